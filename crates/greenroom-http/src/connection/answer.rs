@@ -1,0 +1,176 @@
+use http::{HeaderMap, Response, StatusCode};
+
+use super::Connection;
+use crate::encode::{self, BodySize, Framing, Persistence};
+use crate::{Context, Refusal};
+
+/// Where the answer to the request under way stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Due,
+    Body(Framing),
+    Finished,
+}
+
+/// An answer ended before the length that its head promised; the connection must close, so that
+/// the client sees it cut short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the body ended {missing} bytes before its Content-Length")]
+pub struct Truncated {
+    /// Bytes that were promised and not sent.
+    pub missing: u64,
+}
+
+impl Connection {
+    /// Appends the head of the answer to `out`.
+    ///
+    /// Framing is the server's: `Content-Length` follows from `size` (if that is unknown, the
+    /// application's own `Content-Length` is taken and kept to), else the body is chunked, or for
+    /// HTTP/1.0 ended by closing. `Transfer-Encoding`, `Connection` and `Keep-Alive` of the
+    /// application are not sent, but its `Connection: close` is obeyed.
+    pub fn respond<B>(
+        &mut self,
+        response: &Response<B>,
+        size: BodySize,
+        context: &Context,
+        out: &mut Vec<u8>,
+    ) {
+        encode::status_line(response.status(), out);
+        let noted = encode::fields(response.headers(), out);
+        let (framing, length) = self.frame(response.status(), noted.length, size);
+        if noted.close || framing == Framing::Close {
+            self.keep_alive = false;
+        }
+        if noted.upgrade {
+            // RFC 9110, 7.8: whoever sends `Upgrade` (with 426, say) names it in `Connection`.
+            out.extend_from_slice(b"Connection: upgrade\r\n");
+        }
+        let date = Some(&context.date).filter(|_| !noted.dated);
+        encode::end_of_head(framing, length, self.persistence(), date, out);
+        self.answer = Answer::Body(framing);
+    }
+
+    fn frame(
+        &self,
+        status: StatusCode,
+        declared: Option<u64>,
+        size: BodySize,
+    ) -> (Framing, Option<u64>) {
+        if encode::is_bodyless(status) {
+            // RFC 9110, 8.6: a 304 may say how long the answer to a GET would be, a 204 may not.
+            let said = declared.filter(|_| status == StatusCode::NOT_MODIFIED);
+            return (Framing::None, said);
+        }
+        let length = match size {
+            BodySize::Exact(length) => Some(length),
+            BodySize::Unknown => declared,
+        };
+        if self.head_method {
+            return (Framing::None, declared.or(length));
+        }
+        match length {
+            Some(bytes) => (Framing::Length(bytes), length),
+            None if self.http_10 => (Framing::Close, None),
+            None => (Framing::Chunked { open: false }, None),
+        }
+    }
+
+    fn persistence(&self) -> Persistence {
+        match (self.keep_alive, self.http_10) {
+            (false, _) => Persistence::Close,
+            (true, true) => Persistence::KeepAlive,
+            (true, false) => Persistence::Implicit,
+        }
+    }
+
+    /// Whether the answer under way has a body on the wire; if not, its producer need not run.
+    #[must_use]
+    pub fn sends_body(&self) -> bool {
+        let bodyless = matches!(
+            self.answer,
+            Answer::Body(Framing::None | Framing::Length(0)) | Answer::Finished
+        );
+        !bodyless
+    }
+
+    /// Announces `length` bytes of the body, which the owner sends after what this appends to
+    /// `out`: the framing before them. Answers how many of them to send, which is fewer only if
+    /// the body is longer than its `Content-Length`: the rest must not be sent.
+    pub fn data(&mut self, length: usize, out: &mut Vec<u8>) -> usize {
+        let Answer::Body(framing) = &mut self.answer else {
+            return 0;
+        };
+        match framing {
+            Framing::None => 0,
+            Framing::Close => length,
+            Framing::Length(left) => {
+                let allowed = usize::try_from(*left).map_or(length, |left| left.min(length));
+                *left -= allowed as u64;
+                allowed
+            }
+            Framing::Chunked { .. } if length == 0 => 0,
+            Framing::Chunked { open } => {
+                encode::chunk_start(length, *open, out);
+                *open = true;
+                length
+            }
+        }
+    }
+
+    /// Ends the answer, appending what ends the body. Trailers are sent only in a chunked body and
+    /// only to a client that said `TE: trailers` (RFC 9110, 6.5.1).
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`] if fewer bytes were sent than promised.
+    pub fn finish(
+        &mut self,
+        trailers: Option<&HeaderMap>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Truncated> {
+        let answer = std::mem::replace(&mut self.answer, Answer::Finished);
+        match answer {
+            Answer::Body(Framing::Chunked { open }) => {
+                let trailers = trailers.filter(|_| self.accepts_trailers);
+                encode::chunks_end(trailers, open, out);
+            }
+            Answer::Body(Framing::Length(missing)) if missing > 0 => {
+                self.keep_alive = false;
+                return Err(Truncated { missing });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Appends the whole answer to a refused message: the status, the reason in a line of text,
+    /// and `Connection: close`.
+    pub fn refuse(&mut self, refusal: Refusal, context: &Context, out: &mut Vec<u8>) {
+        self.dismiss(refusal.status(), &refusal.to_string(), context, out);
+    }
+
+    /// Appends a whole answer of the server's own, with a line of plain text, and ends the
+    /// connection with it.
+    pub fn dismiss(
+        &mut self,
+        status: StatusCode,
+        text: &str,
+        context: &Context,
+        out: &mut Vec<u8>,
+    ) {
+        self.keep_alive = false;
+        let mut response = Response::new(());
+        *response.status_mut() = status;
+        let plain = http::HeaderValue::from_static("text/plain; charset=utf-8");
+        response
+            .headers_mut()
+            .insert(http::header::CONTENT_TYPE, plain);
+        let body = text.len() + 1;
+        self.respond(&response, BodySize::Exact(body as u64), context, out);
+        if self.data(body, out) == body {
+            out.extend_from_slice(text.as_bytes());
+            out.push(b'\n');
+        }
+        self.answer = Answer::Finished;
+    }
+}

@@ -1,0 +1,262 @@
+//! One client's connection as a state machine.
+
+mod answer;
+
+use http::{HeaderMap, Method};
+
+use answer::Answer;
+pub use answer::Truncated;
+
+use crate::body::{Decoder, Step};
+use crate::{Context, Refusal, RequestHead, head};
+
+/// What a client sends first when it speaks HTTP/2 without asking (RFC 9113, 3.4).
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// One client's HTTP/1.1 connection, seen from the server.
+///
+/// Requests are taken one at a time: after a message is complete, [`receive`](Self::receive)
+/// answers [`Event::AnswerFirst`] until the answer is finished, so pipelined requests are answered
+/// in order (RFC 9112, 9.3.2). After a [`Refusal`] it reads no more.
+#[derive(Debug)]
+pub struct Connection {
+    incoming: Incoming,
+    answer: Answer,
+    /// Bytes of an incomplete head that were already searched for its end.
+    searched: usize,
+    keep_alive: bool,
+    http_10: bool,
+    head_method: bool,
+    accepts_trailers: bool,
+}
+
+#[derive(Debug)]
+enum Incoming {
+    /// Nothing was received yet: the client may still turn out to speak HTTP/2.
+    Fresh,
+    Head,
+    Body(Decoder),
+    Complete,
+    Refused,
+}
+
+/// What [`Connection::receive`] made of the input's beginning.
+#[derive(Debug)]
+pub struct Received<'a> {
+    /// Bytes of the input that are done with. The rest must be offered again, followed by more.
+    pub consumed: usize,
+    /// What they were.
+    pub event: Event<'a>,
+}
+
+/// One step of a connection.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the largest is the hot path's; boxing it would allocate"
+)]
+pub enum Event<'a> {
+    /// The rest of the input is the beginning of something: offer it again with more behind it.
+    NeedMore,
+    /// The client speaks HTTP/2. Nothing was consumed: the input belongs to an HTTP/2 server.
+    Http2Preface,
+    /// A request begins. If its body is [`BodyLength::None`](crate::BodyLength::None), it is also complete.
+    Head(RequestHead),
+    /// A part of the body, never empty.
+    Data(&'a [u8]),
+    /// The fields after a chunked body. [`Event::End`] follows.
+    Trailers(HeaderMap),
+    /// The body is complete.
+    End,
+    /// The message is complete and its answer is not: finish it, then go on.
+    AnswerFirst,
+}
+
+impl Default for Connection {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Connection {
+    /// A connection on which nothing was received.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            incoming: Incoming::Fresh,
+            answer: Answer::Finished,
+            searched: 0,
+            keep_alive: true,
+            http_10: false,
+            head_method: false,
+            accepts_trailers: false,
+        }
+    }
+
+    /// Takes one step through `input`, which begins where the last step stopped.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] if the message is malformed or over a limit. The owner answers it with
+    /// [`refuse`](Self::refuse) (unless an answer is under way) and closes.
+    pub fn receive<'a>(
+        &mut self,
+        input: &'a [u8],
+        context: &mut Context,
+    ) -> Result<Received<'a>, Refusal> {
+        let step = self.step(input, context);
+        if step.is_err() {
+            self.incoming = Incoming::Refused;
+            self.keep_alive = false;
+        }
+        step
+    }
+
+    fn step<'a>(
+        &mut self,
+        input: &'a [u8],
+        context: &mut Context,
+    ) -> Result<Received<'a>, Refusal> {
+        match &mut self.incoming {
+            Incoming::Fresh => self.fresh(input, context),
+            Incoming::Head => self.head(input, context),
+            Incoming::Body(decoder) => {
+                let (consumed, step) = decoder.decode(input, &context.limits)?;
+                let event = self.body_event(step);
+                Ok(Received { consumed, event })
+            }
+            Incoming::Complete => self.after_message(input, context),
+            Incoming::Refused => Ok(nothing(Event::AnswerFirst)),
+        }
+    }
+
+    fn body_event<'a>(&mut self, step: Step<'a>) -> Event<'a> {
+        match step {
+            Step::NeedMore => Event::NeedMore,
+            Step::Data(data) => Event::Data(data),
+            Step::Trailers(map) => Event::Trailers(map),
+            Step::End => {
+                self.incoming = Incoming::Complete;
+                Event::End
+            }
+        }
+    }
+
+    fn after_message<'a>(
+        &mut self,
+        input: &'a [u8],
+        context: &mut Context,
+    ) -> Result<Received<'a>, Refusal> {
+        if !self.may_go_on() {
+            return Ok(nothing(Event::AnswerFirst));
+        }
+        self.incoming = Incoming::Head;
+        self.head(input, context)
+    }
+
+    fn may_go_on(&self) -> bool {
+        matches!(self.answer, Answer::Finished) && self.keep_alive
+    }
+
+    fn fresh<'a>(
+        &mut self,
+        input: &'a [u8],
+        context: &mut Context,
+    ) -> Result<Received<'a>, Refusal> {
+        let compared = input.len().min(HTTP2_PREFACE.len());
+        if compared > 0 && input[..compared] == HTTP2_PREFACE[..compared] {
+            return Ok(nothing(if compared == HTTP2_PREFACE.len() {
+                Event::Http2Preface
+            } else {
+                Event::NeedMore
+            }));
+        }
+        self.incoming = Incoming::Head;
+        self.head(input, context)
+    }
+
+    fn head<'a>(
+        &mut self,
+        input: &'a [u8],
+        context: &mut Context,
+    ) -> Result<Received<'a>, Refusal> {
+        if !self.is_worth_parsing(input, context.limits.head_bytes_max) {
+            return Ok(nothing(Event::NeedMore));
+        }
+        let Some((head, consumed)) = head::parse(input, context)? else {
+            self.searched = input.len();
+            return Ok(nothing(Event::NeedMore));
+        };
+        self.searched = 0;
+        self.keep_alive = head.keep_alive;
+        self.http_10 = head.request.version() == http::Version::HTTP_10;
+        self.head_method = *head.request.method() == Method::HEAD;
+        self.accepts_trailers = head.accepts_trailers;
+        self.answer = Answer::Due;
+        self.incoming = match Decoder::new(head.body) {
+            Some(decoder) => Incoming::Body(decoder),
+            None => Incoming::Complete,
+        };
+        Ok(Received {
+            consumed,
+            event: Event::Head(head),
+        })
+    }
+
+    /// Parsing starts from the beginning each time, so a head that dribbles in is parsed again
+    /// only when its end may have come, when it doubled, or when it reached the limit.
+    fn is_worth_parsing(&self, input: &[u8], head_bytes_max: usize) -> bool {
+        if input.is_empty() {
+            return false;
+        }
+        if self.searched == 0 || input.len() >= (2 * self.searched).min(head_bytes_max) {
+            return true;
+        }
+        let news = &input[self.searched.saturating_sub(3)..];
+        memchr::memchr_iter(b'\n', news).any(|at| {
+            let after = &news[at + 1..];
+            after.starts_with(b"\n") || after.starts_with(b"\r\n")
+        })
+    }
+
+    /// Whether the request under way was received to its end.
+    #[must_use]
+    pub fn is_received(&self) -> bool {
+        matches!(self.incoming, Incoming::Complete)
+    }
+
+    /// Whether the connection stands between requests (or before the first), with none begun.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        match self.incoming {
+            Incoming::Fresh | Incoming::Head => true,
+            Incoming::Complete => self.may_go_on(),
+            Incoming::Body(_) | Incoming::Refused => false,
+        }
+    }
+
+    /// Whether another request may follow once this one is received and answered.
+    #[must_use]
+    pub fn keeps_alive(&self) -> bool {
+        self.keep_alive
+    }
+
+    /// Makes the answer under way the last: its head, if not yet sent, says `Connection: close`.
+    pub fn close_after_answer(&mut self) {
+        self.keep_alive = false;
+    }
+
+    /// Whether a request awaits the head of its answer.
+    #[must_use]
+    pub fn is_answer_due(&self) -> bool {
+        matches!(self.answer, Answer::Due)
+    }
+}
+
+fn nothing(event: Event<'_>) -> Received<'_> {
+    Received { consumed: 0, event }
+}
+
+/// The bytes of `100 Continue` (RFC 9110, 15.2.1), to be sent when the application asks for the
+/// body of a request that expects it.
+pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";

@@ -1,0 +1,70 @@
+use std::time::SystemTime;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue};
+
+use crate::{DateCache, Limits};
+
+/// Heads up to this size share an arena; a larger one gets an allocation of its own.
+const ARENA_HEAD_MAX: usize = 2_048;
+/// A request that waits long pins the arena that its head is in, so an arena is small.
+const ARENA_BYTES: usize = 8_192;
+/// Emptied header maps kept for the next requests of the same loop.
+const SPARE_MAPS_MAX: usize = 64;
+/// A map that grew beyond this many fields is given back to the allocator.
+const SPARE_MAP_FIELDS_MAX: usize = 32;
+
+/// What the connections of one loop share: limits, the cached date, and memory that is used again.
+#[derive(Debug)]
+pub struct Context {
+    /// Limits on heads and framing.
+    pub limits: Limits,
+    /// The `Date` of every answer. Whoever owns the context refreshes it.
+    pub date: DateCache,
+    arena: BytesMut,
+    spare_maps: Vec<HeaderMap>,
+}
+
+impl Context {
+    /// A context with these limits and the date at `now`.
+    #[must_use]
+    pub fn new(limits: Limits, now: SystemTime) -> Self {
+        Self {
+            limits,
+            date: DateCache::new(now),
+            arena: BytesMut::new(),
+            spare_maps: Vec::new(),
+        }
+    }
+
+    /// Takes back a header map that is no longer needed, so that the next head is parsed into it
+    /// without an allocation.
+    pub fn recycle(&mut self, mut map: HeaderMap<HeaderValue>) {
+        let worth_keeping = (1..=SPARE_MAP_FIELDS_MAX).contains(&map.capacity());
+        if worth_keeping && self.spare_maps.len() < SPARE_MAPS_MAX {
+            map.clear();
+            self.spare_maps.push(map);
+        }
+    }
+
+    pub(crate) fn header_map(&mut self) -> HeaderMap {
+        self.spare_maps.pop().unwrap_or_default()
+    }
+
+    pub(crate) fn copy(&mut self, head: &[u8]) -> Bytes {
+        if head.len() > ARENA_HEAD_MAX {
+            return Bytes::copy_from_slice(head);
+        }
+        if self.arena.capacity() < head.len() && !self.arena.try_reclaim(head.len()) {
+            self.arena = BytesMut::with_capacity(ARENA_BYTES);
+        }
+        self.arena.extend_from_slice(head);
+        self.arena.split().freeze()
+    }
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self::new(Limits::default(), SystemTime::now())
+    }
+}

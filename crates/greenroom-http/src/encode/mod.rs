@@ -1,0 +1,177 @@
+//! Answers: the head, with framing that follows from the body and not from what the application
+//! says of it, and the body's chunks.
+
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use crate::DateCache;
+use crate::body::is_framing;
+
+/// What is known of an answer's body before it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodySize {
+    /// Exactly this many bytes.
+    Exact(u64),
+    /// Known only at its end.
+    Unknown,
+}
+
+/// How the body of the answer under way is framed (RFC 9112, 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// No body on the wire: `HEAD`, 204, 304.
+    None,
+    /// `Content-Length`, so many bytes still to come.
+    Length(u64),
+    /// `Transfer-Encoding: chunked`; whether a chunk is open that still lacks its CR LF.
+    Chunked { open: bool },
+    /// Ended by closing the connection: HTTP/1.0 and a body of unknown size.
+    Close,
+}
+
+/// What the head of an answer says about the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Persistence {
+    Close,
+    /// The default of HTTP/1.1: nothing is said.
+    Implicit,
+    /// HTTP/1.0 wants it in words.
+    KeepAlive,
+}
+
+/// RFC 9110, 15.2, 15.3.5 and 15.4.5: answers that never carry content.
+pub(crate) fn is_bodyless(status: StatusCode) -> bool {
+    status.is_informational()
+        || status == StatusCode::NO_CONTENT
+        || status == StatusCode::NOT_MODIFIED
+}
+
+/// What the application's own fields say of things that the server decides.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Noted {
+    pub(crate) close: bool,
+    pub(crate) dated: bool,
+    /// `Content-Length`, if it is one decimal number.
+    pub(crate) length: Option<u64>,
+    pub(crate) upgrade: bool,
+}
+
+/// Ends the head that [`status_line`] and [`fields`] began.
+pub(crate) fn end_of_head(
+    framing: Framing,
+    length: Option<u64>,
+    persistence: Persistence,
+    date: Option<&DateCache>,
+    out: &mut Vec<u8>,
+) {
+    match (framing, length) {
+        (Framing::Chunked { .. }, _) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+        (_, Some(length)) => length_field(length, out),
+        (_, None) => {}
+    }
+    match persistence {
+        Persistence::Close => out.extend_from_slice(b"Connection: close\r\n"),
+        Persistence::KeepAlive => out.extend_from_slice(b"Connection: keep-alive\r\n"),
+        Persistence::Implicit => {}
+    }
+    if let Some(date) = date {
+        out.extend_from_slice(b"Date: ");
+        out.extend_from_slice(date.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// RFC 9112, 4. The reason phrase is the registered one, or empty.
+pub(crate) fn status_line(status: StatusCode, out: &mut Vec<u8>) {
+    if status == StatusCode::OK {
+        out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+        return;
+    }
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(status.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+fn length_field(length: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"Content-Length: ");
+    out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Writes the application's fields, but for those that the server owns, which it notes.
+pub(crate) fn fields(headers: &HeaderMap, out: &mut Vec<u8>) -> Noted {
+    let mut noted = Noted::default();
+    for (name, value) in headers {
+        let text = name.as_str();
+        match text.len() {
+            4 if text == "date" => noted.dated = true,
+            7 if text == "upgrade" => noted.upgrade = true,
+            10 if text == "connection" => {
+                noted.close |= asks_to_close(value);
+                continue;
+            }
+            10 if text == "keep-alive" => continue,
+            14 if text == "content-length" => {
+                noted.length = value.to_str().ok().and_then(decimal);
+                continue;
+            }
+            17 if text == "transfer-encoding" => continue,
+            _ => {}
+        }
+        field(name, value, out);
+    }
+    noted
+}
+
+fn asks_to_close(value: &HeaderValue) -> bool {
+    let mut tokens = value.as_bytes().split(|&byte| byte == b',');
+    tokens.any(|token| token.trim_ascii().eq_ignore_ascii_case(b"close"))
+}
+
+/// `1*DIGIT` that fits 64 bits.
+pub(crate) fn decimal(text: &str) -> Option<u64> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    text.parse().ok()
+}
+
+fn field(name: &HeaderName, value: &HeaderValue, out: &mut Vec<u8>) {
+    out.extend_from_slice(name.as_str().as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value.as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The size line of a chunk of `length` bytes, after the end of the chunk before it.
+pub(crate) fn chunk_start(length: usize, open: bool, out: &mut Vec<u8>) {
+    if open {
+        out.extend_from_slice(b"\r\n");
+    }
+    let mut digits = [0_u8; 16];
+    let mut at = digits.len();
+    let mut left = length;
+    while left > 0 {
+        at -= 1;
+        digits[at] = b"0123456789abcdef"[left & 0xf];
+        left >>= 4;
+    }
+    out.extend_from_slice(&digits[at..]);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The last chunk and the trailer section (RFC 9112, 7.1.2).
+pub(crate) fn chunks_end(trailers: Option<&HeaderMap>, open: bool, out: &mut Vec<u8>) {
+    if open {
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"0\r\n");
+    for (name, value) in trailers.into_iter().flatten() {
+        if !is_framing(name) {
+            field(name, value, out);
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}

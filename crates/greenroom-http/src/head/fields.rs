@@ -1,0 +1,185 @@
+use http::{HeaderMap, HeaderName, HeaderValue, Uri, Version};
+
+use super::{Shared, host};
+use crate::encode::decimal;
+use crate::{BodyLength, Reason};
+
+/// What the fields of a head say about the connection and the body.
+#[derive(Debug)]
+pub(crate) struct Fields<'a> {
+    version: Version,
+    host: Option<&'a [u8]>,
+    connection: Connection,
+    upgrade: Option<&'a [u8]>,
+    transfer_encoding: bool,
+    content_length: bool,
+    pub(crate) body: BodyLength,
+    pub(crate) expects_continue: bool,
+    pub(crate) accepts_trailers: bool,
+}
+
+/// The options of `Connection` that this server knows (RFC 9110, 7.6.1).
+#[derive(Clone, Copy, Debug, Default)]
+struct Connection {
+    close: bool,
+    keep_alive: bool,
+    upgrade: bool,
+}
+
+/// Appends the raw fields to `map`, noting those that say how the message is framed.
+pub(crate) fn append<'a>(
+    raw: &[httparse::Header<'a>],
+    shared: &Shared,
+    map: &mut HeaderMap,
+    version: Version,
+) -> Result<Fields<'a>, Reason> {
+    let mut fields = Fields::new(version);
+    map.reserve(raw.len());
+    for field in raw {
+        fields.note(field.name, field.value)?;
+        let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| Reason::Field)?;
+        let value =
+            HeaderValue::from_maybe_shared(shared.slice(field.value)).map_err(|_| Reason::Field)?;
+        map.append(name, value);
+    }
+    Ok(fields)
+}
+
+impl<'a> Fields<'a> {
+    fn new(version: Version) -> Self {
+        Self {
+            version,
+            host: None,
+            connection: Connection::default(),
+            upgrade: None,
+            transfer_encoding: false,
+            content_length: false,
+            body: BodyLength::None,
+            expects_continue: false,
+            accepts_trailers: false,
+        }
+    }
+
+    /// Looks at one field. The length of a name tells most fields apart without a comparison.
+    fn note(&mut self, name: &str, value: &'a [u8]) -> Result<(), Reason> {
+        match name.len() {
+            2 if name.eq_ignore_ascii_case("te") => {
+                self.accepts_trailers |= tokens(value).any(|t| t.eq_ignore_ascii_case(b"trailers"));
+            }
+            4 if name.eq_ignore_ascii_case("host") => self.note_host(value)?,
+            6 if name.eq_ignore_ascii_case("expect") => self.note_expect(value)?,
+            7 if name.eq_ignore_ascii_case("upgrade") => self.upgrade = Some(value),
+            10 if name.eq_ignore_ascii_case("connection") => self.note_connection(value),
+            14 if name.eq_ignore_ascii_case("content-length") => self.note_length(value)?,
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => self.note_coding(value)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn note_host(&mut self, value: &'a [u8]) -> Result<(), Reason> {
+        if self.host.is_some() {
+            return Err(Reason::HostRepeated);
+        }
+        if !host::is_well_formed(value) {
+            return Err(Reason::Host);
+        }
+        self.host = Some(value);
+        Ok(())
+    }
+
+    fn note_expect(&mut self, value: &[u8]) -> Result<(), Reason> {
+        if !value.eq_ignore_ascii_case(b"100-continue") {
+            return Err(Reason::Expectation);
+        }
+        // RFC 9110, 10.1.1: the expectation of an HTTP/1.0 client is ignored.
+        self.expects_continue = self.version == Version::HTTP_11;
+        Ok(())
+    }
+
+    fn note_connection(&mut self, value: &[u8]) {
+        for token in tokens(value) {
+            self.connection.close |= token.eq_ignore_ascii_case(b"close");
+            self.connection.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+            self.connection.upgrade |= token.eq_ignore_ascii_case(b"upgrade");
+        }
+    }
+
+    fn note_length(&mut self, value: &[u8]) -> Result<(), Reason> {
+        if self.content_length {
+            return Err(Reason::ContentLengthRepeated);
+        }
+        if self.transfer_encoding {
+            return Err(Reason::ContentLengthWithTransferEncoding);
+        }
+        self.content_length = true;
+        let length = std::str::from_utf8(value)
+            .ok()
+            .and_then(decimal)
+            .ok_or(Reason::ContentLength)?;
+        self.body = match length {
+            0 => BodyLength::None,
+            length => BodyLength::Exact(length),
+        };
+        Ok(())
+    }
+
+    fn note_coding(&mut self, value: &[u8]) -> Result<(), Reason> {
+        if self.content_length {
+            return Err(Reason::ContentLengthWithTransferEncoding);
+        }
+        if self.transfer_encoding || self.version == Version::HTTP_10 {
+            return Err(Reason::TransferEncoding);
+        }
+        self.transfer_encoding = true;
+        if value.eq_ignore_ascii_case(b"chunked") {
+            self.body = BodyLength::Chunked;
+            return Ok(());
+        }
+        let mut codings = tokens(value).rev();
+        let last_is_chunked = codings.next().is_some_and(is_chunked);
+        if last_is_chunked && !codings.any(is_chunked) {
+            return Err(Reason::TransferCodingUnknown);
+        }
+        Err(Reason::TransferEncoding)
+    }
+
+    /// Checks `Host` against the version and the target (RFC 9112, 3.2 and 3.2.2).
+    pub(super) fn host_agrees(&self, uri: &Uri, version: Version) -> Result<(), Reason> {
+        let Some(host) = self.host else {
+            return match version {
+                Version::HTTP_10 => Ok(()),
+                _ => Err(Reason::HostMissing),
+            };
+        };
+        match (uri.scheme_str(), uri.authority()) {
+            (Some(scheme), Some(name)) if !host::agrees(host, scheme, name.as_str()) => {
+                Err(Reason::HostDisagrees)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// RFC 9112, 9.3: HTTP/1.1 persists unless it says `close`, HTTP/1.0 only if it asks to.
+    pub(super) fn keeps_alive(&self) -> bool {
+        let asked = self.version == Version::HTTP_11 || self.connection.keep_alive;
+        asked && !self.connection.close
+    }
+
+    /// RFC 9110, 7.8. An upgrade to `h2c` is obsolete (RFC 9113, 3.1) and is passed over, so that
+    /// its connection stays on the fast path.
+    pub(super) fn upgrades(&self) -> bool {
+        let asked = self.connection.upgrade && self.version == Version::HTTP_11;
+        let other = |value| tokens(value).any(|t| !t.eq_ignore_ascii_case(b"h2c"));
+        asked && self.upgrade.is_some_and(other)
+    }
+}
+
+fn is_chunked(coding: &[u8]) -> bool {
+    coding.eq_ignore_ascii_case(b"chunked")
+}
+
+/// The members of a comma-separated list, without the whitespace around them.
+fn tokens(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
+}

@@ -1,0 +1,95 @@
+use std::net::Ipv6Addr;
+
+/// Whether `value` is `uri-host [ ":" port ]` with a host that is not empty (RFC 9110, 7.2;
+/// RFC 3986, 3.2.2). User information is not allowed.
+pub(super) fn is_well_formed(value: &[u8]) -> bool {
+    if let Some(rest) = value.strip_prefix(b"[") {
+        return is_literal(rest);
+    }
+    let end = memchr::memchr(b':', value).unwrap_or(value.len());
+    let (name, port) = value.split_at(end);
+    !name.is_empty() && name.iter().all(|&byte| is_name_byte(byte)) && is_port(port)
+}
+
+/// The rest of an IPv6 literal after its opening bracket.
+fn is_literal(rest: &[u8]) -> bool {
+    let Some(end) = memchr::memchr(b']', rest) else {
+        return false;
+    };
+    let address = std::str::from_utf8(&rest[..end]).ok();
+    address.is_some_and(|text| text.parse::<Ipv6Addr>().is_ok()) && is_port(&rest[end + 1..])
+}
+
+/// Nothing, or a colon and a port of up to five digits; a colon alone is allowed by the grammar.
+fn is_port(port: &[u8]) -> bool {
+    match port {
+        [] => true,
+        [b':', digits @ ..] => digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    // unreserved, sub-delims, and the percent sign of an encoded byte
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&byte)
+}
+
+/// Whether the authority of an absolute-form target names the same server as `Host`, the scheme's
+/// default port being optional in either.
+pub(super) fn agrees(host: &[u8], scheme: &str, authority: &str) -> bool {
+    let default_port: &[u8] = if scheme == "https" { b":443" } else { b":80" };
+    let bare = |name: &'_ [u8]| -> Vec<u8> {
+        name.strip_suffix(default_port)
+            .or_else(|| name.strip_suffix(b":"))
+            .unwrap_or(name)
+            .to_ascii_lowercase()
+    };
+    bare(host) == bare(authority.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc9110_7_2_hosts() {
+        for good in [
+            "a",
+            "example.org",
+            "example.org:80",
+            "127.0.0.1:5000",
+            "[::1]",
+            "[::1]:80",
+            "a:",
+            "a_b",
+            "xn--a",
+        ] {
+            assert!(is_well_formed(good.as_bytes()), "{good}");
+        }
+        for bad in [
+            "",
+            ":80",
+            "a b",
+            "a/b",
+            "u@h",
+            "a:b",
+            "a:123456",
+            "[::1",
+            "[::1]x",
+            "[fe80::1%eth0]",
+            "a\"",
+            "h?q",
+        ] {
+            let wrong = is_well_formed(bad.as_bytes());
+            assert!(!wrong, "{bad}");
+        }
+    }
+
+    #[test]
+    fn rfc9112_3_2_2_agreement_ignores_case_and_default_port() {
+        assert!(agrees(b"Example.org", "http", "example.ORG:80"));
+        assert!(agrees(b"example.org:443", "https", "example.org"));
+        assert!(!agrees(b"example.org:443", "http", "example.org"));
+        assert!(!agrees(b"example.org", "http", "example.com"));
+    }
+}

@@ -1,0 +1,186 @@
+//! A request's head: request line and fields, checked as strictly as RFC 9112 allows.
+
+mod fields;
+mod host;
+mod target;
+
+use std::mem::MaybeUninit;
+
+use bytes::Bytes;
+use http::{Method, Request, Uri, Version};
+
+pub(crate) use fields::{Fields, append};
+
+use crate::limits::FIELDS_CEILING;
+use crate::{BodyLength, Context, Limits, Reason, Refusal};
+
+/// Longest method that is looked at; the registered ones have at most 17 bytes.
+const METHOD_BYTES_MAX: usize = 32;
+
+/// A request's head, parsed and found well-formed.
+#[derive(Debug)]
+pub struct RequestHead {
+    /// Method, target, version and fields.
+    pub request: Request<()>,
+    /// How the body is framed.
+    pub body: BodyLength,
+    /// The client waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1).
+    pub expects_continue: bool,
+    /// The client asks for another protocol than `h2c` on this connection (RFC 9110, 7.8).
+    pub upgrade: bool,
+    pub(crate) keep_alive: bool,
+    pub(crate) accepts_trailers: bool,
+}
+
+/// Parses the head at the beginning of `input`: the head and its bytes, or `None` if more input is
+/// needed.
+pub(crate) fn parse(
+    input: &[u8],
+    context: &mut Context,
+) -> Result<Option<(RequestHead, usize)>, Refusal> {
+    let limits = context.limits;
+    let window = &input[..input.len().min(limits.head_bytes_max)];
+    let mut storage = [const { MaybeUninit::uninit() }; FIELDS_CEILING];
+    let fields = &mut storage[..limits.fields_max.min(FIELDS_CEILING)];
+    let mut raw = httparse::Request::new(&mut []);
+    let parsed = httparse::ParserConfig::default()
+        .parse_request_with_uninit_headers(&mut raw, window, fields)
+        .map_err(|error| reason_of(error, window))?;
+    let httparse::Status::Complete(length) = parsed else {
+        partial_within_limits(&raw, window, &limits)?;
+        return Ok(None);
+    };
+    let head = build(&raw, &window[..length], context)?;
+    Ok(Some((head, length)))
+}
+
+fn build(
+    raw: &httparse::Request<'_, '_>,
+    head: &[u8],
+    context: &mut Context,
+) -> Result<RequestHead, Refusal> {
+    refuse_bare_line_ends(head)?;
+    let (Some(method), Some(target)) = (raw.method, raw.path) else {
+        return Err(Reason::RequestLine.into());
+    };
+    if target.len() > context.limits.target_bytes_max {
+        return Err(Reason::TargetTooLong.into());
+    }
+    let method = Method::from_bytes(method.as_bytes()).map_err(|_| Reason::RequestLine)?;
+    let version = if raw.version == Some(0) {
+        Version::HTTP_10
+    } else {
+        Version::HTTP_11
+    };
+    let shared = Shared {
+        start: head.as_ptr() as usize,
+        bytes: context.copy(head),
+    };
+    let uri = target::parse(&method, target, &shared)?;
+
+    let mut map = context.header_map();
+    let fields = append(raw.headers, &shared, &mut map, version)?;
+    fields.host_agrees(&uri, version)?;
+
+    let mut request = Request::new(());
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    *request.version_mut() = version;
+    *request.headers_mut() = map;
+    Ok(head_of(request, &fields))
+}
+
+fn head_of(request: Request<()>, fields: &Fields<'_>) -> RequestHead {
+    RequestHead {
+        request,
+        body: fields.body,
+        expects_continue: fields.expects_continue,
+        upgrade: fields.upgrades(),
+        keep_alive: fields.keeps_alive(),
+        accepts_trailers: fields.accepts_trailers,
+    }
+}
+
+/// The head's bytes, copied once; the target and every value are slices of them.
+pub(crate) struct Shared {
+    pub(crate) start: usize,
+    pub(crate) bytes: Bytes,
+}
+
+impl Shared {
+    /// The shared copy of `part`, which must be a part of the head that was copied.
+    pub(crate) fn slice(&self, part: &[u8]) -> Bytes {
+        if part.is_empty() {
+            return Bytes::new();
+        }
+        let from = part.as_ptr() as usize - self.start;
+        self.bytes.slice(from..from + part.len())
+    }
+}
+
+/// httparse takes a lone LF for a line's end; RFC 9112, 2.2 only lets a recipient do so, and two
+/// recipients that differ in it can be played against each other.
+pub(crate) fn refuse_bare_line_ends(head: &[u8]) -> Result<(), Reason> {
+    let bare = |at: usize| at == 0 || head[at - 1] != b'\r';
+    if memchr::memchr_iter(b'\n', head).any(bare) {
+        return Err(Reason::BareLineEnd);
+    }
+    Ok(())
+}
+
+fn partial_within_limits(
+    raw: &httparse::Request<'_, '_>,
+    window: &[u8],
+    limits: &Limits,
+) -> Result<(), Reason> {
+    if raw.method.is_none() && window.len() > METHOD_BYTES_MAX + leading_blank(window) {
+        return Err(blank_or(window, Reason::RequestLine));
+    }
+    let target_bytes = raw
+        .path
+        .map_or_else(|| window.len().saturating_sub(METHOD_BYTES_MAX), str::len);
+    if target_bytes > limits.target_bytes_max && raw.version.is_none() {
+        return Err(Reason::TargetTooLong);
+    }
+    if window.len() >= limits.head_bytes_max {
+        return Err(Reason::HeadTooLarge);
+    }
+    Ok(())
+}
+
+fn leading_blank(window: &[u8]) -> usize {
+    window
+        .iter()
+        .take_while(|byte| matches!(byte, b'\r' | b'\n'))
+        .count()
+}
+
+/// A client may send an empty line before its request (RFC 9112, 2.2), not lines without end.
+fn blank_or(window: &[u8], reason: Reason) -> Reason {
+    if window.contains(&b'\n') && leading_blank(window) == 0 {
+        return Reason::RequestLine;
+    }
+    reason
+}
+
+fn reason_of(error: httparse::Error, window: &[u8]) -> Reason {
+    match error {
+        httparse::Error::TooManyHeaders => Reason::TooManyFields,
+        httparse::Error::Version if well_formed_version(window) => Reason::Version,
+        httparse::Error::NewLine => Reason::BareLineEnd,
+        httparse::Error::HeaderName | httparse::Error::HeaderValue => Reason::Field,
+        _ => Reason::RequestLine,
+    }
+}
+
+/// `HTTP/` and two digits around a dot: a version that we do not speak, not nonsense.
+fn well_formed_version(window: &[u8]) -> bool {
+    let line = window.split(|&byte| byte == b'\r').next().unwrap_or(window);
+    let word = line.rsplit(|&byte| byte == b' ').next().unwrap_or(line);
+    matches!(word, [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
+        if major.is_ascii_digit() && minor.is_ascii_digit())
+}
+
+pub(crate) fn uri_from(bytes: Bytes) -> Result<Uri, Reason> {
+    Uri::from_maybe_shared(bytes).map_err(|_| Reason::Target)
+}

@@ -1,0 +1,30 @@
+use http::{Method, Uri};
+
+use super::{Shared, uri_from};
+use crate::Reason;
+
+/// The target in one of the forms that an origin server answers (RFC 9112, 3.2): origin,
+/// absolute (`http` and `https`), or asterisk with `OPTIONS`.
+pub(super) fn parse(method: &Method, target: &str, shared: &Shared) -> Result<Uri, Reason> {
+    if *method == Method::CONNECT {
+        return Err(Reason::Connect);
+    }
+    let plain = |byte: &u8| (0x21..0x7f).contains(byte) && *byte != b'#';
+    if !target.as_bytes().iter().all(plain) {
+        return Err(Reason::Target);
+    }
+    if target == "*" && *method != Method::OPTIONS {
+        return Err(Reason::Target);
+    }
+    let uri = uri_from(shared.slice(target.as_bytes()))?;
+    if target.starts_with('/') || target == "*" || is_absolute(&uri) {
+        return Ok(uri);
+    }
+    Err(Reason::Target)
+}
+
+fn is_absolute(uri: &Uri) -> bool {
+    let web = matches!(uri.scheme_str(), Some("http" | "https"));
+    let authority = uri.authority().map(http::uri::Authority::as_str);
+    web && authority.is_some_and(|name| !name.is_empty() && !name.contains('@'))
+}

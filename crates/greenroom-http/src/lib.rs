@@ -1,0 +1,52 @@
+//! HTTP/1.1 as a state machine: bytes in, events out. No socket, no runtime, no clock.
+//!
+//! A [`Connection`] is one client's connection seen from the server. Its owner reads bytes from
+//! wherever they come and offers them to [`Connection::receive`], which answers with one [`Event`]
+//! at a time and says how many bytes it used up. Answers are encoded by [`Connection::respond`],
+//! [`Connection::data`] and [`Connection::finish`] into a buffer that the owner sends.
+//!
+//! What many connections can share (limits, the cached `Date`, recycled header maps) stands in a
+//! [`Context`]; a server keeps one for each loop.
+//!
+//! ```
+//! use greenroom_http::{BodySize, Connection, Context, Event};
+//!
+//! let mut context = Context::default();
+//! let mut connection = Connection::new();
+//! let input = b"GET /hello HTTP/1.1\r\nHost: example.org\r\n\r\n";
+//!
+//! let received = connection.receive(input, &mut context).expect("a well-formed request");
+//! assert_eq!(received.consumed, input.len());
+//! let Event::Head(head) = received.event else { panic!("expected a head") };
+//! assert_eq!(head.request.uri().path(), "/hello");
+//!
+//! let mut out = Vec::new();
+//! let answer = http::Response::new(());
+//! connection.respond(&answer, BodySize::Exact(5), &context, &mut out);
+//! connection.data(5, &mut out);
+//! out.extend_from_slice(b"hello");
+//! connection.finish(None, &mut out).expect("five bytes were promised and sent");
+//! assert!(out.starts_with(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"));
+//! assert!(connection.keeps_alive());
+//! ```
+//!
+//! Where a lax reading of a message would let two parties disagree on where it ends, this crate
+//! refuses it: see [`Reason`] for the list, with the section of RFC 9110 or RFC 9112 of each.
+
+mod body;
+mod connection;
+mod context;
+mod date;
+mod encode;
+mod head;
+mod limits;
+mod refusal;
+
+pub use body::BodyLength;
+pub use connection::{CONTINUE, Connection, Event, Received, Truncated};
+pub use context::Context;
+pub use date::DateCache;
+pub use encode::BodySize;
+pub use head::RequestHead;
+pub use limits::{FIELDS_CEILING, Limits};
+pub use refusal::{Reason, Refusal};
