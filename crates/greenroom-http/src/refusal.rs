@@ -73,6 +73,9 @@ pub enum Reason {
     /// More than one `Host` (RFC 9112, 3.2).
     #[error("repeated Host")]
     HostRepeated,
+    /// A method longer than any that is served (RFC 9112, 3).
+    #[error("request method too long")]
+    MethodTooLong,
     /// A request line that is not `method SP target SP version` (RFC 9112, 3).
     #[error("malformed request line")]
     RequestLine,
@@ -105,7 +108,9 @@ impl Reason {
     #[must_use]
     pub fn status(self) -> StatusCode {
         match self {
-            Self::Connect | Self::TransferCodingUnknown => StatusCode::NOT_IMPLEMENTED,
+            Self::Connect | Self::MethodTooLong | Self::TransferCodingUnknown => {
+                StatusCode::NOT_IMPLEMENTED
+            }
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::TargetTooLong => StatusCode::URI_TOO_LONG,
             Self::HeadTooLarge | Self::TooManyFields => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,

@@ -1,8 +1,9 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::{Step, take};
+use crate::head::{self, Searched};
 use crate::limits::FIELDS_CEILING;
-use crate::{Limits, Reason, Refusal, head};
+use crate::{Limits, Reason, Refusal};
 
 /// A 64-bit number has at most this many hexadecimal digits.
 const SIZE_DIGITS_MAX: u32 = 16;
@@ -16,6 +17,7 @@ pub(crate) struct Chunked {
     digits: u32,
     line_bytes: usize,
     extension_bytes: usize,
+    searched: Searched,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,14 +79,21 @@ impl Chunked {
             (At::DataCr, b'\r') => self.at = At::DataLf,
             (At::DataLf, b'\n') => self.next_chunk(),
             (At::DataCr | At::DataLf, _) => return Err(Reason::ChunkEnd),
+            _ => self.size_line_byte(byte, limits)?,
+        }
+        Ok(())
+    }
+
+    fn size_line_byte(&mut self, byte: u8, limits: &Limits) -> Result<(), Reason> {
+        self.line_bytes += 1;
+        if self.line_bytes > limits.chunk_line_bytes_max {
+            return Err(Reason::ChunkExtension);
+        }
+        match (self.at, byte) {
             (At::SizeLf, b'\n') => self.size_complete(),
             (At::SizeLf, _) => return Err(Reason::BareLineEnd),
             (At::Extension(extension), _) => self.extension_byte(extension, byte, limits)?,
             _ => self.size_byte(byte)?,
-        }
-        self.line_bytes += 1;
-        if self.line_bytes > limits.chunk_line_bytes_max {
-            return Err(Reason::ChunkExtension);
         }
         Ok(())
     }
@@ -148,6 +157,9 @@ impl Chunked {
             self.at = At::End;
             return Ok((2, Step::End));
         }
+        if !self.searched.is_worth_parsing(input, limits) {
+            return Ok((0, Step::NeedMore));
+        }
         let window = &input[..input.len().min(limits.head_bytes_max)];
         let mut storage = [httparse::EMPTY_HEADER; FIELDS_CEILING];
         let fields = &mut storage[..limits.fields_max.min(FIELDS_CEILING)];
@@ -160,7 +172,10 @@ impl Chunked {
             Ok(httparse::Status::Partial) if window.len() >= limits.head_bytes_max => {
                 Err(Reason::HeadTooLarge.into())
             }
-            Ok(httparse::Status::Partial) => Ok((0, Step::NeedMore)),
+            Ok(httparse::Status::Partial) => {
+                self.searched.note(input);
+                Ok((0, Step::NeedMore))
+            }
             Err(httparse::Error::TooManyHeaders) => Err(Reason::TooManyFields.into()),
             Err(httparse::Error::NewLine) => Err(Reason::BareLineEnd.into()),
             Err(_) => Err(Reason::Field.into()),

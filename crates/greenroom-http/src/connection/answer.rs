@@ -28,6 +28,9 @@ impl Connection {
     /// application's own `Content-Length` is taken and kept to), else the body is chunked, or for
     /// HTTP/1.0 ended by closing. `Transfer-Encoding`, `Connection` and `Keep-Alive` of the
     /// application are not sent, but its `Connection: close` is obeyed.
+    ///
+    /// An informational status is no answer (RFC 9110, 15.2): the client would take the next
+    /// request's answer for this one's. It is sent as a 500, and the connection closes.
     pub fn respond<B>(
         &mut self,
         response: &Response<B>,
@@ -35,10 +38,11 @@ impl Connection {
         context: &Context,
         out: &mut Vec<u8>,
     ) {
-        encode::status_line(response.status(), out);
+        let status = encode::final_status(response.status());
+        encode::status_line(status, out);
         let noted = encode::fields(response.headers(), out);
-        let (framing, length) = self.frame(response.status(), noted.length, size);
-        if noted.close || framing == Framing::Close {
+        let (framing, length) = self.frame(status, noted.length, size);
+        if noted.close || framing == Framing::Close || status != response.status() {
             self.keep_alive = false;
         }
         if noted.upgrade {
@@ -62,11 +66,15 @@ impl Connection {
             return (Framing::None, said);
         }
         let length = match size {
+            // RFC 9110, 15.3.6: the answer that resets a form has no content.
+            _ if status == StatusCode::RESET_CONTENT => Some(0),
+            // Nothing to send for HEAD does not mean that a GET would get nothing.
+            BodySize::Exact(0) if self.head_method => declared,
             BodySize::Exact(length) => Some(length),
             BodySize::Unknown => declared,
         };
         if self.head_method {
-            return (Framing::None, declared.or(length));
+            return (Framing::None, length);
         }
         match length {
             Some(bytes) => (Framing::Length(bytes), length),

@@ -8,7 +8,8 @@ use answer::Answer;
 pub use answer::Truncated;
 
 use crate::body::{Decoder, Step};
-use crate::{Context, Refusal, RequestHead, head};
+use crate::head::{self, Searched};
+use crate::{Context, Refusal, RequestHead};
 
 /// What a client sends first when it speaks HTTP/2 without asking (RFC 9113, 3.4).
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -19,11 +20,14 @@ const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// answers [`Event::AnswerFirst`] until the answer is finished, so pipelined requests are answered
 /// in order (RFC 9112, 9.3.2). After a [`Refusal`] it reads no more.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one connection, not a state"
+)]
 pub struct Connection {
     incoming: Incoming,
     answer: Answer,
-    /// Bytes of an incomplete head that were already searched for its end.
-    searched: usize,
+    searched: Searched,
     keep_alive: bool,
     http_10: bool,
     head_method: bool,
@@ -51,10 +55,6 @@ pub struct Received<'a> {
 
 /// One step of a connection.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "the largest is the hot path's; boxing it would allocate"
-)]
 pub enum Event<'a> {
     /// The rest of the input is the beginning of something: offer it again with more behind it.
     NeedMore,
@@ -85,7 +85,7 @@ impl Connection {
         Self {
             incoming: Incoming::Fresh,
             answer: Answer::Finished,
-            searched: 0,
+            searched: Searched::default(),
             keep_alive: true,
             http_10: false,
             head_method: false,
@@ -164,7 +164,7 @@ impl Connection {
         context: &mut Context,
     ) -> Result<Received<'a>, Refusal> {
         let compared = input.len().min(HTTP2_PREFACE.len());
-        if compared > 0 && input[..compared] == HTTP2_PREFACE[..compared] {
+        if input[..compared] == HTTP2_PREFACE[..compared] {
             return Ok(nothing(if compared == HTTP2_PREFACE.len() {
                 Event::Http2Preface
             } else {
@@ -180,15 +180,18 @@ impl Connection {
         input: &'a [u8],
         context: &mut Context,
     ) -> Result<Received<'a>, Refusal> {
-        if !self.is_worth_parsing(input, context.limits.head_bytes_max) {
+        if !self.searched.is_worth_parsing(input, &context.limits) {
             return Ok(nothing(Event::NeedMore));
         }
-        let Some((head, consumed)) = head::parse(input, context)? else {
-            self.searched = input.len();
+        let parsed = head::parse(input, context)
+            .inspect_err(|_| self.expect_answer_to(head::is_head_method(input)))?;
+        let Some((head, consumed)) = parsed else {
+            self.searched.note(input);
             return Ok(nothing(Event::NeedMore));
         };
-        self.searched = 0;
-        self.keep_alive = head.keep_alive;
+        self.searched = Searched::default();
+        // Stays false if `close_after_answer` was called while the head was still arriving.
+        self.keep_alive &= head.keep_alive;
         self.http_10 = head.request.version() == http::Version::HTTP_10;
         self.head_method = *head.request.method() == Method::HEAD;
         self.accepts_trailers = head.accepts_trailers;
@@ -203,20 +206,12 @@ impl Connection {
         })
     }
 
-    /// Parsing starts from the beginning each time, so a head that dribbles in is parsed again
-    /// only when its end may have come, when it doubled, or when it reached the limit.
-    fn is_worth_parsing(&self, input: &[u8], head_bytes_max: usize) -> bool {
-        if input.is_empty() {
-            return false;
-        }
-        if self.searched == 0 || input.len() >= (2 * self.searched).min(head_bytes_max) {
-            return true;
-        }
-        let news = &input[self.searched.saturating_sub(3)..];
-        memchr::memchr_iter(b'\n', news).any(|at| {
-            let after = &news[at + 1..];
-            after.starts_with(b"\n") || after.starts_with(b"\r\n")
-        })
+    /// Forgets the request before a malformed one, whose answer must not be framed as if it were
+    /// the other's.
+    fn expect_answer_to(&mut self, head_method: bool) {
+        self.head_method = head_method;
+        self.http_10 = false;
+        self.accepts_trailers = false;
     }
 
     /// Whether the request under way was received to its end.

@@ -38,11 +38,17 @@ pub(crate) enum Persistence {
     KeepAlive,
 }
 
-/// RFC 9110, 15.2, 15.3.5 and 15.4.5: answers that never carry content.
+/// RFC 9110, 15.3.5 and 15.4.5: answers that never carry content.
 pub(crate) fn is_bodyless(status: StatusCode) -> bool {
-    status.is_informational()
-        || status == StatusCode::NO_CONTENT
-        || status == StatusCode::NOT_MODIFIED
+    status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
+}
+
+/// The status itself, or 500 if it cannot end an exchange.
+pub(crate) fn final_status(status: StatusCode) -> StatusCode {
+    if status.is_informational() {
+        return StatusCode::INTERNAL_SERVER_ERROR;
+    }
+    status
 }
 
 /// What the application's own fields say of things that the server decides.

@@ -6,6 +6,10 @@ use crate::{BodyLength, Reason};
 
 /// What the fields of a head say about the connection and the body.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one head, not a state"
+)]
 pub(crate) struct Fields<'a> {
     version: Version,
     host: Option<&'a [u8]>,

@@ -2,6 +2,8 @@
 
 mod fields;
 mod host;
+mod request_line;
+mod searched;
 mod target;
 
 use std::mem::MaybeUninit;
@@ -10,15 +12,17 @@ use bytes::Bytes;
 use http::{Method, Request, Uri, Version};
 
 pub(crate) use fields::{Fields, append};
+pub(crate) use searched::Searched;
 
 use crate::limits::FIELDS_CEILING;
-use crate::{BodyLength, Context, Limits, Reason, Refusal};
-
-/// Longest method that is looked at; the registered ones have at most 17 bytes.
-const METHOD_BYTES_MAX: usize = 32;
+use crate::{BodyLength, Context, Reason, Refusal};
 
 /// A request's head, parsed and found well-formed.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one head, not a state"
+)]
 pub struct RequestHead {
     /// Method, target, version and fields.
     pub request: Request<()>,
@@ -44,14 +48,26 @@ pub(crate) fn parse(
     let fields = &mut storage[..limits.fields_max.min(FIELDS_CEILING)];
     let mut raw = httparse::Request::new(&mut []);
     let parsed = httparse::ParserConfig::default()
-        .parse_request_with_uninit_headers(&mut raw, window, fields)
-        .map_err(|error| reason_of(error, window))?;
-    let httparse::Status::Complete(length) = parsed else {
-        partial_within_limits(&raw, window, &limits)?;
-        return Ok(None);
-    };
-    let head = build(&raw, &window[..length], context)?;
-    Ok(Some((head, length)))
+        .parse_request_with_uninit_headers(&mut raw, window, fields);
+    request_line::within_limits(&raw, window, &limits)?;
+    match parsed {
+        Ok(httparse::Status::Complete(length)) => {
+            let head = build(&raw, &window[..length], context)?;
+            Ok(Some((head, length)))
+        }
+        Ok(httparse::Status::Partial) if window.len() >= limits.head_bytes_max => {
+            Err(Reason::HeadTooLarge.into())
+        }
+        Ok(httparse::Status::Partial) => Ok(None),
+        Err(httparse::Error::Version) if request_line::is_version_open(window) => Ok(None),
+        Err(error) => Err(reason_of(error, window).into()),
+    }
+}
+
+/// Whether a malformed head asks by `HEAD`, so that its refusal carries no content
+/// (RFC 9110, 9.3.2).
+pub(crate) fn is_head_method(input: &[u8]) -> bool {
+    request_line::without_empty_lines(input).starts_with(b"HEAD ")
 }
 
 fn build(
@@ -63,9 +79,6 @@ fn build(
     let (Some(method), Some(target)) = (raw.method, raw.path) else {
         return Err(Reason::RequestLine.into());
     };
-    if target.len() > context.limits.target_bytes_max {
-        return Err(Reason::TargetTooLong.into());
-    }
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| Reason::RequestLine)?;
     let version = if raw.version == Some(0) {
         Version::HTTP_10
@@ -128,57 +141,14 @@ pub(crate) fn refuse_bare_line_ends(head: &[u8]) -> Result<(), Reason> {
     Ok(())
 }
 
-fn partial_within_limits(
-    raw: &httparse::Request<'_, '_>,
-    window: &[u8],
-    limits: &Limits,
-) -> Result<(), Reason> {
-    if raw.method.is_none() && window.len() > METHOD_BYTES_MAX + leading_blank(window) {
-        return Err(blank_or(window, Reason::RequestLine));
-    }
-    let target_bytes = raw
-        .path
-        .map_or_else(|| window.len().saturating_sub(METHOD_BYTES_MAX), str::len);
-    if target_bytes > limits.target_bytes_max && raw.version.is_none() {
-        return Err(Reason::TargetTooLong);
-    }
-    if window.len() >= limits.head_bytes_max {
-        return Err(Reason::HeadTooLarge);
-    }
-    Ok(())
-}
-
-fn leading_blank(window: &[u8]) -> usize {
-    window
-        .iter()
-        .take_while(|byte| matches!(byte, b'\r' | b'\n'))
-        .count()
-}
-
-/// A client may send an empty line before its request (RFC 9112, 2.2), not lines without end.
-fn blank_or(window: &[u8], reason: Reason) -> Reason {
-    if window.contains(&b'\n') && leading_blank(window) == 0 {
-        return Reason::RequestLine;
-    }
-    reason
-}
-
 fn reason_of(error: httparse::Error, window: &[u8]) -> Reason {
     match error {
         httparse::Error::TooManyHeaders => Reason::TooManyFields,
-        httparse::Error::Version if well_formed_version(window) => Reason::Version,
+        httparse::Error::Version if request_line::has_unknown_version(window) => Reason::Version,
         httparse::Error::NewLine => Reason::BareLineEnd,
         httparse::Error::HeaderName | httparse::Error::HeaderValue => Reason::Field,
         _ => Reason::RequestLine,
     }
-}
-
-/// `HTTP/` and two digits around a dot: a version that we do not speak, not nonsense.
-fn well_formed_version(window: &[u8]) -> bool {
-    let line = window.split(|&byte| byte == b'\r').next().unwrap_or(window);
-    let word = line.rsplit(|&byte| byte == b' ').next().unwrap_or(line);
-    matches!(word, [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
-        if major.is_ascii_digit() && minor.is_ascii_digit())
 }
 
 pub(crate) fn uri_from(bytes: Bytes) -> Result<Uri, Reason> {

@@ -1,6 +1,6 @@
 use http::{Method, Uri};
 
-use super::{Shared, uri_from};
+use super::{Shared, host, uri_from};
 use crate::Reason;
 
 /// The target in one of the forms that an origin server answers (RFC 9112, 3.2): origin,
@@ -26,5 +26,5 @@ pub(super) fn parse(method: &Method, target: &str, shared: &Shared) -> Result<Ur
 fn is_absolute(uri: &Uri) -> bool {
     let web = matches!(uri.scheme_str(), Some("http" | "https"));
     let authority = uri.authority().map(http::uri::Authority::as_str);
-    web && authority.is_some_and(|name| !name.is_empty() && !name.contains('@'))
+    web && authority.is_some_and(|name| host::is_well_formed(name.as_bytes()))
 }

@@ -1,0 +1,96 @@
+//! RFC 9110, 6.6, 8.6 and 10.1: fields that the server writes or obeys.
+
+use greenroom_http::{CONTINUE, Reason};
+
+use crate::driver::Reply;
+use crate::support::{GET, accepted, answer, assert_field_refused, serve, with_field};
+
+#[test]
+fn rfc9110_6_6_1_every_answer_is_dated_once() {
+    let dated = answer(GET, || Reply::text("x"));
+    assert_eq!(dated.values("date"), ["Thu, 01 Jan 1970 00:00:00 GMT"]);
+    let own = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let kept = answer(GET, || with_field(Reply::text("x"), "date", own));
+    assert_eq!(kept.values("date"), [own]);
+}
+
+#[test]
+fn rfc9110_5_5_what_the_application_puts_into_fields_stays_one_field() {
+    let lines = "x\r\nSet-Cookie: a=b\r\n\r\n<script>";
+    assert!(http::HeaderValue::from_str(lines).is_err());
+    assert!(http::HeaderName::from_bytes(b"x\r\ny").is_err());
+    let answer = answer(GET, || with_field(Reply::text(""), "x-note", "\u{e9} a:b"));
+    assert_eq!(answer.values("x-note"), ["\u{e9} a:b"]);
+    assert_eq!(answer.fields.len(), 3);
+}
+
+#[test]
+fn rfc9110_7_6_1_hop_by_hop_fields_of_the_application_are_not_sent() {
+    let reply = || {
+        let reply = with_field(Reply::text("x"), "transfer-encoding", "chunked");
+        with_field(
+            with_field(reply, "connection", "x-private"),
+            "keep-alive",
+            "timeout=9",
+        )
+    };
+    let answer = answer(GET, reply);
+    assert!(
+        !answer.has("transfer-encoding") && !answer.has("connection") && !answer.has("keep-alive")
+    );
+    assert_eq!(answer.values("content-length"), ["1"]);
+}
+
+#[test]
+fn rfc9110_7_8_upgrade_of_the_application_is_named_in_connection() {
+    let answer = answer(GET, || with_field(Reply::text(""), "upgrade", "websocket"));
+    assert_eq!(answer.values("upgrade"), ["websocket"]);
+    assert_eq!(answer.values("connection"), ["upgrade"]);
+}
+
+#[test]
+fn rfc9110_10_1_1_notes_that_the_client_waits_for_100_continue() {
+    let request = |version: &str, expect: &str| {
+        format!("PUT / HTTP/{version}\r\nHost: a\r\nContent-Length: 1\r\n{expect}\r\nx")
+    };
+    assert!(accepted(&request("1.1", "Expect: 100-continue\r\n")).expects_continue);
+    assert!(accepted(&request("1.1", "expect: 100-Continue\r\n")).expects_continue);
+    assert!(!accepted(&request("1.1", "")).expects_continue);
+    let old = serve(&request("1.0", "Expect: 100-continue\r\n"));
+    assert!(!old.messages[0].expects_continue);
+    assert_eq!(CONTINUE, b"HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+#[test]
+fn rfc9110_10_1_1_refuses_other_expectations_with_417() {
+    for value in [
+        "",
+        "200-ok",
+        "100-continue, x",
+        "100-continue;a=b",
+        "100-continued",
+    ] {
+        assert_field_refused(&format!("Expect: {value}"), Reason::Expectation, 417);
+    }
+}
+
+#[test]
+fn rfc9110_10_1_4_trailers_are_sent_to_who_takes_them() {
+    let reply = || Reply {
+        trailers: Some(
+            [("x-sum", "1"), ("content-length", "9")]
+                .into_iter()
+                .map(|(name, value)| {
+                    (
+                        name.parse().expect("a name"),
+                        value.parse().expect("a value"),
+                    )
+                })
+                .collect(),
+        ),
+        ..Reply::stream(&["x"])
+    };
+    let takes = "GET / HTTP/1.1\r\nHost: a\r\nTE: gzip, trailers\r\nConnection: TE\r\n\r\n";
+    assert_eq!(answer(takes, reply).body, "1\r\nx\r\n0\r\nx-sum: 1\r\n\r\n");
+    assert_eq!(answer(GET, reply).body, "1\r\nx\r\n0\r\n\r\n");
+}

@@ -1,0 +1,226 @@
+//! RFC 9110, 15, and RFC 9112, 4, 6 and 7: how answers are framed.
+
+use greenroom_http::{BodySize, Connection, Context, Truncated};
+use http::Response;
+
+use crate::driver::Reply;
+use crate::support::{
+    Answer, GET, GET_10, GET_10_KEEP_ALIVE, answer, text, with_field, with_status,
+};
+
+fn sized(status: u16) -> Answer {
+    answer(GET, || with_status(Reply::text("hello"), status))
+}
+
+#[test]
+fn rfc9112_4_the_status_line_has_the_registered_reason_or_none() {
+    assert_eq!(sized(200).status_line, "HTTP/1.1 200 OK");
+    assert_eq!(sized(404).status_line, "HTTP/1.1 404 Not Found");
+    assert_eq!(sized(599).status_line, "HTTP/1.1 599 ");
+    assert_eq!(
+        answer(GET_10, || Reply::text("")).status_line,
+        "HTTP/1.1 200 OK"
+    );
+}
+
+#[test]
+fn rfc9112_6_2_a_body_of_known_size_has_its_length() {
+    let answer = sized(200);
+    assert_eq!(answer.values("content-length"), ["5"]);
+    assert!(!answer.has("transfer-encoding"));
+    assert_eq!(answer.body, "hello");
+}
+
+#[test]
+fn rfc9112_6_2_an_empty_body_says_so() {
+    for status in [200, 201, 404] {
+        let answer = answer(GET, || with_status(Reply::text(""), status));
+        assert_eq!(answer.values("content-length"), ["0"]);
+        assert_eq!(answer.body, "");
+    }
+}
+
+#[test]
+fn rfc9112_6_1_a_body_of_unknown_size_is_chunked() {
+    let answer = answer(GET, || Reply::stream(&["hello", "", "0123456789abcdef!"]));
+    assert_eq!(answer.values("transfer-encoding"), ["chunked"]);
+    assert!(!answer.has("content-length"));
+    assert_eq!(
+        answer.body,
+        "5\r\nhello\r\n11\r\n0123456789abcdef!\r\n0\r\n\r\n"
+    );
+    assert!(answer.keeps_alive);
+}
+
+#[test]
+fn rfc9112_6_1_an_empty_body_of_unknown_size_is_one_last_chunk() {
+    assert_eq!(answer(GET, || Reply::stream(&[])).body, "0\r\n\r\n");
+    assert_eq!(answer(GET, || Reply::stream(&[""])).body, "0\r\n\r\n");
+}
+
+#[test]
+fn rfc9112_6_3_a_body_of_unknown_size_ends_with_the_connection_in_1_0() {
+    for request in [GET_10, GET_10_KEEP_ALIVE] {
+        let answer = answer(request, || Reply::stream(&["hel", "lo"]));
+        assert!(!answer.has("transfer-encoding") && !answer.has("content-length"));
+        assert_eq!(answer.values("connection"), ["close"]);
+        assert_eq!(answer.body, "hello");
+        assert!(!answer.keeps_alive);
+    }
+}
+
+#[test]
+fn rfc9110_8_6_the_length_follows_from_the_body_not_from_the_application() {
+    for said in ["3", "9", "five", "5, 5"] {
+        let answer = answer(GET, || {
+            with_field(Reply::text("hello"), "content-length", said)
+        });
+        assert_eq!(answer.values("content-length"), ["5"]);
+        assert_eq!(answer.body, "hello");
+    }
+}
+
+#[test]
+fn rfc9110_8_6_a_declared_length_of_a_streamed_body_is_taken() {
+    let answer = answer(GET, || {
+        with_field(Reply::stream(&["hel", "lo"]), "content-length", "5")
+    });
+    assert_eq!(answer.values("content-length"), ["5"]);
+    assert!(!answer.has("transfer-encoding"));
+    assert_eq!(answer.body, "hello");
+}
+
+#[test]
+fn rfc9110_8_6_a_malformed_declared_length_is_not_sent() {
+    for said in ["five", "-1", "5, 5", ""] {
+        let answer = answer(GET, || {
+            with_field(Reply::stream(&["hello"]), "content-length", said)
+        });
+        assert!(!answer.has("content-length"));
+        assert_eq!(answer.body, "5\r\nhello\r\n0\r\n\r\n");
+    }
+}
+
+#[test]
+fn rfc9110_8_6_more_than_the_declared_length_is_not_sent() {
+    let long = answer(GET, || {
+        with_field(Reply::stream(&["hel", "lo", "!"]), "content-length", "4")
+    });
+    assert_eq!(long.values("content-length"), ["4"]);
+    assert_eq!(long.body, "hell");
+    assert!(long.keeps_alive);
+}
+
+#[test]
+fn rfc9110_8_6_less_than_the_declared_length_closes() {
+    let short = answer(GET, || {
+        with_field(Reply::stream(&["hel"]), "content-length", "5")
+    });
+    assert_eq!(short.body, "hel");
+    assert!(!short.keeps_alive);
+
+    let mut context = Context::default();
+    let mut connection = Connection::new();
+    connection
+        .receive(GET.as_bytes(), &mut context)
+        .expect("a request");
+    let mut out = Vec::new();
+    connection.respond(&Response::new(()), BodySize::Exact(5), &context, &mut out);
+    connection.data(3, &mut out);
+    assert_eq!(
+        connection.finish(None, &mut out),
+        Err(Truncated { missing: 2 })
+    );
+}
+
+#[test]
+fn rfc9110_15_2_an_informational_status_is_no_answer() {
+    for status in [100, 101, 103, 199] {
+        let answer = sized(status);
+        assert_eq!(answer.status_line, "HTTP/1.1 500 Internal Server Error");
+        assert_eq!(answer.values("content-length"), ["5"]);
+        assert!(!answer.keeps_alive);
+    }
+}
+
+#[test]
+fn rfc9110_15_3_5_a_204_has_neither_content_nor_length() {
+    for reply in [
+        || with_status(Reply::text("hello"), 204),
+        || with_status(Reply::stream(&["hello"]), 204),
+        || with_field(with_status(Reply::text(""), 204), "content-length", "0"),
+    ] {
+        let answer = answer(GET, reply);
+        assert!(!answer.has("content-length") && !answer.has("transfer-encoding"));
+        assert_eq!(answer.body, "");
+        assert!(answer.keeps_alive);
+    }
+}
+
+#[test]
+fn rfc9110_15_3_6_a_205_has_no_content() {
+    for reply in [
+        || with_status(Reply::text("hello"), 205),
+        || with_status(Reply::stream(&["hello"]), 205),
+    ] {
+        let answer = answer(GET, reply);
+        assert_eq!(answer.values("content-length"), ["0"]);
+        assert_eq!(answer.body, "");
+    }
+}
+
+#[test]
+fn rfc9110_15_4_5_a_304_has_no_content_but_may_say_its_length() {
+    let said = answer(GET, || {
+        with_field(with_status(Reply::text(""), 304), "content-length", "42")
+    });
+    assert_eq!(said.values("content-length"), ["42"]);
+    let unsaid = sized(304);
+    assert!(!unsaid.has("content-length") && !unsaid.has("transfer-encoding"));
+    for answer in [said, unsaid] {
+        assert_eq!(answer.body, "");
+        assert!(answer.keeps_alive);
+    }
+}
+
+#[test]
+fn rfc9110_15_3_5_what_is_not_sent_need_not_be_produced() {
+    let sends = |request: &str, status: u16, size: BodySize| {
+        let mut context = Context::default();
+        let mut connection = Connection::new();
+        connection
+            .receive(request.as_bytes(), &mut context)
+            .expect("a request");
+        let mut response = Response::new(());
+        *response.status_mut() = status.try_into().expect("a status");
+        connection.respond(&response, size, &context, &mut Vec::new());
+        connection.sends_body()
+    };
+    assert!(sends(GET, 200, BodySize::Unknown) && sends(GET, 200, BodySize::Exact(1)));
+    assert!(sends(GET_10, 200, BodySize::Unknown));
+    for (status, size) in [
+        (204, BodySize::Unknown),
+        (205, BodySize::Unknown),
+        (304, BodySize::Exact(1)),
+        (200, BodySize::Exact(0)),
+    ] {
+        assert!(!sends(GET, status, size), "{status}");
+    }
+    assert!(!sends(crate::support::HEAD, 200, BodySize::Unknown));
+}
+
+#[test]
+fn rfc9110_15_6_the_server_answers_for_itself_and_closes() {
+    let mut context = Context::new(Default::default(), std::time::UNIX_EPOCH);
+    let mut connection = Connection::new();
+    connection
+        .receive(GET.as_bytes(), &mut context)
+        .expect("a request");
+    let mut out = Vec::new();
+    let status = http::StatusCode::REQUEST_TIMEOUT;
+    connection.dismiss(status, "too slow", &context, &mut out);
+    let wanted = "HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\n\
+        Content-Length: 9\r\nConnection: close\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\ntoo slow\n";
+    assert_eq!(text(&out), wanted);
+    assert!(!connection.keeps_alive() && !connection.is_answer_due());
+}

@@ -1,0 +1,32 @@
+use std::net::SocketAddr;
+
+use http::StatusCode;
+
+use crate::connection::About;
+
+/// Tells of a request that was answered, if its connection keeps an access log.
+pub(crate) fn log(about: &About, peer: Option<SocketAddr>) {
+    let Some(began) = about.began else {
+        return;
+    };
+    let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    tracing::info!(
+        target: "greenroom::access",
+        peer = peer.map(tracing::field::display),
+        method = %about.method,
+        target = about.uri.path_and_query().map_or("*", |target| target.as_str()),
+        status = about.status.as_u16(),
+        bytes = about.sent,
+        micros,
+    );
+}
+
+/// Tells of a message that was refused before it was a request.
+pub(crate) fn log_refusal(status: StatusCode, peer: Option<SocketAddr>) {
+    tracing::info!(
+        target: "greenroom::access",
+        peer = peer.map(tracing::field::display),
+        status = status.as_u16(),
+        "refused",
+    );
+}

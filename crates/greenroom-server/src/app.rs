@@ -1,0 +1,59 @@
+use std::error::Error;
+use std::net::SocketAddr;
+
+use http::{Request, Response};
+use tower_service::Service;
+
+use crate::{Address, RequestBody};
+
+/// Any error, as tower and hyper pass them on.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// What a connection is known by.
+#[derive(Clone, Debug)]
+pub struct ConnectionInfo {
+    /// The client's address; `None` on a Unix socket.
+    pub peer: Option<SocketAddr>,
+    /// The address that it connected to.
+    pub local: Address,
+}
+
+/// What a server serves: for each connection, a service that answers its requests.
+///
+/// A clone of the application goes to each loop; a service is made for each connection, on the
+/// loop that serves it. Services, futures and bodies never leave their loop, so they need not be
+/// `Send`.
+pub trait App: Clone + Send + 'static {
+    /// The body of an answer.
+    type Body: http_body::Body<Error: Into<BoxError>> + 'static;
+    /// What answers the requests of one connection.
+    type Service: Service<
+            Request<RequestBody>,
+            Response = Response<Self::Body>,
+            Error: Into<BoxError>,
+            Future: 'static,
+        > + Clone
+        + 'static;
+
+    /// The service for a new connection.
+    fn connect(&self, info: &ConnectionInfo) -> Self::Service;
+}
+
+/// An [`App`] that gives every connection a clone of the same service.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared<S>(pub S);
+
+impl<S, B> App for Shared<S>
+where
+    S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: 'static,
+    B: http_body::Body<Error: Into<BoxError>> + 'static,
+{
+    type Body = B;
+    type Service = S;
+
+    fn connect(&self, _info: &ConnectionInfo) -> S {
+        self.0.clone()
+    }
+}

@@ -1,0 +1,146 @@
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::{BodyBytesMax, BodyError};
+use crate::Limits;
+
+/// What became of a body that hyper receives, as seen by the task that answers its request.
+pub(crate) type Refused = Arc<OnceLock<BodyError>>;
+
+/// A body that hyper receives, held to the same limits as one that we receive.
+#[derive(Debug)]
+pub(crate) struct FromHyper {
+    incoming: Incoming,
+    bytes_max: BodyBytesMax,
+    received: u64,
+    pace: Pace,
+    refused: Refused,
+}
+
+/// How long the application has waited for the client, and how long it will.
+#[derive(Debug)]
+struct Pace {
+    grace: Duration,
+    rate_min: u64,
+    waited: Duration,
+    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
+}
+
+impl FromHyper {
+    pub(crate) fn new(
+        incoming: Incoming,
+        bytes_max: BodyBytesMax,
+        limits: &Limits,
+        refused: Refused,
+    ) -> Self {
+        Self {
+            incoming,
+            bytes_max,
+            received: 0,
+            pace: Pace {
+                grace: limits.body_grace,
+                rate_min: limits.body_rate_min,
+                waited: Duration::ZERO,
+                waiting: None,
+            },
+            refused,
+        }
+    }
+
+    pub(crate) fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let promised = self.received + self.incoming.size_hint().lower();
+        if let Err(error) = self.within_limit(promised) {
+            return Poll::Ready(Some(Err(error)));
+        }
+        let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) else {
+            ready!(self.pace.poll_over(self.received, cx));
+            return Poll::Ready(Some(Err(self.refuse(BodyError::TooSlow))));
+        };
+        self.pace.heard();
+        match frame {
+            None => Poll::Ready(None),
+            Some(Err(error)) => Poll::Ready(Some(Err(self.refuse(reason(&error))))),
+            Some(Ok(frame)) => {
+                self.received += frame.data_ref().map_or(0, Bytes::len) as u64;
+                Poll::Ready(Some(self.within_limit(self.received).map(|()| frame)))
+            }
+        }
+    }
+
+    fn within_limit(&self, bytes: u64) -> Result<(), BodyError> {
+        if bytes > self.bytes_max.bytes() {
+            return Err(self.refuse(BodyError::TooLarge));
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, error: BodyError) -> BodyError {
+        *self.refused.get_or_init(|| error)
+    }
+
+    pub(crate) fn is_end(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    pub(crate) fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}
+
+fn reason(error: &hyper::Error) -> BodyError {
+    if error.is_parse() || error.is_user() {
+        BodyError::Malformed
+    } else {
+        BodyError::Disconnected
+    }
+}
+
+impl Pace {
+    /// Ready when the client was waited for longer than `received` bytes allow.
+    fn poll_over(&mut self, received: u64, cx: &mut Context<'_>) -> Poll<()> {
+        let allowed = allowance(self.grace, self.rate_min, received).saturating_sub(self.waited);
+        let (_, sleep) = self.waiting.get_or_insert_with(|| {
+            let now = Instant::now();
+            (now, Box::pin(sleep_until(now + allowed)))
+        });
+        sleep.as_mut().poll(cx)
+    }
+
+    fn heard(&mut self) {
+        if let Some((since, _)) = self.waiting.take() {
+            self.waited += since.elapsed();
+        }
+    }
+}
+
+/// How long a client may be waited for in all, once it has sent `received` bytes: with a grace of
+/// 10 s and 1,000 bytes a second, 10 s for the first byte and 12 s for 2,000.
+pub(crate) fn allowance(grace: Duration, rate_min: u64, received: u64) -> Duration {
+    match rate_min {
+        0 => Duration::MAX / 4,
+        rate => grace + Duration::from_millis(received.saturating_mul(1_000) / rate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allowance_grows_by_a_second_for_each_thousand_bytes() {
+        let grace = Duration::from_secs(10);
+        assert_eq!(allowance(grace, 1_000, 0), grace);
+        assert_eq!(allowance(grace, 1_000, 2_000), Duration::from_secs(12));
+        assert!(allowance(grace, 0, 0) > Duration::from_secs(1 << 40));
+    }
+}

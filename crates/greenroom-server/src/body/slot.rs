@@ -1,0 +1,162 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use greenroom_http::BodyLength;
+use http::HeaderMap;
+use http_body::{Frame, SizeHint};
+
+use super::{BodyBytesMax, BodyError};
+
+/// The connection's end of a body that is handed over part by part. There is room for one part,
+/// so the client is read only when the application has taken the part before.
+#[derive(Debug)]
+pub(crate) struct Feeder {
+    slot: Arc<Mutex<Slot>>,
+    pub(crate) bytes_max: BodyBytesMax,
+    pub(crate) received: u64,
+    /// Trailers that came right behind a part that is not taken yet.
+    pub(crate) trailers: Option<HeaderMap>,
+    promised: Option<u64>,
+}
+
+/// The application's end.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    slot: Arc<Mutex<Slot>>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    part: Option<Frame<Bytes>>,
+    /// How the body ended, once it did.
+    end: Option<Result<(), BodyError>>,
+    /// Bytes that the reader has yet to take, if the client said how many.
+    left: Option<u64>,
+    wanted: bool,
+    reader: Option<Waker>,
+    connection: Waker,
+}
+
+pub(crate) fn pair(length: BodyLength, bytes_max: BodyBytesMax) -> (Feeder, Reader) {
+    let promised = match length {
+        BodyLength::None => Some(0),
+        BodyLength::Exact(bytes) => Some(bytes),
+        BodyLength::Chunked => None,
+    };
+    let slot = Arc::new(Mutex::new(Slot {
+        part: None,
+        end: None,
+        left: promised,
+        wanted: false,
+        reader: None,
+        connection: Waker::noop().clone(),
+    }));
+    let feeder = Feeder {
+        slot: Arc::clone(&slot),
+        bytes_max,
+        received: 0,
+        trailers: None,
+        promised,
+    };
+    (feeder, Reader { slot })
+}
+
+/// A panic while the lock is held can come only from a waker; the slot is whole all the same.
+fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Feeder {
+    /// Whether the application waits for a part. `cx` is the connection's task, to be woken when
+    /// it does so later from another.
+    pub(crate) fn is_wanted(&self, cx: &Context<'_>) -> bool {
+        let mut slot = lock(&self.slot);
+        if !slot.connection.will_wake(cx.waker()) {
+            slot.connection = cx.waker().clone();
+        }
+        slot.wanted && slot.part.is_none() && slot.end.is_none()
+    }
+
+    /// Whether what is promised or received is over the limit.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.received.max(self.promised.unwrap_or(0)) > self.bytes_max.bytes()
+    }
+
+    /// Hands a part over. The connection's own task is not woken: it goes on anyway.
+    pub(crate) fn feed(&mut self, part: Frame<Bytes>, cx: &Context<'_>) {
+        let mut slot = lock(&self.slot);
+        if let Some(data) = part.data_ref() {
+            self.received += data.len() as u64;
+        }
+        slot.part = Some(part);
+        slot.wanted = false;
+        match slot.reader.take() {
+            Some(reader) if !reader.will_wake(cx.waker()) => reader.wake(),
+            _ => {}
+        }
+    }
+
+    /// Ends the body, behind a part that is not taken yet. The first end counts.
+    pub(crate) fn end(&self, end: Result<(), BodyError>) {
+        let mut slot = lock(&self.slot);
+        slot.end.get_or_insert(end);
+        if let Some(reader) = slot.reader.take() {
+            reader.wake();
+        }
+    }
+}
+
+/// Whoever still reads the body of a request that is over must not wait for ever.
+impl Drop for Feeder {
+    fn drop(&mut self) {
+        self.end(Err(BodyError::Application));
+    }
+}
+
+impl Slot {
+    fn ask(&mut self, cx: &Context<'_>) {
+        self.wanted = true;
+        if !self.connection.will_wake(cx.waker()) {
+            self.connection.wake_by_ref();
+        }
+        match &self.reader {
+            Some(reader) if reader.will_wake(cx.waker()) => {}
+            _ => self.reader = Some(cx.waker().clone()),
+        }
+    }
+}
+
+impl Reader {
+    pub(crate) fn poll_frame(
+        &mut self,
+        cx: &Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let mut slot = lock(&self.slot);
+        if let Some(part) = slot.part.take() {
+            let length = part.data_ref().map_or(0, Bytes::len) as u64;
+            slot.left = slot.left.map(|left| left.saturating_sub(length));
+            return Poll::Ready(Some(Ok(part)));
+        }
+        match slot.end {
+            Some(Ok(())) => Poll::Ready(None),
+            Some(Err(error)) => Poll::Ready(Some(Err(error))),
+            None => {
+                slot.ask(cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    pub(crate) fn is_end(&self) -> bool {
+        let slot = lock(&self.slot);
+        slot.part.is_none() && (slot.left == Some(0) || slot.end == Some(Ok(())))
+    }
+
+    pub(crate) fn size_hint(&self) -> SizeHint {
+        match lock(&self.slot).left {
+            Some(left) => SizeHint::with_exact(left),
+            None => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! From a request to the last byte of its answer.
+
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes};
+use greenroom_http::BodySize;
+use http::{HeaderMap, Response, StatusCode};
+use http_body::Body;
+
+use super::closing::Closing;
+use super::exchange::{Handled, Part};
+use super::scratch::OUTPUT_BYTES_FULL;
+use super::waiting::Wait;
+use super::{Connection, Outcome, Scratch, Turn};
+use crate::access;
+use crate::app::App;
+use crate::drain::Phase;
+use crate::failure;
+
+/// Parts up to this size are copied behind what is to be sent before them; longer ones are sent
+/// from where they are, in the same system call.
+const COPIED_BYTES_MAX: usize = 16 * 1_024;
+
+impl<A: App> Connection<A> {
+    /// Runs the handler, or gets it what it waits for.
+    pub(super) fn handle(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        let Some(exchange) = &mut self.exchange else {
+            return Turn::Again;
+        };
+        match exchange.as_mut().poll_handled(&mut self.service, cx) {
+            Poll::Pending => self.meanwhile(cx, scratch),
+            Poll::Ready(Handled::Answer(response)) => {
+                self.begin_answer(response, scratch);
+                Turn::Again
+            }
+            Poll::Ready(Handled::Failed(error)) => {
+                let about = exchange.as_mut().about();
+                let (status, text) = failure::answer_to(&error, about);
+                self.fail(status, text, scratch);
+                Turn::Again
+            }
+            Poll::Ready(Handled::Panicked(panic)) => {
+                failure::log_panic(&panic, &exchange.as_mut().about().route());
+                self.fail(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    failure::PANICKED,
+                    scratch,
+                );
+                Turn::Again
+            }
+        }
+    }
+
+    /// While the application works: brings it the body that it waits for, and watches the client.
+    fn meanwhile(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        if self.body_is_wanted(cx) {
+            return self.pump(cx, scratch);
+        }
+        match self.poll_flush(cx, scratch) {
+            Poll::Ready(Ok(())) => self.watch(cx, scratch),
+            Poll::Pending => Turn::Wait(Wait::Write),
+            Poll::Ready(Err(error)) => self.broken(&error),
+        }
+    }
+
+    /// Looks whether the client has left. What it sends ahead is kept, up to a limit.
+    fn watch(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        while self.http.is_received() && !self.ended && !scratch.is_full() {
+            match self.socket.poll_read(scratch.room(), cx) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(0)) if self.home.settings.half_close => self.ended = true,
+                Poll::Ready(Ok(0)) => return self.end_of_input(),
+                Poll::Ready(Ok(bytes)) => scratch.filled(bytes),
+                Poll::Ready(Err(error)) => return self.broken(&error),
+            }
+        }
+        Turn::Wait(Wait::Handler)
+    }
+
+    fn begin_answer(&mut self, response: Response<A::Body>, scratch: &mut Scratch) {
+        let Some(exchange) = &mut self.exchange else {
+            return;
+        };
+        // A client that was not told to go on may or may not send its body: nobody could tell
+        // where the next request begins.
+        let unsure = *exchange.as_mut().continue_due();
+        if unsure || self.home.phase() != Phase::Serving {
+            self.http.close_after_answer();
+        }
+        exchange.as_mut().about().status = response.status();
+        let size = match response.body().size_hint().exact() {
+            Some(length) => BodySize::Exact(length),
+            None => BodySize::Unknown,
+        };
+        let mut context = self.home.context.borrow_mut();
+        self.http
+            .respond(&response, size, &context, &mut scratch.out);
+        let (parts, body) = response.into_parts();
+        context.recycle(parts.headers);
+        drop(context);
+        exchange.as_mut().answer(body);
+    }
+
+    /// Sends what there is of the answer's body.
+    pub(super) fn answer(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        if !self.http.sends_body() {
+            return self.finish(None, scratch);
+        }
+        let Some(exchange) = &mut self.exchange else {
+            return Turn::Again;
+        };
+        match exchange.as_mut().poll_part(cx) {
+            Poll::Pending => self.meanwhile(cx, scratch),
+            Poll::Ready(Part::Data { bytes, last }) => self.send(bytes, last, cx, scratch),
+            Poll::Ready(Part::Trailers(trailers)) => self.finish(Some(&trailers), scratch),
+            Poll::Ready(Part::End) => self.finish(None, scratch),
+            Poll::Ready(Part::Failed(error)) => {
+                let route = exchange.as_mut().about().route();
+                tracing::warn!(error, route, "an answer's body failed; cutting it off");
+                self.cut_answer(cx, scratch)
+            }
+            Poll::Ready(Part::Panicked(panic)) => {
+                failure::log_panic(&panic, &exchange.as_mut().about().route());
+                self.cut_answer(cx, scratch)
+            }
+        }
+    }
+
+    fn send(
+        &mut self,
+        mut part: Bytes,
+        last: bool,
+        cx: &mut Context<'_>,
+        scratch: &mut Scratch,
+    ) -> Turn<A> {
+        let allowed = self.http.data(part.len(), &mut scratch.out);
+        let excess = allowed < part.len();
+        part.truncate(allowed);
+        if let Some(exchange) = &mut self.exchange {
+            let about = exchange.as_mut().about();
+            about.sent += allowed as u64;
+            if excess {
+                let route = about.route();
+                tracing::warn!(
+                    route,
+                    "an answer is longer than its Content-Length; cut there"
+                );
+            }
+        }
+        match self.send_part(part, cx, scratch) {
+            Poll::Pending => Turn::Wait(Wait::Write),
+            Poll::Ready(Err(error)) => self.broken(&error),
+            Poll::Ready(Ok(())) if last || excess => self.finish(None, scratch),
+            Poll::Ready(Ok(())) => Turn::Again,
+        }
+    }
+
+    fn send_part(
+        &mut self,
+        part: Bytes,
+        cx: &mut Context<'_>,
+        scratch: &mut Scratch,
+    ) -> Poll<std::io::Result<()>> {
+        let (out, socket) = (&mut scratch.out, &mut self.socket);
+        if part.len() > COPIED_BYTES_MAX {
+            return self.outbox.poll_send(out, part, socket, cx);
+        }
+        out.extend_from_slice(part.chunk());
+        if out.len() < OUTPUT_BYTES_FULL {
+            return Poll::Ready(Ok(()));
+        }
+        self.outbox.poll_send(out, Bytes::new(), socket, cx)
+    }
+
+    /// Ends the answer, and decides what becomes of the connection.
+    fn finish(&mut self, trailers: Option<&HeaderMap>, scratch: &mut Scratch) -> Turn<A> {
+        let complete = self.http.finish(trailers, &mut scratch.out);
+        if let Some(exchange) = &mut self.exchange {
+            let about = exchange.as_mut().about();
+            if let Err(error) = complete {
+                tracing::warn!(%error, route = about.route(), "an answer is cut short");
+            }
+            access::log(about, self.peer);
+        }
+        self.drop_exchange();
+        self.answered = true;
+        if !self.http.keeps_alive() {
+            self.closing = match self.http.is_received() {
+                true => Closing::Flush,
+                false => Closing::Linger,
+            };
+        }
+        Turn::Again
+    }
+
+    /// What was sent of the answer so far is all that the client gets; that the connection ends
+    /// before the answer does tells it so.
+    fn cut_answer(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        // It is cut off anyway; what cannot be sent at once is lost.
+        let _sent = self.poll_flush(cx, scratch);
+        self.drop_exchange();
+        Turn::End(Outcome::Closed)
+    }
+
+    /// Answers for a handler that failed, and ends the connection: its service may be in any state.
+    fn fail(&mut self, status: StatusCode, text: &'static str, scratch: &mut Scratch) {
+        let Some(exchange) = &mut self.exchange else {
+            return;
+        };
+        let about = exchange.as_mut().about();
+        about.status = status;
+        access::log(about, self.peer);
+        self.drop_exchange();
+        self.dismiss(status, text, scratch);
+    }
+}

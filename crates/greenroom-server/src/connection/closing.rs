@@ -1,0 +1,148 @@
+//! How a connection ends: refusals, time-outs, drain, and taking leave of the client.
+
+use std::task::{Context, Poll};
+
+use greenroom_http::{Reason, Refusal};
+use http::StatusCode;
+
+use super::waiting::Wait;
+use super::{Connection, Outcome, Scratch, Turn};
+use crate::access;
+use crate::app::App;
+use crate::body::BodyError;
+use crate::drain::{Cut, Phase};
+use crate::event_loop::Notice;
+
+/// Most bytes that are read from a client after it was told that the connection ends.
+const LINGER_BYTES_MAX: usize = 1_024 * 1_024;
+
+/// Whether, and how, a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closing {
+    No,
+    /// When all is sent.
+    Flush,
+    /// When all is sent and the client has had time to read it. A socket that is closed with
+    /// unread input is reset, and the reset may overtake the last answer (RFC 9112, 9.6).
+    Linger,
+}
+
+impl<A: App> Connection<A> {
+    /// Heeds what the loop has to tell; the outcome if that ends the connection at once.
+    pub(super) fn heed(&mut self, notice: Notice, scratch: &mut Scratch) -> Option<Outcome<A>> {
+        self.evicted |= notice.evicted;
+        if self.home.phase() == Phase::Ending {
+            self.report_cut();
+            return Some(Outcome::Closed);
+        }
+        if !notice.expired {
+            return None;
+        }
+        match self.waiting.wait {
+            Wait::Head => {
+                self.dismiss(
+                    StatusCode::REQUEST_TIMEOUT,
+                    "request head too slow",
+                    scratch,
+                );
+                None
+            }
+            Wait::Body => match self.refuse_body(BodyError::TooSlow, scratch) {
+                Turn::End(outcome) => Some(outcome),
+                Turn::Again | Turn::Wait(_) => None,
+            },
+            Wait::Handler => None,
+            Wait::Idle | Wait::Discard | Wait::Linger | Wait::Write => {
+                self.drop_exchange();
+                Some(Outcome::Closed)
+            }
+        }
+    }
+
+    fn report_cut(&mut self) {
+        let Some(exchange) = &mut self.exchange else {
+            return;
+        };
+        let about = exchange.as_mut().about();
+        self.home.cut(Cut {
+            route: about.route(),
+            age: self.home.age(about.since),
+            peer: self.peer,
+        });
+        self.drop_exchange();
+    }
+
+    /// Answers a malformed message, which no application sees.
+    pub(super) fn refuse(&mut self, refusal: Refusal, scratch: &mut Scratch) -> Turn<A> {
+        tracing::debug!(reason = %refusal, peer = ?self.peer, "refused a request");
+        if self.home.settings.access_log {
+            access::log_refusal(refusal.status(), self.peer);
+        }
+        let context = self.home.context.borrow();
+        self.http.refuse(refusal, &context, &mut scratch.out);
+        drop(context);
+        self.closing = Closing::Linger;
+        Turn::Again
+    }
+
+    /// Answers a body whose framing is broken.
+    pub(super) fn refuse_framing(&mut self, refusal: Refusal, scratch: &mut Scratch) -> Turn<A> {
+        let reason: Reason = refusal.reason;
+        tracing::debug!(%reason, peer = ?self.peer, "refused a body");
+        self.refuse_body(BodyError::Malformed, scratch)
+    }
+
+    /// Answers a request whose body will not be read to its end: the handler is dropped, and if
+    /// its answer has not begun, the client gets the error's status.
+    pub(super) fn refuse_body(&mut self, error: BodyError, scratch: &mut Scratch) -> Turn<A> {
+        self.with_feeder(|feeder| feeder.end(Err(error)));
+        if let Some(exchange) = &mut self.exchange {
+            let about = exchange.as_mut().about();
+            about.status = error.status();
+            access::log(about, self.peer);
+        }
+        self.drop_exchange();
+        if !self.http.is_answer_due() {
+            return Turn::End(Outcome::Closed);
+        }
+        self.dismiss(error.status(), &error.to_string(), scratch);
+        Turn::Again
+    }
+
+    /// Gives an answer of the server's own and ends the connection.
+    pub(super) fn dismiss(&mut self, status: StatusCode, text: &str, scratch: &mut Scratch) {
+        let context = self.home.context.borrow();
+        self.http.dismiss(status, text, &context, &mut scratch.out);
+        drop(context);
+        self.closing = Closing::Linger;
+    }
+
+    /// Takes one step towards the end of the connection.
+    pub(super) fn close(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        match self.poll_flush(cx, scratch) {
+            Poll::Ready(Ok(())) => {}
+            Poll::Pending => return Turn::Wait(Wait::Write),
+            Poll::Ready(Err(_)) => return Turn::End(Outcome::Closed),
+        }
+        if self.closing == Closing::Flush {
+            return Turn::End(Outcome::Closed);
+        }
+        self.linger(cx, scratch)
+    }
+
+    fn linger(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        if self.waiting.wait != Wait::Linger {
+            self.socket.shutdown_write();
+            self.discarded = 0;
+        }
+        while self.discarded <= LINGER_BYTES_MAX {
+            scratch.consume(scratch.unread().len());
+            match self.socket.poll_read(scratch.room(), cx) {
+                Poll::Pending => return Turn::Wait(Wait::Linger),
+                Poll::Ready(Ok(0) | Err(_)) => break,
+                Poll::Ready(Ok(bytes)) => self.discarded += bytes,
+            }
+        }
+        Turn::End(Outcome::Closed)
+    }
+}

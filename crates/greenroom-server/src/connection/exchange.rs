@@ -1,0 +1,227 @@
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http_body::Body;
+use pin_project_lite::pin_project;
+use tokio::time::Instant;
+use tower_service::Service;
+
+use crate::app::{App, BoxError};
+use crate::body::{Feeder, RequestBody};
+use crate::event_loop::Tick;
+
+pin_project! {
+    /// One request and its answer. It lies on the heap, and its place there is used again, so an
+    /// idle connection holds no future.
+    pub(crate) struct Exchange<A: App> {
+        #[pin]
+        state: State<A>,
+        // What is told of the request if it fails, is cut off, or is logged.
+        pub(super) about: About,
+        pub(super) feeder: Option<Feeder>,
+        // The client waits for `100 Continue`, which was not sent.
+        pub(super) continue_due: bool,
+        // Ticks in which the application waited for the client's body.
+        pub(super) body_waited: Tick,
+    }
+}
+
+/// What is known of a request while it is under way.
+#[derive(Debug)]
+pub(crate) struct About {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) since: Tick,
+    /// Taken only if somebody will read it.
+    pub(crate) began: Option<Instant>,
+    pub(crate) status: StatusCode,
+    pub(crate) sent: u64,
+}
+
+pin_project! {
+    #[project = StateProjection]
+    enum State<A: App> {
+        Idle,
+        Waiting { request: Option<Request<RequestBody>> },
+        Handling { #[pin] future: <A::Service as Service<Request<RequestBody>>>::Future },
+        Answering { #[pin] body: A::Body },
+    }
+}
+
+/// What a handler came to.
+pub(super) enum Handled<B> {
+    Answer(Response<B>),
+    Failed(BoxError),
+    Panicked(String),
+}
+
+/// The next part of an answer's body.
+pub(super) enum Part {
+    Data { bytes: Bytes, last: bool },
+    Trailers(HeaderMap),
+    End,
+    Failed(BoxError),
+    Panicked(String),
+}
+
+impl About {
+    /// Method and path, without the query, which may hold secrets.
+    pub(crate) fn route(&self) -> String {
+        format!("{} {}", self.method, self.uri.path())
+    }
+}
+
+impl<A: App> Exchange<A> {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: State::Idle,
+            about: About {
+                method: Method::GET,
+                uri: Uri::default(),
+                since: 0,
+                began: None,
+                status: StatusCode::OK,
+                sent: 0,
+            },
+            feeder: None,
+            continue_due: false,
+            body_waited: 0,
+        }
+    }
+
+    pub(super) fn begin(
+        self: Pin<&mut Self>,
+        request: Request<RequestBody>,
+        since: Tick,
+        began: Option<Instant>,
+    ) {
+        let mut this = self.project();
+        *this.about = About {
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            since,
+            began,
+            status: StatusCode::OK,
+            sent: 0,
+        };
+        *this.body_waited = 0;
+        this.state.set(State::Waiting {
+            request: Some(request),
+        });
+    }
+
+    /// Drops whatever is left of the request: its handler, its body, its answer.
+    pub(super) fn clear(self: Pin<&mut Self>) {
+        let mut this = self.project();
+        *this.feeder = None;
+        *this.continue_due = false;
+        // Destructors of the application run here; a panic in one must not take the loop along.
+        let cleared = catch_unwind(AssertUnwindSafe(|| this.state.as_mut().set(State::Idle)));
+        if let Err(panic) = cleared {
+            let panic = message(panic.as_ref());
+            tracing::error!(route = this.about.route(), panic, "a destructor panicked");
+        }
+    }
+
+    pub(super) fn about(self: Pin<&mut Self>) -> &mut About {
+        self.project().about
+    }
+
+    pub(super) fn feeder(self: Pin<&mut Self>) -> &mut Option<Feeder> {
+        self.project().feeder
+    }
+
+    pub(super) fn continue_due(self: Pin<&mut Self>) -> &mut bool {
+        self.project().continue_due
+    }
+
+    pub(super) fn body_waited(self: Pin<&mut Self>) -> &mut Tick {
+        self.project().body_waited
+    }
+
+    pub(super) fn is_answering(&self) -> bool {
+        matches!(self.state, State::Answering { .. })
+    }
+
+    pub(super) fn answer(self: Pin<&mut Self>, body: A::Body) {
+        self.project().state.set(State::Answering { body });
+    }
+
+    /// Runs the handler for as long as it need not wait.
+    pub(super) fn poll_handled(
+        mut self: Pin<&mut Self>,
+        service: &mut A::Service,
+        cx: &mut Context<'_>,
+    ) -> Poll<Handled<A::Body>> {
+        let run = || self.as_mut().poll_service(service, cx);
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(poll) => poll.map(|result| match result {
+                Ok(response) => Handled::Answer(response),
+                Err(error) => Handled::Failed(error),
+            }),
+            Err(panic) => Poll::Ready(Handled::Panicked(message(panic.as_ref()))),
+        }
+    }
+
+    fn poll_service(
+        self: Pin<&mut Self>,
+        service: &mut A::Service,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Response<A::Body>, BoxError>> {
+        let mut state = self.project().state;
+        if let StateProjection::Waiting { request } = state.as_mut().project() {
+            ready!(service.poll_ready(cx)).map_err(Into::into)?;
+            let request = request.take().expect("a request is called once");
+            let future = service.call(request);
+            state.set(State::Handling { future });
+        }
+        match state.project() {
+            StateProjection::Handling { future } => future.poll(cx).map_err(Into::into),
+            _ => unreachable!("polled after it was answered"),
+        }
+    }
+
+    /// The next part of the answer's body.
+    pub(super) fn poll_part(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Part> {
+        let run = || self.as_mut().poll_body(cx);
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(poll) => poll,
+            Err(panic) => Poll::Ready(Part::Panicked(message(panic.as_ref()))),
+        }
+    }
+
+    fn poll_body(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Part> {
+        let StateProjection::Answering { mut body } = self.project().state.project() else {
+            return Poll::Ready(Part::End);
+        };
+        let frame = match ready!(body.as_mut().poll_frame(cx)) {
+            None => return Poll::Ready(Part::End),
+            Some(Err(error)) => return Poll::Ready(Part::Failed(error.into())),
+            Some(Ok(frame)) => frame,
+        };
+        Poll::Ready(match frame.into_data() {
+            Ok(mut data) => Part::Data {
+                bytes: data.copy_to_bytes(data.remaining()),
+                last: body.is_end_stream(),
+            },
+            Err(frame) => match frame.into_trailers() {
+                Ok(trailers) => Part::Trailers(trailers),
+                Err(_) => Part::Data {
+                    bytes: Bytes::new(),
+                    last: false,
+                },
+            },
+        })
+    }
+}
+
+/// What a panic said, if it said it in words.
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}

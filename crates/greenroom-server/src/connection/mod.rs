@@ -1,0 +1,244 @@
+//! One client's connection: reads requests, has them answered, writes the answers.
+//!
+//! A connection is a state machine that takes *turns* until it must wait. It owns no buffer of its
+//! own while it waits, but for input that is not a whole request yet and output that its client
+//! does not take.
+
+mod answering;
+mod closing;
+mod exchange;
+mod outbox;
+mod requesting;
+mod scratch;
+mod socket;
+mod waiting;
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use std::pin::Pin;
+
+pub(crate) use exchange::{About, Exchange, message};
+pub(crate) use scratch::Scratch;
+pub(crate) use socket::Socket;
+
+use crate::app::App;
+use crate::body::BodyError;
+use crate::event_loop::{Loop, Seat};
+use crate::handover::Handed;
+use crate::listen::Accepted;
+use closing::Closing;
+use outbox::Outbox;
+use waiting::{Wait, Waiting};
+
+/// Turns that a connection may take before the others of its loop get theirs.
+const TURNS_MAX: usize = 256;
+
+/// One client's connection, on its loop.
+pub(crate) struct Connection<A: App> {
+    home: Rc<Loop<A>>,
+    seat: Option<Seat>,
+    socket: Socket,
+    service: A::Service,
+    peer: Option<SocketAddr>,
+    http: greenroom_http::Connection,
+    exchange: Option<Pin<Box<Exchange<A>>>>,
+    kept: Vec<u8>,
+    outbox: Outbox,
+    waiting: Waiting,
+    closing: Closing,
+    /// Its key in the loop's registry, once it had to wait.
+    key: Option<u32>,
+    /// Bytes of a body that nobody reads, passed over so that the connection can be kept.
+    discarded: usize,
+    /// Its first request was answered.
+    answered: bool,
+    /// The client ended its side.
+    ended: bool,
+    evicted: bool,
+}
+
+/// What is left to do when a connection's service ends.
+pub(crate) enum Outcome<A: App> {
+    /// Nothing.
+    Closed,
+    /// It speaks a protocol that another serves.
+    HandOver(Handed<A>),
+}
+
+/// What a turn came to.
+enum Turn<A: App> {
+    Again,
+    Wait(Wait),
+    End(Outcome<A>),
+}
+
+impl<A: App> Connection<A> {
+    pub(crate) fn new(home: Rc<Loop<A>>, service: A::Service, accepted: Accepted) -> Self {
+        Self {
+            seat: Some(home.seats.take()),
+            socket: Socket::Fresh(accepted.socket),
+            service,
+            peer: accepted.info.peer,
+            http: greenroom_http::Connection::new(),
+            exchange: None,
+            kept: Vec::new(),
+            outbox: Outbox::default(),
+            waiting: Waiting::for_first_head(home.now(), accepted.deferred),
+            closing: Closing::No,
+            key: None,
+            discarded: 0,
+            answered: false,
+            ended: false,
+            evicted: false,
+            home,
+        }
+    }
+
+    /// Has the runtime tell when the socket is ready, and the loop when time is up.
+    pub(crate) fn register(&mut self) -> io::Result<()> {
+        self.socket.register()?;
+        self.key = Some(self.home.registry().add());
+        Ok(())
+    }
+
+    pub(crate) fn into_home(self) -> Rc<Loop<A>> {
+        Rc::clone(&self.home)
+    }
+
+    /// Serves for as long as there is something to do. Pending on a fresh connection means that it
+    /// must be registered and polled again.
+    pub(crate) fn poll_served(&mut self, cx: &mut Context<'_>) -> Poll<Outcome<A>> {
+        let mut scratch = self.home.take_scratch();
+        scratch.load(&mut self.kept);
+        let outcome = self.drive(cx, &mut scratch);
+        scratch.save(&mut self.kept);
+        self.home.give_scratch(scratch);
+        outcome
+    }
+
+    fn drive(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<Outcome<A>> {
+        if let Some(key) = self.key {
+            let notice = self.home.registry().notice(key, cx);
+            if let Some(outcome) = self.heed(notice, scratch) {
+                return Poll::Ready(outcome);
+            }
+        }
+        for _ in 0..TURNS_MAX {
+            match self.turn(cx, scratch) {
+                Turn::Again => {}
+                Turn::Wait(wait) => return self.wait(wait, cx, scratch),
+                Turn::End(outcome) => return Poll::Ready(outcome),
+            }
+        }
+        cx.waker().wake_by_ref();
+        self.wait(Wait::Handler, cx, scratch)
+    }
+
+    fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        if !self.outbox.is_empty() {
+            match self.poll_outbox(cx) {
+                Poll::Pending => return Turn::Wait(Wait::Write),
+                Poll::Ready(Err(error)) => return self.broken(&error),
+                Poll::Ready(Ok(())) => {}
+            }
+        }
+        match (&self.exchange, self.closing) {
+            (_, Closing::Flush | Closing::Linger) => self.close(cx, scratch),
+            (Some(exchange), Closing::No) if exchange.is_answering() => self.answer(cx, scratch),
+            (Some(_), Closing::No) => self.handle(cx, scratch),
+            (None, Closing::No) => self.request(cx, scratch),
+        }
+    }
+
+    fn poll_outbox(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let before = self.outbox.len();
+        let flushed = self.outbox.poll_flush(&mut self.socket, cx);
+        if self.outbox.len() < before {
+            self.waiting.restart(self.home.now());
+        }
+        flushed
+    }
+
+    /// Sends what the turns so far have written; pending if the client does not take it all.
+    fn poll_flush(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<io::Result<()>> {
+        if scratch.out.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        let out = &mut scratch.out;
+        self.outbox
+            .poll_send(out, Bytes::new(), &mut self.socket, cx)
+    }
+
+    /// Waits, but not with anything unsent.
+    fn wait(
+        &mut self,
+        wait: Wait,
+        cx: &mut Context<'_>,
+        scratch: &mut Scratch,
+    ) -> Poll<Outcome<A>> {
+        let wait = match self.poll_flush(cx, scratch) {
+            Poll::Ready(Ok(())) => wait,
+            Poll::Pending => Wait::Write,
+            Poll::Ready(Err(_)) => return Poll::Ready(Outcome::Closed),
+        };
+        self.note_wait(wait);
+        Poll::Pending
+    }
+
+    /// Reads more input. Output goes first: the client may wait for it before it sends more.
+    fn read(&mut self, wait: Wait, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        match self.poll_flush(cx, scratch) {
+            Poll::Ready(Ok(())) => {}
+            Poll::Pending => return Turn::Wait(Wait::Write),
+            Poll::Ready(Err(error)) => return self.broken(&error),
+        }
+        if self.answered && matches!(self.socket, Socket::Fresh(_)) {
+            // The next request is hardly there yet: let the runtime say when.
+            return Turn::Wait(wait);
+        }
+        match self.socket.poll_read(scratch.room(), cx) {
+            Poll::Pending => Turn::Wait(wait),
+            Poll::Ready(Ok(0)) => self.end_of_input(),
+            Poll::Ready(Ok(bytes)) => {
+                scratch.filled(bytes);
+                self.waiting.heard();
+                Turn::Again
+            }
+            Poll::Ready(Err(error)) => self.broken(&error),
+        }
+    }
+
+    /// The client can be reached no more. That is its right, and nothing to warn of.
+    fn broken(&mut self, error: &io::Error) -> Turn<A> {
+        tracing::debug!(%error, peer = ?self.peer, "a connection broke");
+        self.end_of_input()
+    }
+
+    /// Nothing more comes from the client: whoever reads a body of it learns so.
+    fn end_of_input(&mut self) -> Turn<A> {
+        self.with_feeder(|feeder| feeder.end(Err(BodyError::Disconnected)));
+        self.drop_exchange();
+        Turn::End(Outcome::Closed)
+    }
+
+    /// Forgets the request under way; its place is used again.
+    fn drop_exchange(&mut self) {
+        if let Some(mut exchange) = self.exchange.take() {
+            exchange.as_mut().clear();
+            self.home.give_exchange(exchange);
+        }
+    }
+}
+
+impl<A: App> Drop for Connection<A> {
+    fn drop(&mut self) {
+        self.drop_exchange();
+        if let Some(key) = self.key {
+            self.home.registry().remove(key);
+        }
+    }
+}

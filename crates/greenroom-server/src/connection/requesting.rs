@@ -1,0 +1,275 @@
+//! From input to a request and its body.
+
+use std::task::Context;
+
+use bytes::Bytes;
+use greenroom_http::{BodyLength, CONTINUE, Event, Received, Refusal, RequestHead};
+use http::HeaderMap;
+use http_body::Frame;
+use tokio::time::Instant;
+
+use super::closing::Closing;
+use super::waiting::Wait;
+use super::{Connection, Outcome, Scratch, Turn};
+use crate::app::App;
+use crate::body::{BodyBytesMax, BodyError, RequestBody, pair};
+use crate::drain::Phase;
+use crate::handover::{Handed, Protocol};
+
+/// A body that is passed over may be this long; beyond it, closing is cheaper.
+const DISCARDED_BYTES_MAX: usize = 256 * 1_024;
+/// Parts of a body are gathered up to this size before they are handed over.
+const PART_BYTES: usize = 64 * 1_024;
+
+/// What there was to hand over of a body.
+enum Gathered {
+    Nothing,
+    Part(Vec<u8>),
+    Trailers(HeaderMap),
+    End,
+}
+
+impl<A: App> Connection<A> {
+    /// Takes one step towards the next request.
+    pub(super) fn request(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        let leaving = self.evicted || self.home.phase() != Phase::Serving;
+        if leaving && self.http.is_idle() && scratch.unread().is_empty() {
+            self.closing = Closing::Flush;
+            return Turn::Again;
+        }
+        let received = {
+            let mut context = self.home.context.borrow_mut();
+            self.http.receive(scratch.unread(), &mut context)
+        };
+        let Received { consumed, event } = match received {
+            Ok(received) => received,
+            Err(refusal) => return self.refuse(refusal, scratch),
+        };
+        match event {
+            Event::Head(head) if head.upgrade => self.hand_over(Protocol::Upgrade, scratch),
+            Event::Head(head) => {
+                scratch.consume(consumed);
+                self.begin(head, scratch);
+                Turn::Again
+            }
+            Event::NeedMore => {
+                scratch.consume(consumed);
+                let wait = self.wait_for_request(scratch);
+                self.read(wait, cx, scratch)
+            }
+            Event::Data(data) => {
+                self.discarded += data.len();
+                scratch.consume(consumed);
+                self.discard()
+            }
+            Event::Trailers(_) | Event::End => {
+                self.discarded = 0;
+                scratch.consume(consumed);
+                Turn::Again
+            }
+            Event::Http2Preface => self.hand_over(Protocol::Http2, scratch),
+            Event::AnswerFirst => {
+                self.closing = Closing::Flush;
+                Turn::Again
+            }
+        }
+    }
+
+    fn wait_for_request(&self, scratch: &Scratch) -> Wait {
+        if !self.http.is_idle() {
+            Wait::Discard
+        } else if self.answered && scratch.unread().is_empty() {
+            Wait::Idle
+        } else {
+            Wait::Head
+        }
+    }
+
+    fn discard(&mut self) -> Turn<A> {
+        if self.discarded > DISCARDED_BYTES_MAX {
+            self.closing = Closing::Linger;
+        }
+        Turn::Again
+    }
+
+    fn begin(&mut self, head: RequestHead, scratch: &mut Scratch) {
+        let mut exchange = self.home.take_exchange();
+        let RequestHead {
+            mut request,
+            body: length,
+            expects_continue,
+            ..
+        } = head;
+        let body = match self.whole_body(length, scratch) {
+            Some(body) => body,
+            None => {
+                let bytes_max = BodyBytesMax::new(self.home.settings.limits.body_bytes_max);
+                request.extensions_mut().insert(bytes_max.clone());
+                let (feeder, reader) = pair(length, bytes_max);
+                *exchange.as_mut().feeder() = Some(feeder);
+                *exchange.as_mut().continue_due() = expects_continue;
+                RequestBody::streamed(reader)
+            }
+        };
+        let began = self.home.settings.access_log.then(Instant::now);
+        let now = self.home.now();
+        let request = request.map(|()| body);
+        exchange.as_mut().begin(request, now, began);
+        self.waiting.over(now);
+        self.exchange = Some(exchange);
+    }
+
+    /// The body, if there is none or all of it came with the head and is allowed by the server's
+    /// own limit.
+    fn whole_body(&mut self, length: BodyLength, scratch: &mut Scratch) -> Option<RequestBody> {
+        let length = match length {
+            BodyLength::None => return Some(RequestBody::empty()),
+            BodyLength::Chunked => return None,
+            BodyLength::Exact(length) => length,
+        };
+        let allowed = length <= self.home.settings.limits.body_bytes_max;
+        if !allowed || length > scratch.unread().len() as u64 {
+            return None;
+        }
+        let mut context = self.home.context.borrow_mut();
+        let received = self.http.receive(scratch.unread(), &mut context).ok()?;
+        let Event::Data(data) = received.event else {
+            return None;
+        };
+        let body = RequestBody::full(Bytes::copy_from_slice(data));
+        let ended = self.http.receive(&[], &mut context);
+        debug_assert!(matches!(ended.map(|step| step.event), Ok(Event::End)));
+        scratch.consume(received.consumed);
+        Some(body)
+    }
+
+    /// Whether the application waits for more of the request's body.
+    pub(super) fn body_is_wanted(&mut self, cx: &Context<'_>) -> bool {
+        let Some(exchange) = &mut self.exchange else {
+            return false;
+        };
+        let feeder = exchange.as_mut().feeder().as_ref();
+        feeder.is_some_and(|feeder| feeder.is_wanted(cx))
+    }
+
+    /// Takes one step towards the next part of a body that is wanted.
+    pub(super) fn pump(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        if self.body_is_too_large() {
+            return self.refuse_body(BodyError::TooLarge, scratch);
+        }
+        self.say_continue(scratch);
+        match self.gather(scratch) {
+            Err(refusal) => self.refuse_framing(refusal, scratch),
+            Ok(Gathered::Nothing) => self.read(Wait::Body, cx, scratch),
+            Ok(Gathered::Part(data)) => {
+                self.body_came();
+                self.feed(Frame::data(data.into()), cx);
+                if self.body_is_too_large() {
+                    return self.refuse_body(BodyError::TooLarge, scratch);
+                }
+                Turn::Again
+            }
+            Ok(Gathered::Trailers(trailers)) => {
+                self.feed(Frame::trailers(trailers), cx);
+                Turn::Again
+            }
+            Ok(Gathered::End) => {
+                self.with_feeder(|feeder| feeder.end(Ok(())));
+                Turn::Again
+            }
+        }
+    }
+
+    fn say_continue(&mut self, scratch: &mut Scratch) {
+        let Some(exchange) = &mut self.exchange else {
+            return;
+        };
+        let due = std::mem::take(exchange.as_mut().continue_due());
+        // RFC 9110, 10.1.1: needless once the client sends the body all the same.
+        if due && scratch.unread().is_empty() && self.http.is_answer_due() {
+            scratch.out.extend_from_slice(CONTINUE);
+        }
+    }
+
+    /// Takes what there is of the body from the input: data first, up to [`PART_BYTES`].
+    fn gather(&mut self, scratch: &mut Scratch) -> Result<Gathered, Refusal> {
+        let mut trailers = None;
+        self.with_feeder(|feeder| trailers = feeder.trailers.take());
+        if let Some(trailers) = trailers {
+            return Ok(Gathered::Trailers(trailers));
+        }
+        let mut context = self.home.context.borrow_mut();
+        let mut part = Vec::new();
+        while part.len() < PART_BYTES {
+            let Received { consumed, event } = self.http.receive(scratch.unread(), &mut context)?;
+            let other = match event {
+                Event::Data(data) => {
+                    part.extend_from_slice(data);
+                    None
+                }
+                Event::Trailers(trailers) => Some(Gathered::Trailers(trailers)),
+                Event::End => Some(Gathered::End),
+                _ => Some(Gathered::Nothing),
+            };
+            scratch.consume(consumed);
+            match other {
+                None => {}
+                Some(other) if part.is_empty() => return Ok(other),
+                Some(other) => {
+                    drop(context);
+                    self.put_off(other);
+                    return Ok(Gathered::Part(part));
+                }
+            }
+        }
+        Ok(Gathered::Part(part))
+    }
+
+    /// What came right behind a part waits until that is taken; the end need not.
+    fn put_off(&mut self, gathered: Gathered) {
+        self.with_feeder(|feeder| match gathered {
+            Gathered::Trailers(trailers) => feeder.trailers = Some(trailers),
+            Gathered::End => feeder.end(Ok(())),
+            Gathered::Nothing | Gathered::Part(_) => {}
+        });
+    }
+
+    fn feed(&mut self, part: Frame<Bytes>, cx: &Context<'_>) {
+        self.with_feeder(|feeder| feeder.feed(part, cx));
+    }
+
+    fn body_is_too_large(&mut self) -> bool {
+        let mut too_large = false;
+        self.with_feeder(|feeder| too_large = feeder.is_too_large());
+        too_large
+    }
+
+    pub(super) fn with_feeder(&mut self, act: impl FnOnce(&mut crate::body::Feeder)) {
+        if let Some(exchange) = &mut self.exchange
+            && let Some(feeder) = exchange.as_mut().feeder()
+        {
+            act(feeder);
+        }
+    }
+
+    /// Gives the connection, with what was read of it, to another server.
+    fn hand_over(&mut self, protocol: Protocol, scratch: &mut Scratch) -> Turn<A> {
+        if let Err(error) = self.socket.register() {
+            return self.broken(&error);
+        }
+        let input = Bytes::copy_from_slice(scratch.unread());
+        scratch.consume(input.len());
+        let Some(seat) = self.seat.take() else {
+            return Turn::End(Outcome::Closed);
+        };
+        Turn::End(Outcome::HandOver(Handed {
+            socket: std::mem::replace(&mut self.socket, super::Socket::Gone),
+            unsent: std::mem::take(&mut scratch.out),
+            input,
+            protocol,
+            service: self.service.clone(),
+            peer: self.peer,
+            seat,
+        }))
+    }
+}

@@ -1,0 +1,120 @@
+use std::time::Duration;
+
+use super::Connection;
+use crate::app::App;
+use crate::body::allowance;
+use crate::event_loop::{NEVER, TICK, Tick};
+use crate::listen::DEFERRED;
+
+/// Time for a client to take leave once it was told that the connection ends.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// The rest of a head; on a new connection, all of it.
+    Head,
+    /// The next request.
+    Idle,
+    /// More of a body that the application wants.
+    Body,
+    /// More of a body that nobody wants.
+    Discard,
+    /// The application.
+    Handler,
+    /// The client, to take what is sent.
+    Write,
+    /// The client, to end its side.
+    Linger,
+}
+
+/// What a connection waits for, and since when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) wait: Wait,
+    pub(super) since: Tick,
+    /// The system has held the client back for [`DEFERRED`] already, because it said nothing.
+    deferred: bool,
+}
+
+impl Waiting {
+    pub(super) fn for_first_head(now: Tick, deferred: bool) -> Self {
+        Self {
+            wait: Wait::Head,
+            since: now,
+            deferred,
+        }
+    }
+
+    /// The client said something: it was not held back.
+    pub(super) fn heard(&mut self) {
+        self.deferred = false;
+    }
+
+    /// Begins anew: there was progress.
+    pub(super) fn restart(&mut self, now: Tick) {
+        self.since = now;
+    }
+
+    /// The request has come; what follows are other waits.
+    pub(super) fn over(&mut self, now: Tick) {
+        *self = Self {
+            wait: Wait::Handler,
+            since: now,
+            deferred: false,
+        };
+    }
+}
+
+impl<A: App> Connection<A> {
+    /// Notes what is waited for, and has the loop see to it that it does not take for ever.
+    pub(super) fn note_wait(&mut self, wait: Wait) {
+        let now = self.home.now();
+        if self.waiting.wait != wait {
+            self.waiting.wait = wait;
+            self.waiting.since = now;
+        }
+        if let Some(key) = self.key {
+            let deadline = self.deadline();
+            let idle = wait == Wait::Idle;
+            self.home.registry().wait(key, deadline, idle, now);
+        }
+    }
+
+    fn deadline(&self) -> Tick {
+        let limits = &self.home.settings.limits;
+        let time = match self.waiting.wait {
+            Wait::Handler => return NEVER,
+            Wait::Head if self.waiting.deferred => limits.head_timeout.saturating_sub(DEFERRED),
+            Wait::Head => limits.head_timeout,
+            Wait::Idle => limits.keep_alive_timeout,
+            Wait::Body => self.body_time(),
+            Wait::Discard => limits.body_grace,
+            Wait::Write => limits.write_timeout,
+            Wait::Linger => LINGER,
+        };
+        self.home.tick_after(self.waiting.since, time)
+    }
+
+    fn body_time(&self) -> Duration {
+        let limits = &self.home.settings.limits;
+        let Some(exchange) = &self.exchange else {
+            return limits.body_grace;
+        };
+        let received = exchange.feeder.as_ref().map_or(0, |feeder| feeder.received);
+        let allowed = allowance(limits.body_grace, limits.body_rate_min, received);
+        allowed.saturating_sub(TICK * exchange.body_waited)
+    }
+
+    /// Some of the body came: the time that it took is the client's.
+    pub(super) fn body_came(&mut self) {
+        if self.waiting.wait != Wait::Body {
+            return;
+        }
+        let now = self.home.now();
+        if let Some(exchange) = &mut self.exchange {
+            *exchange.as_mut().body_waited() += now - self.waiting.since;
+        }
+        self.waiting.since = now;
+    }
+}

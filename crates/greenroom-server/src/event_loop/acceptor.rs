@@ -1,0 +1,117 @@
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::time::{sleep, timeout};
+
+use super::{Loop, TICK};
+use crate::app::App;
+use crate::connection::{Connection, Outcome};
+use crate::drain::Phase;
+use crate::handover;
+use crate::listen::{Accepted, Fault, Listener};
+
+/// Connections accepted before the others of the loop get a turn.
+const BATCH: usize = 64;
+/// First and longest pause after descriptors or memory ran out.
+const BACKOFF_MIN: Duration = Duration::from_millis(50);
+const BACKOFF_MAX: Duration = Duration::from_secs(1);
+
+/// Accepts connections until the server drains; then those that were already waiting.
+pub(super) async fn accept<A: App>(home: Rc<Loop<A>>, listener: Listener) -> io::Result<()> {
+    let listener = watched(listener)?;
+    let mut phase = home.told.clone();
+    let mut backoff = BACKOFF_MIN;
+    loop {
+        let mut ready = tokio::select! {
+            biased;
+            _ = phase.wait_for(|phase| *phase != Phase::Serving) => break,
+            ready = listener.readable() => ready?,
+        };
+        make_room(&home).await;
+        match accept_batch(&home, listener.get_ref()) {
+            Ok(()) => {
+                backoff = BACKOFF_MIN;
+                tokio::task::yield_now().await;
+            }
+            Err(Fault::WouldBlock) => ready.clear_ready(),
+            Err(Fault::OfTheConnection) => {}
+            Err(Fault::Exhausted(error)) => {
+                let evicted = home.registry().evict_idle();
+                tracing::warn!(%error, evicted, "cannot accept; pausing");
+                sleep(backoff).await;
+                backoff = (2 * backoff).min(BACKOFF_MAX);
+            }
+            Err(Fault::OfTheListener(error)) => return Err(error),
+        }
+    }
+    while !home.seats.balance.is_full() && accept_batch(&home, listener.get_ref()).is_ok() {}
+    Ok(())
+}
+
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe for the sake of types whose descriptor changes; ours is fixed"
+)]
+fn watched(listener: Listener) -> io::Result<AsyncFd<Listener>> {
+    AsyncFd::with_interest(listener, Interest::READABLE)
+}
+
+/// At the limit of connections, waits until one has ended. The idle ones are asked to.
+async fn make_room<A: App>(home: &Loop<A>) {
+    while home.seats.balance.is_full() && home.phase() == Phase::Serving {
+        home.registry().evict_idle();
+        // Another loop's connection may be the one that ends: look again each tick.
+        let _elapsed = timeout(TICK, home.seats.left.notified()).await;
+    }
+}
+
+fn accept_batch<A: App>(home: &Rc<Loop<A>>, listener: &Listener) -> Result<(), Fault> {
+    for _ in 0..BATCH {
+        if home.seats.balance.is_full() {
+            break;
+        }
+        let accepted = listener.accept()?;
+        let chosen = home.seats.balance.choose(home.index, listener.alone);
+        if chosen == home.index {
+            begin(home, accepted);
+        } else if let Err(refused) = home.others[chosen].try_send(accepted) {
+            // That loop has a full inbox, or ended; ours is as good.
+            begin(home, refused.into_inner());
+        }
+    }
+    Ok(())
+}
+
+/// Serves a connection for as long as it need not wait, and has it wait as a task of its own.
+pub(super) fn begin<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
+    let service = home.app.connect(&accepted.info);
+    let mut connection = Connection::new(Rc::clone(home), service, accepted);
+    let mut idle = Context::from_waker(Waker::noop());
+    match connection.poll_served(&mut idle) {
+        Poll::Ready(outcome) => settle(home, outcome),
+        Poll::Pending => match connection.register() {
+            Ok(()) => {
+                tokio::task::spawn_local(serve(connection));
+            }
+            Err(error) => tracing::warn!(%error, "cannot register a connection; closing it"),
+        },
+    }
+}
+
+async fn serve<A: App>(mut connection: Connection<A>) {
+    let outcome = poll_fn(|cx| connection.poll_served(cx)).await;
+    let home = connection.into_home();
+    settle(&home, outcome);
+}
+
+/// Does what a connection that is no longer ours to serve left to do.
+fn settle<A: App>(home: &Rc<Loop<A>>, outcome: Outcome<A>) {
+    if let Outcome::HandOver(handed) = outcome {
+        tokio::task::spawn_local(handover::serve(Rc::clone(home), handed));
+    }
+}

@@ -1,0 +1,102 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A loop keeps a connection unless another has at least this many fewer. With 64 connections on
+/// two loops neither so has more than 34, however unevenly the system spread them.
+const SLACK: usize = 4;
+
+/// How many connections each loop of a server has.
+#[derive(Debug)]
+pub(crate) struct Balance {
+    loops: Box<[Count]>,
+    all: AtomicUsize,
+    all_max: usize,
+}
+
+/// On a cache line of its own, so that loops that count do not slow each other.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Count(AtomicUsize);
+
+impl Balance {
+    pub(crate) fn new(loops: usize, all_max: usize) -> Self {
+        Self {
+            loops: (0..loops).map(|_| Count::default()).collect(),
+            all: AtomicUsize::new(0),
+            all_max,
+        }
+    }
+
+    /// Counts one more connection, on `index`.
+    pub(crate) fn add(&self, index: usize) {
+        self.loops[index].0.fetch_add(1, Ordering::Relaxed);
+        self.all.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn remove(&self, index: usize) {
+        self.loops[index].0.fetch_sub(1, Ordering::Relaxed);
+        self.all.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count(&self, index: usize) -> usize {
+        self.loops[index].0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.all.load(Ordering::Relaxed) >= self.all_max
+    }
+
+    /// The loop that should have the next connection that `mine` accepted. With `spread`, `mine`
+    /// accepts for all, and has no claim of its own.
+    pub(crate) fn choose(&self, mine: usize, spread: bool) -> usize {
+        let least = (0..self.loops.len())
+            .map(|offset| (mine + offset) % self.loops.len())
+            .min_by_key(|&index| self.count(index))
+            .unwrap_or(mine);
+        let slack = if spread { 1 } else { SLACK };
+        if self.count(mine) >= self.count(least) + slack {
+            least
+        } else {
+            mine
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_that_all_arrive_at_one_loop_are_spread() {
+        let balance = Balance::new(2, usize::MAX);
+        let mut held = [0; 2];
+        for _ in 0..64 {
+            let chosen = balance.choose(0, false);
+            balance.add(chosen);
+            held[chosen] += 1;
+        }
+        assert_eq!(held, [34, 30]);
+    }
+
+    #[test]
+    fn who_accepts_for_all_shares_evenly() {
+        let balance = Balance::new(3, usize::MAX);
+        let mut held = [0; 3];
+        for _ in 0..63 {
+            let chosen = balance.choose(0, true);
+            balance.add(chosen);
+            held[chosen] += 1;
+        }
+        assert_eq!(held, [21, 21, 21]);
+    }
+
+    #[test]
+    fn a_server_is_full_at_its_limit() {
+        let balance = Balance::new(2, 2);
+        balance.add(0);
+        assert!(!balance.is_full());
+        balance.add(1);
+        assert!(balance.is_full());
+        balance.remove(0);
+        assert!(!balance.is_full());
+    }
+}

@@ -1,0 +1,143 @@
+//! A loop: one thread, one runtime, and the connections that it serves.
+
+mod acceptor;
+mod balance;
+mod registry;
+mod run;
+mod seats;
+mod wheel;
+
+use std::cell::{Cell, RefCell};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use greenroom_http::Context;
+use tokio::sync::{mpsc, watch};
+
+pub(crate) use balance::Balance;
+pub(crate) use registry::Notice;
+pub(crate) use run::{Member, run};
+pub(crate) use seats::{Seat, Seats};
+pub(crate) use wheel::{NEVER, Tick};
+
+use crate::app::App;
+use crate::connection::{Exchange, Scratch};
+use crate::drain::{Cut, Phase};
+use crate::handover::Ledger;
+use crate::listen::Accepted;
+use crate::settings::Settings;
+use registry::Registry;
+
+/// Deadlines and the date are kept to this precision.
+pub(crate) const TICK: Duration = Duration::from_millis(250);
+/// Exchanges kept for the next requests of the loop.
+const SPARE_EXCHANGES_MAX: usize = 64;
+
+/// What the connections of a loop share. Only its thread ever touches it.
+pub(crate) struct Loop<A: App> {
+    pub(crate) index: usize,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) context: RefCell<Context>,
+    /// The server's phase, for whoever must wait for it.
+    pub(crate) told: watch::Receiver<Phase>,
+    pub(crate) seats: Arc<Seats>,
+    pub(crate) ledger: Arc<Ledger>,
+    app: A,
+    phase: Cell<Phase>,
+    others: Vec<mpsc::Sender<Accepted>>,
+    registry: RefCell<Registry>,
+    scratch: Cell<Option<Box<Scratch>>>,
+    spare: RefCell<Vec<Pin<Box<Exchange<A>>>>>,
+    now: Cell<Tick>,
+    cut: RefCell<Vec<Cut>>,
+}
+
+impl<A: App> Loop<A> {
+    fn new(app: A, member: &Member) -> Rc<Self> {
+        let limits = member.settings.limits.http();
+        Rc::new(Self {
+            index: member.index,
+            settings: Arc::clone(&member.settings),
+            context: RefCell::new(Context::new(limits, SystemTime::now())),
+            told: member.told.clone(),
+            seats: Arc::new(Seats::new(member.index, Arc::clone(&member.balance))),
+            ledger: Arc::default(),
+            app,
+            phase: Cell::new(Phase::Serving),
+            others: member.others.clone(),
+            registry: RefCell::default(),
+            scratch: Cell::new(None),
+            spare: RefCell::default(),
+            now: Cell::new(0),
+            cut: RefCell::default(),
+        })
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase.get()
+    }
+
+    pub(crate) fn now(&self) -> Tick {
+        self.now.get()
+    }
+
+    /// The tick that is `time` away, rounded up.
+    pub(crate) fn tick_after(&self, since: Tick, time: Duration) -> Tick {
+        let ticks = time.as_millis().div_ceil(TICK.as_millis());
+        let ticks = Tick::try_from(ticks).unwrap_or(NEVER);
+        since.saturating_add(ticks).min(NEVER - 1)
+    }
+
+    /// How long ago `since` was.
+    pub(crate) fn age(&self, since: Tick) -> Duration {
+        TICK * (self.now.get() - since)
+    }
+
+    pub(crate) fn registry(&self) -> std::cell::RefMut<'_, Registry> {
+        self.registry.borrow_mut()
+    }
+
+    /// The loop's buffers, for the connection that runs. A nested call would get others.
+    pub(crate) fn take_scratch(&self) -> Box<Scratch> {
+        self.scratch.take().unwrap_or_else(|| {
+            let head_bytes_max = self.settings.limits.head_bytes_max;
+            Box::new(Scratch::new(head_bytes_max))
+        })
+    }
+
+    pub(crate) fn give_scratch(&self, scratch: Box<Scratch>) {
+        self.scratch.set(Some(scratch));
+    }
+
+    pub(crate) fn take_exchange(&self) -> Pin<Box<Exchange<A>>> {
+        let spare = self.spare.borrow_mut().pop();
+        spare.unwrap_or_else(|| Box::pin(Exchange::new()))
+    }
+
+    pub(crate) fn give_exchange(&self, exchange: Pin<Box<Exchange<A>>>) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE_EXCHANGES_MAX {
+            spare.push(exchange);
+        }
+    }
+
+    pub(crate) fn cut(&self, cut: Cut) {
+        self.cut.borrow_mut().push(cut);
+    }
+
+    /// Goes on to `phase`, and has every connection that waits see it.
+    fn enter(&self, phase: Phase) {
+        self.phase.set(phase);
+        self.registry().wake_all();
+    }
+
+    /// One tick of the loop's own time.
+    fn tick(&self) {
+        let now = self.now.get() + 1;
+        self.now.set(now);
+        self.context.borrow_mut().date.refresh(SystemTime::now());
+        self.registry().turn(now);
+    }
+}

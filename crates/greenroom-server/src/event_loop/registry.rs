@@ -1,0 +1,110 @@
+use std::task::{Context, Waker};
+
+use slab::Slab;
+
+use super::wheel::{NEVER, Place, Tick, Wheel};
+
+/// The connections of a loop that wait for something.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    entries: Slab<Entry>,
+    wheel: Wheel,
+}
+
+#[derive(Debug)]
+struct Entry {
+    waker: Waker,
+    place: Place,
+    /// Since when the connection has been idle between requests.
+    idle_since: Option<Tick>,
+    expired: bool,
+    evicted: bool,
+}
+
+/// What a connection is told when it is woken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Notice {
+    /// Its deadline passed.
+    pub(crate) expired: bool,
+    /// Its descriptor is needed for another.
+    pub(crate) evicted: bool,
+}
+
+/// Part of the idle connections, at most, that make room at a time.
+const EVICTED_SHARE: usize = 16;
+
+impl Registry {
+    pub(crate) fn add(&mut self) -> u32 {
+        let key = self.entries.insert(Entry {
+            waker: Waker::noop().clone(),
+            place: Place::default(),
+            idle_since: None,
+            expired: false,
+            evicted: false,
+        });
+        u32::try_from(key).expect("a process has fewer than 2^32 descriptors")
+    }
+
+    pub(crate) fn remove(&mut self, key: u32) {
+        self.entries.remove(key as usize);
+    }
+
+    /// What `key` is to know, said once. `cx` is its task from now on.
+    pub(crate) fn notice(&mut self, key: u32, cx: &Context<'_>) -> Notice {
+        let entry = &mut self.entries[key as usize];
+        if !entry.waker.will_wake(cx.waker()) {
+            entry.waker = cx.waker().clone();
+        }
+        entry.idle_since = None;
+        Notice {
+            expired: std::mem::take(&mut entry.expired),
+            evicted: std::mem::take(&mut entry.evicted),
+        }
+    }
+
+    /// `key` waits until `deadline`; `idle` if it does so between requests.
+    pub(crate) fn wait(&mut self, key: u32, deadline: Tick, idle: bool, now: Tick) {
+        let entry = &mut self.entries[key as usize];
+        entry.idle_since = idle.then_some(now);
+        self.wheel.set(key, &mut entry.place, deadline, now);
+    }
+
+    /// Wakes whoever's deadline is `now`.
+    pub(crate) fn turn(&mut self, now: Tick) {
+        for key in self.wheel.turn(now) {
+            let Some(entry) = self.entries.get_mut(key as usize) else {
+                continue;
+            };
+            if self.wheel.is_due(key, &mut entry.place, now) {
+                entry.expired = true;
+                entry.waker.wake_by_ref();
+            }
+        }
+    }
+
+    pub(crate) fn wake_all(&self) {
+        for (_, entry) in &self.entries {
+            entry.waker.wake_by_ref();
+        }
+    }
+
+    /// Has the connections that are idle longest end: a sixteenth of the idle ones, at least one
+    /// if there is one. How many.
+    pub(crate) fn evict_idle(&mut self) -> usize {
+        let mut idle: Vec<(Tick, usize)> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| !entry.evicted)
+            .filter_map(|(key, entry)| entry.idle_since.map(|since| (since, key)))
+            .collect();
+        idle.sort_unstable();
+        idle.truncate(idle.len().div_ceil(EVICTED_SHARE));
+        for (_, key) in &idle {
+            let entry = &mut self.entries[*key];
+            entry.evicted = true;
+            entry.place.deadline = NEVER;
+            entry.waker.wake_by_ref();
+        }
+        idle.len()
+    }
+}

@@ -1,0 +1,99 @@
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
+
+use super::acceptor::{accept, begin};
+use super::{Balance, Loop, TICK};
+use crate::app::App;
+use crate::drain::{Cut, Phase};
+use crate::listen::{Accepted, Listener};
+use crate::settings::Settings;
+
+/// How long connections that are cut off may take to notice.
+const ENDING_MAX: Duration = Duration::from_secs(1);
+
+/// A loop's part of a server.
+pub(crate) struct Member {
+    pub(crate) index: usize,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) told: watch::Receiver<Phase>,
+    pub(crate) balance: Arc<Balance>,
+    pub(crate) listeners: Vec<Listener>,
+    /// Connections that other loops accepted for this one.
+    pub(crate) inbox: mpsc::Receiver<Accepted>,
+    /// The inboxes of all loops, by index.
+    pub(crate) others: Vec<mpsc::Sender<Accepted>>,
+}
+
+/// Serves until the server is drained, and says who was cut off.
+///
+/// Runs on the runtime of the calling thread, which must be a `LocalRuntime`.
+pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Cut>> {
+    let home = Loop::new(app, &member);
+    let ticking = tokio::task::spawn_local(tick(Rc::clone(&home)));
+    let accepting: Vec<_> = member
+        .listeners
+        .drain(..)
+        .map(|listener| tokio::task::spawn_local(accept(Rc::clone(&home), listener)))
+        .collect();
+    receive(&home, &mut member).await;
+    for task in accepting {
+        if let Ok(Err(error)) = task.await {
+            tracing::error!(%error, "a listener failed");
+        }
+    }
+    while let Ok(accepted) = member.inbox.try_recv() {
+        begin(&home, accepted);
+    }
+    drain(&home, member.settings.drain_deadline).await;
+    ticking.abort();
+    let mut cut = home.cut.take();
+    cut.extend(home.ledger.cut_all());
+    Ok(cut)
+}
+
+async fn tick<A: App>(home: Rc<Loop<A>>) {
+    let mut interval = interval(TICK);
+    // A loop that stood still must not find that its clients are late.
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        home.tick();
+    }
+}
+
+/// Serves what other loops accepted, until the server drains.
+async fn receive<A: App>(home: &Rc<Loop<A>>, member: &mut Member) {
+    loop {
+        tokio::select! {
+            biased;
+            _ = member.told.wait_for(|phase| *phase != Phase::Serving) => return,
+            Some(accepted) = member.inbox.recv() => begin(home, accepted),
+        }
+    }
+}
+
+/// Waits until all connections have ended, and cuts off those that have not by the deadline.
+async fn drain<A: App>(home: &Rc<Loop<A>>, deadline: Duration) {
+    home.enter(Phase::Draining);
+    let mut told = home.told.clone();
+    let told_to_end = told.wait_for(|phase| *phase == Phase::Ending);
+    let by = Instant::now() + deadline;
+    tokio::select! {
+        () = emptied(home) => return,
+        _ = told_to_end => {}
+        () = tokio::time::sleep_until(by) => {}
+    }
+    home.enter(Phase::Ending);
+    let _elapsed = timeout_at(Instant::now() + ENDING_MAX, emptied(home)).await;
+}
+
+async fn emptied<A: App>(home: &Loop<A>) {
+    while !home.seats.are_empty() {
+        home.seats.left.notified().await;
+    }
+}

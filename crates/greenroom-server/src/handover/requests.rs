@@ -1,0 +1,298 @@
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use pin_project_lite::pin_project;
+use tokio::time::Instant;
+use tower_service::Service;
+
+use super::ledger::Entry;
+use crate::access;
+use crate::app::{App, BoxError};
+use crate::body::{BodyBytesMax, FromHyper, Refused, RequestBody};
+use crate::connection::{About, message};
+use crate::event_loop::Loop;
+use crate::failure;
+
+/// The application, as hyper calls it.
+pub(super) struct Requests<A: App> {
+    home: Rc<Loop<A>>,
+    service: A::Service,
+    peer: Option<SocketAddr>,
+    active: Active,
+    /// The line of a connection that may become a tunnel; it takes the request's name.
+    entry: Option<Arc<Entry>>,
+}
+
+/// How many requests of a connection are under way, and since when there was none.
+#[derive(Clone, Debug)]
+pub(super) struct Active(Rc<Cell<(usize, Instant)>>);
+
+struct ActiveGuard(Active);
+
+impl Active {
+    pub(super) fn is_idle_since(&self, moment: Instant) -> bool {
+        let (requests, since) = self.0.get();
+        requests == 0 && since <= moment
+    }
+
+    fn begin(&self) -> ActiveGuard {
+        let (requests, since) = self.0.get();
+        self.0.set((requests + 1, since));
+        ActiveGuard(self.clone())
+    }
+}
+
+impl Drop for ActiveGuard {
+    fn drop(&mut self) {
+        let (requests, _) = self.0.0.get();
+        self.0.0.set((requests - 1, Instant::now()));
+    }
+}
+
+impl<A: App> Requests<A> {
+    pub(super) fn new(home: &Rc<Loop<A>>, service: A::Service, peer: Option<SocketAddr>) -> Self {
+        Self {
+            home: Rc::clone(home),
+            service,
+            peer,
+            active: Active(Rc::new(Cell::new((0, Instant::now())))),
+            entry: None,
+        }
+    }
+
+    pub(super) fn active(&self) -> Active {
+        self.active.clone()
+    }
+
+    pub(super) fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    pub(super) fn renaming(mut self, entry: Arc<Entry>) -> Self {
+        self.entry = Some(entry);
+        self
+    }
+
+    fn about(&self, request: &Request<Incoming>) -> About {
+        let log = self.home.settings.access_log;
+        About {
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            since: self.home.now(),
+            began: log.then(Instant::now),
+            status: StatusCode::OK,
+            sent: 0,
+        }
+    }
+
+    /// The request with a body of ours, and where its body's failure is noted.
+    fn translate(&self, mut request: Request<Incoming>) -> (Request<RequestBody>, Refused) {
+        let refused = Refused::default();
+        if request.body().is_end_stream() {
+            return (request.map(|_| RequestBody::empty()), refused);
+        }
+        let limits = &self.home.settings.limits;
+        let bytes_max = BodyBytesMax::new(limits.body_bytes_max);
+        request.extensions_mut().insert(bytes_max.clone());
+        let noted = Arc::clone(&refused);
+        let request = request.map(|incoming| {
+            RequestBody::from_hyper(FromHyper::new(incoming, bytes_max, limits, noted))
+        });
+        (request, refused)
+    }
+}
+
+impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
+    type Response = Response<AnswerBody<A::Body>>;
+    type Error = BoxError;
+    type Future = Answering<A>;
+
+    fn call(&self, request: Request<Incoming>) -> Answering<A> {
+        let about = self.about(&request);
+        let line = match &self.entry {
+            Some(entry) => {
+                entry.rename(about.route());
+                None
+            }
+            None => Some(self.home.ledger.enter(about.route(), self.peer)),
+        };
+        let (request, refused) = self.translate(request);
+        Answering {
+            service: self.service.clone(),
+            state: State::Waiting {
+                request: Some(request),
+            },
+            refused,
+            peer: self.peer,
+            under_way: Some(UnderWay {
+                about,
+                peer: self.peer,
+                _line: line,
+                _active: self.active.begin(),
+            }),
+        }
+    }
+}
+
+/// A request that is under way until its answer's last byte.
+struct UnderWay {
+    about: About,
+    peer: Option<SocketAddr>,
+    _line: Option<Entry>,
+    _active: ActiveGuard,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        access::log(&self.about, self.peer);
+    }
+}
+
+pin_project! {
+    /// The answer to a request that hyper received.
+    pub(super) struct Answering<A: App> {
+        service: A::Service,
+        #[pin]
+        state: State<A>,
+        refused: Refused,
+        peer: Option<SocketAddr>,
+        under_way: Option<UnderWay>,
+    }
+}
+
+pin_project! {
+    #[project = StateProjection]
+    enum State<A: App> {
+        Waiting { request: Option<Request<RequestBody>> },
+        Handling { #[pin] future: <A::Service as Service<Request<RequestBody>>>::Future },
+    }
+}
+
+impl<A: App> Answering<A> {
+    fn poll_service(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Response<A::Body>, BoxError>> {
+        let mut this = self.project();
+        if let StateProjection::Waiting { request } = this.state.as_mut().project() {
+            ready!(this.service.poll_ready(cx)).map_err(Into::into)?;
+            let request = request.take().expect("a request is called once");
+            let future = this.service.call(request);
+            this.state.set(State::Handling { future });
+        }
+        match this.state.project() {
+            StateProjection::Handling { future } => future.poll(cx).map_err(Into::into),
+            StateProjection::Waiting { .. } => unreachable!("the service was called"),
+        }
+    }
+}
+
+impl<A: App> Future for Answering<A> {
+    type Output = Result<Response<AnswerBody<A::Body>>, BoxError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let run = || self.as_mut().poll_service(cx);
+        let polled = catch_unwind(AssertUnwindSafe(run));
+        let this = self.project();
+        let route = || this.under_way.as_ref().map(|request| request.about.route());
+        let answer = match (this.refused.get(), polled) {
+            (Some(error), _) => text(error.status(), error.to_string()),
+            (None, Ok(Poll::Pending)) => return Poll::Pending,
+            (None, Ok(Poll::Ready(Ok(response)))) => response.map(|body| Content::App { body }),
+            (None, Ok(Poll::Ready(Err(error)))) => {
+                let Some(under_way) = this.under_way.as_ref() else {
+                    return Poll::Ready(Err(error));
+                };
+                let (status, said) = failure::answer_to(&error, &under_way.about);
+                text(status, said.to_owned())
+            }
+            (None, Err(panic)) => {
+                failure::log_panic(&message(panic.as_ref()), &route().unwrap_or_default());
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                text(status, failure::PANICKED.to_owned())
+            }
+        };
+        let mut under_way = this.under_way.take();
+        if let Some(under_way) = &mut under_way {
+            under_way.about.status = answer.status();
+        }
+        Poll::Ready(Ok(answer.map(|content| AnswerBody { content, under_way })))
+    }
+}
+
+/// An answer of our own: a line of text.
+fn text<B>(status: StatusCode, said: String) -> Response<Content<B>> {
+    let line = Some(Bytes::from(said + "\n"));
+    let mut response = Response::new(Content::Ours { line });
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    let headers = response.headers_mut();
+    headers.insert(http::header::CONTENT_TYPE, plain);
+    response
+}
+
+pin_project! {
+    /// An answer's body; while it is there, its request is under way.
+    pub(super) struct AnswerBody<B> {
+        #[pin]
+        content: Content<B>,
+        under_way: Option<UnderWay>,
+    }
+}
+
+pin_project! {
+    #[project = ContentProjection]
+    enum Content<B> {
+        App { #[pin] body: B },
+        Ours { line: Option<Bytes> },
+    }
+}
+
+impl<B: Body<Error: Into<BoxError>>> Body for AnswerBody<B> {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.project();
+        let frame = match this.content.project() {
+            ContentProjection::Ours { line } => line.take().map(|line| Ok(Frame::data(line))),
+            ContentProjection::App { body } => {
+                let frame = ready!(body.poll_frame(cx));
+                let bytes = |mut data: B::Data| data.copy_to_bytes(data.remaining());
+                frame.map(|frame| frame.map(|frame| frame.map_data(bytes)).map_err(Into::into))
+            }
+        };
+        if let (Some(Ok(frame)), Some(under_way)) = (&frame, this.under_way) {
+            under_way.about.sent += frame.data_ref().map_or(0, Bytes::len) as u64;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.content {
+            Content::App { body } => body.is_end_stream(),
+            Content::Ours { line } => line.is_none(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::App { body } => body.size_hint(),
+            Content::Ours { line } => {
+                SizeHint::with_exact(line.as_ref().map_or(0, Bytes::len) as u64)
+            }
+        }
+    }
+}

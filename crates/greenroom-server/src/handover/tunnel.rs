@@ -1,0 +1,121 @@
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::watch;
+
+use super::io::Rewound;
+use super::websocket::{GOING_AWAY, Written};
+use crate::drain::Phase;
+
+/// A connection that may become a WebSocket. When the server drains, it sends a close frame
+/// between two frames of the application's; the client's answer to that ends the application's
+/// side, which need not know of drains.
+///
+/// It goes wherever the application takes it, and carries the connection's seat `G` along.
+pub(super) struct Tunnel<G> {
+    io: Rewound,
+    written: Written,
+    leaving: Leaving,
+    _guard: G,
+}
+
+enum Leaving {
+    /// Until the server drains.
+    No(Pin<Box<dyn Future<Output = ()> + Send>>),
+    /// The next gap between two frames is for the close frame.
+    Due,
+    /// So many bytes of the close frame are sent.
+    Sending(usize),
+    /// What the application writes now is for nobody.
+    Done,
+}
+
+impl<G> Tunnel<G> {
+    pub(super) fn new(io: Rewound, mut told: watch::Receiver<Phase>, guard: G) -> Self {
+        let drained = async move {
+            // An error means that the server is gone, which is a reason to leave as well.
+            let _phase = told.wait_for(|phase| *phase != Phase::Serving).await;
+        };
+        Self {
+            io,
+            written: Written::Head(Vec::new()),
+            leaving: Leaving::No(Box::pin(drained)),
+            _guard: guard,
+        }
+    }
+
+    /// Sends the close frame if it is time for it. Pending while it is under way.
+    fn poll_leave(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            match &mut self.leaving {
+                Leaving::No(drained) => match drained.as_mut().poll(cx) {
+                    Poll::Ready(()) => self.leaving = Leaving::Due,
+                    Poll::Pending => return Poll::Ready(Ok(())),
+                },
+                Leaving::Due if self.written.is_between_frames() => {
+                    self.leaving = Leaving::Sending(0);
+                }
+                Leaving::Sending(sent) if *sent < GOING_AWAY.len() => {
+                    let io = Pin::new(&mut self.io);
+                    *sent += ready!(io.poll_write(cx, &GOING_AWAY[*sent..]))?;
+                }
+                Leaving::Sending(_) => self.leaving = Leaving::Done,
+                Leaving::Due | Leaving::Done => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+}
+
+impl<G: Unpin> AsyncRead for Tunnel<G> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        // While the close frame waits for room, reading goes on: both sides may be writing.
+        if let Poll::Ready(Err(error)) = this.poll_leave(cx) {
+            return Poll::Ready(Err(error));
+        }
+        Pin::new(&mut this.io).poll_read(cx, buffer)
+    }
+}
+
+impl<G: Unpin> AsyncWrite for Tunnel<G> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        ready!(this.poll_leave(cx))?;
+        if matches!(this.leaving, Leaving::Done) {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        let sent = ready!(Pin::new(&mut this.io).poll_write(cx, bytes))?;
+        this.written.note(&bytes[..sent]);
+        Poll::Ready(Ok(sent))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(this.poll_leave(cx))?;
+        Pin::new(&mut this.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().io).poll_shutdown(cx)
+    }
+}
+
+impl<G> fmt::Debug for Tunnel<G> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Tunnel")
+            .field("io", &self.io)
+            .field("written", &self.written)
+            .finish_non_exhaustive()
+    }
+}

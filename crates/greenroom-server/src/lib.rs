@@ -1,0 +1,30 @@
+//! One event loop per core, and the connections that they serve.
+//!
+//! A [`Server`] owns listeners and threads. Each thread is a *loop*: a tokio runtime of its own, a
+//! listening socket of its own (`SO_REUSEPORT`), and connections that never leave it. What is
+//! served is an [`App`]: any tower service of `http::Request<RequestBody>`.
+//!
+//! Most applications use this through the crate `greenroom`, which takes axum's routers.
+
+mod access;
+mod address;
+mod app;
+mod body;
+mod connection;
+mod drain;
+mod error;
+mod event_loop;
+mod failure;
+mod handover;
+mod limits;
+mod listen;
+mod server;
+mod settings;
+
+pub use address::{Address, AddressError};
+pub use app::{App, BoxError, ConnectionInfo, Shared};
+pub use body::{BodyBytesMax, BodyError, RequestBody};
+pub use drain::{Cut, DrainReport};
+pub use error::Error;
+pub use limits::Limits;
+pub use server::{Handle, Server, ServerBuilder};

@@ -1,0 +1,70 @@
+use std::time::Duration;
+
+/// What one client may ask of the server, and for how long it may keep it waiting.
+///
+/// All are on by default, and safe on the open internet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a request's head: 431 beyond. Default: 65,536.
+    pub head_bytes_max: usize,
+    /// Header fields of a request: 431 beyond. Default: 100, at most
+    /// [`greenroom_http::FIELDS_CEILING`].
+    pub fields_max: usize,
+    /// Bytes of the request target: 414 beyond. Default: 8,192.
+    pub target_bytes_max: usize,
+    /// Bytes of a request's body, unless its route says otherwise: 413 beyond.
+    /// Default: 2,097,152 (2 MiB).
+    pub body_bytes_max: u64,
+    /// Time from the first byte of a head (on a new connection: from its being accepted) to its
+    /// last: 408 beyond. Default: 10 s.
+    pub head_timeout: Duration,
+    /// Time that a client may take for a body before its rate counts. Default: 10 s.
+    pub body_grace: Duration,
+    /// Bytes a second that a body must bring once `body_grace` is over: 408 if it brings fewer.
+    /// Only the time in which the application waits for the client counts. Default: 1,000.
+    pub body_rate_min: u64,
+    /// Time that a connection may be idle between two requests before it is closed.
+    /// Default: 60 s.
+    pub keep_alive_timeout: Duration,
+    /// Time in which a client must take at least one byte of what is sent to it; else the
+    /// connection is cut. Default: 30 s.
+    pub write_timeout: Duration,
+    /// Connections at once, over all loops. At the limit, accepting pauses and the connections
+    /// that are idle longest are closed. Default: 90 % of the process' descriptor limit.
+    pub connections_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head_bytes_max: 65_536,
+            fields_max: 100,
+            target_bytes_max: 8_192,
+            body_bytes_max: 2 * 1_024 * 1_024,
+            head_timeout: Duration::from_secs(10),
+            body_grace: Duration::from_secs(10),
+            body_rate_min: 1_000,
+            keep_alive_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(30),
+            connections_max: connections_default(),
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) fn http(&self) -> greenroom_http::Limits {
+        greenroom_http::Limits {
+            head_bytes_max: self.head_bytes_max,
+            fields_max: self.fields_max,
+            target_bytes_max: self.target_bytes_max,
+            ..greenroom_http::Limits::default()
+        }
+    }
+}
+
+/// The rest of the descriptors is for listeners, logs, files and upstream connections.
+fn connections_default() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let descriptors = limit.and_then(|number| usize::try_from(number).ok());
+    descriptors.map_or(usize::MAX, |number| number / 10 * 9)
+}

@@ -1,0 +1,98 @@
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
+
+use super::{Listener, ListenerSocket};
+use crate::{Address, ConnectionInfo};
+
+/// A connection as it was accepted, not yet registered with any runtime.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    pub(crate) socket: AcceptedSocket,
+    pub(crate) info: ConnectionInfo,
+    /// If it says nothing, it has been doing so for [`super::DEFERRED`].
+    pub(crate) deferred: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum AcceptedSocket {
+    Tcp(std::net::TcpStream),
+    Unix(std::os::unix::net::UnixStream),
+}
+
+/// Why a connection was not accepted, by what is to be done.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// None waits: wait for the next.
+    WouldBlock,
+    /// The connection ended, or the network failed it, before it was accepted: go on with the
+    /// next (accept(2): these are pending errors of the new socket).
+    OfTheConnection,
+    /// Descriptors or memory are used up: back off, and make room.
+    Exhausted(io::Error),
+    /// The listener itself is broken.
+    OfTheListener(io::Error),
+}
+
+impl Listener {
+    /// Accepts one connection, non-blocking from the start.
+    pub(crate) fn accept(&self) -> Result<Accepted, Fault> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let (socket, peer) = match &self.socket {
+            ListenerSocket::Tcp(listener) => {
+                let (descriptor, peer) = acceptfrom_with(listener, flags).map_err(fault)?;
+                let peer = peer.and_then(|any| SocketAddr::try_from(any).ok());
+                (AcceptedSocket::Tcp(descriptor.into()), peer)
+            }
+            ListenerSocket::Unix(listener) => {
+                let descriptor = accept_with(listener, flags).map_err(fault)?;
+                (AcceptedSocket::Unix(descriptor.into()), None)
+            }
+        };
+        let local = self.address.clone();
+        Ok(Accepted {
+            socket,
+            info: ConnectionInfo { peer, local },
+            deferred: matches!(self.address, Address::Tcp(_)),
+        })
+    }
+}
+
+fn fault(errno: Errno) -> Fault {
+    match errno {
+        Errno::AGAIN => Fault::WouldBlock,
+        Errno::INTR
+        | Errno::CONNABORTED
+        | Errno::CONNRESET
+        | Errno::NETDOWN
+        | Errno::PROTO
+        | Errno::NOPROTOOPT
+        | Errno::HOSTDOWN
+        | Errno::HOSTUNREACH
+        | Errno::OPNOTSUPP
+        | Errno::NETUNREACH
+        | Errno::PERM => Fault::OfTheConnection,
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => {
+            Fault::Exhausted(errno.into())
+        }
+        other => Fault::OfTheListener(other.into()),
+    }
+}
+
+impl AsRawFd for Listener {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            ListenerSocket::Tcp(listener) => listener.as_fd(),
+            ListenerSocket::Unix(listener) => listener.as_fd(),
+        }
+    }
+}

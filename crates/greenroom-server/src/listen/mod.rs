@@ -1,0 +1,162 @@
+//! Listening sockets: one for each loop and address where the system can share a port, one for all
+//! loops where it cannot.
+
+mod accept;
+mod defer_accept;
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+pub(crate) use accept::{Accepted, AcceptedSocket, Fault};
+pub(crate) use defer_accept::DEFERRED;
+
+use crate::{Address, Error};
+
+/// Connections that wait to be accepted; the system's own limit (`somaxconn`) may be lower.
+const BACKLOG: i32 = 4_096;
+
+/// One listening socket.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) socket: ListenerSocket,
+    pub(crate) address: Address,
+    /// The file of a Unix socket, which goes with it.
+    _file: Option<SocketFile>,
+    /// The only one of its address, so that its loop passes connections on to the others.
+    pub(crate) alone: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum ListenerSocket {
+    Tcp(std::net::TcpListener),
+    Unix(UnixListener),
+}
+
+/// A socket's file, removed with the listener.
+#[derive(Debug)]
+pub(crate) struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Somebody may have removed it already; there is nobody to tell.
+        let _gone = std::fs::remove_file(&self.0);
+    }
+}
+
+/// The listeners of one address, one for each loop: all of them for TCP, the first one only for a
+/// Unix socket.
+pub(crate) fn bind(address: &Address, loops: usize) -> Result<Vec<Listener>, Error> {
+    let bound = match address {
+        Address::Tcp(address) => bind_tcp(*address, loops),
+        Address::Unix(path) => bind_unix(path).map(|listener| vec![listener]),
+    };
+    bound.map_err(|source| Error::Bind {
+        address: address.clone(),
+        source,
+    })
+}
+
+fn bind_tcp(address: SocketAddr, loops: usize) -> io::Result<Vec<Listener>> {
+    // Two servers that share a port by accident would each get half of the connections: the
+    // first socket is bound without sharing, which fails if anybody else has the port.
+    let first = tcp_socket(address)?;
+    first.bind(&address.into())?;
+    first.set_reuse_port(loops > 1)?;
+    let first = listen(first)?;
+    let local = first.local_addr()?;
+    join(first, local, loops)
+}
+
+/// The listeners of a socket that the caller bound.
+pub(crate) fn adopt(listener: std::net::TcpListener, loops: usize) -> io::Result<Vec<Listener>> {
+    listener.set_nonblocking(true)?;
+    let socket = socket2::SockRef::from(&listener);
+    socket.set_tcp_nodelay(true)?;
+    socket.set_reuse_port(loops > 1)?;
+    defer_accept::set(&listener)?;
+    let local = listener.local_addr()?;
+    join(listener, local, loops)
+}
+
+/// Adds a listener on the same port for each further loop. Where the system does not let them
+/// join, the first serves alone.
+fn join(
+    first: std::net::TcpListener,
+    local: SocketAddr,
+    loops: usize,
+) -> io::Result<Vec<Listener>> {
+    let joined: io::Result<Vec<_>> = (1..loops)
+        .map(|_| {
+            let socket = tcp_socket(local)?;
+            socket.set_reuse_port(true)?;
+            socket.bind(&local.into())?;
+            listen(socket)
+        })
+        .collect();
+    let others = joined.unwrap_or_else(|error| {
+        tracing::debug!(%error, address = %local, "one listener serves all loops");
+        Vec::new()
+    });
+    let alone = others.len() + 1 < loops;
+    let listeners = std::iter::once(first).chain(others);
+    Ok(listeners
+        .map(|listener| Listener {
+            socket: ListenerSocket::Tcp(listener),
+            _file: None,
+            address: Address::Tcp(local),
+            alone,
+        })
+        .collect())
+}
+
+fn tcp_socket(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM.nonblocking(),
+        Some(Protocol::TCP),
+    )?;
+    socket.set_reuse_address(true)?;
+    // Accepted connections inherit this, which saves a system call for each.
+    socket.set_tcp_nodelay(true)?;
+    Ok(socket)
+}
+
+fn listen(socket: Socket) -> io::Result<std::net::TcpListener> {
+    defer_accept::set(&socket)?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+fn bind_unix(path: &Path) -> io::Result<Listener> {
+    remove_stale(path)?;
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    socket.bind(&socket2::SockAddr::unix(path)?)?;
+    socket.listen(BACKLOG)?;
+    let address = Address::Unix(path.to_owned());
+    Ok(Listener {
+        socket: ListenerSocket::Unix(socket.into()),
+        _file: Some(SocketFile(path.to_owned())),
+        address,
+        alone: true,
+    })
+}
+
+/// Removes a socket file that a server left behind; one that somebody listens on stays, and so
+/// does anything that is not a socket: binding will fail and say so.
+fn remove_stale(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
+    if !is_socket {
+        return Ok(());
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path)
+        }
+        _ => Ok(()),
+    }
+}

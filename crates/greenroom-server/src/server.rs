@@ -1,0 +1,277 @@
+//! A server: its listeners, its loops' threads, and the handle that ends it.
+
+use std::marker::PhantomData;
+use std::net::TcpListener;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tokio::runtime::{Builder as Runtime, LocalOptions};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::app::App;
+use crate::drain::{Cut, Phase};
+use crate::event_loop::{Balance, Member, run};
+use crate::listen::{self, Accepted, Listener};
+use crate::settings::Settings;
+use crate::{Address, DrainReport, Error, Limits};
+
+/// Connections that wait in a loop's inbox after another loop accepted them.
+const INBOX_MAX: usize = 1_024;
+
+/// Settings of a [`Server`], or of a type `S` that is made from one.
+#[derive(Debug)]
+pub struct ServerBuilder<S = Server> {
+    addresses: Vec<Address>,
+    listeners: Vec<TcpListener>,
+    loops: NonZeroUsize,
+    settings: Settings,
+    made: PhantomData<fn() -> S>,
+}
+
+impl<S> Default for ServerBuilder<S> {
+    fn default() -> Self {
+        Self {
+            addresses: Vec::new(),
+            listeners: Vec::new(),
+            loops: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            settings: Settings::default(),
+            made: PhantomData,
+        }
+    }
+}
+
+impl<S: From<Server>> ServerBuilder<S> {
+    /// Listens on `address`, and on those named before.
+    #[must_use]
+    pub fn listen(mut self, address: impl Into<Address>) -> Self {
+        self.addresses.push(address.into());
+        self
+    }
+
+    /// Serves a listener that is already bound, too. With several loops its port is shared with
+    /// listeners of the other loops, where the system allows it.
+    #[must_use]
+    pub fn listener(mut self, listener: TcpListener) -> Self {
+        self.listeners.push(listener);
+        self
+    }
+
+    /// How many loops serve, each on a thread of its own. Default: one for each core.
+    #[must_use]
+    pub fn loops(mut self, loops: NonZeroUsize) -> Self {
+        self.loops = loops;
+        self
+    }
+
+    /// Limits and time-outs. Default: [`Limits::default`].
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.settings.limits = limits;
+        self
+    }
+
+    /// How long requests under way may take to finish once the server drains; then they are cut
+    /// off. Default: 30 s.
+    #[must_use]
+    pub fn drain_deadline(mut self, deadline: Duration) -> Self {
+        self.settings.drain_deadline = deadline;
+        self
+    }
+
+    /// Tells of each request at level `info`, target `greenroom::access`. Default: off.
+    #[must_use]
+    pub fn access_log(mut self, on: bool) -> Self {
+        self.settings.access_log = on;
+        self
+    }
+
+    /// Answers clients that end their side of the connection while their request is under way.
+    /// Such a client cannot be told from one that has left, so by default (off) its request is
+    /// dropped; an answer that is ready at once is sent either way.
+    #[must_use]
+    pub fn half_close(mut self, on: bool) -> Self {
+        self.settings.half_close = on;
+        self
+    }
+
+    /// Binds the addresses. Connections wait from now on, and are accepted when the server
+    /// [serves](Server::serve).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoAddress`] if there is none, [`Error::Bind`] if one cannot be listened on.
+    pub fn bind(self) -> Result<S, Error> {
+        let loops = self.loops.get();
+        let mut bound = Vec::new();
+        for listener in self.listeners {
+            bound.push(adopt(listener, loops)?);
+        }
+        for address in &self.addresses {
+            bound.push(listen::bind(address, loops)?);
+        }
+        let addresses: Vec<Address> = bound
+            .iter()
+            .filter_map(|of_address| of_address.first())
+            .map(|listener| listener.address.clone())
+            .collect();
+        if addresses.is_empty() {
+            return Err(Error::NoAddress);
+        }
+        let (phase, _) = watch::channel(Phase::Serving);
+        let server = Server {
+            addresses,
+            listeners: deal(bound, loops),
+            settings: Arc::new(self.settings),
+            handle: Handle(Arc::new(phase)),
+        };
+        Ok(server.into())
+    }
+}
+
+fn adopt(listener: TcpListener, loops: usize) -> Result<Vec<Listener>, Error> {
+    let address = listener.local_addr();
+    listen::adopt(listener, loops).map_err(|source| Error::Bind {
+        address: address.unwrap_or_else(|_| ([0, 0, 0, 0], 0).into()).into(),
+        source,
+    })
+}
+
+/// Gives each loop its listener of each address.
+fn deal(bound: Vec<Vec<Listener>>, loops: usize) -> Vec<Vec<Listener>> {
+    let mut dealt: Vec<Vec<Listener>> = (0..loops).map(|_| Vec::new()).collect();
+    for of_address in bound {
+        for (listener, hand) in of_address.into_iter().zip(&mut dealt) {
+            hand.push(listener);
+        }
+    }
+    dealt
+}
+
+/// A server that is bound to its addresses.
+#[derive(Debug)]
+pub struct Server {
+    addresses: Vec<Address>,
+    listeners: Vec<Vec<Listener>>,
+    settings: Arc<Settings>,
+    handle: Handle,
+}
+
+/// Ends a server, from any thread.
+#[derive(Clone, Debug)]
+pub struct Handle(Arc<watch::Sender<Phase>>);
+
+impl Handle {
+    /// Stops accepting, finishes what is under way, and ends. Idle connections are closed at
+    /// once, answers from now on say `Connection: close`, WebSockets get a close frame.
+    pub fn drain(&self) {
+        self.advance(Phase::Draining);
+    }
+
+    /// Ends at once. What is under way is cut off.
+    pub fn abort(&self) {
+        self.advance(Phase::Ending);
+    }
+
+    fn advance(&self, to: Phase) {
+        self.0.send_if_modified(|phase| {
+            let later = to > *phase;
+            *phase = to.max(*phase);
+            later
+        });
+    }
+}
+
+/// Ends the loops if nobody waits for the server any more.
+struct AbortOnDrop(Handle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Server {
+    /// Settings, to begin with the defaults.
+    #[must_use]
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
+
+    /// Where the server listens, in the order in which the addresses were named; a port 0 is
+    /// replaced by the port that the system chose.
+    #[must_use]
+    pub fn local_addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    /// What ends this server.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Serves `app` until the [handle](Self::handle) ends it. Needs no runtime of the caller; if
+    /// the future is dropped, the server ends at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Start`] if a loop cannot be started, [`Error::LoopPanicked`] if one ended by a
+    /// fault of ours.
+    pub async fn serve<A: App>(self, app: A) -> Result<DrainReport, Error> {
+        let _ended = AbortOnDrop(self.handle.clone());
+        let loops = self.listeners.len();
+        let balance = Balance::new(loops, self.settings.limits.connections_max);
+        let balance = Arc::new(balance);
+        let (others, inboxes): (Vec<_>, Vec<_>) =
+            (0..loops).map(|_| mpsc::channel(INBOX_MAX)).unzip();
+        let mut running = Vec::with_capacity(loops);
+        for (index, (listeners, inbox)) in self.listeners.into_iter().zip(inboxes).enumerate() {
+            let member = Member {
+                index,
+                settings: Arc::clone(&self.settings),
+                told: self.handle.0.subscribe(),
+                balance: Arc::clone(&balance),
+                listeners,
+                inbox,
+                others: others.clone(),
+            };
+            running.push(start(app.clone(), member)?);
+        }
+        let mut report = DrainReport::default();
+        for (index, ended) in running.into_iter().enumerate() {
+            let cut = ended.await.map_err(|_| Error::LoopPanicked { index })??;
+            report.cut.extend(cut);
+        }
+        Ok(report)
+    }
+}
+
+type Ended = oneshot::Receiver<Result<Vec<Cut>, Error>>;
+
+/// Starts a loop on a thread of its own.
+fn start<A: App>(app: A, member: Member) -> Result<Ended, Error> {
+    let index = member.index;
+    let failed = move |source| Error::Start { index, source };
+    let (tell, ended) = oneshot::channel();
+    let body = move || {
+        let runtime = Runtime::new_current_thread()
+            .enable_all()
+            .build_local(LocalOptions::default());
+        let result = runtime.and_then(|runtime| runtime.block_on(run(app, member)));
+        // Nobody listens if the server was dropped.
+        let _told = tell.send(result.map_err(failed));
+    };
+    thread::Builder::new()
+        .name(format!("loop-{index}"))
+        .spawn(body)
+        .map_err(failed)?;
+    Ok(ended)
+}
+
+/// An accepted connection goes from one loop's thread to another's.
+const _: fn() = || {
+    fn is_send<T: Send>() {}
+    is_send::<Accepted>();
+};

@@ -1,0 +1,23 @@
+use std::time::Duration;
+
+use crate::Limits;
+
+/// What all loops of a server know.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) limits: Limits,
+    pub(crate) drain_deadline: Duration,
+    pub(crate) access_log: bool,
+    pub(crate) half_close: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            drain_deadline: Duration::from_secs(30),
+            access_log: false,
+            half_close: false,
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What can be served, and how it is called.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use axum::body::Body;
+use axum::extract::connect_info::Connected;
+use greenroom_server::{Address, App, BoxError, ConnectionInfo, RequestBody};
+use http::{Request, Response};
+use tower_service::Service;
+
+/// What a server can serve. Implemented for cloneable tower services of `Request<Body>`, axum's
+/// `Router` among them ([`OfRequests`]), and for make-services, which give each connection a
+/// service of its own ([`OfConnections`]).
+///
+/// The type parameter only tells the two apart; the compiler finds it.
+pub trait Application<Kind> {
+    /// What the server's loops are given.
+    type App: App;
+
+    /// Turns this into it.
+    fn into_app(self) -> Self::App;
+}
+
+/// Marks an [`Application`] that answers requests.
+#[derive(Debug)]
+pub enum OfRequests {}
+
+/// Marks an [`Application`] that makes a service for each connection.
+#[derive(Debug)]
+pub enum OfConnections {}
+
+impl<S, B> Application<OfRequests> for S
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: 'static,
+    B: http_body::Body<Error: Into<BoxError>> + 'static,
+{
+    type App = Adapted<S>;
+
+    fn into_app(self) -> Adapted<S> {
+        Adapted(self)
+    }
+}
+
+impl<M, S, B> Application<OfConnections> for M
+where
+    M: Service<IncomingConnection, Response = S, Error = Infallible> + Clone + Send + 'static,
+    M::Future: 'static,
+    S: Service<Request<Body>, Response = Response<B>> + Clone + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: 'static,
+    B: http_body::Body<Error: Into<BoxError>> + 'static,
+{
+    type App = Made<M>;
+
+    fn into_app(self) -> Made<M> {
+        Made(self)
+    }
+}
+
+/// A connection that was accepted, as a make-service sees it.
+///
+/// `into_make_service_with_connect_info::<SocketAddr>()` works as it does with axum; types of
+/// your own implement axum's `Connected<IncomingConnection>`.
+#[derive(Clone, Debug)]
+pub struct IncomingConnection(ConnectionInfo);
+
+impl IncomingConnection {
+    /// The client's address; `None` on a Unix socket.
+    #[must_use]
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.0.peer
+    }
+
+    /// The address that the client connected to, as the server listens on it.
+    #[must_use]
+    pub fn local(&self) -> &Address {
+        &self.0.local
+    }
+}
+
+impl Connected<IncomingConnection> for SocketAddr {
+    /// The client's address; that of a client on a Unix socket is `0.0.0.0:0`.
+    fn connect_info(connection: IncomingConnection) -> Self {
+        let none = SocketAddr::from(([0, 0, 0, 0], 0));
+        connection.peer().unwrap_or(none)
+    }
+}
+
+/// A service of axum's bodies, called with ours.
+#[derive(Clone, Debug)]
+pub struct Adapted<S>(S);
+
+impl<S, B> App for Adapted<S>
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: 'static,
+    B: http_body::Body<Error: Into<BoxError>> + 'static,
+{
+    type Body = B;
+    type Service = Self;
+
+    fn connect(&self, _info: &ConnectionInfo) -> Self {
+        self.clone()
+    }
+}
+
+impl<S: Service<Request<Body>>> Service<Request<RequestBody>> for Adapted<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<RequestBody>) -> S::Future {
+        self.0.call(request.map(adapt_body))
+    }
+}
+
+/// A body that is there already needs no allocation of its own.
+fn adapt_body(body: RequestBody) -> Body {
+    match body.try_into_bytes() {
+        Ok(bytes) if bytes.is_empty() => Body::empty(),
+        Ok(bytes) => Body::from(bytes),
+        Err(body) => Body::new(body),
+    }
+}
+
+/// An [`App`] that makes a service for each connection.
+#[derive(Clone, Debug)]
+pub struct Made<M>(M);
+
+impl<M, S, B> App for Made<M>
+where
+    M: Service<IncomingConnection, Response = S, Error = Infallible> + Clone + Send + 'static,
+    M::Future: 'static,
+    S: Service<Request<Body>, Response = Response<B>> + Clone + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: 'static,
+    B: http_body::Body<Error: Into<BoxError>> + 'static,
+{
+    type Body = B;
+    type Service = PerConnection<M, S>;
+
+    fn connect(&self, info: &ConnectionInfo) -> PerConnection<M, S> {
+        PerConnection::New {
+            make: self.0.clone(),
+            connection: IncomingConnection(info.clone()),
+        }
+    }
+}
+
+/// The service of one connection, made when its first request comes.
+#[derive(Debug)]
+pub enum PerConnection<M: Service<IncomingConnection>, S> {
+    /// Not asked for yet.
+    New {
+        /// What makes it.
+        make: M,
+        /// For which connection.
+        connection: IncomingConnection,
+    },
+    /// Being made.
+    Making {
+        /// What makes it, for a clone of this service.
+        make: M,
+        /// For which connection.
+        connection: IncomingConnection,
+        /// It, to come.
+        service: Pin<Box<M::Future>>,
+    },
+    /// Made.
+    Ready(S),
+}
+
+impl<M: Service<IncomingConnection> + Clone, S: Clone> Clone for PerConnection<M, S> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::New { make, connection }
+            | Self::Making {
+                make, connection, ..
+            } => Self::New {
+                make: make.clone(),
+                connection: connection.clone(),
+            },
+            Self::Ready(service) => Self::Ready(service.clone()),
+        }
+    }
+}
+
+impl<M, S> Service<Request<RequestBody>> for PerConnection<M, S>
+where
+    M: Service<IncomingConnection, Response = S, Error = Infallible> + Clone,
+    S: Service<Request<Body>>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        loop {
+            match self {
+                Self::New { make, connection } => {
+                    let Ok(()) = ready!(make.poll_ready(cx));
+                    *self = Self::Making {
+                        service: Box::pin(make.call(connection.clone())),
+                        make: make.clone(),
+                        connection: connection.clone(),
+                    };
+                }
+                Self::Making { service, .. } => {
+                    let Ok(service) = ready!(service.as_mut().poll(cx));
+                    *self = Self::Ready(service);
+                }
+                Self::Ready(service) => return service.poll_ready(cx),
+            }
+        }
+    }
+
+    fn call(&mut self, request: Request<RequestBody>) -> S::Future {
+        match self {
+            Self::Ready(service) => service.call(request.map(adapt_body)),
+            Self::New { .. } | Self::Making { .. } => panic!("called before it was ready"),
+        }
+    }
+}

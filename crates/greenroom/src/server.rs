@@ -1,0 +1,76 @@
+use greenroom_server::{Address, DrainReport, Error, Handle, ServerBuilder};
+
+use crate::Application;
+
+/// A server that is bound to its addresses.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use axum::{Router, routing::get};
+/// use greenroom::{Address, Limits, Server};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::builder()
+///     .listen("[::1]:5000".parse::<Address>()?)
+///     .listen("unix:/run/app.sock".parse::<Address>()?)
+///     .limits(Limits {
+///         keep_alive_timeout: Duration::from_secs(15),
+///         ..Limits::default()
+///     })
+///     .drain_deadline(Duration::from_secs(10))
+///     .bind()?;
+/// greenroom::end_on_signals(server.handle())?;
+/// let report = server
+///     .serve(Router::new().route("/hello", get(|| async { "Hello, world!" })))
+///     .await?;
+/// for cut in &report.cut {
+///     eprintln!("cut off: {cut}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Server(greenroom_server::Server);
+
+impl From<greenroom_server::Server> for Server {
+    fn from(server: greenroom_server::Server) -> Self {
+        Self(server)
+    }
+}
+
+impl Server {
+    /// Settings, to begin with the defaults.
+    #[must_use]
+    pub fn builder() -> ServerBuilder<Self> {
+        ServerBuilder::default()
+    }
+
+    /// Where the server listens, in the order in which the addresses were named; a port 0 is
+    /// replaced by the port that the system chose.
+    #[must_use]
+    pub fn local_addresses(&self) -> &[Address] {
+        self.0.local_addresses()
+    }
+
+    /// What ends this server.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.0.handle()
+    }
+
+    /// Serves `app` until the [handle](Self::handle) ends it; if the future is dropped, the server
+    /// ends at once. The report names whoever was cut off.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Start`] if a loop cannot be started, [`Error::LoopPanicked`] if one ended by a
+    /// fault of ours.
+    pub async fn serve<A, Kind>(self, app: A) -> Result<DrainReport, Error>
+    where
+        A: Application<Kind>,
+    {
+        self.0.serve(app.into_app()).await
+    }
+}

@@ -1,0 +1,33 @@
+use std::io;
+
+use greenroom_server::Handle;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
+
+/// Ends a server as its operator asks: SIGTERM or SIGINT drains it, a second one ends it at once.
+/// The signals are caught from now on; to stop catching them is not possible.
+///
+/// # Errors
+///
+/// If the system does not let signals be caught.
+///
+/// # Panics
+///
+/// If called outside a tokio runtime.
+pub fn end_on_signals(handle: Handle) -> io::Result<JoinHandle<()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(tokio::spawn(async move {
+        either(&mut terminate, &mut interrupt).await;
+        handle.drain();
+        either(&mut terminate, &mut interrupt).await;
+        handle.abort();
+    }))
+}
+
+async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
