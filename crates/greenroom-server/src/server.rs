@@ -221,14 +221,61 @@ impl Server {
     /// fault of ours.
     pub async fn serve<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let _ended = AbortOnDrop(self.handle.clone());
+        let running: Result<Vec<Ended>, Error> = self
+            .members()
+            .into_iter()
+            .map(|member| start(app.clone(), member))
+            .collect();
+        let mut report = DrainReport::default();
+        for (index, ended) in running?.into_iter().enumerate() {
+            let cut = ended.await.map_err(|_| Error::LoopPanicked { index })??;
+            report.cut.extend(cut);
+        }
+        Ok(report)
+    }
+
+    /// Serves `app` with all loops on the calling thread, whose runtime must be able to
+    /// `spawn_local`: a `LocalRuntime`, or a `LocalSet` on a current-thread runtime. For programs
+    /// that own their thread, and for tests, which so can pause the clock.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Start`] if a listener cannot be registered with the runtime.
+    ///
+    /// # Panics
+    ///
+    /// When polled outside such a runtime.
+    pub async fn serve_local<A: App>(self, app: A) -> Result<DrainReport, Error> {
+        let _ended = AbortOnDrop(self.handle.clone());
+        let running: Vec<_> = self
+            .members()
+            .into_iter()
+            .map(|member| {
+                (
+                    member.index,
+                    tokio::task::spawn_local(run(app.clone(), member)),
+                )
+            })
+            .collect();
+        let mut report = DrainReport::default();
+        for (index, ended) in running {
+            let cut = ended.await.map_err(|_| Error::LoopPanicked { index })?;
+            let cut = cut.map_err(|source| Error::Start { index, source })?;
+            report.cut.extend(cut);
+        }
+        Ok(report)
+    }
+
+    /// Each loop's part.
+    fn members(self) -> Vec<Member> {
         let loops = self.listeners.len();
         let balance = Balance::new(loops, self.settings.limits.connections_max);
         let balance = Arc::new(balance);
         let (others, inboxes): (Vec<_>, Vec<_>) =
             (0..loops).map(|_| mpsc::channel(INBOX_MAX)).unzip();
-        let mut running = Vec::with_capacity(loops);
-        for (index, (listeners, inbox)) in self.listeners.into_iter().zip(inboxes).enumerate() {
-            let member = Member {
+        let parts = self.listeners.into_iter().zip(inboxes).enumerate();
+        parts
+            .map(|(index, (listeners, inbox))| Member {
                 index,
                 settings: Arc::clone(&self.settings),
                 told: self.handle.0.subscribe(),
@@ -236,15 +283,8 @@ impl Server {
                 listeners,
                 inbox,
                 others: others.clone(),
-            };
-            running.push(start(app.clone(), member)?);
-        }
-        let mut report = DrainReport::default();
-        for (index, ended) in running.into_iter().enumerate() {
-            let cut = ended.await.map_err(|_| Error::LoopPanicked { index })??;
-            report.cut.extend(cut);
-        }
-        Ok(report)
+            })
+            .collect()
     }
 }
 

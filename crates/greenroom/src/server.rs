@@ -73,4 +73,22 @@ impl Server {
     {
         self.0.serve(app.into_app()).await
     }
+
+    /// Like [`serve`](Self::serve), with all loops on the calling thread, whose runtime must be
+    /// able to `spawn_local`: a `LocalRuntime`, or a `LocalSet` on a current-thread runtime. For
+    /// programs that own their thread, and for tests, which so can pause the clock.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Start`] if a listener cannot be registered with the runtime.
+    ///
+    /// # Panics
+    ///
+    /// When polled outside such a runtime.
+    pub async fn serve_local<A, Kind>(self, app: A) -> Result<DrainReport, Error>
+    where
+        A: Application<Kind>,
+    {
+        self.0.serve_local(app.into_app()).await
+    }
 }

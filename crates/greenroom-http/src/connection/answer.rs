@@ -152,8 +152,13 @@ impl Connection {
     }
 
     /// Appends the whole answer to a refused message: the status, the reason in a line of text,
-    /// and `Connection: close`.
+    /// and `Connection: close`. Nothing, if it is the body that is malformed and the request's
+    /// answer has already begun: the client would take a second one for its next request's.
     pub fn refuse(&mut self, refusal: Refusal, context: &Context, out: &mut Vec<u8>) {
+        self.keep_alive = false;
+        if self.answer != Answer::Due {
+            return;
+        }
         self.dismiss(refusal.status(), &refusal.to_string(), context, out);
     }
 

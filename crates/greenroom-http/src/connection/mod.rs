@@ -98,7 +98,7 @@ impl Connection {
     /// # Errors
     ///
     /// A [`Refusal`] if the message is malformed or over a limit. The owner answers it with
-    /// [`refuse`](Self::refuse) (unless an answer is under way) and closes.
+    /// [`refuse`](Self::refuse) and closes.
     pub fn receive<'a>(
         &mut self,
         input: &'a [u8],
@@ -184,7 +184,7 @@ impl Connection {
             return Ok(nothing(Event::NeedMore));
         }
         let parsed = head::parse(input, context)
-            .inspect_err(|_| self.expect_answer_to(head::is_head_method(input)))?;
+            .inspect_err(|_| self.owe_refusal(head::is_head_method(input)))?;
         let Some((head, consumed)) = parsed else {
             self.searched.note(input);
             return Ok(nothing(Event::NeedMore));
@@ -208,7 +208,8 @@ impl Connection {
 
     /// Forgets the request before a malformed one, whose answer must not be framed as if it were
     /// the other's.
-    fn expect_answer_to(&mut self, head_method: bool) {
+    fn owe_refusal(&mut self, head_method: bool) {
+        self.answer = Answer::Due;
         self.head_method = head_method;
         self.http_10 = false;
         self.accepts_trailers = false;

@@ -67,7 +67,8 @@ pub(crate) fn parse(
 /// Whether a malformed head asks by `HEAD`, so that its refusal carries no content
 /// (RFC 9110, 9.3.2).
 pub(crate) fn is_head_method(input: &[u8]) -> bool {
-    request_line::without_empty_lines(input).starts_with(b"HEAD ")
+    let line = request_line::without_empty_lines(input);
+    line.starts_with(b"HEAD ") && request_line::is_begun_in_time(input, line)
 }
 
 fn build(

@@ -16,7 +16,7 @@ pub(super) fn within_limits(
     limits: &Limits,
 ) -> Result<(), Reason> {
     let line = without_empty_lines(window);
-    if window.len() - line.len() > EMPTY_LINES_BYTES_MAX {
+    if !is_begun_in_time(window, line) {
         return Err(Reason::RequestLine);
     }
     let method_bytes = raw
@@ -41,6 +41,11 @@ pub(super) fn without_empty_lines(mut window: &[u8]) -> &[u8] {
         window = rest;
     }
     window
+}
+
+/// Whether there are no more empty lines before `line` than allowed.
+pub(super) fn is_begun_in_time(window: &[u8], line: &[u8]) -> bool {
+    window.len() - line.len() <= EMPTY_LINES_BYTES_MAX
 }
 
 fn count(bytes: &[u8], belongs: impl Fn(u8) -> bool) -> usize {

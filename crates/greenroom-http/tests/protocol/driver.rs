@@ -139,7 +139,9 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
             Event::Http2Preface => self.end(Ending::Http2),
             Event::Head(head) => {
                 let complete = head.body == BodyLength::None;
-                self.transcript.messages.push(message(head));
+                let (message, fields) = message(head);
+                self.transcript.messages.push(message);
+                self.context.recycle(fields);
                 if complete {
                     self.answer();
                 }
@@ -171,7 +173,7 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
             out.extend_from_slice(&part[..allowed]);
         }
         let finished = connection.finish(reply.trailers.as_ref(), out);
-        assert_eq!(finished.is_err() && connection.keeps_alive(), false);
+        assert!(finished.is_ok() || !connection.keeps_alive());
     }
 
     fn refuse(&mut self, reason: Reason) {
@@ -194,19 +196,21 @@ fn last(transcript: &mut Transcript) -> &mut Message {
     transcript.messages.last_mut().expect("a head came first")
 }
 
-fn message(head: RequestHead) -> Message {
+/// The message so far, and the map of its fields to be used again.
+fn message(head: RequestHead) -> (Message, HeaderMap) {
     let (parts, ()) = head.request.into_parts();
-    Message {
+    let message = Message {
         method: parts.method,
         target: parts.uri.to_string(),
         version: parts.version,
-        fields: parts.headers,
+        fields: parts.headers.clone(),
         body: Vec::new(),
         trailers: None,
         expects_continue: head.expects_continue,
         upgrade: head.upgrade,
         complete: false,
-    }
+    };
+    (message, parts.headers)
 }
 
 /// Runs these pieces of input through a connection of its own.

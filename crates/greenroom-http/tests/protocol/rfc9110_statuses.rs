@@ -1,6 +1,6 @@
 //! RFC 9110, 15, and RFC 9112, 4, 6 and 7: how answers are framed.
 
-use greenroom_http::{BodySize, Connection, Context, Truncated};
+use greenroom_http::{BodySize, Connection, Context, Limits, Truncated};
 use http::Response;
 
 use crate::driver::Reply;
@@ -211,7 +211,7 @@ fn rfc9110_15_3_5_what_is_not_sent_need_not_be_produced() {
 
 #[test]
 fn rfc9110_15_6_the_server_answers_for_itself_and_closes() {
-    let mut context = Context::new(Default::default(), std::time::UNIX_EPOCH);
+    let mut context = Context::new(Limits::default(), std::time::UNIX_EPOCH);
     let mut connection = Connection::new();
     connection
         .receive(GET.as_bytes(), &mut context)

@@ -113,6 +113,49 @@ fn rfc9112_9_3_2_what_was_answered_before_a_refusal_stays_answered() {
     assert!(output.ends_with("missing Host\n"));
 }
 
+fn answered_before_its_body(body: &[u8]) -> (Connection, Context, Vec<u8>) {
+    let head = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let mut context = Context::default();
+    let mut connection = Connection::new();
+    let received = connection.receive(head, &mut context).expect("a request");
+    assert_eq!(received.consumed, head.len());
+    let mut out = Vec::new();
+    connection.respond(&Response::new(()), BodySize::Exact(0), &context, &mut out);
+    connection.finish(None, &mut out).expect("an empty body");
+    assert!(!connection.is_idle() && !connection.is_received());
+    (connection, context, body.to_vec())
+}
+
+#[test]
+fn rfc9112_9_3_an_answer_may_come_before_the_body_ends() {
+    let input = [b"1\r\nx\r\n0\r\n\r\n", GET.as_bytes()].concat();
+    let (mut connection, mut context, input) = answered_before_its_body(&input);
+    let mut rest = &input[..];
+    let mut events = Vec::new();
+    for _ in 0..3 {
+        let Received { consumed, event } =
+            connection.receive(rest, &mut context).expect("no refusal");
+        rest = &rest[consumed..];
+        events.push(event);
+    }
+    assert!(
+        matches!(events[..], [Event::Data(b"x"), Event::End, Event::Head(_)]),
+        "{events:?}"
+    );
+}
+
+#[test]
+fn rfc9112_9_3_2_a_request_is_not_answered_twice() {
+    let (mut connection, mut context, input) = answered_before_its_body(b"broken");
+    let refusal = connection
+        .receive(&input, &mut context)
+        .expect_err("a malformed chunk");
+    let mut out = Vec::new();
+    connection.refuse(refusal, &context, &mut out);
+    assert!(out.is_empty());
+    assert!(!connection.keeps_alive());
+}
+
 #[test]
 fn rfc9112_9_6_reads_nothing_after_close() {
     for first in [get("1.1", "close"), GET_10.to_owned()] {
@@ -186,6 +229,8 @@ fn rfc9112_9_6_a_refusal_is_framed_for_its_own_request() {
     let of_head = "\r\nHEAD / HTTP/1.1\r\n\r\n";
     assert!(text(&serve(of_head).output).ends_with("\r\n\r\n"));
     assert_refused(of_head, Reason::HostMissing, 400);
+    let too_late = format!("{}HEAD ", "\r\n".repeat(9));
+    assert!(text(&serve(&too_late).output).ends_with("malformed request line\n"));
 }
 
 #[test]
