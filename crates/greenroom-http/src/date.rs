@@ -1,6 +1,9 @@
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use httpdate::HttpDate;
+
+/// 31 December 9999, 23:59:59.
+const LAST_SECOND: u64 = 253_402_300_799;
 
 /// The `Date` field's value, formatted once a second and copied into every answer
 /// (RFC 9110, 6.6.1).
@@ -14,9 +17,11 @@ impl DateCache {
     /// The date at `now`.
     #[must_use]
     pub fn new(now: SystemTime) -> Self {
+        let second = second_of(now);
+        let shown = UNIX_EPOCH + Duration::from_secs(second);
         Self {
-            second: second_of(now),
-            text: HttpDate::from(now).to_string().into_bytes(),
+            second,
+            text: HttpDate::from(shown).to_string().into_bytes(),
         }
     }
 
@@ -34,15 +39,15 @@ impl DateCache {
     }
 }
 
+/// A clock that stands before 1970 or after 9999 counts as there: the format has no such years.
 fn second_of(now: SystemTime) -> u64 {
     now.duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())
+        .min(LAST_SECOND)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -54,5 +59,13 @@ mod tests {
         assert_eq!(date.as_bytes(), b"Sun, 06 Nov 1994 08:49:37 GMT");
         date.refresh(start + Duration::from_secs(1));
         assert_eq!(date.as_bytes(), b"Sun, 06 Nov 1994 08:49:38 GMT");
+    }
+
+    #[test]
+    fn rfc9110_5_6_7_a_clock_that_is_far_off_is_shown_at_the_edge() {
+        let early = DateCache::new(UNIX_EPOCH - Duration::from_secs(1));
+        assert_eq!(early.as_bytes(), b"Thu, 01 Jan 1970 00:00:00 GMT");
+        let late = DateCache::new(UNIX_EPOCH + Duration::from_secs(LAST_SECOND + 1));
+        assert_eq!(late.as_bytes(), b"Fri, 31 Dec 9999 23:59:59 GMT");
     }
 }

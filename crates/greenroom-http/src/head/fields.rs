@@ -171,9 +171,12 @@ impl<'a> Fields<'a> {
     }
 
     /// RFC 9110, 7.8. An upgrade to `h2c` is obsolete (RFC 9113, 3.1) and is passed over, so that
-    /// its connection stays on the fast path.
+    /// its connection stays on the fast path. So is one with a body, which whoever takes over the
+    /// connection might frame otherwise than we do; a server may ignore any `Upgrade`.
     pub(super) fn upgrades(&self) -> bool {
-        let asked = self.connection.upgrade && self.version == Version::HTTP_11;
+        let asked = self.connection.upgrade
+            && self.version == Version::HTTP_11
+            && self.body == BodyLength::None;
         let other = |value| tokens(value).any(|t| !t.eq_ignore_ascii_case(b"h2c"));
         asked && self.upgrade.is_some_and(other)
     }

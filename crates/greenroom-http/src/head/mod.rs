@@ -30,7 +30,8 @@ pub struct RequestHead {
     pub body: BodyLength,
     /// The client waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1).
     pub expects_continue: bool,
-    /// The client asks for another protocol than `h2c` on this connection (RFC 9110, 7.8).
+    /// The client asks for another protocol than `h2c` on this connection, by a request without
+    /// a body (RFC 9110, 7.8).
     pub upgrade: bool,
     pub(crate) keep_alive: bool,
     pub(crate) accepts_trailers: bool,

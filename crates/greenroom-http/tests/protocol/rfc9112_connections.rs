@@ -255,4 +255,6 @@ fn rfc9110_7_8_notes_an_upgrade_to_another_protocol() {
     assert!(!asks("Upgrade: websocket", "1.1"));
     assert!(!asks("Connection: upgrade", "1.1"));
     assert!(!asks("Connection: upgrade\r\nUpgrade: websocket", "1.0"));
+    let with_body = "Connection: upgrade\r\nUpgrade: websocket\r\nContent-Length: 1";
+    assert!(!asks(with_body, "1.1"));
 }

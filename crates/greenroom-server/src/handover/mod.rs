@@ -119,7 +119,6 @@ async fn serve_upgrade<A: App>(
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .keep_alive(false)
         .half_close(home.settings.half_close);
     let requests = requests.renaming(entry);
     builder

@@ -32,6 +32,15 @@ pub(super) struct Requests<A: App> {
     entry: Option<Arc<Entry>>,
 }
 
+/// Whether a second request may follow on the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reuse {
+    Kept,
+    /// It was to be a tunnel. If it does not become one, it ends: the next request would be read
+    /// by another parser than ours.
+    TunnelOrEnd,
+}
+
 /// How many requests of a connection are under way, and since when there was none.
 #[derive(Clone, Debug)]
 pub(super) struct Active(Rc<Cell<(usize, Instant)>>);
@@ -132,7 +141,10 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
                 request: Some(request),
             },
             refused,
-            peer: self.peer,
+            reuse: match self.entry {
+                Some(_) => Reuse::TunnelOrEnd,
+                None => Reuse::Kept,
+            },
             under_way: Some(UnderWay {
                 about,
                 peer: self.peer,
@@ -164,7 +176,7 @@ pin_project! {
         #[pin]
         state: State<A>,
         refused: Refused,
-        peer: Option<SocketAddr>,
+        reuse: Reuse,
         under_way: Option<UnderWay>,
     }
 }
@@ -204,7 +216,7 @@ impl<A: App> Future for Answering<A> {
         let polled = catch_unwind(AssertUnwindSafe(run));
         let this = self.project();
         let route = || this.under_way.as_ref().map(|request| request.about.route());
-        let answer = match (this.refused.get(), polled) {
+        let mut answer = match (this.refused.get(), polled) {
             (Some(error), _) => text(error.status(), error.to_string()),
             (None, Ok(Poll::Pending)) => return Poll::Pending,
             (None, Ok(Poll::Ready(Ok(response)))) => response.map(|body| Content::App { body }),
@@ -221,6 +233,11 @@ impl<A: App> Future for Answering<A> {
                 text(status, failure::PANICKED.to_owned())
             }
         };
+        let tunnel = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
+        if *this.reuse == Reuse::TunnelOrEnd && !tunnel {
+            let close = HeaderValue::from_static("close");
+            answer.headers_mut().insert(http::header::CONNECTION, close);
+        }
         let mut under_way = this.under_way.take();
         if let Some(under_way) = &mut under_way {
             under_way.about.status = answer.status();

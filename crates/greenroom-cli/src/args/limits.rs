@@ -1,0 +1,189 @@
+//! One flag for each of the server's limits.
+
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use greenroom::Limits;
+
+use super::value;
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct LimitArgs {
+    /// Size of a request's head; 431 beyond
+    #[arg(
+        long,
+        env = "GREENROOM_HEAD_BYTES_MAX",
+        value_name = "SIZE",
+        default_value = "64KiB",
+        value_parser = value::size
+    )]
+    head_bytes_max: ByteSize,
+
+    /// Header fields of a request, from 1 to 256; 431 beyond
+    #[arg(
+        long,
+        env = "GREENROOM_FIELDS_MAX",
+        value_name = "NUMBER",
+        default_value = "100",
+        value_parser = clap::value_parser!(u16).range(1..=256)
+    )]
+    fields_max: u16,
+
+    /// Size of a request's target (its path and query); 414 beyond
+    #[arg(
+        long,
+        env = "GREENROOM_TARGET_BYTES_MAX",
+        value_name = "SIZE",
+        default_value = "8KiB",
+        value_parser = value::size
+    )]
+    target_bytes_max: ByteSize,
+
+    /// Size of a request's body, /upload's included; 413 beyond
+    #[arg(
+        long,
+        env = "GREENROOM_BODY_BYTES_MAX",
+        value_name = "SIZE",
+        default_value = "2MiB",
+        value_parser = value::size
+    )]
+    body_bytes_max: ByteSize,
+
+    /// Time in which a request's head must be complete; 408 beyond
+    #[arg(
+        long,
+        env = "GREENROOM_HEAD_TIMEOUT",
+        value_name = "TIME",
+        default_value = "10s",
+        value_parser = value::positive_time
+    )]
+    head_timeout: Duration,
+
+    /// Time that a body may take before its rate counts
+    #[arg(
+        long,
+        env = "GREENROOM_BODY_GRACE",
+        value_name = "TIME",
+        default_value = "10s",
+        value_parser = value::time
+    )]
+    body_grace: Duration,
+
+    /// Size that a body must bring each second after --body-grace; 408 below
+    #[arg(
+        long,
+        env = "GREENROOM_BODY_RATE_MIN",
+        value_name = "SIZE",
+        default_value = "1kB",
+        value_parser = value::size
+    )]
+    body_rate_min: ByteSize,
+
+    /// Time that a connection may be idle between two requests; closed beyond
+    #[arg(
+        long,
+        env = "GREENROOM_KEEP_ALIVE_TIMEOUT",
+        value_name = "TIME",
+        default_value = "1m",
+        value_parser = value::positive_time
+    )]
+    keep_alive_timeout: Duration,
+
+    /// Time in which a client must read something of what is sent to it; cut off beyond
+    #[arg(
+        long,
+        env = "GREENROOM_WRITE_TIMEOUT",
+        value_name = "TIME",
+        default_value = "30s",
+        value_parser = value::positive_time
+    )]
+    write_timeout: Duration,
+
+    /// Connections at once; beyond it new ones wait and the longest idle are closed
+    ///
+    /// Default: 90 % of the limit on open descriptors, which is first raised as far as it goes.
+    #[arg(
+        long,
+        env = "GREENROOM_CONNECTIONS_MAX",
+        value_name = "NUMBER",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    connections_max: Option<u32>,
+}
+
+impl LimitArgs {
+    /// Reads the limit on open descriptors where --connections-max is not given.
+    pub(crate) fn to_limits(&self) -> Limits {
+        let mut limits = Limits {
+            head_bytes_max: bytes(self.head_bytes_max),
+            fields_max: self.fields_max.into(),
+            target_bytes_max: bytes(self.target_bytes_max),
+            body_bytes_max: self.body_bytes_max.as_u64(),
+            head_timeout: self.head_timeout,
+            body_grace: self.body_grace,
+            body_rate_min: self.body_rate_min.as_u64(),
+            keep_alive_timeout: self.keep_alive_timeout,
+            write_timeout: self.write_timeout,
+            ..Limits::default()
+        };
+        if let Some(number) = self.connections_max {
+            limits.connections_max = usize::try_from(number).unwrap_or(usize::MAX);
+        }
+        limits
+    }
+}
+
+fn bytes(size: ByteSize) -> usize {
+    usize::try_from(size.as_u64()).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        limits: LimitArgs,
+    }
+
+    #[test]
+    fn defaults_are_the_library_s() {
+        let line = Line::parse_from(["limits"]);
+        assert_eq!(line.limits.to_limits(), Limits::default());
+    }
+
+    #[test]
+    fn each_flag_sets_its_limit() {
+        let line = Line::parse_from([
+            "limits",
+            "--head-bytes-max=16KiB",
+            "--fields-max=20",
+            "--target-bytes-max=1KiB",
+            "--body-bytes-max=1GiB",
+            "--head-timeout=1s",
+            "--body-grace=2s",
+            "--body-rate-min=3B",
+            "--keep-alive-timeout=4s",
+            "--write-timeout=5s",
+            "--connections-max=6",
+        ]);
+        let expected = Limits {
+            head_bytes_max: 16 * 1024,
+            fields_max: 20,
+            target_bytes_max: 1024,
+            body_bytes_max: 1024 * 1024 * 1024,
+            head_timeout: Duration::from_secs(1),
+            body_grace: Duration::from_secs(2),
+            body_rate_min: 3,
+            keep_alive_timeout: Duration::from_secs(4),
+            write_timeout: Duration::from_secs(5),
+            connections_max: 6,
+            ..Limits::default()
+        };
+        assert_eq!(line.limits.to_limits(), expected);
+    }
+}

@@ -1,0 +1,48 @@
+//! Values with units.
+
+use std::time::Duration;
+
+use bytesize::ByteSize;
+
+/// A time such as `1m 30s`.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|error| format!("{error}; allowed are times such as 250ms, 10s or 1m 30s"))
+}
+
+/// A time that is longer than none.
+pub(super) fn positive_time(text: &str) -> Result<Duration, String> {
+    match time(text)? {
+        Duration::ZERO => Err("the time must be longer than 0".to_owned()),
+        time => Ok(time),
+    }
+}
+
+/// A number of bytes such as `64KiB`.
+pub(super) fn size(text: &str) -> Result<ByteSize, String> {
+    text.parse().map_err(|_| {
+        "allowed are sizes such as 512B, 64KiB (of 1,024) or 64kB (of 1,000)".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_need_a_unit() {
+        assert_eq!(time("1m 30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(time("0s"), Ok(Duration::ZERO));
+        assert!(time("10").is_err_and(|error| error.contains("10s")));
+        assert!(positive_time("0s").is_err_and(|error| error.contains("longer than 0")));
+    }
+
+    #[test]
+    fn sizes_tell_binary_from_decimal_units() {
+        assert_eq!(size("64KiB"), Ok(ByteSize::b(65_536)));
+        assert_eq!(size("64kB"), Ok(ByteSize::b(64_000)));
+        assert_eq!(size("0"), Ok(ByteSize::b(0)));
+        assert!(size("64 parsecs").is_err_and(|error| error.contains("64KiB")));
+        assert!(size("-1").is_err());
+    }
+}

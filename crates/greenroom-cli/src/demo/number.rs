@@ -1,0 +1,18 @@
+//! The number at the end of `/fib/{n}` and `/bytes/{n}`.
+
+use axum::http::StatusCode;
+
+/// Why a number in a path was refused: the status and a text for the client.
+pub(super) type Refusal = (StatusCode, String);
+
+/// A whole number from 0 to `max`, in decimal digits and nothing else.
+pub(super) fn parse(text: &str, max: u64) -> Result<u64, Refusal> {
+    let all_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(number) if all_digits && number <= max => Ok(number),
+        _ => Err((
+            StatusCode::BAD_REQUEST,
+            format!("The last part of the path must be a whole number from 0 to {max}.\n"),
+        )),
+    }
+}

@@ -1,0 +1,27 @@
+//! The program `greenroom`, as a library so that its tests can reach the demo application.
+
+mod args;
+mod completions;
+pub mod demo;
+mod descriptors;
+mod exit;
+mod logging;
+mod serve;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+/// Does what the command line asks, and returns the program's exit status.
+///
+/// A command line that cannot be understood ends the process here, with status 2.
+#[must_use]
+pub fn run() -> ExitCode {
+    match Args::parse().command {
+        Command::Completions(args) => completions::print(args.shell),
+        Command::Serve(args) => serve::run(*args),
+    }
+}

@@ -1,0 +1,58 @@
+//! Asks `/hello` again and again while something else happens to the server.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::http::{self, HELLO};
+
+const INTERVAL: Duration = Duration::from_millis(100);
+const ANSWER_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Asks from its making until [`Probe::finish`].
+pub(crate) struct Probe {
+    stop: Sender<()>,
+    thread: JoinHandle<Tally>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) answered: usize,
+    pub(crate) failures: Vec<String>,
+}
+
+impl Probe {
+    pub(crate) fn start(address: SocketAddr) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            let mut tally = Tally::default();
+            while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                tally.add(ask(address));
+            }
+            tally
+        });
+        Self { stop, thread }
+    }
+
+    pub(crate) fn finish(self) -> Tally {
+        drop(self.stop);
+        self.thread.join().expect("asking does not panic")
+    }
+}
+
+impl Tally {
+    fn add(&mut self, outcome: Result<(), String>) {
+        match outcome {
+            Ok(()) => self.answered += 1,
+            Err(failure) => self.failures.push(failure),
+        }
+    }
+}
+
+fn ask(address: SocketAddr) -> Result<(), String> {
+    match http::get(address, "/hello", ANSWER_DEADLINE) {
+        Ok(answer) if answer.status == 200 && answer.body == HELLO => Ok(()),
+        other => Err(format!("{other:?}")),
+    }
+}

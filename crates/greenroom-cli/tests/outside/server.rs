@@ -1,0 +1,192 @@
+//! The program `greenroom`, started for one test and killed with it.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use super::{http, wait};
+
+const START_DEADLINE: Duration = Duration::from_secs(10);
+
+/// After a peer has gone, the slowest way to notice is a time-out of 10 s and a turn of the wheel.
+const CLEAN_UP_DEADLINE: Duration = Duration::from_secs(20);
+
+/// So many equal counts in a row are a rest.
+const OBSERVATIONS_AT_REST: usize = 10;
+
+pub(crate) struct Server {
+    child: Child,
+    addresses: Vec<String>,
+    log: Arc<Mutex<String>>,
+}
+
+impl Server {
+    /// One listener on a free port of 127.0.0.1.
+    pub(crate) fn start() -> Self {
+        Self::listening_on(&["127.0.0.1:0"])
+    }
+
+    pub(crate) fn listening_on(addresses: &[&str]) -> Self {
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_greenroom")), addresses)
+    }
+
+    /// As [`Server::start`], with the process's limit on open descriptors.
+    pub(crate) fn with_descriptors_max(descriptors_max: u32) -> Self {
+        let mut command = Command::new("prlimit");
+        command
+            .arg(format!("--nofile={descriptors_max}:{descriptors_max}"))
+            .arg(env!("CARGO_BIN_EXE_greenroom"));
+        Self::spawn(command, &["127.0.0.1:0"])
+    }
+
+    fn spawn(mut command: Command, addresses: &[&str]) -> Self {
+        command.args(["serve", "--log-format", "json"]);
+        for address in addresses {
+            command.args(["--listen", address]);
+        }
+        let mut child = command
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the server can be started");
+        let stderr = child.stderr.take().expect("standard error is a pipe");
+        let log = Arc::default();
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn({
+            let log = Arc::clone(&log);
+            move || follow(stderr, &log, &sender)
+        });
+        let mut server = Self {
+            child,
+            addresses: Vec::new(),
+            log,
+        };
+        server.await_addresses(addresses.len(), &receiver);
+        server
+    }
+
+    fn await_addresses(&mut self, count: usize, receiver: &Receiver<String>) {
+        while self.addresses.len() < count {
+            let address = receiver.recv_timeout(START_DEADLINE).unwrap_or_else(|_| {
+                panic!("the server does not say where it listens:\n{}", self.log())
+            });
+            self.addresses.push(address);
+        }
+    }
+
+    /// The address of the first listener.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address_of(0)
+    }
+
+    /// The address of a listener, counted from 0 in the order of the command line.
+    pub(crate) fn address_of(&self, listener: usize) -> SocketAddr {
+        let address = &self.addresses[listener];
+        address
+            .parse()
+            .unwrap_or_else(|_| panic!("`{address}` is no IP address with a port"))
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address())
+    }
+
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().expect("the log is not poisoned").clone()
+    }
+
+    pub(crate) fn descriptors(&self) -> usize {
+        let directory = format!("/proc/{}/fd", self.child.id());
+        fs::read_dir(directory)
+            .expect("the server is running")
+            .count()
+    }
+
+    /// The descriptors of a server that has been used and is at rest: a connection just answered
+    /// may still be open on its side.
+    pub(crate) fn descriptors_at_rest(&self) -> usize {
+        http::assert_hello(self.address());
+        let mut last = VecDeque::new();
+        let observe = || {
+            last.push_back(self.descriptors());
+            if last.len() > OBSERVATIONS_AT_REST {
+                last.pop_front();
+            }
+            last.clone()
+        };
+        let observed = wait::until("descriptors at rest", START_DEADLINE, observe, |observed| {
+            observed.len() == OBSERVATIONS_AT_REST && observed.iter().all(|n| *n == observed[0])
+        });
+        observed[0]
+    }
+
+    pub(crate) fn resident_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))
+            .expect("the server is running");
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .expect("a process has a resident set");
+        let number = line.split_whitespace().next().expect("it has a size");
+        number.parse().expect("the size is a number")
+    }
+
+    /// Waits until no more descriptors are open than at `baseline`.
+    pub(crate) fn await_descriptors(&self, baseline: usize) {
+        wait::until(
+            "descriptors back at their baseline",
+            CLEAN_UP_DEADLINE,
+            || self.descriptors(),
+            |descriptors| *descriptors <= baseline,
+        );
+    }
+
+    /// The server runs, and no handler or loop has panicked.
+    pub(crate) fn assert_sound(&mut self) {
+        let ended = self.child.try_wait().expect("the server is our child");
+        assert!(
+            ended.is_none(),
+            "the server ended: {ended:?}\n{}",
+            self.log()
+        );
+        let log = self.log();
+        let panic = log.lines().find(|line| line.contains("panicked"));
+        assert!(panic.is_none(), "the log tells of a panic: {panic:?}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself; a test that cares has asked.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Keeps the log, and sends on each address that it names as listening.
+fn follow(stderr: ChildStderr, log: &Mutex<String>, addresses: &Sender<String>) {
+    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+        if let Some(address) = listening_address(&line) {
+            // Nobody receives any more once all listeners are known.
+            let _ = addresses.send(address);
+        }
+        let mut log = log.lock().expect("the log is not poisoned");
+        log.push_str(&line);
+        log.push('\n');
+    }
+}
+
+fn listening_address(line: &str) -> Option<String> {
+    let event: serde_json::Value = serde_json::from_str(line).ok()?;
+    let fields = &event["fields"];
+    if fields["message"] != "listening" {
+        return None;
+    }
+    fields["address"].as_str().map(str::to_owned)
+}

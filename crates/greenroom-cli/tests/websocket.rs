@@ -1,0 +1,62 @@
+//! `/ws/echo`, through a WebSocket client.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use futures_util::{SinkExt, StreamExt};
+use greenroom_cli::demo::{self, Demo};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+async fn connect() -> WebSocketStream<TcpStream> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(axum::serve(listener, demo::router(Demo::default())).into_future());
+    let connection = TcpStream::connect(address).await.unwrap();
+    let url = format!("ws://{address}/ws/echo");
+    client_async(url, connection).await.unwrap().0
+}
+
+#[tokio::test]
+async fn text_and_binary_messages_come_back() {
+    let mut socket = connect().await;
+    let largest = vec![7; 16 * 1024 * 1024];
+    for message in [
+        Message::text("hällo"),
+        Message::text(""),
+        Message::binary(largest),
+    ] {
+        socket.send(message.clone()).await.unwrap();
+        assert!(socket.next().await.unwrap().unwrap() == message);
+    }
+}
+
+#[tokio::test]
+async fn ping_is_answered_and_not_echoed() {
+    let mut socket = connect().await;
+    socket.send(Message::Ping("7".into())).await.unwrap();
+    socket.send(Message::text("8")).await.unwrap();
+    assert_eq!(
+        socket.next().await.unwrap().unwrap(),
+        Message::Pong("7".into())
+    );
+    assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("8"));
+}
+
+#[tokio::test]
+async fn close_is_answered() {
+    let mut socket = connect().await;
+    socket.close(None).await.unwrap();
+    let answer = socket.next().await.unwrap().unwrap();
+    assert!(answer.is_close(), "{answer:?}");
+    assert!(socket.next().await.is_none());
+}
+
+#[tokio::test]
+async fn longer_message_ends_the_connection() {
+    let mut socket = connect().await;
+    let message = Message::binary(vec![7; 16 * 1024 * 1024 + 1]);
+    // The server may hang up before it has read everything.
+    let _ = socket.send(message).await;
+    assert!(!matches!(socket.next().await, Some(Ok(Message::Binary(_)))));
+}
