@@ -12,10 +12,10 @@ use outside::server::Server;
 use outside::tools;
 use sha2::{Digest, Sha256};
 
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// The first use of Go compiles its standard library.
-const BUILD_DEADLINE: Duration = Duration::from_secs(300);
+const BUILD_DEADLINE: Duration = Duration::from_mins(5);
 
 #[test]
 fn curl_keeps_its_connection() {
@@ -109,7 +109,6 @@ fn curl_is_refused_a_body_beyond_the_limit() {
             "--header",
             "Transfer-Encoding: chunked",
         ],
-        &["--http2-prior-knowledge"],
     ] {
         let status = curl(&["--output", "/dev/null", "--write-out", "%{http_code}"])
             .args(options)
@@ -119,6 +118,24 @@ fn curl_is_refused_a_body_beyond_the_limit() {
             .run();
         assert_eq!(status, "413", "with {options:?}");
     }
+    assert_hello(server.address());
+    server.assert_sound();
+}
+
+/// Not by curl: that of Debian 12 drops the answer when, as RFC 9113 section 8.1 has it, a stream is
+/// reset with `NO_ERROR` behind it.
+#[test]
+fn nghttp_is_refused_a_body_beyond_the_limit() {
+    let mut server = Server::start();
+    let file = body_file(BODY_BYTES_MAX + 1);
+    let mut nghttp = tools::bounded(tools::system("nghttp"), DEADLINE);
+    nghttp
+        .args(["--verbose", "--data"])
+        .arg(file.path())
+        .arg(server.url("/upload"));
+    let frames = tools::run(&mut nghttp).expect_success("nghttp").stdout;
+    assert!(frames.contains(":status: 413"), "{frames}");
+    assert!(!frames.contains("recv GOAWAY"), "{frames}");
     assert_hello(server.address());
     server.assert_sound();
 }

@@ -3,23 +3,54 @@
 mod outside;
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use outside::server::Server;
 use outside::tools;
 
 /// The suite took 5 s when this was written; a case that waits in vain takes 2 s.
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 /// How many cases version 2.2.1 has with `--strict`.
 const CASES: usize = 146;
 
-/// Answered with a body of several frames' worth of flow control.
-const PATH: &str = "/bytes/8192";
+/// A longer body than HTTP/2's first window of 65,535 bytes: its stream stays open until the case has
+/// sent all its frames.
+const DOWNLOAD: &str = "/bytes/100000";
+
+/// Answers only after it has read a request's body to its end.
+const UPLOAD: &str = "/upload";
+
+/// The cases that send a sound head with POST, and its unsound rest afterwards. A server may answer
+/// between the two, as `DOWNLOAD` does (405), so these count as they ended with `UPLOAD`.
+const POSTING: [(&str, &str); 4] = [
+    (
+        "http2/8.1",
+        "Sends a second HEADERS frame without the END_STREAM flag",
+    ),
+    (
+        "http2/8.1.2.1",
+        "Sends a HEADERS frame that contains a pseudo-header field as trailers",
+    ),
+    (
+        "http2/8.1.2.6",
+        "Sends a HEADERS frame with the \"content-length\" header field which does not equal the \
+         DATA frame payload length",
+    ),
+    (
+        "http2/8.1.2.6",
+        "Sends a HEADERS frame with the \"content-length\" header field which does not equal the \
+         sum of the multiple DATA frames payload length",
+    ),
+];
 
 /// What may fail, and why that is no fault of the server.
-const EXPLAINED: [(&str, &str, &str); 0] = [];
+const EXPLAINED: [(&str, &str, &str); 1] = [(
+    "http2/3.5",
+    "Sends invalid connection preface",
+    "The port speaks HTTP/1.1 too: what does not begin with the preface is a malformed request of \
+     that version, is answered 400 in it and closed. h2spec reads the answer as a frame.",
+)];
 
 #[derive(Debug)]
 struct Case {
@@ -31,43 +62,50 @@ struct Case {
 #[test]
 fn rfc_9113_h2spec_strict_fails_no_case_that_is_not_explained() {
     let mut server = Server::start();
-    let directory = tempfile::tempdir().expect("a temporary directory can be made");
-    let report = directory.path().join("report.xml");
-    run_suite(&server, &report);
-    let cases = parse(&fs::read_to_string(report).expect("h2spec writes a report"));
+    let mut cases = run_suite(&server, DOWNLOAD);
+    cases.retain(|case| !case.is_in(&POSTING));
+    cases.extend(
+        run_suite(&server, UPLOAD)
+            .into_iter()
+            .filter(|case| case.is_in(&POSTING)),
+    );
 
-    assert_eq!(cases.len(), CASES, "cases run");
-    let unexplained: Vec<&Case> = cases.iter().filter(|case| !case.is_accepted()).collect();
+    assert_eq!(cases.len(), CASES, "each case counts once");
+    let explained = EXPLAINED.map(|(section, description, _)| (section, description));
+    let unexplained: Vec<&Case> = cases
+        .iter()
+        .filter(|case| case.failure.is_some() && !case.is_in(&explained))
+        .collect();
     assert!(unexplained.is_empty(), "failed: {unexplained:#?}");
     server.assert_sound();
 }
 
-fn run_suite(server: &Server, report: &Path) {
+fn run_suite(server: &Server, path: &str) -> Vec<Case> {
+    let report = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     let address = server.address();
     let mut command = tools::bounded(tools::installed("bin/h2spec"), DEADLINE);
     command
         .arg("--strict")
         .args(["--host", &address.ip().to_string()])
         .args(["--port", &address.port().to_string()])
-        .args(["--path", PATH, "--junit-report"])
-        .arg(report);
+        .args(["--path", path, "--junit-report"])
+        .arg(report.path());
+    // It fails when one of its cases does.
     let finished = tools::run(&mut command);
-    assert!(
-        report.exists(),
-        "h2spec wrote no report:\n{}{}",
+    let cases = parse(&fs::read_to_string(report.path()).expect("the report can be read"));
+    assert_eq!(
+        cases.len(),
+        CASES,
+        "cases run with {path}:\n{}{}",
         finished.stdout,
         finished.stderr
     );
+    cases
 }
 
 impl Case {
-    fn is_accepted(&self) -> bool {
-        let is_explained = || {
-            EXPLAINED.iter().any(|(section, description, _)| {
-                *section == self.section && *description == self.description
-            })
-        };
-        self.failure.is_none() || is_explained()
+    fn is_in(&self, cases: &[(&str, &str)]) -> bool {
+        cases.contains(&(self.section.as_str(), self.description.as_str()))
     }
 }
 

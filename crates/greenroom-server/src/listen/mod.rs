@@ -19,6 +19,11 @@ use crate::{Address, Error};
 /// Connections that wait to be accepted; the system's own limit (`somaxconn`) may be lower.
 const BACKLOG: i32 = 4_096;
 
+/// Bytes that the system takes ahead of what a client's window allows. Without this bound
+/// (`TCP_NOTSENT_LOWAT`, tcp(7)) each slow reader costs megabytes of the system's memory, and the
+/// time to fill them.
+const UNSENT_BYTES_MAX: u32 = 128 * 1_024;
+
 /// One listening socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
@@ -75,8 +80,8 @@ fn bind_tcp(address: SocketAddr, loops: usize) -> io::Result<Vec<Listener>> {
 pub(crate) fn adopt(listener: std::net::TcpListener, loops: usize) -> io::Result<Vec<Listener>> {
     listener.set_nonblocking(true)?;
     let socket = socket2::SockRef::from(&listener);
-    socket.set_tcp_nodelay(true)?;
     socket.set_reuse_port(loops > 1)?;
+    set_inherited(socket)?;
     defer_accept::set(&listener)?;
     let local = listener.local_addr()?;
     join(listener, local, loops)
@@ -120,9 +125,14 @@ fn tcp_socket(address: SocketAddr) -> io::Result<Socket> {
         Some(Protocol::TCP),
     )?;
     socket.set_reuse_address(true)?;
-    // Accepted connections inherit this, which saves a system call for each.
-    socket.set_tcp_nodelay(true)?;
+    set_inherited(socket2::SockRef::from(&socket))?;
     Ok(socket)
+}
+
+/// What accepted connections inherit, which saves a system call for each.
+fn set_inherited(socket: socket2::SockRef<'_>) -> io::Result<()> {
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)
 }
 
 fn listen(socket: Socket) -> io::Result<std::net::TcpListener> {

@@ -1,0 +1,54 @@
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CARGO ?= cargo
+# Further flags for `run` and `bench-http`, such as ARGS='--listen [::1]:8080'.
+ARGS ?=
+# Seconds that each fuzz target runs.
+FUZZ_SECONDS ?= 60
+
+.PHONY: help
+help: ## List the targets
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+.PHONY: run
+run: ## Serve the demo application at http://127.0.0.1:5000 (ARGS: further flags)
+	$(CARGO) run --release --locked --package greenroom-cli --bin greenroom -- serve $(ARGS)
+
+.PHONY: tools
+tools: ## Install the foreign programs that the tests use
+	$(CARGO) xtask tools
+
+.PHONY: test
+test: tools ## Run all tests, the outside suites included
+	$(CARGO) test --workspace --locked
+
+.PHONY: lint
+lint: ## Check format, clippy, tidiness and, where cargo-deny is installed, dependencies
+	$(CARGO) fmt --all --check
+	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
+	$(CARGO) fmt --all --check --manifest-path lab/http-bench/Cargo.toml
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) xtask tidy
+	@if $(CARGO) deny --version >/dev/null 2>&1; then \
+		$(CARGO) deny --locked check bans licenses sources; \
+	else \
+		echo 'lint: cargo-deny is NOT INSTALLED, so licences and sources of dependencies are not checked (cargo install --locked cargo-deny)'; \
+	fi
+
+.PHONY: advisories
+advisories: ## Check the dependencies for known vulnerabilities (needs cargo-deny and GitHub)
+	$(CARGO) deny --locked check advisories
+
+.PHONY: docs
+docs: ## Build the documentation; a warning is an error
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
+
+.PHONY: fuzz
+fuzz: ## Fuzz the HTTP engine, FUZZ_SECONDS for each target (needs a nightly toolchain)
+	fuzz/run.sh $(FUZZ_SECONDS)
+
+.PHONY: bench-http
+bench-http: ## Measure against raw epoll, hyper, axum and actix-web (ARGS=--help)
+	$(CARGO) run --release --locked --manifest-path lab/http-bench/Cargo.toml --bin bench-http -- $(ARGS)

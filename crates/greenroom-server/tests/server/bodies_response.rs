@@ -1,0 +1,223 @@
+//! Bodies of answers: produced as the client reads, framed by the server, cut off when they fail.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use greenroom_server::{BoxError, Limits};
+use http::{HeaderMap, HeaderValue};
+use http_body::Frame;
+use tokio::time::sleep;
+
+use crate::client::{Client, get};
+use crate::rig::{Rig, app, local, streamed, text};
+
+type Part = Result<Frame<Bytes>, BoxError>;
+
+fn data(text: &'static str) -> Part {
+    Ok(Frame::data(Bytes::from_static(text.as_bytes())))
+}
+
+/// A server that answers every request with these parts, and these fields.
+fn answering(parts: fn() -> Vec<Part>, fields: &'static [(&'static str, &'static str)]) -> Rig {
+    Rig::start(app(move |_| async move {
+        let mut answer = streamed(stream::iter(parts()));
+        for (name, value) in fields {
+            let value = HeaderValue::from_static(value);
+            answer.headers_mut().insert(*name, value);
+        }
+        Ok(answer)
+    }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_is_produced_only_as_fast_as_the_client_reads() {
+    local(async {
+        const PART: usize = 10_000;
+        const PARTS: usize = 2_000;
+        let made = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&made);
+        let limits = Limits {
+            write_timeout: Duration::from_hours(1),
+            ..Limits::default()
+        };
+        let producer = app(move |_| {
+            let made = Arc::clone(&made);
+            let parts = (0..PARTS).map(move |_| {
+                made.fetch_add(1, Ordering::Relaxed);
+                Ok(Frame::data(Bytes::from(vec![b'p'; PART])))
+            });
+            async { Ok(streamed(stream::iter(parts))) }
+        });
+        let server = Rig::with(producer, |builder| builder.limits(limits));
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        sleep(Duration::from_secs(10)).await;
+        let ahead = seen.load(Ordering::Relaxed);
+        assert!(ahead * PART < 1_000_000, "{ahead} parts that nobody read");
+        client.read_exactly(5_000_000).await;
+        sleep(Duration::from_secs(10)).await;
+        let ahead = seen.load(Ordering::Relaxed) * PART;
+        assert!((5_000_000..6_500_000).contains(&ahead), "{ahead}");
+        drop(client);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_of_unknown_length_is_chunked() {
+    local(async {
+        let server = answering(|| vec![data("one"), data(""), data("two")], &[]);
+        let mut client = server.connect().await;
+        for _ in 0..2 {
+            let answer = client.get("/").await;
+            assert_eq!(answer.field("transfer-encoding"), Some("chunked"));
+            assert_eq!(answer.text(), "onetwo");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn http_1_0_gets_a_body_of_unknown_length_up_to_the_end_of_the_connection() {
+    local(async {
+        let server = answering(|| vec![data("one"), data("two")], &[]);
+        let mut client = server.connect().await;
+        client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").await;
+        let answer = client.answer().await;
+        assert_eq!(answer.field("transfer-encoding"), None);
+        assert_eq!((answer.text(), answer.closes()), ("onetwo", true));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_longer_than_its_content_length_is_cut_there() {
+    local(async {
+        let parts = || vec![data("1234"), data("5678")];
+        let server = answering(parts, &[("content-length", "5")]);
+        let mut client = server.connect().await;
+        assert_eq!(client.get("/").await.text(), "12345");
+        assert_eq!(client.get("/").await.text(), "12345");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_shorter_than_its_content_length_ends_the_connection() {
+    local(async {
+        let server = answering(|| vec![data("1234")], &[("content-length", "5")]);
+        let mut client = server.connect().await;
+        client.send(get("/") + &get("/")).await;
+        assert!(client.head().await.1.contains("Content-Length: 5\r\n"));
+        assert_eq!(client.rest().await, b"1234");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_fails_is_cut_off_before_its_last_chunk() {
+    local(async {
+        let server = answering(|| vec![data("begun"), Err("the disk is gone".into())], &[]);
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        assert_eq!(client.head().await.0, 200);
+        let rest = String::from_utf8(client.rest().await).unwrap();
+        assert!(rest.starts_with("5\r\nbegun"), "{rest:?}");
+        assert!(!rest.contains("\r\n0\r\n"), "{rest:?}");
+    })
+    .await;
+}
+
+fn with_trailers() -> Vec<Part> {
+    let mut trailers = HeaderMap::new();
+    trailers.insert("x-sum", HeaderValue::from_static("17"));
+    vec![data("body"), Ok(Frame::trailers(trailers))]
+}
+
+#[tokio::test(start_paused = true)]
+async fn trailers_go_to_a_client_that_takes_them() {
+    local(async {
+        let server = answering(with_trailers, &[]);
+        let mut client = server.connect().await;
+        client
+            .send("GET / HTTP/1.1\r\nHost: test\r\nTE: trailers\r\nConnection: TE\r\n\r\n")
+            .await;
+        let answer = client.answer().await;
+        assert_eq!(answer.text(), "body");
+        assert_eq!(answer.trailers.to_lowercase(), "x-sum: 17\r\n");
+        let answer = client.get("/").await;
+        assert_eq!((answer.text(), answer.trailers.as_str()), ("body", ""));
+    })
+    .await;
+}
+
+async fn head(client: &mut Client) -> String {
+    client.send("HEAD / HTTP/1.1\r\nHost: test\r\n\r\n").await;
+    let (status, head) = client.head().await;
+    assert_eq!(status, 200);
+    head
+}
+
+#[tokio::test(start_paused = true)]
+async fn head_gets_the_length_of_a_get_and_no_body() {
+    local(async {
+        let server = Rig::start(app(|_| async { Ok(text("twelve bytes")) }));
+        let mut client = server.connect().await;
+        assert!(head(&mut client).await.contains("Content-Length: 12\r\n"));
+        assert!(head(&mut client).await.contains("Content-Length: 12\r\n"));
+        assert_eq!(client.get("/").await.text(), "twelve bytes");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn head_does_not_run_the_producer_of_a_body() {
+    local(async {
+        let server = Rig::start(app(|_| async {
+            let parts = stream::poll_fn(|_| panic!("nobody wants this body"));
+            Ok(streamed(parts))
+        }));
+        let mut client = server.connect().await;
+        head(&mut client).await;
+        head(&mut client).await;
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_content_has_no_body() {
+    local(async {
+        let server = Rig::start(app(|_| async {
+            let mut answer = text("must not be sent");
+            *answer.status_mut() = http::StatusCode::NO_CONTENT;
+            Ok(answer)
+        }));
+        let mut client = server.connect().await;
+        for _ in 0..2 {
+            let answer = client.get("/").await;
+            assert_eq!((answer.status, answer.field("content-length")), (204, None));
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_body_arrives_whole() {
+    local(async {
+        let long: Vec<u8> = (0..20_000_000_u32).map(|at| (at / 7) as u8).collect();
+        let body = Bytes::from(long);
+        let sent = body.clone();
+        let server = Rig::start(app(move |_| {
+            let body = body.clone();
+            async { Ok(text(body)) }
+        }));
+        let mut client = server.connect().await;
+        client.send(get("/") + &get("/")).await;
+        assert!(client.answer().await.body == sent);
+        assert!(client.answer().await.body == sent);
+    })
+    .await;
+}

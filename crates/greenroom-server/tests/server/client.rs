@@ -1,0 +1,191 @@
+//! A client that writes and reads bytes, and knows just enough of HTTP/1.1 to see where an answer
+//! ends.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+
+trait Stream: AsyncRead + AsyncWrite + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
+
+pub struct Client {
+    stream: Box<dyn Stream>,
+    read: Vec<u8>,
+}
+
+/// An answer, taken apart.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+    pub trailers: String,
+}
+
+impl Answer {
+    /// The value of a field, if it is there once.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let mut found = self.head.lines().filter_map(|line| {
+            let (field, value) = line.split_once(':')?;
+            field.eq_ignore_ascii_case(name).then_some(value.trim())
+        });
+        let value = found.next();
+        assert!(found.next().is_none(), "{name} is repeated: {}", self.head);
+        value
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub fn closes(&self) -> bool {
+        self.field("connection") == Some("close")
+    }
+}
+
+impl Client {
+    pub async fn unix(path: &Path) -> Self {
+        Self::over(UnixStream::connect(path).await.unwrap())
+    }
+
+    pub async fn tcp(address: SocketAddr) -> Self {
+        Self::over(TcpStream::connect(address).await.unwrap())
+    }
+
+    pub fn over(stream: impl AsyncRead + AsyncWrite + Unpin + 'static) -> Self {
+        Self {
+            stream: Box::new(stream),
+            read: Vec::new(),
+        }
+    }
+
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).await.unwrap();
+    }
+
+    /// Sends as far as the server takes it: false if it takes no more because it closed.
+    pub async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        self.stream.write_all(bytes.as_ref()).await.is_ok()
+    }
+
+    /// One write: how many bytes the system took.
+    pub async fn write_some(&mut self, bytes: &[u8]) -> usize {
+        self.stream.write(bytes).await.unwrap()
+    }
+
+    /// A GET without anything special, and its answer.
+    pub async fn get(&mut self, path: &str) -> Answer {
+        self.send(get(path)).await;
+        self.answer().await
+    }
+
+    /// Ends this side of the connection.
+    pub async fn end(&mut self) {
+        self.stream.shutdown().await.unwrap();
+    }
+
+    /// Everything up to the end of the connection.
+    pub async fn rest(&mut self) -> Vec<u8> {
+        while self.more().await {}
+        std::mem::take(&mut self.read)
+    }
+
+    /// Reads at most `bytes` more.
+    pub async fn read_up_to(&mut self, bytes: usize) -> Vec<u8> {
+        if self.read.is_empty() {
+            self.more().await;
+        }
+        let bytes = bytes.min(self.read.len());
+        self.read.drain(..bytes).collect()
+    }
+
+    pub async fn read_exactly(&mut self, bytes: usize) -> Vec<u8> {
+        while self.read.len() < bytes {
+            assert!(self.more().await, "the connection ended early");
+        }
+        self.read.drain(..bytes).collect()
+    }
+
+    /// Whether the server ended the connection without another byte.
+    pub async fn is_closed(&mut self) -> bool {
+        self.read.is_empty() && !self.more().await
+    }
+
+    /// The next answer, to a request that was not HEAD.
+    pub async fn answer(&mut self) -> Answer {
+        let (status, head) = self.head().await;
+        let mut answer = Answer {
+            status,
+            head,
+            body: Vec::new(),
+            trailers: String::new(),
+        };
+        if let Some(length) = answer.field("content-length") {
+            answer.body = self.read_exactly(length.parse().unwrap()).await;
+        } else if answer.field("transfer-encoding") == Some("chunked") {
+            (answer.body, answer.trailers) = self.chunks().await;
+        } else if status != 204 && status != 304 {
+            answer.body = self.rest().await;
+        }
+        answer
+    }
+
+    /// The head of the next answer: its status and all of it.
+    pub async fn head(&mut self) -> (u16, String) {
+        let head = self.until(b"\r\n\r\n").await;
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, head)
+    }
+
+    async fn chunks(&mut self) -> (Vec<u8>, String) {
+        let mut body = Vec::new();
+        loop {
+            let size = self.until(b"\r\n").await;
+            let size = usize::from_str_radix(size.trim(), 16).unwrap();
+            if size == 0 {
+                break;
+            }
+            body.extend(self.read_exactly(size).await);
+            assert_eq!(self.read_exactly(2).await, b"\r\n");
+        }
+        let mut trailers = String::new();
+        loop {
+            let line = self.until(b"\r\n").await;
+            if line == "\r\n" {
+                return (body, trailers);
+            }
+            trailers += &line;
+        }
+    }
+
+    async fn until(&mut self, end: &[u8]) -> String {
+        loop {
+            let found = self.read.windows(end.len()).position(|some| some == end);
+            if let Some(at) = found {
+                let line = self.read.drain(..at + end.len()).collect();
+                return String::from_utf8(line).unwrap();
+            }
+            assert!(
+                self.more().await,
+                "the connection ended after {:?}",
+                String::from_utf8_lossy(&self.read)
+            );
+        }
+    }
+
+    async fn more(&mut self) -> bool {
+        // A reset is an end too: what matters is what came before it.
+        self.stream.read_buf(&mut self.read).await.unwrap_or(0) > 0
+    }
+}
+
+pub fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n")
+}
+
+/// The head of a POST with these fields.
+pub fn post(path: &str, fields: &str) -> String {
+    format!("POST {path} HTTP/1.1\r\nHost: test\r\n{fields}\r\n")
+}

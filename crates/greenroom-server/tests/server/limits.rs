@@ -1,0 +1,185 @@
+//! Limits on what a request may be, and the status of whoever exceeds them.
+
+use greenroom_server::{BodyBytesMax, Limits};
+
+use crate::client::{get, post};
+use crate::rig::{Rig, app, local, measure, text};
+
+/// Sends `head` to a server with default limits whose handler must not run.
+async fn refused(head: String, status: u16) {
+    local(async {
+        let server = Rig::start(app(|_| async { panic!("a refused request was served") }));
+        let mut client = server.connect().await;
+        client.try_send(head).await;
+        let answer = client.answer().await;
+        assert_eq!(answer.status, status, "{}", answer.head);
+        assert!(answer.closes());
+        assert!(client.is_closed().await);
+    })
+    .await;
+}
+
+fn head_of(bytes: usize) -> String {
+    let start = "GET / HTTP/1.1\r\nHost: test\r\nX-Long: ";
+    let filler = "x".repeat(bytes - start.len() - 4);
+    format!("{start}{filler}\r\n\r\n")
+}
+
+fn with_fields(fields: usize) -> String {
+    let more = (1..fields).map(|number| format!("X-{number}: y\r\n"));
+    let more: String = more.collect();
+    format!("GET / HTTP/1.1\r\nHost: test\r\n{more}\r\n")
+}
+
+async fn served(head: String) {
+    local(async {
+        let server = Rig::start(app(|_| async { Ok(text("ok")) }));
+        let mut client = server.connect().await;
+        client.send(head).await;
+        assert_eq!(client.answer().await.status, 200);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_of_64_kib_is_served_and_one_byte_more_is_431() {
+    served(head_of(65_536)).await;
+    refused(head_of(65_537), 431).await;
+    refused(head_of(300_000), 431).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_fields_are_served_and_one_more_is_431() {
+    served(with_fields(100)).await;
+    refused(with_fields(101), 431).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_of_8_kib_is_served_and_one_byte_more_is_414() {
+    served(get(&format!("/{}", "t".repeat(8_191)))).await;
+    refused(get(&format!("/{}", "t".repeat(8_192))), 414).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_over_2_mib_by_its_length_is_413_before_any_of_it_comes() {
+    local(async {
+        let server = Rig::start(app(measure));
+        let mut client = server.connect().await;
+        client.send(post("/", "Content-Length: 2097153\r\n")).await;
+        let answer = client.answer().await;
+        assert_eq!(answer.status, 413);
+        assert!(answer.closes());
+        assert!(client.is_closed().await);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_of_2_mib_is_served() {
+    local(async {
+        let server = Rig::start(app(measure));
+        let mut client = server.connect().await;
+        client.send(post("/", "Content-Length: 2097152\r\n")).await;
+        client.send(vec![b'b'; 2_097_152]).await;
+        assert_eq!(client.answer().await.text(), "2097152");
+        assert_eq!(client.get("/").await.text(), "0");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_over_its_limit_that_nobody_reads_is_answered_and_the_connection_closes() {
+    local(async {
+        let server = Rig::start(app(|_| async { Ok(text("no need")) }));
+        let mut client = server.connect().await;
+        client.send(post("/", "Content-Length: 9000000\r\n")).await;
+        let answer = client.answer().await;
+        assert_eq!((answer.status, answer.text()), (200, "no need"));
+        client.try_send(vec![b'b'; 9_000_000]).await;
+        assert!(client.is_closed().await);
+    })
+    .await;
+}
+
+fn chunks(bytes: usize) -> Vec<u8> {
+    let mut body = Vec::new();
+    for at in (0..bytes).step_by(10_000) {
+        let length = (bytes - at).min(10_000);
+        body.extend_from_slice(format!("{length:x}\r\n").as_bytes());
+        body.resize(body.len() + length, b'c');
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(b"0\r\n\r\n");
+    body
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chunked_body_that_grows_over_the_limit_is_413() {
+    local(async {
+        let server = Rig::start(app(measure));
+        let mut client = server.connect().await;
+        let head = post("/", "Transfer-Encoding: chunked\r\n");
+        client.send(&head).await;
+        client.send(chunks(2_097_152)).await;
+        assert_eq!(client.answer().await.text(), "2097152");
+        client.send(&head).await;
+        client.try_send(chunks(2_097_153)).await;
+        let answer = client.answer().await;
+        assert_eq!(answer.status, 413);
+        assert!(client.is_closed().await);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_may_allow_more_or_less_than_the_server() {
+    local(async {
+        let server = Rig::start(app(|request| async move {
+            let bytes_max: u64 = request.uri().path()[1..].parse()?;
+            let limit = request.extensions().get::<BodyBytesMax>().unwrap();
+            assert_eq!(limit.bytes(), 2_097_152);
+            limit.set(bytes_max);
+            measure(request).await
+        }));
+        for (allowed, sent, status) in [
+            (3_000_000, 3_000_000, 200),
+            (3_000_000, 3_000_001, 413),
+            (200_000, 200_000, 200),
+            (200_000, 200_001, 413),
+        ] {
+            for framing in ["length", "chunks"] {
+                let mut client = server.connect().await;
+                let (field, body) = match framing {
+                    "length" => (format!("Content-Length: {sent}\r\n"), vec![b'b'; sent]),
+                    _ => ("Transfer-Encoding: chunked\r\n".to_owned(), chunks(sent)),
+                };
+                client.send(post(&format!("/{allowed}"), &field)).await;
+                client.try_send(body).await;
+                let answer = client.answer().await;
+                assert_eq!(answer.status, status, "{allowed} {sent} {framing}");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_are_settings() {
+    local(async {
+        let limits = Limits {
+            body_bytes_max: 5,
+            ..Limits::default()
+        };
+        let server = Rig::with(app(measure), |builder| builder.limits(limits));
+        let mut client = server.connect().await;
+        client
+            .send(post("/", "Content-Length: 5\r\n") + "12345")
+            .await;
+        assert_eq!(client.answer().await.text(), "5");
+        client
+            .send(post("/", "Content-Length: 6\r\n") + "123456")
+            .await;
+        assert_eq!(client.answer().await.status, 413);
+    })
+    .await;
+}

@@ -1,0 +1,18 @@
+//! What a client of the server sees, over real sockets. Tests of time run on a paused clock.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod bodies_request;
+mod bodies_response;
+mod client;
+mod connections;
+mod continues;
+mod drain;
+mod http2;
+mod leaving;
+mod limits;
+mod listening;
+mod panics;
+mod pipelining;
+mod rig;
+mod timeouts;
+mod timeouts_body;

@@ -1,0 +1,251 @@
+//! Handlers that panic: their client is told, the log names the route, and nobody else notices.
+
+use std::future::poll_fn;
+use std::io::Write;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use futures_util::{StreamExt, stream};
+use greenroom_server::{App, ConnectionInfo, RequestBody};
+use http::Request;
+use tokio::task::yield_now;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::client::{get, post};
+use crate::rig::{Body, Reply, Rig, app, local, settle, streamed, text};
+
+/// What was logged on this thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn capture() -> (Self, tracing::subscriber::DefaultGuard) {
+        let log = Self::default();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(log.clone())
+            .with_ansi(false)
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    #[track_caller]
+    fn assert_line(&self, parts: &[&str]) {
+        let log = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        let found = log.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(found, "no line with {parts:?} in:\n{log}");
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+struct PanicsWhenDropped;
+
+impl Drop for PanicsWhenDropped {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("from drop");
+        }
+    }
+}
+
+async fn handler(request: Request<RequestBody>) -> Reply {
+    match request.uri().path() {
+        "/at-once" => panic!("at once"),
+        "/later" => {
+            yield_now().await;
+            panic!("later")
+        }
+        "/in-body" => {
+            let parts = stream::iter(["some"]).map(|some| Ok(http_body::Frame::data(some.into())));
+            Ok(streamed(parts.chain(stream::poll_fn(|_| panic!("in body")))))
+        }
+        "/in-drop" => {
+            let _kept = PanicsWhenDropped;
+            std::future::pending().await
+        }
+        _ => Ok(text("fine")),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_is_500_and_its_route_is_logged() {
+    let (log, _capturing) = Log::capture();
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut other = server.connect().await;
+        assert_eq!(other.get("/").await.text(), "fine");
+        for path in ["/at-once", "/later"] {
+            let mut client = server.connect().await;
+            let answer = client.get(&format!("{path}?secret=1")).await;
+            assert_eq!(answer.status, 500);
+            assert!(answer.closes());
+            assert!(!answer.text().contains("later"), "the message is not for clients");
+            assert!(client.is_closed().await);
+            assert_eq!(other.get("/").await.text(), "fine");
+        }
+        log.assert_line(&["ERROR", "a handler panicked", "at once", "GET /at-once"]);
+        log.assert_line(&["ERROR", "a handler panicked", "later", "GET /later"]);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_after_a_request_with_a_body_is_500_too() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        client.send(post("/later", "Content-Length: 100000\r\n")).await;
+        client.send(vec![b'b'; 100_000]).await;
+        assert_eq!(client.answer().await.status, 500);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_panics_is_cut_off_and_its_route_is_logged() {
+    let (log, _capturing) = Log::capture();
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        client.send(get("/in-body")).await;
+        assert_eq!(client.head().await.0, 200);
+        let rest = String::from_utf8(client.rest().await).unwrap();
+        assert!(rest.starts_with("4\r\nsome") && !rest.contains("\r\n0\r\n"), "{rest:?}");
+        log.assert_line(&["ERROR", "panicked", "in body", "GET /in-body"]);
+        assert_eq!(server.connect().await.get("/").await.text(), "fine");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destructor_that_panics_when_the_client_leaves_harms_nobody() {
+    let (log, _capturing) = Log::capture();
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        client.send(get("/in-drop")).await;
+        settle().await;
+        drop(client);
+        settle().await;
+        assert_eq!(server.connect().await.get("/").await.text(), "fine");
+        log.assert_line(&["ERROR", "panicked", "from drop", "GET /in-drop"]);
+    })
+    .await;
+}
+
+/// A future that has answered, and panics when it is dropped.
+struct Answered(Option<Reply>, PanicsWhenDropped);
+
+impl Future for Answered {
+    type Output = Reply;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Reply> {
+        Poll::Ready(self.0.take().unwrap())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destructor_that_panics_after_the_answer_does_not_end_the_loop() {
+    local(async {
+        let server = Rig::start(app(|_| Answered(Some(Ok(text("fine"))), PanicsWhenDropped)));
+        for _ in 0..3 {
+            let mut client = server.connect().await;
+            client.send(get("/")).await;
+            client.rest().await;
+        }
+        // Whoever is accepted later is still served, whatever became of these.
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        assert!(!client.rest().await.is_empty());
+    })
+    .await;
+}
+
+/// An application that fails before there is a service.
+#[derive(Clone)]
+struct Unconnectable;
+
+impl App for Unconnectable {
+    type Body = Body;
+    type Service = tower::util::BoxCloneSyncService<
+        Request<RequestBody>,
+        http::Response<Body>,
+        greenroom_server::BoxError,
+    >;
+
+    fn connect(&self, info: &ConnectionInfo) -> Self::Service {
+        panic!("no service for {info:?}")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_without_a_service_for_a_connection_closes_it_and_goes_on() {
+    local(async {
+        let server = Rig::start(Unconnectable);
+        for _ in 0..3 {
+            let mut client = server.connect().await;
+            assert!(client.is_closed().await);
+        }
+        server.handle.drain();
+        assert_eq!(server.ended().await.cut, []);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_panics_before_it_is_ready_is_500() {
+    #[derive(Clone)]
+    struct Unready;
+    impl tower::Service<Request<RequestBody>> for Unready {
+        type Response = http::Response<Body>;
+        type Error = greenroom_server::BoxError;
+        type Future = std::future::Pending<Reply>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+            panic!("not ready")
+        }
+
+        fn call(&mut self, _: Request<RequestBody>) -> Self::Future {
+            std::future::pending()
+        }
+    }
+    local(async {
+        let server = Rig::start(greenroom_server::Shared(Unready));
+        assert_eq!(server.connect().await.get("/").await.status, 500);
+        assert_eq!(server.connect().await.get("/").await.status, 500);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_the_application_is_500_and_logged() {
+    let (log, _capturing) = Log::capture();
+    local(async {
+        let server = Rig::start(app(|_| {
+            poll_fn(|_| Poll::Ready(Err("the database is gone".into())))
+        }));
+        let answer = server.connect().await.get("/users").await;
+        assert_eq!(answer.status, 500);
+        assert!(!answer.text().contains("database"));
+        log.assert_line(&["ERROR", "the database is gone", "GET /users"]);
+    })
+    .await;
+}

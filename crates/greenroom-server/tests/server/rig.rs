@@ -1,0 +1,132 @@
+//! A server on the test's own thread, and the handlers that tests give it.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use greenroom_server::{
+    Address, App, BoxError, DrainReport, Error, Handle, RequestBody, Server, ServerBuilder, Shared,
+};
+use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use tempfile::TempDir;
+use tokio::task::{JoinHandle, LocalSet};
+use tokio::time::{Instant, timeout};
+
+use crate::client::Client;
+
+pub type Body = UnsyncBoxBody<Bytes, BoxError>;
+pub type Reply = Result<Response<Body>, BoxError>;
+
+/// Longer than any time-out of the server; a test that takes it hangs.
+const HUNG: Duration = Duration::from_hours(1);
+const HUNG_FOR_REAL: Duration = Duration::from_secs(60);
+
+/// Runs a test where it can start a server on its own thread. For tests on the paused clock.
+pub async fn local<F: Future>(test: F) -> F::Output {
+    let local = LocalSet::new();
+    let test = timeout(HUNG, local.run_until(test));
+    test.await.expect("the test hangs")
+}
+
+/// The same on the real clock.
+pub async fn within<F: Future>(test: F) -> F::Output {
+    let local = LocalSet::new();
+    let test = timeout(HUNG_FOR_REAL, local.run_until(test));
+    test.await.expect("the test hangs")
+}
+
+/// A server on a Unix socket, with all loops on this thread.
+pub struct Rig {
+    pub handle: Handle,
+    pub serving: JoinHandle<Result<DrainReport, Error>>,
+    pub path: PathBuf,
+    _directory: TempDir,
+}
+
+impl Rig {
+    pub fn start(app: impl App) -> Self {
+        Self::with(app, |builder| builder)
+    }
+
+    pub fn with(app: impl App, set: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("server.sock");
+        let builder = Server::builder()
+            .loops(1.try_into().unwrap())
+            .listen(Address::Unix(path.clone()));
+        let server = set(builder).bind().unwrap();
+        Self {
+            handle: server.handle(),
+            serving: tokio::task::spawn_local(server.serve_local(app)),
+            path,
+            _directory: directory,
+        }
+    }
+
+    pub async fn connect(&self) -> Client {
+        Client::unix(&self.path).await
+    }
+
+    /// How the server ended.
+    pub async fn ended(self) -> DrainReport {
+        self.serving.await.unwrap().unwrap()
+    }
+}
+
+/// An application of one function.
+pub fn app<F, Answered>(
+    handler: F,
+) -> Shared<
+    impl tower::Service<Request<RequestBody>, Response = Response<Body>, Error = BoxError, Future: 'static>
+    + Clone
+    + Send
+    + 'static,
+>
+where
+    F: Fn(Request<RequestBody>) -> Answered + Clone + Send + 'static,
+    Answered: Future<Output = Reply> + 'static,
+{
+    Shared(tower::service_fn(handler))
+}
+
+/// An answer of this text.
+pub fn text(text: impl Into<Bytes>) -> Response<Body> {
+    let body = Full::new(text.into()).map_err(|never: Infallible| match never {});
+    Response::new(body.boxed_unsync())
+}
+
+/// An answer whose body is this stream of parts.
+pub fn streamed<S>(parts: S) -> Response<Body>
+where
+    S: futures_util::Stream<Item = Result<http_body::Frame<Bytes>, BoxError>> + Send + 'static,
+{
+    Response::new(StreamBody::new(parts).boxed_unsync())
+}
+
+/// Reads a request's body to its end and answers with its length.
+pub async fn measure(request: Request<RequestBody>) -> Reply {
+    let body = request.into_body().collect().await?;
+    Ok(text(body.to_bytes().len().to_string()))
+}
+
+/// Lets every task run that can.
+pub async fn settle() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Asserts that `since` is so long ago, to the precision of the server's clock.
+#[track_caller]
+pub fn assert_elapsed(since: Instant, expected: Duration) {
+    let elapsed = since.elapsed();
+    let tolerated = Duration::from_millis(600);
+    assert!(
+        elapsed + tolerated >= expected && elapsed <= expected + tolerated,
+        "{elapsed:?} instead of {expected:?}"
+    );
+}

@@ -1,0 +1,199 @@
+//! Clients that keep the server waiting, on a clock that only the test moves.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use greenroom_server::Limits;
+use http_body::Frame;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use crate::client::get;
+use crate::rig::{Rig, app, assert_elapsed, local, streamed, text};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn hello() -> Rig {
+    Rig::start(app(|_| async { Ok(text("hello")) }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_says_nothing_gets_408_after_10_s() {
+    local(async {
+        let server = hello();
+        let mut client = server.connect().await;
+        let since = Instant::now();
+        let answer = client.answer().await;
+        assert_elapsed(since, 10 * SECOND);
+        assert_eq!(answer.status, 408);
+        assert!(answer.closes());
+        assert!(client.is_closed().await);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_stops_half_way_is_408_after_10_s() {
+    local(async {
+        let server = hello();
+        let mut client = server.connect().await;
+        client.send("GET / HTTP/1.1\r\nHost: te").await;
+        let since = Instant::now();
+        assert_eq!(client.answer().await.status, 408);
+        assert_elapsed(since, 10 * SECOND);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_dribbles_is_408_after_10_s_all_the_same() {
+    local(async {
+        let server = hello();
+        let mut client = server.connect().await;
+        let since = Instant::now();
+        for byte in get("/a/rather/long/path").as_bytes().chunks(1).take(9) {
+            client.send(byte).await;
+            sleep(SECOND).await;
+        }
+        assert_eq!(client.answer().await.status, 408);
+        assert_elapsed(since, 10 * SECOND);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_for_a_later_head_begins_with_its_first_byte() {
+    local(async {
+        let server = hello();
+        let mut client = server.connect().await;
+        assert_eq!(client.get("/").await.status, 200);
+        sleep(40 * SECOND).await;
+        client.send("GET").await;
+        let since = Instant::now();
+        assert_eq!(client.answer().await.status, 408);
+        assert_elapsed(since, 10 * SECOND);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_408_after_a_head_request_has_its_body() {
+    local(async {
+        let server = hello();
+        let mut client = server.connect().await;
+        client.send("HEAD / HTTP/1.1\r\nHost: test\r\n\r\n").await;
+        assert_eq!(client.head().await.0, 200);
+        client.send("GET").await;
+        let answer = client.answer().await;
+        assert_eq!(answer.status, 408);
+        assert!(!answer.body.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_is_closed_after_60_s_without_a_byte() {
+    local(async {
+        let server = hello();
+        let mut client = server.connect().await;
+        assert_eq!(client.get("/").await.status, 200);
+        let since = Instant::now();
+        assert!(client.is_closed().await);
+        assert_elapsed(since, 60 * SECOND);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_used_in_time_is_kept() {
+    local(async {
+        let server = hello();
+        let mut client = server.connect().await;
+        for _ in 0..20 {
+            assert_eq!(client.get("/").await.text(), "hello");
+            sleep(55 * SECOND).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_may_take_five_minutes() {
+    local(async {
+        let server = Rig::start(app(|_| async {
+            sleep(300 * SECOND).await;
+            Ok(text("at last"))
+        }));
+        let mut client = server.connect().await;
+        let since = Instant::now();
+        assert_eq!(client.get("/").await.text(), "at last");
+        assert_elapsed(since, 300 * SECOND);
+    })
+    .await;
+}
+
+/// Told when it is dropped, and when.
+struct Dropped(mpsc::UnboundedSender<Instant>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let _told = self.0.send(Instant::now());
+    }
+}
+
+fn endless(
+    kept: Dropped,
+) -> impl futures_util::Stream<Item = Result<Frame<Bytes>, greenroom_server::BoxError>> {
+    let part = Bytes::from(vec![b'e'; 60_000]);
+    stream::unfold(kept, move |kept| {
+        let part = part.clone();
+        async { Some((Ok(Frame::data(part)), kept)) }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_stops_reading_is_cut_off_30_s_later() {
+    local(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let server = Rig::start(app(move |_| {
+            let kept = Dropped(tell.clone());
+            async { Ok(streamed(endless(kept))) }
+        }));
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        for _ in 0..20 {
+            sleep(20 * SECOND).await;
+            assert!(told.try_recv().is_err(), "cut off while it was reading");
+            client.read_exactly(500_000).await;
+        }
+        let since = Instant::now();
+        told.recv().await.unwrap();
+        assert_elapsed(since, 30 * SECOND);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_outs_are_settings() {
+    local(async {
+        let limits = Limits {
+            head_timeout: 2 * SECOND,
+            keep_alive_timeout: 3 * SECOND,
+            ..Limits::default()
+        };
+        let server = Rig::with(app(|_| async { Ok(text("ok")) }), |builder| {
+            builder.limits(limits)
+        });
+        let since = Instant::now();
+        let mut silent = server.connect().await;
+        assert_eq!(silent.answer().await.status, 408);
+        assert_elapsed(since, 2 * SECOND);
+        let mut idle = server.connect().await;
+        assert_eq!(idle.get("/").await.status, 200);
+        let since = Instant::now();
+        assert!(idle.is_closed().await);
+        assert_elapsed(since, 3 * SECOND);
+    })
+    .await;
+}

@@ -1,0 +1,96 @@
+//! One connection of the minimal server.
+
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use crate::heads::{self, Heads};
+use crate::server::Answer;
+
+/// A head longer than this is nobody's benchmark.
+const LEFTOVER_BYTES_MAX: usize = 64 * 1024;
+
+pub(crate) struct Connection {
+    pub(crate) socket: OwnedFd,
+    /// Tells this connection from an earlier one in the same slot.
+    pub(crate) serial: u64,
+    leftover: Vec<u8>,
+    owed_bytes: usize,
+    answer_offset: usize,
+    closing: bool,
+}
+
+/// What the server has to do next with a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Close,
+    Read,
+    Write,
+}
+
+impl Connection {
+    pub(crate) fn new(socket: OwnedFd, serial: u64) -> Self {
+        let leftover = Vec::new();
+        Self {
+            socket,
+            serial,
+            leftover,
+            owed_bytes: 0,
+            answer_offset: 0,
+            closing: false,
+        }
+    }
+
+    /// Reads once; the number of requests that became complete, `None` at the end of the connection.
+    pub(crate) fn read(&mut self, scratch: &mut [u8]) -> Option<usize> {
+        let received = match recv(&self.socket, &mut *scratch, RecvFlags::empty()) {
+            Ok((0, _)) => return None,
+            Ok((received, _)) => received,
+            Err(Errno::AGAIN | Errno::INTR) => return Some(0),
+            Err(_) => return None,
+        };
+        let heads = self.scan(&scratch[..received])?;
+        self.closing |= heads.close;
+        Some(heads.count)
+    }
+
+    fn scan(&mut self, input: &[u8]) -> Option<Heads> {
+        if self.leftover.is_empty() {
+            let heads = heads::count(input);
+            self.leftover.extend_from_slice(&input[heads.consumed..]);
+            return Some(heads);
+        }
+        if self.leftover.len() + input.len() > LEFTOVER_BYTES_MAX {
+            return None;
+        }
+        self.leftover.extend_from_slice(input);
+        let heads = heads::count(&self.leftover);
+        self.leftover.drain(..heads.consumed);
+        Some(heads)
+    }
+
+    /// Writes what was owed and `answers` more.
+    pub(crate) fn write(&mut self, answer: &Answer, answers: usize) -> Next {
+        self.owed_bytes += answers * answer.bytes();
+        while self.owed_bytes > 0 {
+            let chunk = answer.copies_from(self.answer_offset, self.owed_bytes);
+            match send(&self.socket, chunk, SendFlags::NOSIGNAL) {
+                Ok(sent) => self.sent(sent, answer.bytes()),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Next::Write,
+                Err(_) => return Next::Close,
+            }
+        }
+        if self.closing {
+            Next::Close
+        } else {
+            Next::Read
+        }
+    }
+
+    fn sent(&mut self, sent: usize, answer_bytes: usize) {
+        self.owed_bytes -= sent;
+        self.answer_offset = (self.answer_offset + sent) % answer_bytes;
+    }
+}

@@ -1,0 +1,95 @@
+//! `cargo xtask tools`: installs the foreign programs that `make test` and `make bench-http` use.
+//!
+//! Everything but the distribution's packages goes to `target/tools`, which git ignores and
+//! `cargo clean` removes:
+//!
+//! | directory  | holds                                                     | pinned in           |
+//! |------------|-----------------------------------------------------------|---------------------|
+//! | `bin`      | h2spec, built by Go                                       | `pins/h2spec/`      |
+//! | `python`   | a Python 3 environment with requests, httpx and aiohttp   | `pins/python.txt`   |
+//! | `node`     | undici                                                    | `node.rs`           |
+//! | `autobahn` | a Python 2.7 environment with Autobahn's test suite       | `pins/autobahn.txt` |
+//! | `stamps`   | for each of them, the pins that it was installed from     |                     |
+//!
+//! A step whose stamp equals its pins does nothing, so a second run ends at once.
+
+mod apt;
+mod autobahn;
+mod h2spec;
+mod node;
+mod process;
+mod python;
+mod root;
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+
+use root::Root;
+
+/// What a step came to.
+enum Outcome {
+    Installed,
+    Present,
+    /// The machine lacks something that no registry has; the tests skip what depends on it.
+    Skipped(&'static str),
+}
+
+struct Step {
+    name: &'static str,
+    run: fn(&Root) -> Result<Outcome>,
+}
+
+/// In the order in which they depend on each other.
+const STEPS: [Step; 5] = [
+    Step {
+        name: "apt",
+        run: apt::install,
+    },
+    Step {
+        name: "h2spec",
+        run: h2spec::install,
+    },
+    Step {
+        name: "python",
+        run: python::install,
+    },
+    Step {
+        name: "node",
+        run: node::install,
+    },
+    Step {
+        name: "autobahn",
+        run: autobahn::install,
+    },
+];
+
+/// Runs every step, also after one has failed, so that one run names all that is missing.
+pub(crate) fn run() -> Result<()> {
+    let root = Root::open()?;
+    let mut failed = Vec::new();
+    for step in &STEPS {
+        let begin = Instant::now();
+        let outcome = (step.run)(&root);
+        report(step.name, &outcome, begin)?;
+        if outcome.is_err() {
+            failed.push(step.name);
+        }
+    }
+    if !failed.is_empty() {
+        bail!("not installed: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+fn report(name: &str, outcome: &Result<Outcome>, begin: Instant) -> io::Result<()> {
+    let seconds = begin.elapsed().as_secs_f64();
+    let text = match outcome {
+        Ok(Outcome::Installed) => format!("installed in {seconds:.1} s"),
+        Ok(Outcome::Present) => "present".to_owned(),
+        Ok(Outcome::Skipped(reason)) => format!("SKIPPED: {reason}"),
+        Err(error) => format!("FAILED: {error:#}"),
+    };
+    writeln!(io::stdout(), "{name:<9} {text}")
+}

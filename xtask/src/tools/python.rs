@@ -1,0 +1,36 @@
+//! A Python 3 environment with the HTTP clients of the tests.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::Outcome;
+use super::process::{bounded, run};
+use super::root::{Root, Tool};
+
+const PINS: &str = include_str!("pins/python.txt");
+
+/// The interpreter, seen from the environment's directory.
+pub(super) const PROGRAM: &str = "bin/python";
+
+pub(super) fn install(root: &Root) -> Result<Outcome> {
+    let tool = Tool {
+        directory: "python",
+        pins: PINS,
+        program: PROGRAM,
+    };
+    root.unless_stamped(&tool, |environment| {
+        run(bounded("python3").args(["-m", "venv"]).arg(environment))
+            .context("Python 3.11 or later must have its module venv")?;
+        pip_install(environment, "python.txt")
+    })
+}
+
+/// Installs exactly what the list names, each with its version.
+pub(super) fn pip_install(environment: &Path, list: &str) -> Result<()> {
+    let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tools/pins");
+    run(bounded(environment.join(PROGRAM))
+        .args(["-m", "pip", "install", "--quiet", "--no-deps"])
+        .arg("--requirement")
+        .arg(pins.join(list)))
+}
