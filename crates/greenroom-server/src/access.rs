@@ -14,7 +14,7 @@ pub(crate) fn log(about: &About, peer: Option<SocketAddr>) {
         target: "greenroom::access",
         peer = peer.map(tracing::field::display),
         method = %about.method,
-        target = about.uri.path_and_query().map_or("*", |target| target.as_str()),
+        target = %String::from_utf8_lossy(&about.target),
         status = about.status.as_u16(),
         bytes = about.sent,
         micros,

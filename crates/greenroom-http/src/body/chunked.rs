@@ -165,7 +165,8 @@ impl Chunked {
         let fields = &mut storage[..limits.fields_max.min(FIELDS_CEILING)];
         match httparse::parse_headers(window, fields) {
             Ok(httparse::Status::Complete((length, fields))) => {
-                head::refuse_bare_line_ends(&window[..length])?;
+                let start = window.as_ptr() as usize;
+                head::refuse_bare_line_ends(&window[..length], start, fields)?;
                 self.at = At::End;
                 Ok((length, Step::Trailers(trailer_map(fields)?)))
             }

@@ -172,6 +172,10 @@ impl Connection {
         out: &mut Vec<u8>,
     ) {
         self.keep_alive = false;
+        if self.answer != Answer::Due {
+            // No request stands behind this answer: it must not be framed as for the one before.
+            self.owe_refusal(false);
+        }
         let mut response = Response::new(());
         *response.status_mut() = status;
         let plain = http::HeaderValue::from_static("text/plain; charset=utf-8");

@@ -6,9 +6,10 @@ pub(super) fn is_well_formed(value: &[u8]) -> bool {
     if let Some(rest) = value.strip_prefix(b"[") {
         return is_literal(rest);
     }
-    let end = memchr::memchr(b':', value).unwrap_or(value.len());
-    let (name, port) = value.split_at(end);
-    !name.is_empty() && name.iter().all(|&byte| is_name_byte(byte)) && is_port(port)
+    let is_name_byte = |byte: &u8| NAME_BYTES[usize::from(*byte)];
+    let end = value.iter().position(|byte| !is_name_byte(byte));
+    let (name, port) = value.split_at(end.unwrap_or(value.len()));
+    !name.is_empty() && is_port(port)
 }
 
 /// The rest of an IPv6 literal after its opening bracket.
@@ -29,10 +30,21 @@ fn is_port(port: &[u8]) -> bool {
     }
 }
 
-fn is_name_byte(byte: u8) -> bool {
-    // unreserved, sub-delims, and the percent sign of an encoded byte
-    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&byte)
-}
+/// The bytes of a `reg-name`: unreserved, sub-delims, and the percent sign of an encoded byte.
+static NAME_BYTES: [bool; 256] = {
+    let mut allowed = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        allowed[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut others = b"-._~!$&'()*+,;=%".as_slice();
+    while let [first, rest @ ..] = others {
+        allowed[*first as usize] = true;
+        others = rest;
+    }
+    allowed
+};
 
 /// Whether the authority of an absolute-form target names the same server as `Host`, the scheme's
 /// default port being optional in either.

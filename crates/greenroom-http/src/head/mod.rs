@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use bytes::Bytes;
 use http::{Method, Request, Uri, Version};
 
-pub(crate) use fields::{Fields, append};
+pub(crate) use fields::append;
 pub(crate) use searched::Searched;
 
 use crate::limits::FIELDS_CEILING;
@@ -26,6 +26,8 @@ use crate::{BodyLength, Context, Reason, Refusal};
 pub struct RequestHead {
     /// Method, target, version and fields.
     pub request: Request<()>,
+    /// The target as it was sent: what to name the request by when it is gone.
+    pub target: Bytes,
     /// How the body is framed.
     pub body: BodyLength,
     /// The client waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1).
@@ -77,10 +79,10 @@ fn build(
     head: &[u8],
     context: &mut Context,
 ) -> Result<RequestHead, Refusal> {
-    refuse_bare_line_ends(head)?;
     let (Some(method), Some(target)) = (raw.method, raw.path) else {
         return Err(Reason::RequestLine.into());
     };
+    refuse_bare_line_ends(head, method.as_ptr() as usize, raw.headers)?;
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| Reason::RequestLine)?;
     let version = if raw.version == Some(0) {
         Version::HTTP_10
@@ -91,7 +93,8 @@ fn build(
         start: head.as_ptr() as usize,
         bytes: context.copy(head),
     };
-    let uri = target::parse(&method, target, &shared)?;
+    let target = shared.slice(target.as_bytes());
+    let uri = target::parse(&method, &target)?;
 
     let mut map = context.header_map();
     let fields = append(raw.headers, &shared, &mut map, version)?;
@@ -102,18 +105,15 @@ fn build(
     *request.uri_mut() = uri;
     *request.version_mut() = version;
     *request.headers_mut() = map;
-    Ok(head_of(request, &fields))
-}
-
-fn head_of(request: Request<()>, fields: &Fields<'_>) -> RequestHead {
-    RequestHead {
+    Ok(RequestHead {
         request,
+        target,
         body: fields.body,
         expects_continue: fields.expects_continue,
         upgrade: fields.upgrades(),
         keep_alive: fields.keeps_alive(),
         accepts_trailers: fields.accepts_trailers,
-    }
+    })
 }
 
 /// The head's bytes, copied once; the target and every value are slices of them.
@@ -135,12 +135,25 @@ impl Shared {
 
 /// httparse takes a lone LF for a line's end; RFC 9112, 2.2 only lets a recipient do so, and two
 /// recipients that differ in it can be played against each other.
-pub(crate) fn refuse_bare_line_ends(head: &[u8]) -> Result<(), Reason> {
-    let bare = |at: usize| at == 0 || head[at - 1] != b'\r';
-    if memchr::memchr_iter(b'\n', head).any(bare) {
-        return Err(Reason::BareLineEnd);
+///
+/// No other LF can be in a head that it accepts than those before `first_line`, those before each
+/// field, and those at the end, so only these are looked at.
+pub(crate) fn refuse_bare_line_ends(
+    head: &[u8],
+    first_line: usize,
+    fields: &[httparse::Header<'_>],
+) -> Result<(), Reason> {
+    let start = head.as_ptr() as usize;
+    let (before, rest) = head.split_at(first_line - start);
+    let ends_lines = |bytes: &[u8]| bytes.ends_with(b"\r\n");
+    let mut line_starts = fields
+        .iter()
+        .map(|field| &head[..field.name.as_ptr() as usize - start]);
+    let whole = rest.ends_with(b"\r\n\r\n") && before.chunks(2).all(ends_lines);
+    if whole && line_starts.all(|before| before.is_empty() || ends_lines(before)) {
+        return Ok(());
     }
-    Ok(())
+    Err(Reason::BareLineEnd)
 }
 
 fn reason_of(error: httparse::Error, window: &[u8]) -> Reason {

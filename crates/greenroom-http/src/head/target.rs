@@ -1,23 +1,24 @@
+use bytes::Bytes;
 use http::{Method, Uri};
 
-use super::{Shared, host, uri_from};
+use super::{host, uri_from};
 use crate::Reason;
 
 /// The target in one of the forms that an origin server answers (RFC 9112, 3.2): origin,
 /// absolute (`http` and `https`), or asterisk with `OPTIONS`.
-pub(super) fn parse(method: &Method, target: &str, shared: &Shared) -> Result<Uri, Reason> {
+pub(super) fn parse(method: &Method, target: &Bytes) -> Result<Uri, Reason> {
     if *method == Method::CONNECT {
         return Err(Reason::Connect);
     }
     let plain = |byte: &u8| (0x21..0x7f).contains(byte) && *byte != b'#';
-    if !target.as_bytes().iter().all(plain) {
+    if !target.iter().all(plain) {
         return Err(Reason::Target);
     }
-    if target == "*" && *method != Method::OPTIONS {
+    if target == b"*".as_slice() && *method != Method::OPTIONS {
         return Err(Reason::Target);
     }
-    let uri = uri_from(shared.slice(target.as_bytes()))?;
-    if target.starts_with('/') || target == "*" || is_absolute(&uri) {
+    let uri = uri_from(target.clone())?;
+    if target.starts_with(b"/") || target == b"*".as_slice() || is_absolute(&uri) {
         return Ok(uri);
     }
     Err(Reason::Target)

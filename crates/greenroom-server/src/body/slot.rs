@@ -83,6 +83,14 @@ impl Feeder {
         self.received.max(self.promised.unwrap_or(0)) > self.bytes_max.bytes()
     }
 
+    /// Bytes that the client is still to send, as far as it said how many, and nobody will read.
+    pub(crate) fn unread(&self) -> u64 {
+        if Arc::strong_count(&self.slot) > 1 {
+            return 0;
+        }
+        self.promised.unwrap_or(0).saturating_sub(self.received)
+    }
+
     /// Hands a part over. The connection's own task is not woken: it goes on anyway.
     pub(crate) fn feed(&mut self, part: Frame<Bytes>, cx: &Context<'_>) {
         let mut slot = lock(&self.slot);
@@ -123,6 +131,16 @@ impl Slot {
         match &self.reader {
             Some(reader) if reader.will_wake(cx.waker()) => {}
             _ => self.reader = Some(cx.waker().clone()),
+        }
+    }
+}
+
+/// A body that nobody holds any more is not waited for, though it was asked for.
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut slot = lock(&self.slot);
+        if std::mem::take(&mut slot.wanted) {
+            slot.connection.wake_by_ref();
         }
     }
 }

@@ -9,6 +9,7 @@ use http_body::Body;
 
 use super::closing::Closing;
 use super::exchange::{Handled, Part};
+use super::requesting::DISCARDED_BYTES_MAX;
 use super::scratch::OUTPUT_BYTES_FULL;
 use super::waiting::Wait;
 use super::{Connection, Outcome, Scratch, Turn};
@@ -31,7 +32,7 @@ impl<A: App> Connection<A> {
             Poll::Pending => self.meanwhile(cx, scratch),
             Poll::Ready(Handled::Answer(response)) => {
                 self.begin_answer(response, scratch);
-                Turn::Again
+                self.answer(cx, scratch)
             }
             Poll::Ready(Handled::Failed(error)) => {
                 let about = exchange.as_mut().about();
@@ -63,9 +64,10 @@ impl<A: App> Connection<A> {
         }
     }
 
-    /// Looks whether the client has left. What it sends ahead is kept, up to a limit.
+    /// Looks whether the client has left. What it sends ahead, be it of a body that the application
+    /// does not ask for yet, is kept, up to a limit.
     fn watch(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
-        while self.http.is_received() && !self.ended && !scratch.is_full() {
+        while !self.ended && !scratch.is_full() {
             match self.socket.poll_read(scratch.room(), cx) {
                 Poll::Pending => break,
                 Poll::Ready(Ok(0)) if self.home.settings.half_close => self.ended = true,
@@ -84,7 +86,10 @@ impl<A: App> Connection<A> {
         // A client that was not told to go on may or may not send its body: nobody could tell
         // where the next request begins.
         let unsure = *exchange.as_mut().continue_due();
-        if unsure || self.home.phase() != Phase::Serving {
+        let feeder = exchange.as_mut().feeder().as_ref();
+        let unread = feeder.map_or(0, crate::body::Feeder::unread);
+        let too_long = unread > DISCARDED_BYTES_MAX as u64;
+        if unsure || too_long || self.home.phase() != Phase::Serving {
             self.http.close_after_answer();
         }
         exchange.as_mut().about().status = response.status();

@@ -13,8 +13,9 @@ use crate::body::BodyError;
 use crate::drain::{Cut, Phase};
 use crate::event_loop::Notice;
 
-/// Most bytes that are read from a client after it was told that the connection ends.
-const LINGER_BYTES_MAX: usize = 1_024 * 1_024;
+/// Most bytes that are read from a client after it was told that the connection ends: enough for
+/// an upload that was refused to run out, where it would else break before its answer is read.
+const LINGER_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 
 /// Whether, and how, a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use tokio::time::Instant;
@@ -34,7 +34,8 @@ pin_project! {
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) method: Method,
-    pub(crate) uri: Uri,
+    /// Path and query, as the client sent them.
+    pub(crate) target: Bytes,
     pub(crate) since: Tick,
     /// Taken only if somebody will read it.
     pub(crate) began: Option<Instant>,
@@ -71,7 +72,9 @@ pub(super) enum Part {
 impl About {
     /// Method and path, without the query, which may hold secrets.
     pub(crate) fn route(&self) -> String {
-        format!("{} {}", self.method, self.uri.path())
+        let end = self.target.iter().position(|&byte| byte == b'?');
+        let path = &self.target[..end.unwrap_or(self.target.len())];
+        format!("{} {}", self.method, String::from_utf8_lossy(path))
     }
 }
 
@@ -81,7 +84,7 @@ impl<A: App> Exchange<A> {
             state: State::Idle,
             about: About {
                 method: Method::GET,
-                uri: Uri::default(),
+                target: Bytes::new(),
                 since: 0,
                 began: None,
                 status: StatusCode::OK,
@@ -96,13 +99,14 @@ impl<A: App> Exchange<A> {
     pub(super) fn begin(
         self: Pin<&mut Self>,
         request: Request<RequestBody>,
+        target: Bytes,
         since: Tick,
         began: Option<Instant>,
     ) {
         let mut this = self.project();
         *this.about = About {
             method: request.method().clone(),
-            uri: request.uri().clone(),
+            target,
             since,
             began,
             status: StatusCode::OK,
@@ -119,12 +123,7 @@ impl<A: App> Exchange<A> {
         let mut this = self.project();
         *this.feeder = None;
         *this.continue_due = false;
-        // Destructors of the application run here; a panic in one must not take the loop along.
-        let cleared = catch_unwind(AssertUnwindSafe(|| this.state.as_mut().set(State::Idle)));
-        if let Err(panic) = cleared {
-            let panic = message(panic.as_ref());
-            tracing::error!(route = this.about.route(), panic, "a destructor panicked");
-        }
+        replace(this.state.as_mut(), State::Idle, this.about);
     }
 
     pub(super) fn about(self: Pin<&mut Self>) -> &mut About {
@@ -148,7 +147,8 @@ impl<A: App> Exchange<A> {
     }
 
     pub(super) fn answer(self: Pin<&mut Self>, body: A::Body) {
-        self.project().state.set(State::Answering { body });
+        let this = self.project();
+        replace(this.state, State::Answering { body }, this.about);
     }
 
     /// Runs the handler for as long as it need not wait.
@@ -216,6 +216,14 @@ impl<A: App> Exchange<A> {
                 },
             },
         })
+    }
+}
+
+/// Destructors of the application run here; a panic in one must not take the connection along.
+fn replace<A: App>(mut state: Pin<&mut State<A>>, next: State<A>, about: &About) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| state.as_mut().set(next))) {
+        let panic = message(panic.as_ref());
+        tracing::error!(route = about.route(), panic, "a destructor panicked");
     }
 }
 

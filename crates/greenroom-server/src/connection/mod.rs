@@ -35,7 +35,7 @@ use outbox::Outbox;
 use waiting::{Wait, Waiting};
 
 /// Turns that a connection may take before the others of its loop get theirs.
-const TURNS_MAX: usize = 256;
+const TURNS_MAX: usize = 128;
 
 /// One client's connection, on its loop.
 pub(crate) struct Connection<A: App> {

@@ -17,7 +17,7 @@ use crate::drain::Phase;
 use crate::handover::{Handed, Protocol};
 
 /// A body that is passed over may be this long; beyond it, closing is cheaper.
-const DISCARDED_BYTES_MAX: usize = 256 * 1_024;
+pub(super) const DISCARDED_BYTES_MAX: usize = 256 * 1_024;
 /// Parts of a body are gathered up to this size before they are handed over.
 const PART_BYTES: usize = 64 * 1_024;
 
@@ -50,7 +50,7 @@ impl<A: App> Connection<A> {
             Event::Head(head) => {
                 scratch.consume(consumed);
                 self.begin(head, scratch);
-                Turn::Again
+                self.handle(cx, scratch)
             }
             Event::NeedMore => {
                 scratch.consume(consumed);
@@ -96,6 +96,7 @@ impl<A: App> Connection<A> {
         let mut exchange = self.home.take_exchange();
         let RequestHead {
             mut request,
+            target,
             body: length,
             expects_continue,
             ..
@@ -114,7 +115,7 @@ impl<A: App> Connection<A> {
         let began = self.home.settings.access_log.then(Instant::now);
         let now = self.home.now();
         let request = request.map(|()| body);
-        exchange.as_mut().begin(request, now, began);
+        exchange.as_mut().begin(request, target, now, began);
         self.waiting.over(now);
         self.exchange = Some(exchange);
     }

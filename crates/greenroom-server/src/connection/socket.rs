@@ -76,7 +76,11 @@ impl Socket {
         match self {
             Self::Fresh(AcceptedSocket::Tcp(stream)) => or_pending(stream.write(bytes)),
             Self::Fresh(AcceptedSocket::Unix(stream)) => or_pending(stream.write(bytes)),
-            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            // There is room nearly always, and then to try is cheaper.
+            Self::Tcp(stream) => match stream.try_write(bytes) {
+                Err(error) if would_block(&error) => Pin::new(stream).poll_write(cx, bytes),
+                tried => Poll::Ready(tried),
+            },
             Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
             Self::Gone => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
@@ -96,9 +100,13 @@ impl Socket {
     }
 }
 
+fn would_block(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
 fn or_pending(done: io::Result<usize>) -> Poll<io::Result<usize>> {
     match done {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
+        Err(error) if would_block(&error) => Poll::Pending,
         // No signal handler of ours interrupts a system call for long: try when polled again.
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Poll::Pending,
         done => Poll::Ready(done),

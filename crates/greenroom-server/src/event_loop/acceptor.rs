@@ -1,16 +1,18 @@
 use std::future::poll_fn;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{sleep, timeout};
 
 use super::{Loop, TICK};
 use crate::app::App;
-use crate::connection::{Connection, Outcome};
+use crate::connection::{Connection, Outcome, message};
 use crate::drain::Phase;
 use crate::handover;
 use crate::listen::{Accepted, Fault, Listener};
@@ -32,6 +34,10 @@ pub(super) async fn accept<A: App>(home: Rc<Loop<A>>, listener: Listener) -> io:
             _ = phase.wait_for(|phase| *phase != Phase::Serving) => break,
             ready = listener.readable() => ready?,
         };
+        if home.seats.balance.is_full() && !somebody_waits(listener.get_ref()) {
+            ready.clear_ready();
+            continue;
+        }
         make_room(&home).await;
         match accept_batch(&home, listener.get_ref()) {
             Ok(()) => {
@@ -61,10 +67,20 @@ fn watched(listener: Listener) -> io::Result<AsyncFd<Listener>> {
     AsyncFd::with_interest(listener, Interest::READABLE)
 }
 
+/// Whether there is a connection to accept. That a listener was ready need not mean so: at the
+/// limit, the batch before ends without having found the queue empty.
+fn somebody_waits(listener: &Listener) -> bool {
+    let mut polled = [PollFd::new(listener, PollFlags::IN)];
+    poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
 /// At the limit of connections, waits until one has ended. The idle ones are asked to.
 async fn make_room<A: App>(home: &Loop<A>) {
-    while home.seats.balance.is_full() && home.phase() == Phase::Serving {
-        home.registry().evict_idle();
+    // The loop's own phase changes only when its listeners are done.
+    while home.seats.balance.is_full() && *home.told.borrow() == Phase::Serving {
+        if home.registry().evict_idle() == 0 {
+            home.seats.balance.want_room(home.index);
+        }
         // Another loop's connection may be the one that ends: look again each tick.
         let _elapsed = timeout(TICK, home.seats.left.notified()).await;
     }
@@ -79,16 +95,43 @@ fn accept_batch<A: App>(home: &Rc<Loop<A>>, listener: &Listener) -> Result<(), F
         let chosen = home.seats.balance.choose(home.index, listener.alone);
         if chosen == home.index {
             begin(home, accepted);
-        } else if let Err(refused) = home.others[chosen].try_send(accepted) {
-            // That loop has a full inbox, or ended; ours is as good.
-            begin(home, refused.into_inner());
+        } else {
+            pass_on(home, accepted, chosen);
         }
     }
     Ok(())
 }
 
+/// Has another loop serve a connection. It counts as that loop's from now on, or all of a batch
+/// would go to the loop that had the fewest when the batch began.
+fn pass_on<A: App>(home: &Rc<Loop<A>>, accepted: Accepted, chosen: usize) {
+    let balance = &home.seats.balance;
+    balance.add(chosen);
+    if let Err(refused) = home.others[chosen].try_send(accepted) {
+        // That loop has a full inbox, or ended; ours is as good.
+        balance.remove(chosen);
+        begin(home, refused.into_inner());
+    }
+}
+
+/// Serves a connection that another loop passed on, and so counted as ours.
+pub(super) fn take_over<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
+    home.seats.balance.remove(home.index);
+    begin(home, accepted);
+}
+
+/// Begins to serve a connection. A panic here is the end of that connection, not of its listener.
+fn begin<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
+    let peer = accepted.info.peer;
+    let served = catch_unwind(AssertUnwindSafe(|| serve_at_once(home, accepted)));
+    if let Err(panic) = served {
+        let panic = message(panic.as_ref());
+        tracing::error!(panic, ?peer, "serving a connection panicked; closing it");
+    }
+}
+
 /// Serves a connection for as long as it need not wait, and has it wait as a task of its own.
-pub(super) fn begin<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
+fn serve_at_once<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
     let service = home.app.connect(&accepted.info);
     let mut connection = Connection::new(Rc::clone(home), service, accepted);
     let mut idle = Context::from_waker(Waker::noop());

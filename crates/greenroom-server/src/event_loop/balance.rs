@@ -1,4 +1,4 @@
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A loop keeps a connection unless another has at least this many fewer. With 64 connections on
 /// two loops neither so has more than 34, however unevenly the system spread them.
@@ -15,7 +15,11 @@ pub(crate) struct Balance {
 /// On a cache line of its own, so that loops that count do not slow each other.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Count(AtomicUsize);
+struct Count {
+    connections: AtomicUsize,
+    /// Another loop has none that it could close for a newcomer.
+    room_wanted: AtomicBool,
+}
 
 impl Balance {
     pub(crate) fn new(loops: usize, all_max: usize) -> Self {
@@ -28,17 +32,35 @@ impl Balance {
 
     /// Counts one more connection, on `index`.
     pub(crate) fn add(&self, index: usize) {
-        self.loops[index].0.fetch_add(1, Ordering::Relaxed);
+        self.loops[index]
+            .connections
+            .fetch_add(1, Ordering::Relaxed);
         self.all.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn remove(&self, index: usize) {
-        self.loops[index].0.fetch_sub(1, Ordering::Relaxed);
+        self.loops[index]
+            .connections
+            .fetch_sub(1, Ordering::Relaxed);
         self.all.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(crate) fn count(&self, index: usize) -> usize {
-        self.loops[index].0.load(Ordering::Relaxed)
+        self.loops[index].connections.load(Ordering::Relaxed)
+    }
+
+    /// Has the loops other than `mine` close idle connections of theirs.
+    pub(crate) fn want_room(&self, mine: usize) {
+        let loops = self.loops.iter().enumerate();
+        for (_, other) in loops.filter(|&(index, _)| index != mine) {
+            other.room_wanted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether another loop wants room from `index`; said once.
+    pub(crate) fn is_room_wanted(&self, index: usize) -> bool {
+        let wanted = &self.loops[index].room_wanted;
+        wanted.load(Ordering::Relaxed) && wanted.swap(false, Ordering::Relaxed) && self.is_full()
     }
 
     pub(crate) fn is_full(&self) -> bool {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use greenroom_http::Context;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 pub(crate) use balance::Balance;
 pub(crate) use registry::Notice;
@@ -46,6 +46,7 @@ pub(crate) struct Loop<A: App> {
     pub(crate) ledger: Arc<Ledger>,
     app: A,
     phase: Cell<Phase>,
+    ending: Notify,
     others: Vec<mpsc::Sender<Accepted>>,
     registry: RefCell<Registry>,
     scratch: Cell<Option<Box<Scratch>>>,
@@ -66,6 +67,7 @@ impl<A: App> Loop<A> {
             ledger: Arc::default(),
             app,
             phase: Cell::new(Phase::Serving),
+            ending: Notify::new(),
             others: member.others.clone(),
             registry: RefCell::default(),
             scratch: Cell::new(None),
@@ -77,6 +79,14 @@ impl<A: App> Loop<A> {
 
     pub(crate) fn phase(&self) -> Phase {
         self.phase.get()
+    }
+
+    /// Completes when whatever is still under way is cut off.
+    pub(crate) async fn ended(&self) {
+        let ending = self.ending.notified();
+        if self.phase() != Phase::Ending {
+            ending.await;
+        }
     }
 
     pub(crate) fn now(&self) -> Tick {
@@ -130,6 +140,9 @@ impl<A: App> Loop<A> {
     /// Goes on to `phase`, and has every connection that waits see it.
     fn enter(&self, phase: Phase) {
         self.phase.set(phase);
+        if phase == Phase::Ending {
+            self.ending.notify_waiters();
+        }
         self.registry().wake_all();
     }
 
@@ -139,5 +152,8 @@ impl<A: App> Loop<A> {
         self.now.set(now);
         self.context.borrow_mut().date.refresh(SystemTime::now());
         self.registry().turn(now);
+        if self.seats.balance.is_room_wanted(self.index) {
+            self.registry().evict_idle();
+        }
     }
 }

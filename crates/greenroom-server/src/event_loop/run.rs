@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
-use super::acceptor::{accept, begin};
+use super::acceptor::{accept, take_over};
 use super::{Balance, Loop, TICK};
 use crate::app::App;
 use crate::drain::{Cut, Phase};
@@ -46,14 +46,14 @@ pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Cu
             tracing::error!(%error, "a listener failed");
         }
     }
-    while let Ok(accepted) = member.inbox.try_recv() {
-        begin(&home, accepted);
+    // Whoever has a connection for this loop from now on keeps it.
+    member.inbox.close();
+    while let Some(accepted) = member.inbox.recv().await {
+        take_over(&home, accepted);
     }
     drain(&home, member.settings.drain_deadline).await;
     ticking.abort();
-    let mut cut = home.cut.take();
-    cut.extend(home.ledger.cut_all());
-    Ok(cut)
+    Ok(home.cut.take())
 }
 
 async fn tick<A: App>(home: Rc<Loop<A>>) {
@@ -72,7 +72,7 @@ async fn receive<A: App>(home: &Rc<Loop<A>>, member: &mut Member) {
         tokio::select! {
             biased;
             _ = member.told.wait_for(|phase| *phase != Phase::Serving) => return,
-            Some(accepted) = member.inbox.recv() => begin(home, accepted),
+            Some(accepted) = member.inbox.recv() => take_over(home, accepted),
         }
     }
 }
@@ -88,6 +88,8 @@ async fn drain<A: App>(home: &Rc<Loop<A>>, deadline: Duration) {
         _ = told_to_end => {}
         () = tokio::time::sleep_until(by) => {}
     }
+    // Before they notice that they are cut off, and strike themselves out.
+    home.cut.borrow_mut().extend(home.ledger.cut_all());
     home.enter(Phase::Ending);
     let _elapsed = timeout_at(Instant::now() + ENDING_MAX, emptied(home)).await;
 }

@@ -57,10 +57,18 @@ pub(crate) enum Protocol {
 pub(crate) async fn serve<A: App>(home: Rc<Loop<A>>, handed: Handed<A>) {
     let peer = handed.peer;
     let requests = Requests::new(&home, handed.service, peer);
-    let io = Rewound::new(handed.socket, handed.unsent, handed.input);
-    let served = match handed.protocol {
-        Protocol::Http2 => serve_http2(&home, io, requests, handed.seat).await,
-        Protocol::Upgrade => serve_upgrade(&home, io, requests, handed.seat).await,
+    let write_timeout = home.settings.limits.write_timeout;
+    let io = Rewound::new(handed.socket, handed.unsent, handed.input, write_timeout);
+    let serving = async {
+        match handed.protocol {
+            Protocol::Http2 => serve_http2(&home, io, requests, handed.seat).await,
+            Protocol::Upgrade => serve_upgrade(&home, io, requests, handed.seat).await,
+        }
+    };
+    let served = tokio::select! {
+        biased;
+        () = home.ended() => return,
+        served = serving => served,
     };
     if let Err(error) = served {
         tracing::debug!(%error, ?peer, "a connection broke");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode, Uri};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
@@ -95,7 +95,7 @@ impl<A: App> Requests<A> {
         let log = self.home.settings.access_log;
         About {
             method: request.method().clone(),
-            uri: request.uri().clone(),
+            target: target_of(request.uri()),
             since: self.home.now(),
             began: log.then(Instant::now),
             status: StatusCode::OK,
@@ -118,6 +118,11 @@ impl<A: App> Requests<A> {
         });
         (request, refused)
     }
+}
+
+fn target_of(uri: &Uri) -> Bytes {
+    let target = uri.path_and_query().map_or("*", |target| target.as_str());
+    Bytes::copy_from_slice(target.as_bytes())
 }
 
 impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
@@ -257,6 +262,13 @@ fn text<B>(status: StatusCode, said: String) -> Response<Content<B>> {
     response
 }
 
+fn translated<D: Buf>(
+    frame: Result<Frame<D>, impl Into<BoxError>>,
+) -> Result<Frame<Bytes>, BoxError> {
+    let bytes = |mut data: D| data.copy_to_bytes(data.remaining());
+    frame.map(|frame| frame.map_data(bytes)).map_err(Into::into)
+}
+
 pin_project! {
     /// An answer's body; while it is there, its request is under way.
     pub(super) struct AnswerBody<B> {
@@ -286,9 +298,15 @@ impl<B: Body<Error: Into<BoxError>>> Body for AnswerBody<B> {
         let frame = match this.content.project() {
             ContentProjection::Ours { line } => line.take().map(|line| Ok(Frame::data(line))),
             ContentProjection::App { body } => {
-                let frame = ready!(body.poll_frame(cx));
-                let bytes = |mut data: B::Data| data.copy_to_bytes(data.remaining());
-                frame.map(|frame| frame.map(|frame| frame.map_data(bytes)).map_err(Into::into))
+                match catch_unwind(AssertUnwindSafe(|| body.poll_frame(cx))) {
+                    Ok(frame) => ready!(frame).map(translated),
+                    Err(panic) => {
+                        let about = this.under_way.as_ref().map(|request| &request.about);
+                        let route = about.map(About::route).unwrap_or_default();
+                        failure::log_panic(&message(panic.as_ref()), &route);
+                        Some(Err(failure::PANICKED.into()))
+                    }
+                }
             }
         };
         if let (Some(Ok(frame)), Some(under_way)) = (&frame, this.under_way) {

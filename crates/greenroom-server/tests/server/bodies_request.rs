@@ -36,7 +36,11 @@ async fn a_client_is_read_only_as_fast_as_the_application_reads() {
         let server = Rig::start(app(move |request| {
             let go_on = Arc::clone(&go_on);
             async move {
-                request.extensions().get::<BodyBytesMax>().unwrap().set(u64::MAX);
+                request
+                    .extensions()
+                    .get::<BodyBytesMax>()
+                    .unwrap()
+                    .set(u64::MAX);
                 let mut body = request.into_body();
                 let first = body.frame().await.unwrap()?.into_data().unwrap();
                 go_on.notified().await;
@@ -66,7 +70,9 @@ async fn a_body_can_be_echoed_part_by_part() {
     local(async {
         let server = Rig::start(app(echo));
         let mut client = server.connect().await;
-        client.send(post("/", "Transfer-Encoding: chunked\r\n")).await;
+        client
+            .send(post("/", "Transfer-Encoding: chunked\r\n"))
+            .await;
         client.send("3\r\nabc\r\n").await;
         assert_eq!(client.head().await.0, 200);
         assert_eq!(client.read_exactly(6).await, b"3\r\nabc");
@@ -103,7 +109,9 @@ async fn trailers_reach_the_application() {
         }));
         let mut client = server.connect().await;
         let head = post("/", "Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n");
-        client.send(head + "4\r\nabcd\r\n0\r\nX-Sum: 17\r\n\r\n").await;
+        client
+            .send(head + "4\r\nabcd\r\n0\r\nX-Sum: 17\r\n\r\n")
+            .await;
         assert_eq!(client.answer().await.text(), "4 17");
         assert_eq!(client.get("/none").await.status, 500);
     })
@@ -113,7 +121,9 @@ async fn trailers_reach_the_application() {
 #[tokio::test(start_paused = true)]
 async fn a_body_that_nobody_read_is_passed_over_before_the_next_request() {
     local(async {
-        let server = Rig::start(app(|request| async move { Ok(text(request.uri().path().to_owned())) }));
+        let server = Rig::start(app(|request| async move {
+            Ok(text(request.uri().path().to_owned()))
+        }));
         for bytes in [10, 100_000, 262_144] {
             let mut client = server.connect().await;
             let field = format!("Content-Length: {bytes}\r\n");
@@ -132,7 +142,8 @@ async fn a_longer_body_that_nobody_read_ends_the_connection() {
         let server = Rig::start(app(|_| async { Ok(text("unread")) }));
         let mut client = server.connect().await;
         client.send(post("/", "Content-Length: 1000000\r\n")).await;
-        assert_eq!(client.answer().await.text(), "unread");
+        let answer = client.answer().await;
+        assert_eq!((answer.text(), answer.closes()), ("unread", true));
         client.try_send(vec![b'b'; 1_000_000]).await;
         client.try_send(get("/")).await;
         assert!(client.is_closed().await);
@@ -172,7 +183,9 @@ async fn error_seen(play: impl AsyncFnOnce(Client), answer_at_once: bool) -> Bod
         }
     }));
     let mut client = server.connect().await;
-    client.send(post("/", "Content-Length: 100\r\n") + "some").await;
+    client
+        .send(post("/", "Content-Length: 100\r\n") + "some")
+        .await;
     play(client).await;
     told.recv().await.unwrap()
 }

@@ -16,8 +16,8 @@ use crate::rig::{Rig, app, local, streamed, text};
 
 type Part = Result<Frame<Bytes>, BoxError>;
 
-fn data(text: &'static str) -> Part {
-    Ok(Frame::data(Bytes::from_static(text.as_bytes())))
+fn data(text: &'static str) -> Frame<Bytes> {
+    Frame::data(Bytes::from_static(text.as_bytes()))
 }
 
 /// A server that answers every request with these parts, and these fields.
@@ -69,7 +69,7 @@ async fn a_body_is_produced_only_as_fast_as_the_client_reads() {
 #[tokio::test(start_paused = true)]
 async fn a_body_of_unknown_length_is_chunked() {
     local(async {
-        let server = answering(|| vec![data("one"), data(""), data("two")], &[]);
+        let server = answering(|| vec![Ok(data("one")), Ok(data("")), Ok(data("two"))], &[]);
         let mut client = server.connect().await;
         for _ in 0..2 {
             let answer = client.get("/").await;
@@ -83,9 +83,11 @@ async fn a_body_of_unknown_length_is_chunked() {
 #[tokio::test(start_paused = true)]
 async fn http_1_0_gets_a_body_of_unknown_length_up_to_the_end_of_the_connection() {
     local(async {
-        let server = answering(|| vec![data("one"), data("two")], &[]);
+        let server = answering(|| vec![Ok(data("one")), Ok(data("two"))], &[]);
         let mut client = server.connect().await;
-        client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").await;
+        client
+            .send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            .await;
         let answer = client.answer().await;
         assert_eq!(answer.field("transfer-encoding"), None);
         assert_eq!((answer.text(), answer.closes()), ("onetwo", true));
@@ -96,7 +98,7 @@ async fn http_1_0_gets_a_body_of_unknown_length_up_to_the_end_of_the_connection(
 #[tokio::test(start_paused = true)]
 async fn a_body_longer_than_its_content_length_is_cut_there() {
     local(async {
-        let parts = || vec![data("1234"), data("5678")];
+        let parts = || vec![Ok(data("1234")), Ok(data("5678"))];
         let server = answering(parts, &[("content-length", "5")]);
         let mut client = server.connect().await;
         assert_eq!(client.get("/").await.text(), "12345");
@@ -108,7 +110,7 @@ async fn a_body_longer_than_its_content_length_is_cut_there() {
 #[tokio::test(start_paused = true)]
 async fn a_body_shorter_than_its_content_length_ends_the_connection() {
     local(async {
-        let server = answering(|| vec![data("1234")], &[("content-length", "5")]);
+        let server = answering(|| vec![Ok(data("1234"))], &[("content-length", "5")]);
         let mut client = server.connect().await;
         client.send(get("/") + &get("/")).await;
         assert!(client.head().await.1.contains("Content-Length: 5\r\n"));
@@ -120,7 +122,10 @@ async fn a_body_shorter_than_its_content_length_ends_the_connection() {
 #[tokio::test(start_paused = true)]
 async fn a_body_that_fails_is_cut_off_before_its_last_chunk() {
     local(async {
-        let server = answering(|| vec![data("begun"), Err("the disk is gone".into())], &[]);
+        let server = answering(
+            || vec![Ok(data("begun")), Err("the disk is gone".into())],
+            &[],
+        );
         let mut client = server.connect().await;
         client.send(get("/")).await;
         assert_eq!(client.head().await.0, 200);
@@ -134,7 +139,7 @@ async fn a_body_that_fails_is_cut_off_before_its_last_chunk() {
 fn with_trailers() -> Vec<Part> {
     let mut trailers = HeaderMap::new();
     trailers.insert("x-sum", HeaderValue::from_static("17"));
-    vec![data("body"), Ok(Frame::trailers(trailers))]
+    vec![Ok(data("body")), Ok(Frame::trailers(trailers))]
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,7 +212,7 @@ async fn no_content_has_no_body() {
 #[tokio::test(start_paused = true)]
 async fn a_long_body_arrives_whole() {
     local(async {
-        let long: Vec<u8> = (0..20_000_000_u32).map(|at| (at / 7) as u8).collect();
+        let long: Vec<u8> = (0..=u8::MAX).cycle().step_by(7).take(20_000_000).collect();
         let body = Bytes::from(long);
         let sent = body.clone();
         let server = Rig::start(app(move |_| {

@@ -10,23 +10,23 @@ use tokio::net::{TcpStream, UnixStream};
 trait Stream: AsyncRead + AsyncWrite + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 
-pub struct Client {
+pub(crate) struct Client {
     stream: Box<dyn Stream>,
     read: Vec<u8>,
 }
 
 /// An answer, taken apart.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: Vec<u8>,
-    pub trailers: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) trailers: String,
 }
 
 impl Answer {
     /// The value of a field, if it is there once.
-    pub fn field(&self, name: &str) -> Option<&str> {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let mut found = self.head.lines().filter_map(|line| {
             let (field, value) = line.split_once(':')?;
             field.eq_ignore_ascii_case(name).then_some(value.trim())
@@ -36,64 +36,64 @@ impl Answer {
         value
     }
 
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    pub fn closes(&self) -> bool {
+    pub(crate) fn closes(&self) -> bool {
         self.field("connection") == Some("close")
     }
 }
 
 impl Client {
-    pub async fn unix(path: &Path) -> Self {
+    pub(crate) async fn unix(path: &Path) -> Self {
         Self::over(UnixStream::connect(path).await.unwrap())
     }
 
-    pub async fn tcp(address: SocketAddr) -> Self {
+    pub(crate) async fn tcp(address: SocketAddr) -> Self {
         Self::over(TcpStream::connect(address).await.unwrap())
     }
 
-    pub fn over(stream: impl AsyncRead + AsyncWrite + Unpin + 'static) -> Self {
+    pub(crate) fn over(stream: impl AsyncRead + AsyncWrite + Unpin + 'static) -> Self {
         Self {
             stream: Box::new(stream),
             read: Vec::new(),
         }
     }
 
-    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
     }
 
     /// Sends as far as the server takes it: false if it takes no more because it closed.
-    pub async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+    pub(crate) async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         self.stream.write_all(bytes.as_ref()).await.is_ok()
     }
 
     /// One write: how many bytes the system took.
-    pub async fn write_some(&mut self, bytes: &[u8]) -> usize {
+    pub(crate) async fn write_some(&mut self, bytes: &[u8]) -> usize {
         self.stream.write(bytes).await.unwrap()
     }
 
     /// A GET without anything special, and its answer.
-    pub async fn get(&mut self, path: &str) -> Answer {
+    pub(crate) async fn get(&mut self, path: &str) -> Answer {
         self.send(get(path)).await;
         self.answer().await
     }
 
     /// Ends this side of the connection.
-    pub async fn end(&mut self) {
+    pub(crate) async fn end(&mut self) {
         self.stream.shutdown().await.unwrap();
     }
 
     /// Everything up to the end of the connection.
-    pub async fn rest(&mut self) -> Vec<u8> {
+    pub(crate) async fn rest(&mut self) -> Vec<u8> {
         while self.more().await {}
         std::mem::take(&mut self.read)
     }
 
     /// Reads at most `bytes` more.
-    pub async fn read_up_to(&mut self, bytes: usize) -> Vec<u8> {
+    pub(crate) async fn read_up_to(&mut self, bytes: usize) -> Vec<u8> {
         if self.read.is_empty() {
             self.more().await;
         }
@@ -101,7 +101,7 @@ impl Client {
         self.read.drain(..bytes).collect()
     }
 
-    pub async fn read_exactly(&mut self, bytes: usize) -> Vec<u8> {
+    pub(crate) async fn read_exactly(&mut self, bytes: usize) -> Vec<u8> {
         while self.read.len() < bytes {
             assert!(self.more().await, "the connection ended early");
         }
@@ -109,12 +109,12 @@ impl Client {
     }
 
     /// Whether the server ended the connection without another byte.
-    pub async fn is_closed(&mut self) -> bool {
+    pub(crate) async fn is_closed(&mut self) -> bool {
         self.read.is_empty() && !self.more().await
     }
 
     /// The next answer, to a request that was not HEAD.
-    pub async fn answer(&mut self) -> Answer {
+    pub(crate) async fn answer(&mut self) -> Answer {
         let (status, head) = self.head().await;
         let mut answer = Answer {
             status,
@@ -133,7 +133,7 @@ impl Client {
     }
 
     /// The head of the next answer: its status and all of it.
-    pub async fn head(&mut self) -> (u16, String) {
+    pub(crate) async fn head(&mut self) -> (u16, String) {
         let head = self.until(b"\r\n\r\n").await;
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         (status, head)
@@ -176,16 +176,17 @@ impl Client {
     }
 
     async fn more(&mut self) -> bool {
+        self.read.reserve(64 * 1_024);
         // A reset is an end too: what matters is what came before it.
         self.stream.read_buf(&mut self.read).await.unwrap_or(0) > 0
     }
 }
 
-pub fn get(path: &str) -> String {
+pub(crate) fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n")
 }
 
 /// The head of a POST with these fields.
-pub fn post(path: &str, fields: &str) -> String {
+pub(crate) fn post(path: &str, fields: &str) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: test\r\n{fields}\r\n")
 }

@@ -12,7 +12,10 @@ async fn the_client_is_told_to_go_on_when_the_application_asks_for_the_body() {
         let mut client = server.connect().await;
         for _ in 0..2 {
             client.send(post("/", EXPECTING)).await;
-            assert_eq!(client.head().await, (100, "HTTP/1.1 100 Continue\r\n\r\n".to_owned()));
+            assert_eq!(
+                client.head().await,
+                (100, "HTTP/1.1 100 Continue\r\n\r\n".to_owned())
+            );
             client.send("hello").await;
             let answer = client.answer().await;
             assert_eq!((answer.status, answer.text()), (200, "5"));
@@ -40,7 +43,9 @@ async fn a_client_that_did_not_wait_is_not_told_to_go_on() {
     local(async {
         let server = Rig::start(app(measure));
         let mut client = server.connect().await;
-        client.send(post("/", EXPECTING) + "hello" + &get("/")).await;
+        client
+            .send(post("/", EXPECTING) + "hello" + &get("/"))
+            .await;
         assert_eq!(client.answer().await.text(), "5");
         assert_eq!(client.answer().await.text(), "0");
     })
@@ -66,7 +71,9 @@ async fn another_expectation_is_417() {
     local(async {
         let server = Rig::start(app(measure));
         let mut client = server.connect().await;
-        client.send(post("/", "Content-Length: 5\r\nExpect: miracles\r\n")).await;
+        client
+            .send(post("/", "Content-Length: 5\r\nExpect: miracles\r\n"))
+            .await;
         assert_eq!(client.answer().await.status, 417);
     })
     .await;

@@ -4,22 +4,13 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::client::{get, post};
-use crate::rig::{Rig, app, local, streamed, text};
-
-/// Told when it is dropped.
-struct Dropped(mpsc::UnboundedSender<()>);
-
-impl Drop for Dropped {
-    fn drop(&mut self) {
-        let _told = self.0.send(());
-    }
-}
+use crate::rig::{Dropped, Rig, app, local, streamed, text};
 
 /// A server whose handler waits for ever, and what tells of its being dropped.
-fn waiting() -> (Rig, mpsc::UnboundedReceiver<()>) {
+fn waiting() -> (Rig, mpsc::UnboundedReceiver<Instant>) {
     let (tell, told) = mpsc::unbounded_channel();
     let server = Rig::start(app(move |_| {
         let kept = Dropped(tell.clone());
@@ -31,7 +22,7 @@ fn waiting() -> (Rig, mpsc::UnboundedReceiver<()>) {
     (server, told)
 }
 
-async fn soon(told: &mut mpsc::UnboundedReceiver<()>) -> bool {
+async fn soon(told: &mut mpsc::UnboundedReceiver<Instant>) -> bool {
     timeout(Duration::from_secs(2), told.recv()).await.is_ok()
 }
 
@@ -53,7 +44,9 @@ async fn so_is_that_of_a_client_with_a_body_that_was_received() {
     local(async {
         let (server, mut told) = waiting();
         let mut client = server.connect().await;
-        client.send(post("/", "Content-Length: 4\r\n") + "body").await;
+        client
+            .send(post("/", "Content-Length: 4\r\n") + "body")
+            .await;
         assert!(!soon(&mut told).await);
         drop(client);
         assert!(soon(&mut told).await);
@@ -67,6 +60,19 @@ async fn so_is_that_of_a_client_with_requests_waiting_behind_it() {
         let (server, mut told) = waiting();
         let mut client = server.connect().await;
         client.send(get("/").repeat(50)).await;
+        assert!(!soon(&mut told).await);
+        drop(client);
+        assert!(soon(&mut told).await);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_is_that_of_a_client_whose_body_nobody_reads() {
+    local(async {
+        let (server, mut told) = waiting();
+        let mut client = server.connect().await;
+        client.send(post("/", "Content-Length: 4000\r\n")).await;
         assert!(!soon(&mut told).await);
         drop(client);
         assert!(soon(&mut told).await);

@@ -95,6 +95,7 @@ async fn a_body_over_its_limit_that_nobody_reads_is_answered_and_the_connection_
         client.send(post("/", "Content-Length: 9000000\r\n")).await;
         let answer = client.answer().await;
         assert_eq!((answer.status, answer.text()), (200, "no need"));
+        assert!(answer.closes());
         client.try_send(vec![b'b'; 9_000_000]).await;
         assert!(client.is_closed().await);
     })

@@ -16,3 +16,4 @@ mod pipelining;
 mod rig;
 mod timeouts;
 mod timeouts_body;
+mod upgrades;

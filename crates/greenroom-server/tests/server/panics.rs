@@ -1,45 +1,51 @@
 //! Handlers that panic: their client is told, the log names the route, and nobody else notices.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::Write;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 use std::task::{Context, Poll};
 
 use futures_util::{StreamExt, stream};
 use greenroom_server::{App, ConnectionInfo, RequestBody};
 use http::Request;
 use tokio::task::yield_now;
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::client::{get, post};
 use crate::rig::{Body, Reply, Rig, app, local, settle, streamed, text};
 
-/// What was logged on this thread.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    /// What was logged on this thread, which is the test's and its server's.
+    static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Writes to the log of the thread that logs.
+pub(crate) struct Log;
 
 impl Log {
-    fn capture() -> (Self, tracing::subscriber::DefaultGuard) {
-        let log = Self::default();
-        let subscriber = tracing_subscriber::fmt()
-            .with_writer(log.clone())
-            .with_ansi(false)
-            .finish();
-        (log, tracing::subscriber::set_default(subscriber))
+    /// One subscriber for all tests: whether anybody wants an event is decided for all threads.
+    pub(crate) fn capture() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            let subscriber = tracing_subscriber::fmt().with_writer(|| Log);
+            subscriber.with_ansi(false).init();
+        });
     }
 
     #[track_caller]
-    fn assert_line(&self, parts: &[&str]) {
-        let log = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        let found = log.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+    pub(crate) fn assert_line(parts: &[&str]) {
+        let log = LOGGED.with_borrow(|log| String::from_utf8(log.clone()).unwrap());
+        let found = log
+            .lines()
+            .any(|line| parts.iter().all(|part| line.contains(part)));
         assert!(found, "no line with {parts:?} in:\n{log}");
     }
 }
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        LOGGED.with_borrow_mut(|log| log.extend_from_slice(bytes));
         Ok(bytes.len())
     }
 
@@ -48,21 +54,11 @@ impl Write for Log {
     }
 }
 
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
 struct PanicsWhenDropped;
 
 impl Drop for PanicsWhenDropped {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            panic!("from drop");
-        }
+        assert!(std::thread::panicking(), "from drop");
     }
 }
 
@@ -75,7 +71,9 @@ async fn handler(request: Request<RequestBody>) -> Reply {
         }
         "/in-body" => {
             let parts = stream::iter(["some"]).map(|some| Ok(http_body::Frame::data(some.into())));
-            Ok(streamed(parts.chain(stream::poll_fn(|_| panic!("in body")))))
+            Ok(streamed(
+                parts.chain(stream::poll_fn(|_| panic!("in body"))),
+            ))
         }
         "/in-drop" => {
             let _kept = PanicsWhenDropped;
@@ -87,7 +85,7 @@ async fn handler(request: Request<RequestBody>) -> Reply {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_panics_is_500_and_its_route_is_logged() {
-    let (log, _capturing) = Log::capture();
+    Log::capture();
     local(async {
         let server = Rig::start(app(handler));
         let mut other = server.connect().await;
@@ -97,12 +95,15 @@ async fn a_handler_that_panics_is_500_and_its_route_is_logged() {
             let answer = client.get(&format!("{path}?secret=1")).await;
             assert_eq!(answer.status, 500);
             assert!(answer.closes());
-            assert!(!answer.text().contains("later"), "the message is not for clients");
+            assert!(
+                !answer.text().contains("later"),
+                "the message is not for clients"
+            );
             assert!(client.is_closed().await);
             assert_eq!(other.get("/").await.text(), "fine");
         }
-        log.assert_line(&["ERROR", "a handler panicked", "at once", "GET /at-once"]);
-        log.assert_line(&["ERROR", "a handler panicked", "later", "GET /later"]);
+        Log::assert_line(&["ERROR", "a handler panicked", "at once", "GET /at-once"]);
+        Log::assert_line(&["ERROR", "a handler panicked", "later", "GET /later"]);
     })
     .await;
 }
@@ -112,7 +113,9 @@ async fn a_panic_after_a_request_with_a_body_is_500_too() {
     local(async {
         let server = Rig::start(app(handler));
         let mut client = server.connect().await;
-        client.send(post("/later", "Content-Length: 100000\r\n")).await;
+        client
+            .send(post("/later", "Content-Length: 100000\r\n"))
+            .await;
         client.send(vec![b'b'; 100_000]).await;
         assert_eq!(client.answer().await.status, 500);
     })
@@ -121,15 +124,18 @@ async fn a_panic_after_a_request_with_a_body_is_500_too() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_panics_is_cut_off_and_its_route_is_logged() {
-    let (log, _capturing) = Log::capture();
+    Log::capture();
     local(async {
         let server = Rig::start(app(handler));
         let mut client = server.connect().await;
         client.send(get("/in-body")).await;
         assert_eq!(client.head().await.0, 200);
         let rest = String::from_utf8(client.rest().await).unwrap();
-        assert!(rest.starts_with("4\r\nsome") && !rest.contains("\r\n0\r\n"), "{rest:?}");
-        log.assert_line(&["ERROR", "panicked", "in body", "GET /in-body"]);
+        assert!(
+            rest.starts_with("4\r\nsome") && !rest.contains("\r\n0\r\n"),
+            "{rest:?}"
+        );
+        Log::assert_line(&["ERROR", "panicked", "in body", "GET /in-body"]);
         assert_eq!(server.connect().await.get("/").await.text(), "fine");
     })
     .await;
@@ -137,7 +143,7 @@ async fn a_body_that_panics_is_cut_off_and_its_route_is_logged() {
 
 #[tokio::test(start_paused = true)]
 async fn a_destructor_that_panics_when_the_client_leaves_harms_nobody() {
-    let (log, _capturing) = Log::capture();
+    Log::capture();
     local(async {
         let server = Rig::start(app(handler));
         let mut client = server.connect().await;
@@ -146,7 +152,7 @@ async fn a_destructor_that_panics_when_the_client_leaves_harms_nobody() {
         drop(client);
         settle().await;
         assert_eq!(server.connect().await.get("/").await.text(), "fine");
-        log.assert_line(&["ERROR", "panicked", "from drop", "GET /in-drop"]);
+        Log::assert_line(&["ERROR", "panicked", "from drop", "GET /in-drop"]);
     })
     .await;
 }
@@ -237,7 +243,7 @@ async fn a_service_that_panics_before_it_is_ready_is_500() {
 
 #[tokio::test(start_paused = true)]
 async fn an_error_of_the_application_is_500_and_logged() {
-    let (log, _capturing) = Log::capture();
+    Log::capture();
     local(async {
         let server = Rig::start(app(|_| {
             poll_fn(|_| Poll::Ready(Err("the database is gone".into())))
@@ -245,7 +251,7 @@ async fn an_error_of_the_application_is_500_and_logged() {
         let answer = server.connect().await.get("/users").await;
         assert_eq!(answer.status, 500);
         assert!(!answer.text().contains("database"));
-        log.assert_line(&["ERROR", "the database is gone", "GET /users"]);
+        Log::assert_line(&["ERROR", "the database is gone", "GET /users"]);
     })
     .await;
 }

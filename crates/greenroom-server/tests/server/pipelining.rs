@@ -33,7 +33,10 @@ async fn sixteen_requests_in_one_segment_are_answered_together_and_in_order() {
         let first_read = String::from_utf8(first_read).unwrap();
         assert_eq!(first_read.matches("HTTP/1.1 200 OK\r\n").count(), 16);
         let bodies: Vec<_> = (0..16).map(|number| format!("\r\n\r\n/{number}")).collect();
-        let places: Vec<_> = bodies.iter().map(|body| first_read.find(body).unwrap()).collect();
+        let places: Vec<_> = bodies
+            .iter()
+            .map(|body| first_read.find(body).unwrap())
+            .collect();
         assert!(places.is_sorted(), "{places:?}");
     })
     .await;
@@ -44,7 +47,9 @@ async fn a_thousand_requests_in_one_go_are_all_answered() {
     local(async {
         let server = Rig::start(app(named));
         let mut client = server.connect().await;
-        let all: String = (0..1_000).map(|number| get(&format!("/{number}"))).collect();
+        let all: String = (0..1_000)
+            .map(|number| get(&format!("/{number}")))
+            .collect();
         client.send(all).await;
         for number in 0..1_000 {
             assert_eq!(client.answer().await.text(), format!("/{number}"));
@@ -79,7 +84,13 @@ async fn requests_behind_a_body_are_told_apart_from_it() {
         let chunked = post("/chunked", "Transfer-Encoding: chunked\r\n");
         let chunked = chunked + "2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n";
         client
-            .send(counted + &get("/1") + &chunked + &get("/2") + &post("/slow", "Content-Length: 1\r\n"))
+            .send(
+                counted
+                    + &get("/1")
+                    + &chunked
+                    + &get("/2")
+                    + &post("/slow", "Content-Length: 1\r\n"),
+            )
             .await;
         client.send("z".to_owned() + &get("/3")).await;
         for answer in ["/countedGET /", "/1", "/chunkedabcde", "/2", "/slowz", "/3"] {
@@ -92,8 +103,8 @@ async fn requests_behind_a_body_are_told_apart_from_it() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_served_behind_a_request_that_closes() {
     local(async {
-        let served = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&served);
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&calls);
         let server = Rig::start(app(move |request| {
             counted.fetch_add(1, Ordering::Relaxed);
             named(request)
@@ -105,7 +116,7 @@ async fn nothing_is_served_behind_a_request_that_closes() {
         let answer = client.answer().await;
         assert_eq!((answer.text(), answer.closes()), ("/2", true));
         assert!(client.is_closed().await);
-        assert_eq!(served.load(Ordering::Relaxed), 2);
+        assert_eq!(calls.load(Ordering::Relaxed), 2);
     })
     .await;
 }

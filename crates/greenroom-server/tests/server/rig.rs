@@ -13,46 +13,47 @@ use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use tempfile::TempDir;
+use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, LocalSet};
 use tokio::time::{Instant, timeout};
 
 use crate::client::Client;
 
-pub type Body = UnsyncBoxBody<Bytes, BoxError>;
-pub type Reply = Result<Response<Body>, BoxError>;
+pub(crate) type Body = UnsyncBoxBody<Bytes, BoxError>;
+pub(crate) type Reply = Result<Response<Body>, BoxError>;
 
 /// Longer than any time-out of the server; a test that takes it hangs.
 const HUNG: Duration = Duration::from_hours(1);
-const HUNG_FOR_REAL: Duration = Duration::from_secs(60);
+const HUNG_FOR_REAL: Duration = Duration::from_mins(1);
 
 /// Runs a test where it can start a server on its own thread. For tests on the paused clock.
-pub async fn local<F: Future>(test: F) -> F::Output {
+pub(crate) async fn local<F: Future>(test: F) -> F::Output {
     let local = LocalSet::new();
     let test = timeout(HUNG, local.run_until(test));
     test.await.expect("the test hangs")
 }
 
 /// The same on the real clock.
-pub async fn within<F: Future>(test: F) -> F::Output {
+pub(crate) async fn within<F: Future>(test: F) -> F::Output {
     let local = LocalSet::new();
     let test = timeout(HUNG_FOR_REAL, local.run_until(test));
     test.await.expect("the test hangs")
 }
 
 /// A server on a Unix socket, with all loops on this thread.
-pub struct Rig {
-    pub handle: Handle,
-    pub serving: JoinHandle<Result<DrainReport, Error>>,
-    pub path: PathBuf,
+pub(crate) struct Rig {
+    pub(crate) handle: Handle,
+    pub(crate) serving: JoinHandle<Result<DrainReport, Error>>,
+    pub(crate) path: PathBuf,
     _directory: TempDir,
 }
 
 impl Rig {
-    pub fn start(app: impl App) -> Self {
+    pub(crate) fn start(app: impl App) -> Self {
         Self::with(app, |builder| builder)
     }
 
-    pub fn with(app: impl App, set: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Self {
+    pub(crate) fn with(app: impl App, set: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("server.sock");
         let builder = Server::builder()
@@ -67,22 +68,26 @@ impl Rig {
         }
     }
 
-    pub async fn connect(&self) -> Client {
+    pub(crate) async fn connect(&self) -> Client {
         Client::unix(&self.path).await
     }
 
     /// How the server ended.
-    pub async fn ended(self) -> DrainReport {
+    pub(crate) async fn ended(self) -> DrainReport {
         self.serving.await.unwrap().unwrap()
     }
 }
 
 /// An application of one function.
-pub fn app<F, Answered>(
+pub(crate) fn app<F, Answered>(
     handler: F,
 ) -> Shared<
-    impl tower::Service<Request<RequestBody>, Response = Response<Body>, Error = BoxError, Future: 'static>
-    + Clone
+    impl tower::Service<
+        Request<RequestBody>,
+        Response = Response<Body>,
+        Error = BoxError,
+        Future: 'static,
+    > + Clone
     + Send
     + 'static,
 >
@@ -94,13 +99,13 @@ where
 }
 
 /// An answer of this text.
-pub fn text(text: impl Into<Bytes>) -> Response<Body> {
+pub(crate) fn text(text: impl Into<Bytes>) -> Response<Body> {
     let body = Full::new(text.into()).map_err(|never: Infallible| match never {});
     Response::new(body.boxed_unsync())
 }
 
 /// An answer whose body is this stream of parts.
-pub fn streamed<S>(parts: S) -> Response<Body>
+pub(crate) fn streamed<S>(parts: S) -> Response<Body>
 where
     S: futures_util::Stream<Item = Result<http_body::Frame<Bytes>, BoxError>> + Send + 'static,
 {
@@ -108,13 +113,22 @@ where
 }
 
 /// Reads a request's body to its end and answers with its length.
-pub async fn measure(request: Request<RequestBody>) -> Reply {
+pub(crate) async fn measure(request: Request<RequestBody>) -> Reply {
     let body = request.into_body().collect().await?;
     Ok(text(body.to_bytes().len().to_string()))
 }
 
+/// Told when it is dropped, and when.
+pub(crate) struct Dropped(pub(crate) mpsc::UnboundedSender<Instant>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let _told = self.0.send(Instant::now());
+    }
+}
+
 /// Lets every task run that can.
-pub async fn settle() {
+pub(crate) async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
@@ -122,7 +136,7 @@ pub async fn settle() {
 
 /// Asserts that `since` is so long ago, to the precision of the server's clock.
 #[track_caller]
-pub fn assert_elapsed(since: Instant, expected: Duration) {
+pub(crate) fn assert_elapsed(since: Instant, expected: Duration) {
     let elapsed = since.elapsed();
     let tolerated = Duration::from_millis(600);
     assert!(

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use crate::client::get;
-use crate::rig::{Rig, app, assert_elapsed, local, streamed, text};
+use crate::rig::{Dropped, Rig, app, assert_elapsed, local, streamed, text};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -131,15 +131,6 @@ async fn a_handler_may_take_five_minutes() {
         assert_elapsed(since, 300 * SECOND);
     })
     .await;
-}
-
-/// Told when it is dropped, and when.
-struct Dropped(mpsc::UnboundedSender<Instant>);
-
-impl Drop for Dropped {
-    fn drop(&mut self) {
-        let _told = self.0.send(Instant::now());
-    }
 }
 
 fn endless(

@@ -1,0 +1,118 @@
+//! Connections that were handed over because of an `Upgrade`: the same limits as elsewhere.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use greenroom_server::RequestBody;
+use http::Request;
+use http_body::Frame;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use crate::client::{get, post};
+use crate::rig::{Dropped, Reply, Rig, app, assert_elapsed, local, measure, streamed, text};
+
+const SECOND: Duration = Duration::from_secs(1);
+const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: unheard-of\r\n";
+
+fn upgrading(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: test\r\n{UPGRADE}\r\n")
+}
+
+async fn handler(request: Request<RequestBody>) -> Reply {
+    match request.uri().path() {
+        "/measure" => measure(request).await,
+        "/panic" => panic!("in the handler"),
+        "/never" => std::future::pending().await,
+        path => Ok(text(path.to_owned())),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_that_is_not_taken_is_answered_and_the_connection_ends() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        client.send(get("/1") + &upgrading("/2") + &get("/3")).await;
+        assert_eq!(client.answer().await.text(), "/1");
+        let answer = client.answer().await;
+        assert_eq!((answer.text(), answer.closes()), ("/2", true));
+        assert!(client.is_closed().await);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn its_body_is_held_to_the_same_limits() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        let fields = format!("{UPGRADE}Content-Length: 2097153\r\n");
+        client.send(post("/measure", &fields)).await;
+        assert_eq!(client.answer().await.status, 413);
+        let mut client = server.connect().await;
+        let fields = format!("{UPGRADE}Content-Length: 5\r\n");
+        client.send(post("/measure", &fields)).await;
+        let since = Instant::now();
+        assert_eq!(client.answer().await.status, 408);
+        assert_elapsed(since, 10 * SECOND);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_is_500() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        client.send(upgrading("/panic")).await;
+        assert_eq!(client.answer().await.status, 500);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_outlasts_the_drain_is_cut_off_and_named() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        client.send(upgrading("/never")).await;
+        sleep(SECOND).await;
+        server.handle.drain();
+        let since = Instant::now();
+        assert!(client.is_closed().await);
+        assert_elapsed(since, 30 * SECOND);
+        let cut = server.ended().await.cut;
+        let routes: Vec<_> = cut.iter().map(|cut| cut.route.as_str()).collect();
+        assert_eq!(routes, ["GET /never"]);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_is_cut_off_after_30_s() {
+    local(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let server = Rig::start(app(move |_| {
+            let kept = Dropped(tell.clone());
+            let part = Bytes::from(vec![b'e'; 60_000]);
+            let endless = stream::unfold(kept, move |kept| {
+                let part = part.clone();
+                async { Some((Ok(Frame::data(part)), kept)) }
+            });
+            async { Ok(streamed(endless)) }
+        }));
+        let mut client = server.connect().await;
+        client.send(upgrading("/")).await;
+        for _ in 0..5 {
+            sleep(20 * SECOND).await;
+            assert!(told.try_recv().is_err(), "cut off while it was reading");
+            client.read_exactly(500_000).await;
+        }
+        let since = Instant::now();
+        told.recv().await.unwrap();
+        assert_elapsed(since, 30 * SECOND);
+    })
+    .await;
+}
