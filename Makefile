@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 60
 
 .PHONY: help
 help: ## List the targets
-	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## Serve the demo application at http://127.0.0.1:5000 (ARGS: further flags)

@@ -146,6 +146,8 @@ fn drain_closes_websockets() {
     assert_eq!(socket.read().unwrap(), "hello".into());
     server.signal(Signal::TERM);
     assert!(socket.read().unwrap().is_close());
+    // The client's own close frame goes out with the next call.
+    assert!(socket.read().is_err());
     assert_eq!(server.wait().code(), Some(0));
 }
 

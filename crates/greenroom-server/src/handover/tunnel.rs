@@ -2,9 +2,11 @@ use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
+use tokio::time::{Sleep, sleep};
 
 use super::io::Rewound;
 use super::websocket::{GOING_AWAY, Written};
@@ -29,9 +31,13 @@ enum Leaving {
     Due,
     /// So many bytes of the close frame are sent.
     Sending(usize),
-    /// What the application writes now is for nobody.
-    Done,
+    /// What the application writes now is for nobody. The client has until then to answer
+    /// (RFC 6455, 7.1.1); the application is told that it left if it does not.
+    Done(Pin<Box<Sleep>>),
 }
+
+/// How long a client may take to answer the close frame.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl<G> Tunnel<G> {
     pub(super) fn new(io: Rewound, mut told: watch::Receiver<Phase>, guard: G) -> Self {
@@ -62,8 +68,10 @@ impl<G> Tunnel<G> {
                     let io = Pin::new(&mut self.io);
                     *sent += ready!(io.poll_write(cx, &GOING_AWAY[*sent..]))?;
                 }
-                Leaving::Sending(_) => self.leaving = Leaving::Done,
-                Leaving::Due | Leaving::Done => return Poll::Ready(Ok(())),
+                Leaving::Sending(_) => {
+                    self.leaving = Leaving::Done(Box::pin(sleep(ANSWER_TIMEOUT)));
+                }
+                Leaving::Due | Leaving::Done(_) => return Poll::Ready(Ok(())),
             }
         }
     }
@@ -80,6 +88,11 @@ impl<G: Unpin> AsyncRead for Tunnel<G> {
         if let Poll::Ready(Err(error)) = this.poll_leave(cx) {
             return Poll::Ready(Err(error));
         }
+        if let Leaving::Done(answer_due) = &mut this.leaving
+            && answer_due.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut this.io).poll_read(cx, buffer)
     }
 }
@@ -92,7 +105,7 @@ impl<G: Unpin> AsyncWrite for Tunnel<G> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         ready!(this.poll_leave(cx))?;
-        if matches!(this.leaving, Leaving::Done) {
+        if matches!(this.leaving, Leaving::Done(_)) {
             return Poll::Ready(Ok(bytes.len()));
         }
         let sent = ready!(Pin::new(&mut this.io).poll_write(cx, bytes))?;
