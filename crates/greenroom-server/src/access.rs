@@ -4,7 +4,8 @@ use http::StatusCode;
 
 use crate::connection::About;
 
-/// Tells of a request that was answered, if its connection keeps an access log.
+/// Tells of a request that is over, if its connection keeps an access log: with the answer's
+/// status, or none if it ended without one.
 pub(crate) fn log(about: &About, peer: Option<SocketAddr>) {
     let Some(began) = about.began else {
         return;
@@ -15,8 +16,9 @@ pub(crate) fn log(about: &About, peer: Option<SocketAddr>) {
         peer = peer.map(tracing::field::display),
         method = %about.method,
         target = %String::from_utf8_lossy(&about.target),
-        status = about.status.as_u16(),
+        status = about.status.map(|status| status.as_u16()),
         bytes = about.sent,
+        cut = about.cut.then_some(true),
         micros,
     );
 }

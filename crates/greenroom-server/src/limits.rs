@@ -44,7 +44,7 @@ impl Default for Limits {
             head_timeout: Duration::from_secs(10),
             body_grace: Duration::from_secs(10),
             body_rate_min: 1_000,
-            keep_alive_timeout: Duration::from_secs(60),
+            keep_alive_timeout: Duration::from_mins(1),
             write_timeout: Duration::from_secs(30),
             connections_max: connections_default(),
         }

@@ -1,14 +1,16 @@
 //! A server: its listeners, its loops' threads, and the handle that ends it.
 
+use std::io;
 use std::marker::PhantomData;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::{Builder as Runtime, LocalOptions};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
 use crate::app::App;
 use crate::drain::{Cut, Phase};
@@ -164,7 +166,7 @@ pub struct Handle(Arc<watch::Sender<Phase>>);
 
 impl Handle {
     /// Stops accepting, finishes what is under way, and ends. Idle connections are closed at
-    /// once, answers from now on say `Connection: close`, WebSockets get a close frame.
+    /// once, answers from now on say `Connection: close`, a WebSocket gets a close frame.
     pub fn drain(&self) {
         self.advance(Phase::Draining);
     }
@@ -221,15 +223,15 @@ impl Server {
     /// fault of ours.
     pub async fn serve<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let _ended = AbortOnDrop(self.handle.clone());
-        let running: Result<Vec<Ended>, Error> = self
-            .members()
-            .into_iter()
-            .map(|member| start(app.clone(), member))
-            .collect();
+        let members = self.members();
+        let (tell, mut ended) = mpsc::channel(members.len());
+        for member in members {
+            start(app.clone(), member, tell.clone())?;
+        }
+        drop(tell);
         let mut report = DrainReport::default();
-        for (index, ended) in running?.into_iter().enumerate() {
-            let cut = ended.await.map_err(|_| Error::LoopPanicked { index })??;
-            report.cut.extend(cut);
+        while let Some(cut) = ended.recv().await {
+            report.cut.extend(cut?);
         }
         Ok(report)
     }
@@ -288,26 +290,35 @@ impl Server {
     }
 }
 
-type Ended = oneshot::Receiver<Result<Vec<Cut>, Error>>;
-
-/// Starts a loop on a thread of its own.
-fn start<A: App>(app: A, member: Member) -> Result<Ended, Error> {
+/// Starts a loop on a thread of its own, which tells how it ended.
+fn start<A: App>(
+    app: A,
+    member: Member,
+    tell: mpsc::Sender<Result<Vec<Cut>, Error>>,
+) -> Result<(), Error> {
     let index = member.index;
     let failed = move |source| Error::Start { index, source };
-    let (tell, ended) = oneshot::channel();
     let body = move || {
-        let runtime = Runtime::new_current_thread()
-            .enable_all()
-            .build_local(LocalOptions::default());
-        let result = runtime.and_then(|runtime| runtime.block_on(run(app, member)));
+        let run = AssertUnwindSafe(|| run_to_end(app, member).map_err(failed));
+        let ended = catch_unwind(run).unwrap_or(Err(Error::LoopPanicked { index }));
         // Nobody listens if the server was dropped.
-        let _told = tell.send(result.map_err(failed));
+        let _told = tell.blocking_send(ended);
     };
     thread::Builder::new()
         .name(format!("loop-{index}"))
         .spawn(body)
         .map_err(failed)?;
-    Ok(ended)
+    Ok(())
+}
+
+fn run_to_end<A: App>(app: A, member: Member) -> io::Result<Vec<Cut>> {
+    let runtime = Runtime::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())?;
+    let cut = runtime.block_on(run(app, member));
+    // Blocking work of requests that were cut off must not hold up the end.
+    runtime.shutdown_background();
+    cut
 }
 
 /// An accepted connection goes from one loop's thread to another's.

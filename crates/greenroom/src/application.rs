@@ -1,8 +1,10 @@
 //! What can be served, and how it is called.
 
+use std::cell::OnceCell;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
@@ -150,47 +152,55 @@ where
     type Service = PerConnection<M, S>;
 
     fn connect(&self, info: &ConnectionInfo) -> PerConnection<M, S> {
-        PerConnection::New {
+        PerConnection {
             make: self.0.clone(),
             connection: IncomingConnection(info.clone()),
+            made: Rc::default(),
+            making: None,
+            service: None,
         }
     }
 }
 
-/// The service of one connection, made when its first request comes.
+/// The service of one connection, made when its first request comes. Clones of it, one for each
+/// request of an HTTP/2 connection, share what was made.
 #[derive(Debug)]
-pub enum PerConnection<M: Service<IncomingConnection>, S> {
-    /// Not asked for yet.
-    New {
-        /// What makes it.
-        make: M,
-        /// For which connection.
-        connection: IncomingConnection,
-    },
-    /// Being made.
-    Making {
-        /// What makes it, for a clone of this service.
-        make: M,
-        /// For which connection.
-        connection: IncomingConnection,
-        /// It, to come.
-        service: Pin<Box<M::Future>>,
-    },
-    /// Made.
-    Ready(S),
+pub struct PerConnection<M: Service<IncomingConnection>, S> {
+    make: M,
+    connection: IncomingConnection,
+    made: Rc<OnceCell<S>>,
+    making: Option<Pin<Box<M::Future>>>,
+    service: Option<S>,
 }
 
 impl<M: Service<IncomingConnection> + Clone, S: Clone> Clone for PerConnection<M, S> {
     fn clone(&self) -> Self {
-        match self {
-            Self::New { make, connection }
-            | Self::Making {
-                make, connection, ..
-            } => Self::New {
-                make: make.clone(),
-                connection: connection.clone(),
-            },
-            Self::Ready(service) => Self::Ready(service.clone()),
+        Self {
+            make: self.make.clone(),
+            connection: self.connection.clone(),
+            made: Rc::clone(&self.made),
+            making: None,
+            service: self.service.clone(),
+        }
+    }
+}
+
+impl<M, S> PerConnection<M, S>
+where
+    M: Service<IncomingConnection, Response = S, Error = Infallible>,
+    S: Clone,
+{
+    fn poll_made(&mut self, cx: &mut Context<'_>) -> Poll<S> {
+        loop {
+            if let Some(made) = self.made.get() {
+                return Poll::Ready(made.clone());
+            }
+            if let Some(making) = &mut self.making {
+                let Ok(service) = ready!(making.as_mut().poll(cx));
+                return Poll::Ready(self.made.get_or_init(|| service).clone());
+            }
+            let Ok(()) = ready!(self.make.poll_ready(cx));
+            self.making = Some(Box::pin(self.make.call(self.connection.clone())));
         }
     }
 }
@@ -198,36 +208,22 @@ impl<M: Service<IncomingConnection> + Clone, S: Clone> Clone for PerConnection<M
 impl<M, S> Service<Request<RequestBody>> for PerConnection<M, S>
 where
     M: Service<IncomingConnection, Response = S, Error = Infallible> + Clone,
-    S: Service<Request<Body>>,
+    S: Service<Request<Body>> + Clone,
 {
     type Response = S::Response;
     type Error = S::Error;
     type Future = S::Future;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        loop {
-            match self {
-                Self::New { make, connection } => {
-                    let Ok(()) = ready!(make.poll_ready(cx));
-                    *self = Self::Making {
-                        service: Box::pin(make.call(connection.clone())),
-                        make: make.clone(),
-                        connection: connection.clone(),
-                    };
-                }
-                Self::Making { service, .. } => {
-                    let Ok(service) = ready!(service.as_mut().poll(cx));
-                    *self = Self::Ready(service);
-                }
-                Self::Ready(service) => return service.poll_ready(cx),
-            }
+        if self.service.is_none() {
+            self.service = Some(ready!(self.poll_made(cx)));
         }
+        let service = self.service.as_mut().expect("it was just made");
+        service.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request<RequestBody>) -> S::Future {
-        match self {
-            Self::Ready(service) => service.call(request.map(adapt_body)),
-            Self::New { .. } | Self::Making { .. } => panic!("called before it was ready"),
-        }
+        let service = self.service.as_mut().expect("called when it was ready");
+        service.call(request.map(adapt_body))
     }
 }

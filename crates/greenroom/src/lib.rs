@@ -28,6 +28,10 @@
 //! runtime opened is best used on that loop; what was opened on the runtime that called [`serve`]
 //! works too, driven from there.
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
 mod application;
 mod body_limit;
 mod serve;

@@ -13,6 +13,7 @@ mod text;
 mod tree;
 mod workspace;
 
+use std::env;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -48,9 +49,11 @@ impl Display for Finding {
     }
 }
 
-/// Checks the repository that this program was built from.
+/// Checks the repository that cargo was called in.
 pub(crate) fn run() -> Result<ExitCode> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // Not as of compiling: clones that share a target directory share this program.
+    let package = env::var_os("CARGO_MANIFEST_DIR").context("call this as `cargo xtask tidy`")?;
+    let root = Path::new(&package).join("..");
     let root = root
         .canonicalize()
         .with_context(|| format!("the repository {} is not there", root.display()))?;

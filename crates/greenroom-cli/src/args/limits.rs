@@ -182,7 +182,6 @@ mod tests {
             keep_alive_timeout: Duration::from_secs(4),
             write_timeout: Duration::from_secs(5),
             connections_max: 6,
-            ..Limits::default()
         };
         assert_eq!(line.limits.to_limits(), expected);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::{BodyBytesMax, BodyError};
 use crate::Limits;
@@ -109,10 +109,9 @@ impl Pace {
     /// Ready when the client was waited for longer than `received` bytes allow.
     fn poll_over(&mut self, received: u64, cx: &mut Context<'_>) -> Poll<()> {
         let allowed = allowance(self.grace, self.rate_min, received).saturating_sub(self.waited);
-        let (_, sleep) = self.waiting.get_or_insert_with(|| {
-            let now = Instant::now();
-            (now, Box::pin(sleep_until(now + allowed)))
-        });
+        let (_, sleep) = self
+            .waiting
+            .get_or_insert_with(|| (Instant::now(), Box::pin(sleep(allowed))));
         sleep.as_mut().poll(cx)
     }
 
@@ -127,8 +126,11 @@ impl Pace {
 /// 10 s and 1,000 bytes a second, 10 s for the first byte and 12 s for 2,000.
 pub(crate) fn allowance(grace: Duration, rate_min: u64, received: u64) -> Duration {
     match rate_min {
-        0 => Duration::MAX / 4,
-        rate => grace + Duration::from_millis(received.saturating_mul(1_000) / rate),
+        0 => Duration::MAX,
+        rate => {
+            let earned = Duration::from_millis(received.saturating_mul(1_000) / rate);
+            grace.saturating_add(earned)
+        }
     }
 }
 

@@ -73,7 +73,7 @@ impl Feeder {
     pub(crate) fn is_wanted(&self, cx: &Context<'_>) -> bool {
         let mut slot = lock(&self.slot);
         if !slot.connection.will_wake(cx.waker()) {
-            slot.connection = cx.waker().clone();
+            slot.connection.clone_from(cx.waker());
         }
         slot.wanted && slot.part.is_none() && slot.end.is_none()
     }
@@ -99,7 +99,10 @@ impl Feeder {
         }
         slot.part = Some(part);
         slot.wanted = false;
-        match slot.reader.take() {
+        let reader = slot.reader.take();
+        // A waker may run what it wakes, or drop it: not while the lock is held.
+        drop(slot);
+        match reader {
             Some(reader) if !reader.will_wake(cx.waker()) => reader.wake(),
             _ => {}
         }
@@ -109,7 +112,9 @@ impl Feeder {
     pub(crate) fn end(&self, end: Result<(), BodyError>) {
         let mut slot = lock(&self.slot);
         slot.end.get_or_insert(end);
-        if let Some(reader) = slot.reader.take() {
+        let reader = slot.reader.take();
+        drop(slot);
+        if let Some(reader) = reader {
             reader.wake();
         }
     }

@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use greenroom_http::BodySize;
 use http::{HeaderMap, Response, StatusCode};
 use http_body::Body;
@@ -92,7 +92,7 @@ impl<A: App> Connection<A> {
         if unsure || too_long || self.home.phase() != Phase::Serving {
             self.http.close_after_answer();
         }
-        exchange.as_mut().about().status = response.status();
+        exchange.as_mut().about().status = Some(response.status());
         let size = match response.body().size_hint().exact() {
             Some(length) => BodySize::Exact(length),
             None => BodySize::Unknown,
@@ -170,7 +170,7 @@ impl<A: App> Connection<A> {
         if part.len() > COPIED_BYTES_MAX {
             return self.outbox.poll_send(out, part, socket, cx);
         }
-        out.extend_from_slice(part.chunk());
+        out.extend_from_slice(&part);
         if out.len() < OUTPUT_BYTES_FULL {
             return Poll::Ready(Ok(()));
         }
@@ -190,9 +190,10 @@ impl<A: App> Connection<A> {
         self.drop_exchange();
         self.answered = true;
         if !self.http.keeps_alive() {
-            self.closing = match self.http.is_received() {
-                true => Closing::Flush,
-                false => Closing::Linger,
+            self.closing = if self.http.is_received() && scratch.unread().is_empty() {
+                Closing::Flush
+            } else {
+                Closing::Linger
             };
         }
         Turn::Again
@@ -203,7 +204,7 @@ impl<A: App> Connection<A> {
     fn cut_answer(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
         // It is cut off anyway; what cannot be sent at once is lost.
         let _sent = self.poll_flush(cx, scratch);
-        self.drop_exchange();
+        self.cut_exchange();
         Turn::End(Outcome::Closed)
     }
 
@@ -213,7 +214,7 @@ impl<A: App> Connection<A> {
             return;
         };
         let about = exchange.as_mut().about();
-        about.status = status;
+        about.status = Some(status);
         access::log(about, self.peer);
         self.drop_exchange();
         self.dismiss(status, text, scratch);

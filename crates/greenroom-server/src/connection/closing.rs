@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll};
 
-use greenroom_http::{Reason, Refusal};
+use greenroom_http::Refusal;
 use http::StatusCode;
 
 use super::waiting::Wait;
@@ -54,7 +54,7 @@ impl<A: App> Connection<A> {
             },
             Wait::Handler => None,
             Wait::Idle | Wait::Discard | Wait::Linger | Wait::Write => {
-                self.drop_exchange();
+                self.cut_exchange();
                 Some(Outcome::Closed)
             }
         }
@@ -70,7 +70,7 @@ impl<A: App> Connection<A> {
             age: self.home.age(about.since),
             peer: self.peer,
         });
-        self.drop_exchange();
+        self.cut_exchange();
     }
 
     /// Answers a malformed message, which no application sees.
@@ -88,8 +88,7 @@ impl<A: App> Connection<A> {
 
     /// Answers a body whose framing is broken.
     pub(super) fn refuse_framing(&mut self, refusal: Refusal, scratch: &mut Scratch) -> Turn<A> {
-        let reason: Reason = refusal.reason;
-        tracing::debug!(%reason, peer = ?self.peer, "refused a body");
+        tracing::debug!(reason = %refusal, peer = ?self.peer, "refused a body");
         self.refuse_body(BodyError::Malformed, scratch)
     }
 
@@ -99,7 +98,7 @@ impl<A: App> Connection<A> {
         self.with_feeder(|feeder| feeder.end(Err(error)));
         if let Some(exchange) = &mut self.exchange {
             let about = exchange.as_mut().about();
-            about.status = error.status();
+            about.status = Some(error.status());
             access::log(about, self.peer);
         }
         self.drop_exchange();

@@ -39,8 +39,11 @@ pub(crate) struct About {
     pub(crate) since: Tick,
     /// Taken only if somebody will read it.
     pub(crate) began: Option<Instant>,
-    pub(crate) status: StatusCode,
+    /// The answer's, once it has one.
+    pub(crate) status: Option<StatusCode>,
     pub(crate) sent: u64,
+    /// It ended before its answer did.
+    pub(crate) cut: bool,
 }
 
 pin_project! {
@@ -87,8 +90,9 @@ impl<A: App> Exchange<A> {
                 target: Bytes::new(),
                 since: 0,
                 began: None,
-                status: StatusCode::OK,
+                status: None,
                 sent: 0,
+                cut: false,
             },
             feeder: None,
             continue_due: false,
@@ -109,8 +113,9 @@ impl<A: App> Exchange<A> {
             target,
             since,
             began,
-            status: StatusCode::OK,
+            status: None,
             sent: 0,
+            cut: false,
         };
         *this.body_waited = 0;
         this.state.set(State::Waiting {

@@ -25,6 +25,7 @@ pub(crate) use exchange::{About, Exchange, message};
 pub(crate) use scratch::Scratch;
 pub(crate) use socket::Socket;
 
+use crate::access;
 use crate::app::App;
 use crate::body::BodyError;
 use crate::event_loop::{Loop, Seat};
@@ -183,7 +184,10 @@ impl<A: App> Connection<A> {
         let wait = match self.poll_flush(cx, scratch) {
             Poll::Ready(Ok(())) => wait,
             Poll::Pending => Wait::Write,
-            Poll::Ready(Err(_)) => return Poll::Ready(Outcome::Closed),
+            Poll::Ready(Err(error)) => {
+                self.broken(&error);
+                return Poll::Ready(Outcome::Closed);
+            }
         };
         self.note_wait(wait);
         Poll::Pending
@@ -221,8 +225,18 @@ impl<A: App> Connection<A> {
     /// Nothing more comes from the client: whoever reads a body of it learns so.
     fn end_of_input(&mut self) -> Turn<A> {
         self.with_feeder(|feeder| feeder.end(Err(BodyError::Disconnected)));
-        self.drop_exchange();
+        self.cut_exchange();
         Turn::End(Outcome::Closed)
+    }
+
+    /// Forgets the request under way, which gets no answer or not the whole of it.
+    fn cut_exchange(&mut self) {
+        if let Some(exchange) = &mut self.exchange {
+            let about = exchange.as_mut().about();
+            about.cut = true;
+            access::log(about, self.peer);
+        }
+        self.drop_exchange();
     }
 
     /// Forgets the request under way; its place is used again.

@@ -73,9 +73,10 @@ fn poll_send_all(
 ) -> Poll<io::Result<()>> {
     while *sent < bytes.len() || !part.is_empty() {
         let left = &bytes[*sent..];
-        let taken = match left.is_empty() {
-            true => ready!(socket.poll_write(part, &[], cx))?,
-            false => ready!(socket.poll_write(left, part, cx))?,
+        let taken = if left.is_empty() {
+            ready!(socket.poll_write(part, &[], cx))?
+        } else {
+            ready!(socket.poll_write(left, part, cx))?
         };
         if taken == 0 {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));

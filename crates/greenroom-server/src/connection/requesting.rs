@@ -101,16 +101,15 @@ impl<A: App> Connection<A> {
             expects_continue,
             ..
         } = head;
-        let body = match self.whole_body(length, scratch) {
-            Some(body) => body,
-            None => {
-                let bytes_max = BodyBytesMax::new(self.home.settings.limits.body_bytes_max);
-                request.extensions_mut().insert(bytes_max.clone());
-                let (feeder, reader) = pair(length, bytes_max);
-                *exchange.as_mut().feeder() = Some(feeder);
-                *exchange.as_mut().continue_due() = expects_continue;
-                RequestBody::streamed(reader)
-            }
+        let body = if let Some(body) = self.whole_body(length, scratch) {
+            body
+        } else {
+            let bytes_max = BodyBytesMax::new(self.home.settings.limits.body_bytes_max);
+            request.extensions_mut().insert(bytes_max.clone());
+            let (feeder, reader) = pair(length, bytes_max);
+            *exchange.as_mut().feeder() = Some(feeder);
+            *exchange.as_mut().continue_due() = expects_continue;
+            RequestBody::streamed(reader)
         };
         let began = self.home.settings.access_log.then(Instant::now);
         let now = self.home.now();

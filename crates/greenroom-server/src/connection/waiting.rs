@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::Connection;
 use crate::app::App;
 use crate::body::allowance;
-use crate::event_loop::{NEVER, TICK, Tick};
+use crate::event_loop::{NEVER, TICK, Tick, tick_after};
 use crate::listen::DEFERRED;
 
 /// Time for a client to take leave once it was told that the connection ends.
@@ -93,7 +93,7 @@ impl<A: App> Connection<A> {
             Wait::Write => limits.write_timeout,
             Wait::Linger => LINGER,
         };
-        self.home.tick_after(self.waiting.since, time)
+        tick_after(self.waiting.since, time)
     }
 
     fn body_time(&self) -> Duration {

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::connection::{Connection, Outcome, message};
 use crate::drain::Phase;
 use crate::handover;
-use crate::listen::{Accepted, Fault, Listener};
+use crate::listen::{Accepted, BACKLOG, Fault, Listener};
 
 /// Connections accepted before the others of the loop get a turn.
 const BATCH: usize = 64;
@@ -24,8 +24,10 @@ const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
 
 /// Accepts connections until the server drains; then those that were already waiting.
-pub(super) async fn accept<A: App>(home: Rc<Loop<A>>, listener: Listener) -> io::Result<()> {
-    let listener = watched(listener)?;
+pub(super) async fn accept<A: App>(
+    home: Rc<Loop<A>>,
+    listener: AsyncFd<Listener>,
+) -> io::Result<()> {
     let mut phase = home.told.clone();
     let mut backoff = BACKOFF_MIN;
     loop {
@@ -55,15 +57,29 @@ pub(super) async fn accept<A: App>(home: Rc<Loop<A>>, listener: Listener) -> io:
             Err(Fault::OfTheListener(error)) => return Err(error),
         }
     }
-    while !home.seats.balance.is_full() && accept_batch(&home, listener.get_ref()).is_ok() {}
+    accept_rest(&home, listener.get_ref()).await;
     Ok(())
+}
+
+/// Accepts who was waiting when the drain began: no more than the queue can have held, or clients
+/// that come back as fast as they are answered would keep the server for ever.
+async fn accept_rest<A: App>(home: &Rc<Loop<A>>, listener: &Listener) {
+    for _ in 0..BACKLOG.div_ceil(BATCH) {
+        if home.seats.balance.is_full() || *home.told.borrow() == Phase::Ending {
+            return;
+        }
+        match accept_batch(home, listener) {
+            Ok(()) | Err(Fault::OfTheConnection) => tokio::task::yield_now().await,
+            Err(_) => return,
+        }
+    }
 }
 
 #[expect(
     deprecated,
     reason = "its successor is unsafe for the sake of types whose descriptor changes; ours is fixed"
 )]
-fn watched(listener: Listener) -> io::Result<AsyncFd<Listener>> {
+pub(super) fn watched(listener: Listener) -> io::Result<AsyncFd<Listener>> {
     AsyncFd::with_interest(listener, Interest::READABLE)
 }
 

@@ -32,6 +32,13 @@ use registry::Registry;
 
 /// Deadlines and the date are kept to this precision.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
+/// The tick that is `time` after `since`, rounded up.
+pub(crate) fn tick_after(since: Tick, time: Duration) -> Tick {
+    let ticks = time.as_millis().div_ceil(TICK.as_millis());
+    let ticks = Tick::try_from(ticks).unwrap_or(NEVER);
+    since.saturating_add(ticks).min(NEVER - 1)
+}
+
 /// Exchanges kept for the next requests of the loop.
 const SPARE_EXCHANGES_MAX: usize = 64;
 
@@ -49,7 +56,7 @@ pub(crate) struct Loop<A: App> {
     ending: Notify,
     others: Vec<mpsc::Sender<Accepted>>,
     registry: RefCell<Registry>,
-    scratch: Cell<Option<Box<Scratch>>>,
+    scratch: Cell<Option<Scratch>>,
     spare: RefCell<Vec<Pin<Box<Exchange<A>>>>>,
     now: Cell<Tick>,
     cut: RefCell<Vec<Cut>>,
@@ -93,13 +100,6 @@ impl<A: App> Loop<A> {
         self.now.get()
     }
 
-    /// The tick that is `time` away, rounded up.
-    pub(crate) fn tick_after(&self, since: Tick, time: Duration) -> Tick {
-        let ticks = time.as_millis().div_ceil(TICK.as_millis());
-        let ticks = Tick::try_from(ticks).unwrap_or(NEVER);
-        since.saturating_add(ticks).min(NEVER - 1)
-    }
-
     /// How long ago `since` was.
     pub(crate) fn age(&self, since: Tick) -> Duration {
         TICK * (self.now.get() - since)
@@ -110,14 +110,14 @@ impl<A: App> Loop<A> {
     }
 
     /// The loop's buffers, for the connection that runs. A nested call would get others.
-    pub(crate) fn take_scratch(&self) -> Box<Scratch> {
+    pub(crate) fn take_scratch(&self) -> Scratch {
         self.scratch.take().unwrap_or_else(|| {
             let head_bytes_max = self.settings.limits.head_bytes_max;
-            Box::new(Scratch::new(head_bytes_max))
+            Scratch::new(head_bytes_max)
         })
     }
 
-    pub(crate) fn give_scratch(&self, scratch: Box<Scratch>) {
+    pub(crate) fn give_scratch(&self, scratch: Scratch) {
         self.scratch.set(Some(scratch));
     }
 

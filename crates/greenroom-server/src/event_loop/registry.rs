@@ -53,7 +53,7 @@ impl Registry {
     pub(crate) fn notice(&mut self, key: u32, cx: &Context<'_>) -> Notice {
         let entry = &mut self.entries[key as usize];
         if !entry.waker.will_wake(cx.waker()) {
-            entry.waker = cx.waker().clone();
+            entry.waker.clone_from(cx.waker());
         }
         entry.idle_since = None;
         Notice {

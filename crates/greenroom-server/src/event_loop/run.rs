@@ -3,10 +3,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use super::acceptor::{accept, take_over};
+use super::acceptor::{accept, take_over, watched};
 use super::{Balance, Loop, TICK};
 use crate::app::App;
 use crate::drain::{Cut, Phase};
@@ -34,16 +35,16 @@ pub(crate) struct Member {
 /// Runs on the runtime of the calling thread, which must be a `LocalRuntime`.
 pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Cut>> {
     let home = Loop::new(app, &member);
+    let listeners: io::Result<Vec<_>> = member.listeners.drain(..).map(watched).collect();
     let ticking = tokio::task::spawn_local(tick(Rc::clone(&home)));
-    let accepting: Vec<_> = member
-        .listeners
-        .drain(..)
-        .map(|listener| tokio::task::spawn_local(accept(Rc::clone(&home), listener)))
+    let accepting: Vec<_> = listeners?
+        .into_iter()
+        .map(|listener| tokio::task::spawn_local(accept_or_say(Rc::clone(&home), listener)))
         .collect();
     receive(&home, &mut member).await;
     for task in accepting {
-        if let Ok(Err(error)) = task.await {
-            tracing::error!(%error, "a listener failed");
+        if let Err(error) = task.await {
+            tracing::error!(%error, "a listener's task failed");
         }
     }
     // Whoever has a connection for this loop from now on keeps it.
@@ -54,6 +55,13 @@ pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Cu
     drain(&home, member.settings.drain_deadline).await;
     ticking.abort();
     Ok(home.cut.take())
+}
+
+async fn accept_or_say<A: App>(home: Rc<Loop<A>>, listener: AsyncFd<Listener>) {
+    let address = listener.get_ref().address.clone();
+    if let Err(error) = accept(home, listener).await {
+        tracing::error!(%error, %address, "a listener failed; its loop accepts no more there");
+    }
 }
 
 async fn tick<A: App>(home: Rc<Loop<A>>) {
@@ -82,20 +90,20 @@ async fn drain<A: App>(home: &Rc<Loop<A>>, deadline: Duration) {
     home.enter(Phase::Draining);
     let mut told = home.told.clone();
     let told_to_end = told.wait_for(|phase| *phase == Phase::Ending);
-    let by = Instant::now() + deadline;
     tokio::select! {
         () = emptied(home) => return,
         _ = told_to_end => {}
-        () = tokio::time::sleep_until(by) => {}
+        () = sleep(deadline) => {}
     }
     // Before they notice that they are cut off, and strike themselves out.
     home.cut.borrow_mut().extend(home.ledger.cut_all());
     home.enter(Phase::Ending);
-    let _elapsed = timeout_at(Instant::now() + ENDING_MAX, emptied(home)).await;
+    let _elapsed = timeout(ENDING_MAX, emptied(home)).await;
 }
 
 async fn emptied<A: App>(home: &Loop<A>) {
     while !home.seats.are_empty() {
-        home.seats.left.notified().await;
+        // Another loop may count a connection as ours for a moment, and take it back unsaid.
+        let _elapsed = timeout(TICK, home.seats.left.notified()).await;
     }
 }

@@ -44,7 +44,7 @@ impl Wheel {
     /// Sets the deadline of `key`; at `now` or before counts as the next tick.
     pub(crate) fn set(&mut self, key: u32, place: &mut Place, deadline: Tick, now: Tick) {
         place.deadline = deadline;
-        if deadline < place.looked_at {
+        if deadline.max(now + 1) < place.looked_at {
             self.look_at(key, place, now);
         }
     }

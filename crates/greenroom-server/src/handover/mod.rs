@@ -31,6 +31,8 @@ use tunnel::Tunnel;
 
 /// Streams that a client may have open at once on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 128;
+/// What "for ever" means for an HTTP/2 connection, whose timers do not take any duration: a year.
+const IDLE_MAX: Duration = Duration::from_hours(365 * 24);
 /// How long an HTTP/2 client may leave a ping unanswered.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -82,19 +84,20 @@ async fn serve_http2<A: App>(
     _seat: Seat,
 ) -> hyper::Result<()> {
     let limits = &home.settings.limits;
+    let idle_max = limits.keep_alive_timeout.min(IDLE_MAX);
     let mut builder = http2::Builder::new(LocalExecutor);
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX))
-        .keep_alive_interval(limits.keep_alive_timeout)
+        .keep_alive_interval(idle_max)
         .keep_alive_timeout(PING_TIMEOUT);
     let active = requests.active();
     let mut connection = pin!(builder.serve_connection(TokioIo::new(io), requests));
     let mut told = home.told.clone();
     let mut leaving = false;
     loop {
-        let idle_until = Instant::now() + limits.keep_alive_timeout;
+        let idle_until = Instant::now() + idle_max;
         tokio::select! {
             served = connection.as_mut() => return served,
             _ = told.wait_for(|phase| *phase != Phase::Serving), if !leaving => {
@@ -102,7 +105,7 @@ async fn serve_http2<A: App>(
                 connection.as_mut().graceful_shutdown();
             }
             () = sleep_until(idle_until), if !leaving => {
-                if active.is_idle_since(idle_until - limits.keep_alive_timeout) {
+                if active.is_idle_since(idle_until - idle_max) {
                     leaving = true;
                     connection.as_mut().graceful_shutdown();
                 }
@@ -127,6 +130,7 @@ async fn serve_upgrade<A: App>(
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
+        .max_headers(home.settings.limits.fields_max)
         .half_close(home.settings.half_close);
     let requests = requests.renaming(entry);
     builder

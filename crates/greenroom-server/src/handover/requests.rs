@@ -98,8 +98,9 @@ impl<A: App> Requests<A> {
             target: target_of(request.uri()),
             since: self.home.now(),
             began: log.then(Instant::now),
-            status: StatusCode::OK,
+            status: None,
             sent: 0,
+            cut: false,
         }
     }
 
@@ -221,6 +222,9 @@ impl<A: App> Future for Answering<A> {
         let polled = catch_unwind(AssertUnwindSafe(run));
         let this = self.project();
         let route = || this.under_way.as_ref().map(|request| request.about.route());
+        if let Err(panic) = &polled {
+            failure::log_panic(&message(panic.as_ref()), &route().unwrap_or_default());
+        }
         let mut answer = match (this.refused.get(), polled) {
             (Some(error), _) => text(error.status(), error.to_string()),
             (None, Ok(Poll::Pending)) => return Poll::Pending,
@@ -232,8 +236,7 @@ impl<A: App> Future for Answering<A> {
                 let (status, said) = failure::answer_to(&error, &under_way.about);
                 text(status, said.to_owned())
             }
-            (None, Err(panic)) => {
-                failure::log_panic(&message(panic.as_ref()), &route().unwrap_or_default());
+            (None, Err(_)) => {
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
                 text(status, failure::PANICKED.to_owned())
             }
@@ -245,7 +248,7 @@ impl<A: App> Future for Answering<A> {
         }
         let mut under_way = this.under_way.take();
         if let Some(under_way) = &mut under_way {
-            under_way.about.status = answer.status();
+            under_way.about.status = Some(answer.status());
         }
         Poll::Ready(Ok(answer.map(|content| AnswerBody { content, under_way })))
     }

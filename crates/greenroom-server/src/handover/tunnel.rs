@@ -1,7 +1,7 @@
 use std::fmt;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -21,6 +21,10 @@ pub(super) struct Tunnel<G> {
     io: Rewound,
     written: Written,
     leaving: Leaving,
+    told: watch::Receiver<Phase>,
+    /// A writer that waits for room, in a task of its own perhaps: the close frame waits in the
+    /// same place of the socket.
+    writer: Option<Waker>,
     _guard: G,
 }
 
@@ -40,17 +44,32 @@ enum Leaving {
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl<G> Tunnel<G> {
-    pub(super) fn new(io: Rewound, mut told: watch::Receiver<Phase>, guard: G) -> Self {
+    pub(super) fn new(io: Rewound, told: watch::Receiver<Phase>, guard: G) -> Self {
+        let mut awaited = told.clone();
         let drained = async move {
             // An error means that the server is gone, which is a reason to leave as well.
-            let _phase = told.wait_for(|phase| *phase != Phase::Serving).await;
+            let _phase = awaited.wait_for(|phase| *phase != Phase::Serving).await;
         };
         Self {
             io,
             written: Written::Head(Vec::new()),
             leaving: Leaving::No(Box::pin(drained)),
+            told,
+            writer: None,
             _guard: guard,
         }
+    }
+
+    /// What whoever writes has to know of a drain. Only the reader waits for it: a writer that did
+    /// would take the reader's place as the one to be woken.
+    fn poll_leave_writing(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if matches!(self.leaving, Leaving::No(_)) {
+            if *self.told.borrow() == Phase::Serving {
+                return Poll::Ready(Ok(()));
+            }
+            self.leaving = Leaving::Due;
+        }
+        self.poll_leave(cx)
     }
 
     /// Sends the close frame if it is time for it. Pending while it is under way.
@@ -70,6 +89,9 @@ impl<G> Tunnel<G> {
                 }
                 Leaving::Sending(_) => {
                     self.leaving = Leaving::Done(Box::pin(sleep(ANSWER_TIMEOUT)));
+                    if let Some(writer) = self.writer.take() {
+                        writer.wake();
+                    }
                 }
                 Leaving::Due | Leaving::Done(_) => return Poll::Ready(Ok(())),
             }
@@ -104,18 +126,22 @@ impl<G: Unpin> AsyncWrite for Tunnel<G> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        ready!(this.poll_leave(cx))?;
+        ready!(this.poll_leave_writing(cx))?;
         if matches!(this.leaving, Leaving::Done(_)) {
             return Poll::Ready(Ok(bytes.len()));
         }
-        let sent = ready!(Pin::new(&mut this.io).poll_write(cx, bytes))?;
+        let written = Pin::new(&mut this.io).poll_write(cx, bytes);
+        if written.is_pending() {
+            this.writer = Some(cx.waker().clone());
+        }
+        let sent = ready!(written)?;
         this.written.note(&bytes[..sent]);
         Poll::Ready(Ok(sent))
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        ready!(this.poll_leave(cx))?;
+        ready!(this.poll_leave_writing(cx))?;
         Pin::new(&mut this.io).poll_flush(cx)
     }
 

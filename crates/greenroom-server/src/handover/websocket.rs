@@ -136,12 +136,12 @@ mod tests {
     fn rfc6455_5_2_lengths_of_one_three_and_nine_bytes() {
         let short = [&[0x81, 3][..], b"abc"].concat();
         let middle = [&[0x82, 126, 1, 0][..], &[7; 256]].concat();
-        let long = [&[0x82, 127, 0, 0, 0, 0, 0, 1, 0, 0][..], &[7; 65_536]].concat();
+        let long = [&[0x82, 127, 0, 0, 0, 0, 0, 1, 0, 0][..], &vec![7; 65_536]].concat();
         for frame in [short, middle, long] {
             let all = [HANDSHAKE, &frame].concat();
             assert!(written(&all).is_between_frames());
             assert!(!written(&all[..all.len() - 1]).is_between_frames());
-            assert!(!written(&all[..HANDSHAKE.len() + 1]).is_between_frames());
+            assert!(!written(&all[..=HANDSHAKE.len()]).is_between_frames());
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) enum Fault {
     /// The connection ended, or the network failed it, before it was accepted: go on with the
     /// next (accept(2): these are pending errors of the new socket).
     OfTheConnection,
-    /// Descriptors or memory are used up: back off, and make room.
+    /// Descriptors or memory are used up, or something unknown is amiss: back off, make room.
     Exhausted(io::Error),
     /// The listener itself is broken.
     OfTheListener(io::Error),
@@ -74,11 +74,12 @@ fn fault(errno: Errno) -> Fault {
         | Errno::HOSTUNREACH
         | Errno::OPNOTSUPP
         | Errno::NETUNREACH
+        | Errno::NONET
+        | Errno::TIMEDOUT
         | Errno::PERM => Fault::OfTheConnection,
-        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => {
-            Fault::Exhausted(errno.into())
-        }
-        other => Fault::OfTheListener(other.into()),
+        Errno::BADF | Errno::INVAL | Errno::NOTSOCK => Fault::OfTheListener(errno.into()),
+        // EMFILE, ENFILE, ENOBUFS, ENOMEM; and whatever a later system may say.
+        other => Fault::Exhausted(other.into()),
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) use defer_accept::DEFERRED;
 use crate::{Address, Error};
 
 /// Connections that wait to be accepted; the system's own limit (`somaxconn`) may be lower.
-const BACKLOG: i32 = 4_096;
+pub(crate) const BACKLOG: usize = 4_096;
 
 /// Bytes that the system takes ahead of what a client's window allows. Without this bound
 /// (`TCP_NOTSENT_LOWAT`, tcp(7)) each slow reader costs megabytes of the system's memory, and the
@@ -73,7 +73,7 @@ fn bind_tcp(address: SocketAddr, loops: usize) -> io::Result<Vec<Listener>> {
     first.set_reuse_port(loops > 1)?;
     let first = listen(first)?;
     let local = first.local_addr()?;
-    join(first, local, loops)
+    Ok(join(first, local, loops))
 }
 
 /// The listeners of a socket that the caller bound.
@@ -81,19 +81,15 @@ pub(crate) fn adopt(listener: std::net::TcpListener, loops: usize) -> io::Result
     listener.set_nonblocking(true)?;
     let socket = socket2::SockRef::from(&listener);
     socket.set_reuse_port(loops > 1)?;
-    set_inherited(socket)?;
+    set_inherited(&socket)?;
     defer_accept::set(&listener)?;
     let local = listener.local_addr()?;
-    join(listener, local, loops)
+    Ok(join(listener, local, loops))
 }
 
 /// Adds a listener on the same port for each further loop. Where the system does not let them
 /// join, the first serves alone.
-fn join(
-    first: std::net::TcpListener,
-    local: SocketAddr,
-    loops: usize,
-) -> io::Result<Vec<Listener>> {
+fn join(first: std::net::TcpListener, local: SocketAddr, loops: usize) -> Vec<Listener> {
     let joined: io::Result<Vec<_>> = (1..loops)
         .map(|_| {
             let socket = tcp_socket(local)?;
@@ -108,14 +104,14 @@ fn join(
     });
     let alone = others.len() + 1 < loops;
     let listeners = std::iter::once(first).chain(others);
-    Ok(listeners
+    listeners
         .map(|listener| Listener {
             socket: ListenerSocket::Tcp(listener),
             _file: None,
             address: Address::Tcp(local),
             alone,
         })
-        .collect())
+        .collect()
 }
 
 fn tcp_socket(address: SocketAddr) -> io::Result<Socket> {
@@ -125,27 +121,31 @@ fn tcp_socket(address: SocketAddr) -> io::Result<Socket> {
         Some(Protocol::TCP),
     )?;
     socket.set_reuse_address(true)?;
-    set_inherited(socket2::SockRef::from(&socket))?;
+    set_inherited(&socket2::SockRef::from(&socket))?;
     Ok(socket)
 }
 
 /// What accepted connections inherit, which saves a system call for each.
-fn set_inherited(socket: socket2::SockRef<'_>) -> io::Result<()> {
+fn set_inherited(socket: &socket2::SockRef<'_>) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)
 }
 
 fn listen(socket: Socket) -> io::Result<std::net::TcpListener> {
     defer_accept::set(&socket)?;
-    socket.listen(BACKLOG)?;
+    socket.listen(backlog())?;
     Ok(socket.into())
+}
+
+fn backlog() -> i32 {
+    i32::try_from(BACKLOG).unwrap_or(i32::MAX)
 }
 
 fn bind_unix(path: &Path) -> io::Result<Listener> {
     remove_stale(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     socket.bind(&socket2::SockAddr::unix(path)?)?;
-    socket.listen(BACKLOG)?;
+    socket.listen(backlog())?;
     let address = Address::Unix(path.to_owned());
     Ok(Listener {
         socket: ListenerSocket::Unix(socket.into()),
