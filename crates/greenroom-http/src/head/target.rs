@@ -6,7 +6,7 @@ use crate::Reason;
 
 /// The target in one of the forms that an origin server answers (RFC 9112, 3.2): origin,
 /// absolute (`http` and `https`), or asterisk with `OPTIONS`.
-pub(super) fn parse(method: &Method, target: &Bytes) -> Result<Uri, Reason> {
+pub(super) fn parse(method: &Method, target: Bytes) -> Result<Uri, Reason> {
     if *method == Method::CONNECT {
         return Err(Reason::Connect);
     }
@@ -17,8 +17,9 @@ pub(super) fn parse(method: &Method, target: &Bytes) -> Result<Uri, Reason> {
     if target == b"*".as_slice() && *method != Method::OPTIONS {
         return Err(Reason::Target);
     }
-    let uri = uri_from(target.clone())?;
-    if target.starts_with(b"/") || target == b"*".as_slice() || is_absolute(&uri) {
+    let without_authority = target.starts_with(b"/") || target == b"*".as_slice();
+    let uri = uri_from(target)?;
+    if without_authority || is_absolute(&uri) {
         return Ok(uri);
     }
     Err(Reason::Target)

@@ -1,5 +1,9 @@
 //! HTTP/2 with prior knowledge through an axum router, with a real client.
 
+use std::convert::Infallible;
+use std::future::ready;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -8,9 +12,10 @@ use axum::extract::Path;
 use axum::routing::{get, post};
 use futures_util::future::join_all;
 use futures_util::stream;
-use greenroom::{Limits, Server};
+use greenroom::{IncomingConnection, Limits, Server};
 use http::{Request, StatusCode};
 use hyper::body::Bytes;
+use tower::service_fn;
 
 use crate::rig::{Rig, ask, http2, within};
 
@@ -82,6 +87,27 @@ async fn a_slow_body_is_408() {
         let never = Body::from_stream(stream::pending::<Result<Bytes, axum::Error>>());
         let answer = ask(&http2(), request(&server, "POST", "/length", never)).await;
         assert_eq!(answer.0, 408);
+        server.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_make_service_is_asked_once_for_a_connection() {
+    within(async {
+        let made = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&made);
+        let make = service_fn(move |_: IncomingConnection| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            ready(Ok::<_, Infallible>(app()))
+        });
+        let server = Rig::start(make);
+        let client = http2();
+        for text in ["one", "two", "three"] {
+            let request = request(&server, "GET", &format!("/echo/{text}"), Body::empty());
+            assert_eq!(ask(&client, request).await, (StatusCode::OK, text.into()));
+        }
+        assert_eq!(made.load(Ordering::Relaxed), 1);
         server.end().await;
     })
     .await;

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Path, State};
@@ -11,8 +11,9 @@ use axum::{Json, Router};
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Bytes;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::rig::{Rig, any_port, ask, exchange, get as fetch, http1, within};
 
@@ -169,6 +170,33 @@ async fn graceful_shutdown_finishes_what_is_under_way() {
         let answer = asked.await.unwrap();
         assert!(answer.ends_with("finished"), "{answer}");
         assert_eq!(serving.await.unwrap().unwrap().cut, []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn blocking_work_of_a_request_that_is_cut_off_does_not_hold_up_the_end() {
+    within(async {
+        let (begun, mut begins) = mpsc::channel(1);
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let released = Arc::new(Mutex::new(released));
+        let stuck = move || async move {
+            begun.send(()).await.unwrap();
+            let wait = move || released.lock().unwrap().recv().is_err();
+            tokio::task::spawn_blocking(wait).await.unwrap().to_string()
+        };
+        let server = Rig::start(Router::new().route("/stuck", get(stuck)));
+        let mut client = TcpStream::connect(server.address).await.unwrap();
+        client
+            .write_all(b"GET /stuck HTTP/1.1\r\nHost: a\r\n\r\n")
+            .await
+            .unwrap();
+        begins.recv().await.unwrap();
+        server.handle.abort();
+        let report = server.end().await;
+        assert_eq!(report.cut.len(), 1);
+        assert_eq!(report.cut[0].route, "GET /stuck");
+        drop(release);
     })
     .await;
 }
