@@ -95,8 +95,8 @@ async fn a_slow_body_is_408() {
 #[tokio::test]
 async fn a_make_service_is_asked_once_for_a_connection() {
     within(async {
-        let made = Arc::new(AtomicUsize::new(0));
-        let counter = Arc::clone(&made);
+        let count = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&count);
         let make = service_fn(move |_: IncomingConnection| {
             counter.fetch_add(1, Ordering::Relaxed);
             ready(Ok::<_, Infallible>(app()))
@@ -107,7 +107,7 @@ async fn a_make_service_is_asked_once_for_a_connection() {
             let request = request(&server, "GET", &format!("/echo/{text}"), Body::empty());
             assert_eq!(ask(&client, request).await, (StatusCode::OK, text.into()));
         }
-        assert_eq!(made.load(Ordering::Relaxed), 1);
+        assert_eq!(count.load(Ordering::Relaxed), 1);
         server.end().await;
     })
     .await;
