@@ -97,7 +97,8 @@ async fn serve_http2<A: App>(
     let mut told = home.told.clone();
     let mut leaving = false;
     loop {
-        let idle_until = Instant::now() + idle_max;
+        let idle_since = active.idle_since();
+        let idle_until = idle_since.unwrap_or_else(Instant::now) + idle_max;
         tokio::select! {
             served = connection.as_mut() => return served,
             _ = told.wait_for(|phase| *phase != Phase::Serving), if !leaving => {
@@ -105,7 +106,7 @@ async fn serve_http2<A: App>(
                 connection.as_mut().graceful_shutdown();
             }
             () = sleep_until(idle_until), if !leaving => {
-                if active.is_idle_since(idle_until - idle_max) {
+                if idle_since.is_some() && active.idle_since() == idle_since {
                     leaving = true;
                     connection.as_mut().graceful_shutdown();
                 }

@@ -48,9 +48,10 @@ pub(super) struct Active(Rc<Cell<(usize, Instant)>>);
 struct ActiveGuard(Active);
 
 impl Active {
-    pub(super) fn is_idle_since(&self, moment: Instant) -> bool {
+    /// Since when no request has been under way; `None` if one is.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
         let (requests, since) = self.0.get();
-        requests == 0 && since <= moment
+        (requests == 0).then_some(since)
     }
 
     fn begin(&self) -> ActiveGuard {
