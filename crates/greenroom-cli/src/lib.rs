@@ -7,7 +7,6 @@ mod descriptors;
 mod exit;
 mod logging;
 mod serve;
-mod signals;
 
 use std::process::ExitCode;
 

@@ -4,13 +4,12 @@ use std::io;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use greenroom::{Address, DrainReport, Error, Server};
+use greenroom::{Address, DrainReport, Error, Server, end_on_signals};
 use tracing::field::display;
 
 use crate::args::ServeArgs;
 use crate::demo::{self, Demo};
 use crate::logging::Logging;
-use crate::signals::Signals;
 use crate::{descriptors, exit};
 
 pub(crate) fn run(args: ServeArgs) -> ExitCode {
@@ -26,15 +25,15 @@ pub(crate) fn run(args: ServeArgs) -> ExitCode {
 /// The loops have runtimes of their own; this one only waits for signals and for the end.
 #[tokio::main(flavor = "current_thread")]
 async fn serve(args: ServeArgs) -> anyhow::Result<DrainReport> {
-    let signals = Signals::catch().context("cannot catch signals")?;
     let demo = demo::router(Demo {
         upstream: args.upstream(),
     });
     let server = bind(args)?;
+    // Before anybody is told that we listen, and may so send a signal.
+    let ending = end_on_signals(server.handle()).context("cannot catch signals")?;
     server.local_addresses().iter().for_each(announce);
-    let passing = tokio::spawn(signals.pass_to(server.handle()));
     let report = server.serve(demo).await;
-    passing.abort();
+    ending.abort();
     Ok(report?)
 }
 

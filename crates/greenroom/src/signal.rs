@@ -5,7 +5,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 /// Ends a server as its operator asks: SIGTERM or SIGINT drains it, a second one ends it at once.
-/// The signals are caught from now on; to stop catching them is not possible.
+/// Both are logged. The signals are caught from now on; to stop catching them is not possible.
 ///
 /// # Errors
 ///
@@ -18,16 +18,18 @@ pub fn end_on_signals(handle: Handle) -> io::Result<JoinHandle<()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(tokio::spawn(async move {
-        either(&mut terminate, &mut interrupt).await;
+        let signal = either(&mut terminate, &mut interrupt).await;
+        tracing::info!(signal, "draining; a second signal ends at once");
         handle.drain();
-        either(&mut terminate, &mut interrupt).await;
+        let signal = either(&mut terminate, &mut interrupt).await;
+        tracing::warn!(signal, "ending at once");
         handle.abort();
     }))
 }
 
-async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
+async fn either(terminate: &mut Signal, interrupt: &mut Signal) -> &'static str {
     tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
     }
 }

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::stream;
 use greenroom_server::{
     Address, App, BoxError, DrainReport, Error, Handle, RequestBody, Server, ServerBuilder, Shared,
 };
 use http::{Request, Response};
+use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use tempfile::TempDir;
@@ -143,4 +145,15 @@ pub(crate) fn assert_elapsed(since: Instant, expected: Duration) {
         elapsed + tolerated >= expected && elapsed <= expected + tolerated,
         "{elapsed:?} instead of {expected:?}"
     );
+}
+
+/// A body without end, which tells when it is dropped.
+pub(crate) fn endless(
+    kept: Dropped,
+) -> impl futures_util::Stream<Item = Result<Frame<Bytes>, greenroom_server::BoxError>> {
+    let part = Bytes::from(vec![b'e'; 60_000]);
+    stream::unfold(kept, move |kept| {
+        let part = part.clone();
+        async { Some((Ok(Frame::data(part)), kept)) }
+    })
 }

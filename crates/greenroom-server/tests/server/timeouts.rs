@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::stream;
 use greenroom_server::Limits;
-use http_body::Frame;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use crate::client::get;
-use crate::rig::{Dropped, Rig, app, assert_elapsed, local, streamed, text};
+use crate::rig::{Dropped, Rig, app, assert_elapsed, endless, local, streamed, text};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -131,16 +128,6 @@ async fn a_handler_may_take_five_minutes() {
         assert_elapsed(since, 300 * SECOND);
     })
     .await;
-}
-
-fn endless(
-    kept: Dropped,
-) -> impl futures_util::Stream<Item = Result<Frame<Bytes>, greenroom_server::BoxError>> {
-    let part = Bytes::from(vec![b'e'; 60_000]);
-    stream::unfold(kept, move |kept| {
-        let part = part.clone();
-        async { Some((Ok(Frame::data(part)), kept)) }
-    })
 }
 
 #[tokio::test(start_paused = true)]

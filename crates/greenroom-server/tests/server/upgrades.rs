@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::stream;
 use greenroom_server::RequestBody;
 use http::Request;
-use http_body::Frame;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use crate::client::{get, post};
-use crate::rig::{Dropped, Reply, Rig, app, assert_elapsed, local, measure, streamed, text};
+use crate::rig::{
+    Dropped, Reply, Rig, app, assert_elapsed, endless, local, measure, streamed, text,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: unheard-of\r\n";
@@ -96,12 +95,7 @@ async fn a_client_that_does_not_read_is_cut_off_after_30_s() {
         let (tell, mut told) = mpsc::unbounded_channel();
         let server = Rig::start(app(move |_| {
             let kept = Dropped(tell.clone());
-            let part = Bytes::from(vec![b'e'; 60_000]);
-            let endless = stream::unfold(kept, move |kept| {
-                let part = part.clone();
-                async { Some((Ok(Frame::data(part)), kept)) }
-            });
-            async { Ok(streamed(endless)) }
+            async { Ok(streamed(endless(kept))) }
         }));
         let mut client = server.connect().await;
         client.send(upgrading("/")).await;
