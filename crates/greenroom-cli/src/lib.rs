@@ -1,6 +1,7 @@
 //! The program `greenroom`, as a library so that its tests can reach the demo application.
 
 mod args;
+mod bench;
 mod completions;
 pub mod demo;
 mod descriptors;
@@ -20,6 +21,7 @@ use args::{Args, Command};
 #[must_use]
 pub fn run() -> ExitCode {
     match Args::parse().command {
+        Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => completions::print(args.shell),
         Command::Serve(args) => serve::run(*args),
     }

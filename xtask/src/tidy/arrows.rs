@@ -12,7 +12,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-http", &[]),
     ("greenroom-server", &["greenroom-http"]),
     ("greenroom", &["greenroom-http", "greenroom-server"]),
-    ("greenroom-cli", &["greenroom"]),
+    ("greenroom-load", &[]),
+    ("greenroom-cli", &["greenroom", "greenroom-load"]),
     ("xtask", &[]),
 ];
 

@@ -8,7 +8,11 @@ use super::Finding;
 use super::tree::Tree;
 
 /// Folders of bytes that were recorded or are input of tests, and stay as they are.
-const RAW: &[&str] = &["fuzz/corpus-seeds", "lab/results"];
+const RAW: &[&str] = &[
+    "crates/greenroom-load/src/report/text/golden",
+    "fuzz/corpus-seeds",
+    "lab/results",
+];
 
 /// In two pieces, or this file would be found.
 const MARKS: &[&str] = &[

@@ -1,6 +1,7 @@
 //! The command line. Each flag is defined once, here, and gives the parser, the help and the
 //! completions.
 
+pub(crate) mod bench;
 mod limits;
 mod log;
 mod serve;
@@ -16,9 +17,11 @@ const EXIT_STATUSES: &str = "\
 Exit statuses:
   0  the work is done; a drained server cut nobody off
   1  serving failed, or the drain's deadline or a second signal cut somebody off
-  2  nothing was started: the command line is wrong, or an address cannot be listened on";
+  2  nothing was started: the command line is wrong, or an address cannot be listened on
 
-/// A web application server that keeps a slow request from holding up a fast one
+`greenroom bench` has statuses of its own, which its --help lists";
+
+/// A web application server that keeps a slow request from holding up a fast one, and a load generator
 #[derive(Debug, Parser)]
 #[command(name = "greenroom", version, after_help = EXIT_STATUSES)]
 pub(crate) struct Args {
@@ -28,6 +31,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Bench(Box<bench::BenchArgs>),
     Completions(CompletionsArgs),
     Serve(Box<ServeArgs>),
 }

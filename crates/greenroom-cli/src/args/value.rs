@@ -18,6 +18,24 @@ pub(super) fn positive_time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A time, or plain seconds as ab takes them.
+pub(super) fn positive_time_or_seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<u32>() {
+        Ok(0) => Err("the time must be longer than 0".to_owned()),
+        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
+        Err(_) => positive_time(text),
+    }
+}
+
+/// A time from 100 ms to 1 h.
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
+    let allowed = Duration::from_millis(100)..=Duration::from_hours(1);
+    match time(text)? {
+        time if allowed.contains(&time) => Ok(time),
+        _ => Err("allowed are times from 100ms to 1h".to_owned()),
+    }
+}
+
 /// A number of bytes such as `64KiB`.
 pub(super) fn size(text: &str) -> Result<ByteSize, String> {
     text.parse().map_err(|_| {
@@ -35,6 +53,14 @@ mod tests {
         assert_eq!(time("0s"), Ok(Duration::ZERO));
         assert!(time("10").is_err_and(|error| error.contains("10s")));
         assert!(positive_time("0s").is_err_and(|error| error.contains("longer than 0")));
+    }
+
+    #[test]
+    fn plain_seconds_are_taken_where_ab_takes_them() {
+        assert_eq!(positive_time_or_seconds("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(positive_time_or_seconds("1m"), Ok(Duration::from_mins(1)));
+        assert!(positive_time_or_seconds("0").is_err());
+        assert!(interval("1ms").is_err_and(|error| error.contains("100ms")));
     }
 
     #[test]

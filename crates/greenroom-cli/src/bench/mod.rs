@@ -1,0 +1,138 @@
+//! `greenroom bench`: the load generator.
+
+mod compare;
+mod files;
+mod plan;
+mod progress;
+mod signals;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use greenroom_load::plan::Plan;
+use greenroom_load::report::text::{self, TextOptions};
+use greenroom_load::run::{Measurement, Stop, StreamMeasurement, run as run_plan};
+use greenroom_load::verdict::Processes;
+
+use crate::args::bench::{BenchArgs, BenchCommand, OutputArgs};
+use crate::{descriptors, exit};
+use progress::Progress;
+
+pub(crate) fn run(args: &BenchArgs) -> ExitCode {
+    descriptors::raise_limit();
+    if let Some(BenchCommand::Compare(args)) = &args.command {
+        return compare::run(args);
+    }
+    let plan = match plan::plan(args).and_then(|plan| files::check(&args.output).map(|()| plan)) {
+        Ok(plan) => plan,
+        Err(error) => return exit::with_message(exit::NOT_STARTED, format!("{error:#}")),
+    };
+    match measure(args, &plan) {
+        Ok(measurement) => report(args, &measurement),
+        Err(error) => exit::with_message(exit::NOT_STARTED, format!("{error:#}")),
+    }
+}
+
+fn measure(args: &BenchArgs, plan: &Plan) -> anyhow::Result<Measurement> {
+    let server = server(args, plan)?;
+    let stop = Stop::default();
+    signals::stop_on_signals(&stop).context("cannot catch signals")?;
+    greet(args, plan);
+    let mut progress = Progress::new(&args.output, plan);
+    let measured = run_plan(plan, server, &stop, &mut |now| progress.tell(now));
+    progress.finish();
+    Ok(measured?)
+}
+
+fn server(args: &BenchArgs, plan: &Plan) -> anyhow::Result<Option<Processes>> {
+    let Some(pid) = args.server_pid else {
+        return Ok(plan
+            .streams
+            .first()
+            .and_then(|stream| Processes::listening(&stream.targets[0])));
+    };
+    let processes = Processes::of(pid.get());
+    let processes =
+        processes.with_context(|| format!("--server-pid: there is no process {pid}"))?;
+    Ok(Some(processes))
+}
+
+/// As ab begins; standard output may be closed, which ends nothing.
+fn greet(args: &BenchArgs, plan: &Plan) {
+    let host = plan.streams[0].targets[0].host();
+    let mut out = io::stdout().lock();
+    let _ = writeln!(
+        out,
+        "This is greenroom bench, version {}",
+        env!("CARGO_PKG_VERSION")
+    );
+    let _ = writeln!(out, "\nBenchmarking {host} (be patient)...\n");
+    if args.output.verbosity >= 3 {
+        let stream = &plan.streams[0];
+        let request = stream.request.encode(&stream.targets[0], stream.keep_alive);
+        let _ = writeln!(
+            out,
+            "---\nRequest:\n{}\n---",
+            String::from_utf8_lossy(&request)
+        );
+    }
+    let _ = out.flush();
+}
+
+fn report(args: &BenchArgs, measurement: &Measurement) -> ExitCode {
+    let written = print(&args.output, measurement)
+        .context("standard output")
+        .and_then(|()| files::write(&args.output, measurement));
+    if let Err(error) = written {
+        return exit::with_message(exit::FAILED, format!("{error:#}"));
+    }
+    let main = &measurement.streams[0];
+    let broken: Vec<_> = args
+        .output
+        .fail_if
+        .iter()
+        .filter_map(|gate| gate.broken_by(main))
+        .collect();
+    for gate in &broken {
+        exit::complain(format!("--fail-if came true: {gate}"));
+    }
+    let missed = measurement
+        .streams
+        .iter()
+        .any(StreamMeasurement::missed_its_rate);
+    if measurement.interrupted {
+        ExitCode::from(exit::INTERRUPTED)
+    } else if main.tally.answers() == 0 {
+        ExitCode::from(exit::FAILED)
+    } else if missed || !broken.is_empty() {
+        ExitCode::from(exit::GATE)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+fn print(args: &OutputArgs, measurement: &Measurement) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if let Some(first) = measurement.streams[0]
+        .first
+        .as_ref()
+        .filter(|_| args.verbosity >= 2)
+    {
+        writeln!(
+            out,
+            "---\nFirst answer:\n{}",
+            String::from_utf8_lossy(&first.head).trim_end()
+        )?;
+        if args.verbosity >= 4 {
+            writeln!(out, "\n{}", String::from_utf8_lossy(&first.body))?;
+        }
+        writeln!(out, "---\n")?;
+    }
+    let options = TextOptions {
+        without_deviation: args.no_deviation,
+        without_percentages: args.no_percentages,
+    };
+    text::write(&mut out, measurement, &options)?;
+    out.flush()
+}

@@ -1,0 +1,274 @@
+//! From flags to a plan.
+
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use greenroom_load::plan::{
+    End, Pace, Phase, Place, Plan, Protocol, RequestTemplate, Schedule, StreamPlan, Target,
+    TlsOptions,
+};
+
+use crate::args::bench::{Also, BenchArgs, LoadArgs, RequestArgs, Stage};
+
+/// Descriptors that are left for other things than connections.
+const DESCRIPTORS_KEPT: u64 = 64;
+/// Streams on each HTTP/2 connection of an open loop, which is what servers commonly allow.
+const STREAMS: u32 = 100;
+/// Requests of which `-g` keeps each time.
+const RECORDS_MAX: usize = 1_000_000;
+
+/// The plan that the command line asks for.
+pub(crate) fn plan(args: &BenchArgs) -> anyhow::Result<Plan> {
+    let mut main = stream(&args.urls, &args.load, &args.request)?;
+    if args.output.gnuplot.is_some() {
+        main.records_max = RECORDS_MAX;
+    }
+    let also = args
+        .also
+        .iter()
+        .map(|also| further(&main, also, &args.load));
+    let also: Vec<_> = also.collect::<Result<_, _>>()?;
+    Ok(Plan {
+        streams: std::iter::once(main).chain(also).collect(),
+        interval: args.output.interval,
+    })
+}
+
+/// The main stream, or the one that every contender of a comparison gets.
+pub(crate) fn stream(
+    urls: &[Target],
+    load: &LoadArgs,
+    request: &RequestArgs,
+) -> anyhow::Result<StreamPlan> {
+    let first = urls.first().context("a URL is missing")?;
+    let mut stream = StreamPlan::new(first.clone());
+    stream.protocol = protocol(urls, request)?;
+    stream.targets = urls.to_vec();
+    stream.request = template(request, stream.protocol)?;
+    stream.pace = pace(load)?;
+    stream.end = end(load);
+    stream.keep_alive = load.keep_alive;
+    stream.in_flight_max = in_flight(load, &stream)?;
+    stream.connections = connections(load, &stream)?;
+    stream.timeout = load.timeout;
+    stream.sources.clone_from(&load.source);
+    stream.window_bytes = load
+        .window
+        .map(|size| usize::try_from(size.as_u64()).unwrap_or(usize::MAX));
+    stream.threads = load.threads;
+    stream.spin = load.spin;
+    stream.variable_length = request.variable_length || stream.targets.len() > 1;
+    stream.tls = TlsOptions {
+        insecure: request.insecure,
+        authorities: request.ca.clone(),
+        identity: request.certificate.clone(),
+        without_sni: request.no_sni,
+    };
+    for target in &mut stream.targets {
+        redirect(target, load, request)?;
+    }
+    ensure!(
+        stream.threads <= stream.connections,
+        "--threads {} needs at least as many connections (-c)",
+        stream.threads
+    );
+    Ok(stream)
+}
+
+fn protocol(urls: &[Target], request: &RequestArgs) -> anyhow::Result<Protocol> {
+    let first = urls.first().map(|url| url.scheme.protocol());
+    let first = first.unwrap_or(Protocol::Http1);
+    if urls.iter().any(|url| url.scheme.protocol() != first) {
+        bail!("the URLs of a stream are all http, or all ws; --also takes another");
+    }
+    match (first, request.http2) {
+        (Protocol::WebSocket, true) => bail!("--http2 is for http and https, not for WebSockets"),
+        (_, true) => Ok(Protocol::Http2),
+        (protocol, false) => Ok(protocol),
+    }
+}
+
+fn template(args: &RequestArgs, protocol: Protocol) -> anyhow::Result<RequestTemplate> {
+    let (file, default) = match (&args.post_file, &args.put_file) {
+        (Some(file), _) => (Some(file), "POST"),
+        (None, Some(file)) => (Some(file), "PUT"),
+        (None, None) => (None, if args.head { "HEAD" } else { "GET" }),
+    };
+    let body = file.map_or_else(|| Ok(Vec::new()), |file| read(file))?;
+    let mut fields = Vec::new();
+    if file.is_some() && protocol != Protocol::WebSocket {
+        let content_type = args.content_type.as_deref().unwrap_or("text/plain");
+        fields.push(("Content-Type".to_owned(), content_type.to_owned()));
+    }
+    if !args.cookie.is_empty() {
+        fields.push(("Cookie".to_owned(), args.cookie.join("; ")));
+    }
+    if let Some(auth) = &args.auth {
+        fields.push(("Authorization".to_owned(), basic(auth)?));
+    }
+    if let Some(auth) = &args.proxy_auth {
+        fields.push(("Proxy-Authorization".to_owned(), basic(auth)?));
+    }
+    fields.retain(|(name, _)| {
+        !args
+            .header
+            .iter()
+            .any(|(given, _)| given.eq_ignore_ascii_case(name))
+    });
+    fields.extend(args.header.iter().cloned());
+    Ok(RequestTemplate {
+        method: args.method.clone().unwrap_or_else(|| default.to_owned()),
+        fields,
+        body,
+        absolute_form: args.proxy.is_some(),
+    })
+}
+
+fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+/// The value of basic authentication (RFC 7617).
+fn basic(auth: &str) -> anyhow::Result<String> {
+    ensure!(
+        auth.contains(':'),
+        "user and password are written USER:PASSWORD"
+    );
+    Ok(format!("Basic {}", STANDARD.encode(auth)))
+}
+
+fn pace(load: &LoadArgs) -> anyhow::Result<Pace> {
+    let duration = load.duration.unwrap_or_default();
+    let phases = if let Some(rate) = load.rate {
+        vec![Phase {
+            from: rate,
+            to: rate,
+            duration,
+        }]
+    } else if let Some(ramp) = load.ramp {
+        vec![Phase {
+            from: ramp.from,
+            to: ramp.to,
+            duration,
+        }]
+    } else {
+        load.stage.iter().map(phase).collect()
+    };
+    if phases.is_empty() {
+        return Ok(Pace::Closed);
+    }
+    Ok(Pace::Open(Schedule::new(phases)?))
+}
+
+fn phase(stage: &Stage) -> Phase {
+    Phase {
+        from: stage.rate,
+        to: stage.rate,
+        duration: stage.duration,
+    }
+}
+
+fn end(load: &LoadArgs) -> End {
+    let requests = load.requests.map(std::num::NonZeroU64::get);
+    End {
+        requests: requests.or(load.duration.is_none().then_some(1)),
+        duration: load.duration,
+    }
+}
+
+fn in_flight(load: &LoadArgs, stream: &StreamPlan) -> anyhow::Result<u32> {
+    let pipelines = load.pipeline.is_some_and(|number| number > 1);
+    ensure!(
+        !(pipelines && stream.protocol == Protocol::WebSocket),
+        "a WebSocket carries one message at a time here; --pipeline is for HTTP"
+    );
+    ensure!(
+        !(pipelines && stream.protocol == Protocol::Http1 && stream.is_open_loop()),
+        "--pipeline needs a closed loop: an open loop sends on free connections"
+    );
+    ensure!(
+        !pipelines || load.keep_alive,
+        "--pipeline needs -k: without it a connection carries one request"
+    );
+    let default = match stream.protocol {
+        Protocol::Http2 if stream.is_open_loop() => STREAMS,
+        _ => 1,
+    };
+    Ok(load.pipeline.unwrap_or(default))
+}
+
+fn connections(load: &LoadArgs, stream: &StreamPlan) -> anyhow::Result<u32> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let most = limit.map_or(u64::from(u32::MAX), |limit| {
+        limit.saturating_sub(DESCRIPTORS_KEPT)
+    });
+    let most = u32::try_from(most).unwrap_or(u32::MAX);
+    match load.connections.map(std::num::NonZeroU32::get) {
+        Some(number) if number > most => bail!(
+            "-c {number} needs more descriptors than this process may open ({}); raise the limit: ulimit -n",
+            limit.unwrap_or_default()
+        ),
+        Some(number) => Ok(number),
+        None if stream.is_open_loop() => Ok(most),
+        None => Ok(load.threads),
+    }
+}
+
+fn redirect(target: &mut Target, load: &LoadArgs, request: &RequestArgs) -> anyhow::Result<()> {
+    if let Some(proxy) = &request.proxy {
+        ensure!(
+            !target.scheme.is_tls() && target.scheme.protocol() != Protocol::WebSocket,
+            "{target}: -X sends http only"
+        );
+        target.place = proxy.clone();
+    }
+    if let Some(path) = &load.unix_socket {
+        target.place = Place::Unix(path.clone());
+    }
+    Ok(())
+}
+
+/// A further stream: as the main one, but for what it says itself.
+fn further(main: &StreamPlan, also: &Also, load: &LoadArgs) -> anyhow::Result<StreamPlan> {
+    let mut stream = main.clone();
+    stream.targets.clone_from(&also.targets);
+    let named = also.name.clone();
+    stream.name = named.unwrap_or_else(|| also.targets[0].to_string());
+    stream.records_max = 0;
+    if main.protocol != Protocol::Http2 {
+        stream.protocol = also.targets[0].scheme.protocol();
+    }
+    let duration = match &main.pace {
+        Pace::Open(schedule) => Some(schedule.duration()),
+        Pace::Closed => load.duration,
+    };
+    let duration = duration.context("--also needs --duration, which says how long it runs")?;
+    let phase = |from, to| vec![Phase { from, to, duration }];
+    stream.pace = match (also.rate, also.ramp) {
+        (Some(rate), _) => Pace::Open(Schedule::new(phase(rate, rate))?),
+        (None, Some(ramp)) => Pace::Open(Schedule::new(phase(ramp.from, ramp.to))?),
+        (None, None) => Pace::Closed,
+    };
+    stream.end = End {
+        requests: None,
+        duration: Some(duration),
+    };
+    stream.in_flight_max = match stream.protocol {
+        Protocol::Http2 if stream.is_open_loop() => STREAMS,
+        _ => 1,
+    };
+    stream.threads = 1;
+    stream.connections = match also.connections {
+        Some(number) => number,
+        None if stream.is_open_loop() && main.is_open_loop() => main.connections,
+        None if stream.is_open_loop() => connections(load, &stream)?.max(main.connections),
+        None => 1,
+    };
+    stream.keep_alive = also.keep_alive.unwrap_or(main.keep_alive);
+    if let Some(method) = &also.method {
+        stream.request.method.clone_from(method);
+    }
+    Ok(stream)
+}

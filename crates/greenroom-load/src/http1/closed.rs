@@ -1,0 +1,140 @@
+//! The closed loop: each connection sends when it has its answer.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use super::core::{Core, Happened};
+use crate::run::Share;
+
+/// How long a place stays empty after its connection could not be made.
+const PAUSE_NS: u64 = 10_000_000;
+
+/// Keeps a number of connections busy.
+#[derive(Debug)]
+pub(super) struct Closed {
+    connections: usize,
+    /// Requests under way on each connection.
+    depth: usize,
+    /// Requests that may still be sent.
+    left: u64,
+    /// When no more is sent.
+    ends: u64,
+    /// New connections whose first request is to be sent.
+    ///
+    /// They are sent in a row, when all events at hand are dealt with: the server then wakes up once for all of them.
+    opened: Vec<usize>,
+    /// Places whose connection could not be made: when to try again, and for which group.
+    paused: VecDeque<(u64, usize)>,
+}
+
+impl Closed {
+    pub(super) fn new(share: &Share) -> Self {
+        let depth = if share.plan.keep_alive {
+            share.plan.in_flight_max
+        } else {
+            1
+        };
+        Self {
+            connections: share.connections,
+            depth: usize::try_from(depth).unwrap_or(1).max(1),
+            left: share.requests.unwrap_or(u64::MAX),
+            ends: share.sending_ends(),
+            opened: Vec::new(),
+            paused: VecDeque::new(),
+        }
+    }
+
+    /// Opens all connections at once.
+    pub(super) fn begin(&mut self, core: &mut Core) {
+        for _ in 0..self.connections {
+            let group = core.groups.next_group();
+            self.open(core, group);
+        }
+        self.send_opened(core);
+    }
+
+    /// Sends the first requests of new connections.
+    pub(super) fn send_opened(&mut self, core: &mut Core) {
+        let mut opened = mem::take(&mut self.opened);
+        for key in opened.drain(..) {
+            self.fill(core, key);
+        }
+        self.opened = opened;
+    }
+
+    /// When [`Closed::due`] has something to do.
+    pub(super) fn next_due(&self) -> Option<u64> {
+        self.paused.front().map(|(time, _)| *time)
+    }
+
+    /// Tries again where connecting failed.
+    pub(super) fn due(&mut self, core: &mut Core) {
+        while let Some(&(time, group)) = self.paused.front() {
+            if time > core.clock.now() {
+                break;
+            }
+            self.paused.pop_front();
+            self.open(core, group);
+        }
+    }
+
+    pub(super) fn happened(&mut self, core: &mut Core, happened: Happened) {
+        match happened {
+            Happened::Nothing => {}
+            Happened::Room(key) => self.fill(core, key),
+            Happened::Gone {
+                group,
+                unconnected: true,
+            } => self.pause(core, group),
+            Happened::Gone { group, .. } => self.open(core, group),
+        }
+    }
+
+    /// Whether no request will be sent any more and none is under way.
+    pub(super) fn is_over(&self, core: &Core) -> bool {
+        core.open_connections() == 0 && self.paused.is_empty()
+    }
+
+    fn open(&mut self, core: &mut Core, group: usize) {
+        let now = core.clock.now();
+        if !self.take_turn(core, now) {
+            return;
+        }
+        match core.open(group, now, now) {
+            Some(key) => self.opened.push(key),
+            None => self.pause(core, group),
+        }
+    }
+
+    fn pause(&mut self, core: &Core, group: usize) {
+        let now = core.clock.now();
+        if self.left > 0 && now < self.ends {
+            self.paused.push_back((now + PAUSE_NS, group));
+        }
+    }
+
+    /// Queues as many requests as the connection may have under way, and sends them.
+    fn fill(&mut self, core: &mut Core, key: usize) {
+        let now = core.clock.now();
+        while core.flights(key) < self.depth && self.take_turn(core, now) {
+            core.push(key, now, now);
+        }
+        if core.flights(key) == 0 {
+            core.close(key);
+            return;
+        }
+        if let Happened::Gone { group, .. } = core.send(key) {
+            // Not at once: a server that refuses everything must not hold the loop.
+            self.pause(core, group);
+        }
+    }
+
+    fn take_turn(&mut self, core: &mut Core, now: u64) -> bool {
+        if self.left == 0 || now >= self.ends {
+            return false;
+        }
+        self.left -= 1;
+        core.recorder.tally().counts.sent += 1;
+        true
+    }
+}

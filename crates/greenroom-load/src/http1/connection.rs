@@ -1,0 +1,251 @@
+//! One connection and the requests under way on it.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, IoSlice};
+
+use super::response::{Complete, Malformed, Reader};
+use super::transport::Transport;
+
+/// Requests that one write takes.
+const SLICES_MAX: usize = 64;
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) transport: Transport,
+    pub(super) group: usize,
+    phase: Phase,
+    /// The events that were asked for.
+    pub(super) interest: Interest,
+    /// When connecting began.
+    begun: u64,
+    /// How long connecting took, until an answer tells it.
+    connect: Option<u64>,
+    /// Requests without an answer, the oldest first.
+    flights: VecDeque<Flight>,
+    /// How many of them, the newest, are not wholly sent.
+    unsent: usize,
+    /// Bytes of the first of these that are sent.
+    offset: usize,
+    pub(super) reader: Reader,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Connecting, then shaking hands, until the first request goes out.
+    Opening,
+    Open,
+    /// Nothing more can be sent; an answer may still come.
+    Closing,
+    /// Everything is answered and the server has said that it closes.
+    ///
+    /// Whoever closes first keeps the port for a minute (`TIME_WAIT`), so that is left to the server, as ab does.
+    Lingering {
+        /// Since when, in nanoseconds since the run began.
+        since: u64,
+    },
+}
+
+/// Events that a connection waits for, the fewest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Interest {
+    None,
+    Read,
+    ReadAndWrite,
+}
+
+/// A request under way. Times in nanoseconds since the run began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    /// Number of the request that is sent.
+    pub(super) request: usize,
+    pub(super) intended: u64,
+    /// When sending, or connecting for it, began.
+    pub(super) begun: u64,
+    pub(super) sent: u64,
+    /// When the answer's first byte came; 0 before.
+    pub(super) first_byte: u64,
+}
+
+/// The answer to the oldest request.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) flight: Flight,
+    pub(super) response: Complete,
+    pub(super) connect: Option<u64>,
+    /// Whether the connection may serve another request.
+    pub(super) is_reusable: bool,
+}
+
+impl Answered {
+    /// Whether the server has said that it closes the connection.
+    pub(super) fn server_closes(&self) -> bool {
+        !self.response.keep_alive
+    }
+}
+
+impl Connection {
+    pub(super) fn new(transport: Transport, group: usize, begun: u64) -> Self {
+        Self {
+            transport,
+            group,
+            phase: Phase::Opening,
+            interest: Interest::None,
+            begun,
+            connect: None,
+            flights: VecDeque::with_capacity(1),
+            unsent: 0,
+            offset: 0,
+            reader: Reader::default(),
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(super) fn flights(&self) -> &VecDeque<Flight> {
+        &self.flights
+    }
+
+    /// Notes how long connecting took, if that is over.
+    pub(super) fn note_connected(&mut self, now: u64) {
+        if self.transport.is_ready() {
+            self.connect = Some(now.saturating_sub(self.begun));
+        }
+    }
+
+    /// Leaves the closing to the server.
+    pub(super) fn linger(&mut self, now: u64) {
+        self.phase = Phase::Lingering { since: now };
+    }
+
+    /// Queues a request; [`Connection::advance`] sends it.
+    pub(super) fn push(&mut self, flight: Flight) {
+        self.flights.push_back(flight);
+        self.unsent += 1;
+    }
+
+    pub(super) fn has_unsent(&self) -> bool {
+        self.unsent > 0
+    }
+
+    /// Connects, shakes hands and sends as far as that goes now; how many bytes of requests were sent.
+    pub(super) fn advance(
+        &mut self,
+        requests: &[Box<[u8]>],
+        now: &mut dyn FnMut() -> u64,
+    ) -> io::Result<usize> {
+        if self.phase == Phase::Opening {
+            match self.transport.handshake() {
+                Ok(true) => {}
+                Ok(false) => return Ok(0),
+                Err(error) if is_not_yet(&error) => return Ok(0),
+                Err(error) => return Err(error),
+            }
+        }
+        let sent = self.send(requests)?;
+        if self.phase == Phase::Opening && sent > 0 {
+            self.phase = Phase::Open;
+            let now = now();
+            let connect = now.saturating_sub(self.begun);
+            self.connect.get_or_insert(connect);
+            for flight in &mut self.flights {
+                flight.sent = now;
+            }
+        }
+        Ok(sent)
+    }
+
+    fn send(&mut self, requests: &[Box<[u8]>]) -> io::Result<usize> {
+        let mut total = 0;
+        self.transport.flush()?;
+        while self.unsent > 0 {
+            match self.send_once(requests) {
+                Ok(sent) => {
+                    total += sent;
+                    self.note_sent(requests, sent);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if self.phase == Phase::Opening && is_not_yet(&error) => break,
+                // The peer may have answered before it stopped to read: what it sent is read first.
+                Err(_) if self.phase == Phase::Open => {
+                    self.phase = Phase::Closing;
+                    self.unsent = 0;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(total)
+    }
+
+    fn send_once(&mut self, requests: &[Box<[u8]>]) -> io::Result<usize> {
+        let first = self.flights.len() - self.unsent;
+        let begin = &requests[self.flights[first].request][self.offset..];
+        if self.unsent == 1 {
+            return self.transport.send(&[IoSlice::new(begin)]);
+        }
+        let mut slices = Vec::with_capacity(self.unsent.min(SLICES_MAX));
+        slices.push(IoSlice::new(begin));
+        let rest = self.flights.range(first + 1..).take(SLICES_MAX - 1);
+        slices.extend(rest.map(|flight| IoSlice::new(&requests[flight.request])));
+        self.transport.send(&slices)
+    }
+
+    fn note_sent(&mut self, requests: &[Box<[u8]>], sent: usize) {
+        let mut sent = sent + self.offset;
+        while self.unsent > 0 {
+            let index = self.flights.len() - self.unsent;
+            let length = requests[self.flights[index].request].len();
+            if sent < length {
+                break;
+            }
+            sent -= length;
+            self.unsent -= 1;
+        }
+        self.offset = sent;
+    }
+
+    /// Takes bytes that came; how many were used, and the answer that they complete.
+    pub(super) fn take(
+        &mut self,
+        input: &[u8],
+        now: u64,
+        answers_head: bool,
+    ) -> Result<(usize, Option<Answered>), Malformed> {
+        let Some(flight) = self.flights.front_mut() else {
+            return Err(Malformed::Unasked);
+        };
+        if flight.first_byte == 0 {
+            flight.first_byte = now;
+        }
+        let (used, complete) = self.reader.feed(input, answers_head)?;
+        Ok((used, complete.and_then(|response| self.answered(response))))
+    }
+
+    /// The answer that ends with the connection.
+    pub(super) fn end(&mut self) -> Option<Answered> {
+        let response = self.reader.end()?;
+        self.answered(response)
+    }
+
+    fn answered(&mut self, response: Complete) -> Option<Answered> {
+        let was_sent = self.unsent < self.flights.len();
+        let flight = self.flights.pop_front()?;
+        let is_reusable = response.keep_alive && was_sent && self.phase == Phase::Open;
+        Some(Answered {
+            flight,
+            response,
+            connect: self.connect.take(),
+            is_reusable,
+        })
+    }
+}
+
+/// A send or a handshake before the connection is established.
+fn is_not_yet(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::NotConnected
+    )
+}

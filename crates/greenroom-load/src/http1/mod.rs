@@ -1,0 +1,155 @@
+//! HTTP/1.1 over TCP, TLS and Unix sockets: a loop of its own around epoll, without a runtime.
+//!
+//! One thread owns its connections. Each is registered once, edge-triggered, and a request is written where the answer
+//! before it was read, so a request costs a `recv`, a `send` and a share of an `epoll_pwait2`.
+
+mod chunked;
+mod closed;
+mod connection;
+mod core;
+mod groups;
+mod open;
+mod response;
+mod socket;
+mod transport;
+
+use std::io;
+use std::time::Duration;
+
+use self::closed::Closed;
+use self::core::{Core, Happened};
+use self::groups::Groups;
+use self::open::Open;
+use crate::record::Recorder;
+use crate::run::{Ending, Endpoint, Share};
+
+/// Longest pause between looks at the time-outs and at the stop flag.
+const SWEEP_MAX: Duration = Duration::from_millis(100);
+const SWEEP_MIN: Duration = Duration::from_millis(5);
+
+/// Makes one thread's share of a stream.
+///
+/// # Errors
+/// When the kernel refuses an epoll instance, or to wait on it.
+pub(crate) fn work(
+    share: &Share,
+    endpoints: &[Endpoint],
+    recorder: Recorder,
+) -> io::Result<Ending> {
+    let groups = Groups::new(&share.plan, endpoints);
+    let pace = match share.arrivals() {
+        None => Pace::Closed(Closed::new(share)),
+        Some(arrivals) => Pace::Open(Open::new(share, arrivals, groups.count())),
+    };
+    let core = Core::new(share, groups, recorder)?;
+    Worker { core, pace }.run(share)
+}
+
+struct Worker {
+    core: Core,
+    pace: Pace,
+}
+
+enum Pace {
+    Closed(Closed),
+    Open(Open),
+}
+
+impl Worker {
+    fn run(mut self, share: &Share) -> io::Result<Ending> {
+        let sweep_ns = sweep_interval(share.plan.timeout);
+        let mut next_sweep = sweep_ns;
+        if let Pace::Closed(closed) = &mut self.pace {
+            closed.begin(&mut self.core);
+        }
+        let mut is_stopped = false;
+        while !is_stopped && !self.is_over() {
+            let events = self.core.wait(self.pause(next_sweep, share.plan.spin))?;
+            for index in 0..events {
+                let happened = self.core.event(index);
+                self.happened(happened);
+                // A long row of answers must not make a request late.
+                self.due();
+            }
+            self.due();
+            if let Pace::Closed(closed) = &mut self.pace {
+                closed.send_opened(&mut self.core);
+            }
+            let now = self.core.clock.now();
+            if now >= next_sweep {
+                next_sweep = now + sweep_ns;
+                self.sweep();
+                is_stopped = share.stop.is_stopped() || self.core.is_hopeless();
+            }
+            if now >= self.core.recorder.flush_due() {
+                self.flush(now);
+            }
+        }
+        Ok(self.end(is_stopped && !share.stop.is_stopped()))
+    }
+
+    fn is_over(&self) -> bool {
+        match &self.pace {
+            Pace::Closed(closed) => closed.is_over(&self.core),
+            Pace::Open(open) => open.is_over(&self.core),
+        }
+    }
+
+    fn pause(&self, next_sweep: u64, spin: bool) -> Duration {
+        if spin {
+            return Duration::ZERO;
+        }
+        let due = match &self.pace {
+            Pace::Closed(closed) => closed.next_due(),
+            Pace::Open(open) => open.next_due(),
+        };
+        let until = next_sweep
+            .min(self.core.recorder.flush_due())
+            .min(due.unwrap_or(u64::MAX));
+        Duration::from_nanos(until.saturating_sub(self.core.clock.now()))
+    }
+
+    fn happened(&mut self, happened: Happened) {
+        match &mut self.pace {
+            Pace::Closed(closed) => closed.happened(&mut self.core, happened),
+            Pace::Open(open) => open.happened(&mut self.core, happened),
+        }
+    }
+
+    fn due(&mut self) {
+        match &mut self.pace {
+            Pace::Closed(closed) => closed.due(&mut self.core),
+            Pace::Open(open) => open.due(&mut self.core, 0),
+        }
+    }
+
+    fn sweep(&mut self) {
+        let mut gone = Vec::new();
+        self.core.sweep(&mut gone);
+        for happened in gone {
+            self.happened(happened);
+        }
+    }
+
+    fn flush(&mut self, now: u64) {
+        if let Pace::Open(open) = &mut self.pace {
+            open.count_due(&mut self.core, now);
+        }
+        self.core.recorder.flush(now);
+    }
+
+    fn end(mut self, gave_up: bool) -> Ending {
+        let now = self.core.clock.now();
+        self.flush(now);
+        Ending {
+            last_ns: self.core.last_ns(),
+            unfinished: self.core.under_way() as u64,
+            gave_up,
+        }
+    }
+}
+
+fn sweep_interval(timeout: Duration) -> u64 {
+    let interval = (timeout / 20).clamp(SWEEP_MIN, SWEEP_MAX);
+    u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,335 @@
+//! Finding the end of a response (RFC 9112 section 6), as bytes come.
+
+use super::chunked::Chunked;
+use crate::record::FirstAnswer;
+
+/// Header fields of a response.
+const FIELDS_MAX: usize = 128;
+/// Bytes of a response's head.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// Reads one response after the other from the bytes of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    /// The begin of a head whose end has not come.
+    partial: Vec<u8>,
+    body: Option<Body>,
+    /// Keeps what comes of this response.
+    capture: Option<Box<FirstAnswer>>,
+}
+
+/// A response that has come in full.
+#[derive(Debug)]
+pub(super) struct Complete {
+    pub(super) status: u16,
+    pub(super) body_bytes: u64,
+    /// Whether its connection may serve another request.
+    pub(super) keep_alive: bool,
+    pub(super) captured: Option<Box<FirstAnswer>>,
+}
+
+/// Why bytes are no response.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Malformed {
+    #[error("not an HTTP response: {reason}; it begins with {begin:?}")]
+    Head { reason: String, begin: String },
+    #[error("its head is longer than {HEAD_BYTES_MAX} bytes")]
+    HeadTooLong,
+    #[error("its Content-Length is {0:?}")]
+    Length(String),
+    #[error("its chunks are malformed")]
+    Chunk,
+    #[error("bytes came that no request asked for")]
+    Unasked,
+}
+
+#[derive(Debug)]
+struct Body {
+    framing: Framing,
+    status: u16,
+    received: u64,
+    keep_alive: bool,
+}
+
+#[derive(Debug)]
+enum Framing {
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+}
+
+impl Reader {
+    /// Keeps the next response.
+    pub(super) fn capture(&mut self) {
+        self.capture = Some(Box::default());
+    }
+
+    /// Takes bytes; says how many belong to this response, and gives it when it is complete.
+    /// All are used while it is not.
+    pub(super) fn feed(
+        &mut self,
+        input: &[u8],
+        answers_head: bool,
+    ) -> Result<(usize, Option<Complete>), Malformed> {
+        let mut used = 0;
+        while self.body.is_none() {
+            let Some(head_bytes) = self.feed_head(&input[used..], answers_head)? else {
+                return Ok((input.len(), None));
+            };
+            used += head_bytes;
+        }
+        let (body_bytes, complete) = self.feed_body(&input[used..])?;
+        Ok((used + body_bytes, complete))
+    }
+
+    /// The connection was closed: the end of a response that has no other.
+    pub(super) fn end(&mut self) -> Option<Complete> {
+        let until_close = |body: &mut Body| matches!(body.framing, Framing::UntilClose);
+        let body = self.body.take_if(until_close)?;
+        Some(self.complete(&body))
+    }
+
+    /// The bytes used of `input`, once the head has ended; interim responses are left out.
+    fn feed_head(&mut self, input: &[u8], answers_head: bool) -> Result<Option<usize>, Malformed> {
+        let before = self.partial.len();
+        if before > 0 {
+            self.partial.extend_from_slice(input);
+        }
+        let bytes = if before > 0 { &self.partial } else { input };
+        let Some((head_bytes, body)) = parse(bytes, answers_head)? else {
+            if bytes.len() > HEAD_BYTES_MAX {
+                return Err(Malformed::HeadTooLong);
+            }
+            if before == 0 {
+                self.partial.extend_from_slice(input);
+            }
+            return Ok(None);
+        };
+        let is_final = body.status >= 200;
+        if let Some(capture) = self.capture.as_mut().filter(|_| is_final) {
+            capture.head = bytes[..head_bytes].to_vec();
+        }
+        self.partial.clear();
+        self.body = is_final.then_some(body);
+        Ok(Some(head_bytes - before))
+    }
+
+    fn feed_body(&mut self, input: &[u8]) -> Result<(usize, Option<Complete>), Malformed> {
+        let Some(body) = &mut self.body else {
+            return Ok((0, None));
+        };
+        let capture = &mut self.capture;
+        let mut keep = |data: &[u8]| {
+            body.received += data.len() as u64;
+            if let Some(capture) = capture {
+                let room = FirstAnswer::BODY_BYTES_MAX.saturating_sub(capture.body.len());
+                capture
+                    .body
+                    .extend_from_slice(&data[..data.len().min(room)]);
+            }
+        };
+        let (used, is_done) = match &mut body.framing {
+            Framing::Length(left) => {
+                let used = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
+                keep(&input[..used]);
+                *left -= used as u64;
+                (used, *left == 0)
+            }
+            Framing::Chunked(chunked) => chunked.feed(input, &mut keep)?,
+            Framing::UntilClose => {
+                keep(input);
+                (input.len(), false)
+            }
+        };
+        if !is_done {
+            return Ok((used, None));
+        }
+        let complete = self.body.take().map(|body| self.complete(&body));
+        Ok((used, complete))
+    }
+
+    fn complete(&mut self, body: &Body) -> Complete {
+        let mut captured = self.capture.take();
+        if let Some(first) = &mut captured {
+            first.body_bytes = body.received;
+        }
+        Complete {
+            status: body.status,
+            body_bytes: body.received,
+            keep_alive: body.keep_alive,
+            captured,
+        }
+    }
+}
+
+fn parse(input: &[u8], answers_head: bool) -> Result<Option<(usize, Body)>, Malformed> {
+    let mut fields = [const { std::mem::MaybeUninit::uninit() }; FIELDS_MAX];
+    let mut head = httparse::Response::new(&mut []);
+    let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+        &mut head,
+        input,
+        &mut fields,
+    );
+    let bytes = match parsed {
+        Ok(httparse::Status::Complete(bytes)) => bytes,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => {
+            return Err(Malformed::Head {
+                reason: error.to_string(),
+                begin: String::from_utf8_lossy(&input[..input.len().min(32)]).into_owned(),
+            });
+        }
+    };
+    let status = head.code.unwrap_or_default();
+    let mut keep_alive = head.version == Some(1);
+    let mut length = None;
+    let mut is_chunked = false;
+    for field in head.headers.iter() {
+        // The lengths tell most fields apart without looking at their letters.
+        match field.name.len() {
+            10 if field.name.eq_ignore_ascii_case("connection") => {
+                keep_alive = persists(field.value, keep_alive);
+            }
+            14 if field.name.eq_ignore_ascii_case("content-length") => {
+                length = Some(number(field.value)?);
+            }
+            17 if field.name.eq_ignore_ascii_case("transfer-encoding") => {
+                is_chunked = field.value.to_ascii_lowercase().ends_with(b"chunked");
+            }
+            _ => {}
+        }
+    }
+    let framing = if answers_head || status < 200 || matches!(status, 204 | 304) {
+        Framing::Length(0)
+    } else if is_chunked {
+        Framing::Chunked(Chunked::default())
+    } else {
+        length.map_or(Framing::UntilClose, Framing::Length)
+    };
+    let keep_alive = keep_alive && !matches!(framing, Framing::UntilClose);
+    let body = Body {
+        framing,
+        status,
+        received: 0,
+        keep_alive,
+    };
+    Ok(Some((bytes, body)))
+}
+
+fn persists(value: &[u8], default: bool) -> bool {
+    let has = |name: &[u8]| {
+        let mut options = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        options.any(|option| option.eq_ignore_ascii_case(name))
+    };
+    !has(b"close") && (default || has(b"keep-alive"))
+}
+
+fn number(value: &[u8]) -> Result<u64, Malformed> {
+    let text = std::str::from_utf8(value).ok();
+    let digits = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    digits
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(|| Malformed::Length(String::from_utf8_lossy(value).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(input: &[u8]) -> Complete {
+        let (used, complete) = Reader::default().feed(input, false).expect("well-formed");
+        assert_eq!(used, input.len());
+        complete.expect("complete")
+    }
+
+    #[test]
+    fn any_split_of_a_response_ends_at_the_same_byte() {
+        let responses: [&[u8]; 3] = [
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n",
+        ];
+        for response in responses {
+            let whole = read_all(response);
+            for split in 1..response.len() {
+                let mut reader = Reader::default();
+                let (head, tail) = response.split_at(split);
+                let (used, none) = reader.feed(head, false).expect("well-formed so far");
+                assert!(none.is_none() && used == head.len(), "split at {split}");
+                let (used, complete) = reader.feed(tail, false).expect("well-formed");
+                let complete = complete.expect("complete");
+                assert_eq!(used, tail.len(), "split at {split}");
+                assert_eq!(complete.status, whole.status);
+                assert_eq!(complete.body_bytes, whole.body_bytes);
+                assert!(complete.keep_alive);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_behind_a_response_are_left() {
+        let mut reader = Reader::default();
+        let two = b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\n";
+        let (used, complete) = reader.feed(two, false).expect("well-formed");
+        assert_eq!(
+            (used, complete.map(|complete| complete.status)),
+            (27, Some(204))
+        );
+    }
+
+    #[test]
+    fn a_response_without_length_ends_with_its_connection() {
+        let mut reader = Reader::default();
+        reader
+            .feed(b"HTTP/1.1 200 OK\r\n\r\nabc", false)
+            .expect("well-formed");
+        let complete = reader.end().expect("complete");
+        assert_eq!((complete.body_bytes, complete.keep_alive), (3, false));
+        assert!(reader.end().is_none());
+    }
+
+    #[test]
+    fn an_answer_to_head_has_no_body() {
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+        let (_, complete) = Reader::default().feed(head, true).expect("well-formed");
+        assert_eq!(complete.expect("complete").body_bytes, 0);
+    }
+
+    #[test]
+    fn connections_persist_as_the_version_and_the_field_say() {
+        let persists = |head: &str| read_all(head.as_bytes()).keep_alive;
+        assert!(persists("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+        assert!(!persists(
+            "HTTP/1.1 200 OK\r\nConnection: x, Close\r\nContent-Length: 0\r\n\r\n"
+        ));
+        assert!(!persists("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"));
+        assert!(persists(
+            "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 0\r\n\r\n"
+        ));
+    }
+
+    #[test]
+    fn garbage_is_told_with_its_begin() {
+        let error = Reader::default()
+            .feed(b"220 mail.example ESMTP\r\n", false)
+            .expect_err("no HTTP");
+        assert!(error.to_string().contains("220 mail.example"), "{error}");
+        let error = Reader::default()
+            .feed(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", false)
+            .expect_err("no length");
+        assert_eq!(error, Malformed::Length("-5".to_owned()));
+        let endless = [b"HTTP/1.1 200 OK\r\nA: ".as_slice(), &vec![b'a'; 70_000]].concat();
+        assert!(Reader::default().feed(&endless, false).is_err());
+    }
+
+    #[test]
+    fn the_first_response_is_kept() {
+        let mut reader = Reader::default();
+        reader.capture();
+        let response = b"HTTP/1.1 200 OK\r\nServer: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
+        let (_, complete) = reader.feed(response, false).expect("well-formed");
+        let first = complete.expect("complete").captured.expect("kept");
+        assert_eq!((first.body.as_slice(), first.body_bytes), (&b"abc"[..], 3));
+        assert_eq!(first.field("server").as_deref(), Some("x"));
+    }
+}

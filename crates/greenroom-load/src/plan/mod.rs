@@ -1,0 +1,130 @@
+//! What is to be sent, to whom, and when.
+
+mod pace;
+mod request;
+mod target;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use pace::{Arrivals, Pace, PaceError, Phase, Ramp, Schedule, rate};
+pub use request::RequestTemplate;
+pub(crate) use request::USER_AGENT;
+pub use target::{Place, Scheme, Target, TargetError};
+
+/// A whole run: one or more streams of requests that begin together.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The streams, each with statistics of its own; the first is the one that the report is about.
+    pub streams: Vec<StreamPlan>,
+    /// How often progress is told and a point of the time line is taken. Default: 1 s.
+    pub interval: Duration,
+}
+
+/// One stream of requests.
+#[derive(Clone, Debug)]
+pub struct StreamPlan {
+    /// What reports call it.
+    pub name: String,
+    /// Where requests go, in turn by weight; at least one.
+    pub targets: Vec<Target>,
+    /// What is sent to each of them.
+    pub request: RequestTemplate,
+    /// When requests are sent.
+    pub pace: Pace,
+    /// When the stream ends.
+    pub end: End,
+    /// How HTTP is spoken.
+    pub protocol: Protocol,
+    /// Closed loop: connections that send at once. Open loop: the most that may be open.
+    pub connections: u32,
+    /// Whether a connection serves more than one request.
+    pub keep_alive: bool,
+    /// HTTP/1.1, closed loop: requests under way on each connection. HTTP/2: streams on each.
+    pub in_flight_max: u32,
+    /// How long a request may take from its sending (or connecting), before it counts as failed.
+    pub timeout: Duration,
+    /// Addresses that connections come from, in turn; empty leaves it to the kernel.
+    pub sources: Vec<IpAddr>,
+    /// Size of the sockets' buffers, in bytes; `None` leaves it to the kernel.
+    pub window_bytes: Option<usize>,
+    /// How certificates are checked.
+    pub tls: TlsOptions,
+    /// Threads that make this stream's load, each with an equal share of it.
+    pub threads: u32,
+    /// Polls without pause instead of sleeping: exact to a few microseconds, and takes a core.
+    pub spin: bool,
+    /// Accept answers whose length differs from the first one's.
+    pub variable_length: bool,
+    /// Requests of which each time is kept (`-g`), at 40 bytes each; those beyond are only counted.
+    pub records_max: usize,
+}
+
+/// When a stream ends: at whichever comes first. What is under way then is waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// After so many requests were sent.
+    pub requests: Option<u64>,
+    /// After this time; for an open loop its schedule's length.
+    pub duration: Option<Duration>,
+}
+
+/// The protocol spoken over a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1 (RFC 9112).
+    Http1,
+    /// HTTP/2 (RFC 9113): by ALPN over TLS, with prior knowledge else.
+    Http2,
+    /// WebSocket (RFC 6455): a request is a message, its answer the next message.
+    WebSocket,
+}
+
+/// How certificates are checked, and what is shown of our own.
+#[derive(Clone, Debug, Default)]
+pub struct TlsOptions {
+    /// Accept any certificate. Default: no.
+    pub insecure: bool,
+    /// Further trusted authorities, a PEM file.
+    pub authorities: Option<PathBuf>,
+    /// Our certificate and its key, one PEM file (ab's `-E`).
+    pub identity: Option<PathBuf>,
+    /// Send no server name (ab's `-I`). Default: it is sent.
+    pub without_sni: bool,
+}
+
+impl StreamPlan {
+    /// A stream with ab's defaults: one request, one connection, closed after it; 30 s time-out.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        Self {
+            name: target.to_string(),
+            protocol: target.scheme.protocol(),
+            targets: vec![target],
+            request: RequestTemplate::default(),
+            pace: Pace::Closed,
+            end: End {
+                requests: Some(1),
+                duration: None,
+            },
+            connections: 1,
+            keep_alive: false,
+            in_flight_max: 1,
+            timeout: Duration::from_secs(30),
+            sources: Vec::new(),
+            window_bytes: None,
+            tls: TlsOptions::default(),
+            threads: 1,
+            spin: false,
+            variable_length: false,
+            records_max: 0,
+        }
+    }
+
+    /// Whether requests are sent by schedule, not by answers.
+    #[must_use]
+    pub fn is_open_loop(&self) -> bool {
+        matches!(self.pace, Pace::Open(_))
+    }
+}

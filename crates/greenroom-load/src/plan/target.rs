@@ -1,0 +1,230 @@
+//! Where requests go.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use http::Uri;
+
+use super::Protocol;
+
+/// Most turns that one target may have beside the others.
+const WEIGHT_MAX: u32 = 1000;
+
+/// A URL, and how often it gets its turn.
+///
+/// Written `http://host/path`, or `weight=3 http://host/path` for three turns beside a target's one. Schemes are `http`,
+/// `https`, `ws` and `wss`; a path that is left out is `/`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Scheme of the URL.
+    pub scheme: Scheme,
+    /// Where to connect.
+    pub place: Place,
+    /// Host and port as the URL gives them, for the `Host` field.
+    pub authority: String,
+    /// Path and query; at least `/`.
+    pub path: String,
+    /// Turns, from 1 to 1,000.
+    pub weight: u32,
+}
+
+/// Where a connection goes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A host name or address, and a port.
+    Tcp {
+        /// Without the brackets of IPv6.
+        host: String,
+        /// From 1 to 65,535.
+        port: u16,
+    },
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
+/// The scheme of a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// `http`
+    Http,
+    /// `https`
+    Https,
+    /// `ws`
+    Ws,
+    /// `wss`
+    Wss,
+}
+
+/// Why a URL is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?}: {reason}")]
+pub struct TargetError {
+    text: String,
+    reason: String,
+}
+
+impl Scheme {
+    /// The port when the URL names none.
+    #[must_use]
+    pub fn default_port(self) -> u16 {
+        match self {
+            Self::Http | Self::Ws => 80,
+            Self::Https | Self::Wss => 443,
+        }
+    }
+
+    /// Whether TLS is spoken.
+    #[must_use]
+    pub fn is_tls(self) -> bool {
+        matches!(self, Self::Https | Self::Wss)
+    }
+
+    /// What is spoken unless the plan says HTTP/2.
+    #[must_use]
+    pub fn protocol(self) -> Protocol {
+        match self {
+            Self::Http | Self::Https => Protocol::Http1,
+            Self::Ws | Self::Wss => Protocol::WebSocket,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Ws => "ws",
+            Self::Wss => "wss",
+        }
+    }
+}
+
+impl Target {
+    /// The host, for reports and for TLS.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        match &self.place {
+            Place::Tcp { host, .. } => host,
+            Place::Unix(_) => self.authority.split(':').next().unwrap_or_default(),
+        }
+    }
+
+    /// The port, for reports; 0 for a Unix socket.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        match self.place {
+            Place::Tcp { port, .. } => port,
+            Place::Unix(_) => 0,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{}://{}{}",
+            self.scheme.name(),
+            self.authority,
+            self.path
+        )
+    }
+}
+
+impl FromStr for Target {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Self, TargetError> {
+        let fail = |reason: &str| TargetError {
+            text: text.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let (weight, url) = split_weight(text.trim()).ok_or_else(|| {
+            fail("a weight is written weight=N with N from 1 to 1000, before the URL")
+        })?;
+        let uri: Uri = url
+            .split('#')
+            .next()
+            .unwrap_or_default()
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| fail(&error.to_string()))?;
+        let scheme = match uri.scheme_str() {
+            Some("http") => Scheme::Http,
+            Some("https") => Scheme::Https,
+            Some("ws") => Scheme::Ws,
+            Some("wss") => Scheme::Wss,
+            _ => return Err(fail("a URL begins with http://, https://, ws:// or wss://")),
+        };
+        let authority = uri.authority().ok_or_else(|| fail("the host is missing"))?;
+        let host = authority.host().trim_matches(['[', ']']);
+        let names_port = authority.as_str().len() > authority.host().len();
+        let port = if names_port {
+            authority.port_u16().unwrap_or(0)
+        } else {
+            scheme.default_port()
+        };
+        if host.is_empty() || port == 0 {
+            return Err(fail(
+                "a host, and where needed a port from 1 to 65535, must follow ://",
+            ));
+        }
+        let path = uri.path_and_query().map_or("", |path| path.as_str());
+        Ok(Self {
+            scheme,
+            place: Place::Tcp {
+                host: host.to_owned(),
+                port,
+            },
+            authority: authority.to_string(),
+            path: if path.starts_with('/') {
+                path.to_owned()
+            } else {
+                format!("/{path}")
+            },
+            weight,
+        })
+    }
+}
+
+fn split_weight(text: &str) -> Option<(u32, &str)> {
+    let Some(rest) = text.strip_prefix("weight=") else {
+        return Some((1, text));
+    };
+    let (weight, url) = rest.split_once(' ')?;
+    let weight = weight.parse().ok()?;
+    (1..=WEIGHT_MAX)
+        .contains(&weight)
+        .then_some((weight, url.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart() {
+        let target: Target = "http://127.0.0.1:5000?field=hello".parse().expect("valid");
+        assert_eq!((target.host(), target.port()), ("127.0.0.1", 5000));
+        assert_eq!(target.path, "/?field=hello");
+        let target: Target = "weight=3 https://[::1]/a#b".parse().expect("valid");
+        assert_eq!((target.host(), target.port()), ("::1", 443));
+        assert_eq!((target.weight, target.authority.as_str()), (3, "[::1]"));
+        assert_eq!(target.to_string(), "https://[::1]/a");
+    }
+
+    #[test]
+    fn what_is_no_url_is_told_why() {
+        for text in [
+            "127.0.0.1:5000",
+            "ftp://host/",
+            "http://",
+            "http://host:99999/",
+            "weight=0 http://host/",
+            "weight=3",
+            "",
+        ] {
+            let error = text.parse::<Target>().expect_err(text).to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+}

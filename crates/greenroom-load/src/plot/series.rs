@@ -1,0 +1,309 @@
+//! What figures show, apart from how they show it.
+
+use std::time::Duration;
+
+use crate::plan::{Pace, Schedule};
+use crate::record::{Point, Tally, Times};
+use crate::run::StreamMeasurement;
+
+use super::text::float;
+
+/// Marks that the rates of a ramp are put together to.
+const RATES_MAX: f64 = 60.0;
+/// Points of a percentile curve for each further nine.
+const POINTS_PER_NINE: u32 = 50;
+/// Nines that a percentile curve goes to: beyond one request in 10 million only the longest time is shown.
+const NINES_MAX: f64 = 7.0;
+
+/// One curve's worth of measurement: a stream of a run, or a server with all its rounds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// What legends call it.
+    pub name: String,
+    /// The run by intervals, in order.
+    pub moments: Vec<Moment>,
+    /// Open loop: response times by the rate that was asked for, from the lowest.
+    pub rates: Vec<AtRate>,
+    /// Latency from the intended time, by percentile, in order.
+    pub latency: Vec<PercentilePoint>,
+    /// Service time, from the sending, by percentile, in order.
+    pub service: Vec<PercentilePoint>,
+}
+
+/// What happened in one interval. Rates are requests per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    /// The interval's middle, seconds since the run began.
+    pub seconds: f64,
+    /// Asked for by an open loop's schedule, as long as that lasts.
+    pub asked: Option<f64>,
+    /// Answered, whatever the status.
+    pub answered: f64,
+    /// Failed, or answered with a status of 400 or above.
+    pub failed: f64,
+    /// Latency of what ended in the interval; `None` when nothing did.
+    pub latency: Option<Latency>,
+}
+
+/// Response times at one request rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtRate {
+    /// Requests per second that were asked for.
+    pub rate: f64,
+    /// Latency of what ended while they were.
+    pub latency: Latency,
+}
+
+/// Latency from the intended time, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Latency {
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// A point of a percentile curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PercentilePoint {
+    /// How rare longer times are: 0 when all are, 1 for one in ten (the 90th percentile), 2 for one in a hundred.
+    pub nines: f64,
+    /// The time, in milliseconds.
+    pub milliseconds: f64,
+}
+
+impl Series {
+    /// A stream of one run, under its own name.
+    #[must_use]
+    pub fn of(stream: &StreamMeasurement) -> Self {
+        Self::of_rounds(&stream.plan.name, &[stream])
+    }
+
+    /// Several rounds of the same plan, put together: counts are added, histograms joined, and rates are means.
+    #[must_use]
+    pub fn of_rounds(name: &str, rounds: &[&StreamMeasurement]) -> Self {
+        let mut all = Tally::default();
+        for round in rounds {
+            all.add(&round.tally);
+        }
+        let latency = all.latency();
+        Self {
+            name: name.to_owned(),
+            moments: moments(rounds),
+            rates: rates(rounds, &latency),
+            latency: percentiles(&latency),
+            service: percentiles(&all.processing),
+        }
+    }
+}
+
+impl Latency {
+    fn of(times: &Times) -> Option<Self> {
+        let at = |part| milliseconds(times.quantile(part));
+        (!times.is_empty()).then(|| Self {
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            max: milliseconds(times.max()),
+        })
+    }
+}
+
+/// Never zero, for the sake of logarithms: the clock's unit is a nanosecond.
+fn milliseconds(time: Duration) -> f64 {
+    time.max(Duration::from_nanos(1)).as_secs_f64() * 1e3
+}
+
+fn moments(rounds: &[&StreamMeasurement]) -> Vec<Moment> {
+    let resolution = rounds.iter().map(|round| round.timeline.resolution()).max();
+    let resolution = resolution.unwrap_or_default().as_secs_f64().max(1e-9);
+    let mut slots: Vec<_> = rounds
+        .iter()
+        .flat_map(|round| numbered(round.timeline.points(), resolution))
+        .collect();
+    slots.sort_by_key(|(slot, _)| *slot);
+    let schedule = schedule(rounds);
+    slots
+        .chunk_by(|one, next| one.0 == next.0)
+        .map(|slot| moment(slot.iter().map(|(_, point)| *point), schedule))
+        .collect()
+}
+
+/// Points with the number of the stretch of time that they belong to. What is left at the end counts to the stretch before
+/// it: rates over a few milliseconds say nothing.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "not negative, and at most a week in nanoseconds"
+)]
+fn numbered(points: &[Point], resolution: f64) -> impl Iterator<Item = (u64, &Point)> {
+    let last = points.len().saturating_sub(1);
+    points.iter().enumerate().map(move |(index, point)| {
+        let slot = (middle(point) / resolution) as u64;
+        let is_rest = index == last && point.length.as_secs_f64() < resolution / 2.0;
+        (slot.saturating_sub(u64::from(is_rest)), point)
+    })
+}
+
+fn middle(point: &Point) -> f64 {
+    (point.begin + point.length / 2).as_secs_f64()
+}
+
+fn moment<'a>(
+    points: impl Iterator<Item = &'a Point> + Clone,
+    schedule: Option<&Schedule>,
+) -> Moment {
+    let sum = |count: fn(&Point) -> u64| float(points.clone().map(count).sum());
+    let length: Duration = points.clone().map(|point| point.length).sum();
+    let per_second = |count| count / length.as_secs_f64().max(1e-9);
+    let begin = points.clone().map(|point| point.begin).min();
+    let end = points.clone().map(|point| point.begin + point.length).max();
+    let span = begin.unwrap_or_default() + end.unwrap_or_default();
+    let seconds = span.as_secs_f64() / 2.0;
+    let schedule = schedule.filter(|schedule| seconds < schedule.duration().as_secs_f64());
+    Moment {
+        seconds,
+        asked: schedule.map(|schedule| asked_at(schedule, seconds)),
+        answered: per_second(sum(|point| point.good + point.bad)),
+        failed: per_second(sum(|point| point.bad + point.failed)),
+        latency: joined(points),
+    }
+}
+
+fn joined<'a>(points: impl Iterator<Item = &'a Point>) -> Option<Latency> {
+    let mut times = Times::default();
+    for point in points {
+        times.add(&point.latency());
+    }
+    Latency::of(&times)
+}
+
+fn schedule<'a>(rounds: &[&'a StreamMeasurement]) -> Option<&'a Schedule> {
+    rounds.iter().find_map(|round| match &round.plan.pace {
+        Pace::Open(schedule) => Some(schedule),
+        Pace::Closed => None,
+    })
+}
+
+fn rates(rounds: &[&StreamMeasurement], whole: &Times) -> Vec<AtRate> {
+    let Some(schedule) = schedule(rounds) else {
+        return Vec::new();
+    };
+    let ends = || {
+        schedule
+            .phases()
+            .iter()
+            .flat_map(|phase| [phase.from, phase.to])
+    };
+    let lowest = ends().fold(f64::INFINITY, f64::min);
+    let highest = ends().fold(0.0, f64::max);
+    if highest - lowest <= lowest * StreamMeasurement::MISSED_MAX {
+        let latency = Latency::of(whole);
+        return latency
+            .map(|latency| AtRate {
+                rate: highest,
+                latency,
+            })
+            .into_iter()
+            .collect();
+    }
+    by_rate(rounds, schedule, (highest - lowest) / RATES_MAX)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate of at most 10 million, of which the width is a part"
+)]
+fn by_rate(rounds: &[&StreamMeasurement], schedule: &Schedule, width: f64) -> Vec<AtRate> {
+    let bin = |rate: f64| (rate / width) as u32;
+    let points = rounds.iter().flat_map(|round| round.timeline.points());
+    let mut points: Vec<_> = points
+        .map(|point| (asked_at(schedule, middle(point)), point))
+        .collect();
+    points.sort_by(|one, next| one.0.total_cmp(&next.0));
+    points
+        .chunk_by(|one, next| bin(one.0) == bin(next.0))
+        .filter_map(|near| {
+            let sum: f64 = near.iter().map(|(rate, _)| rate).sum();
+            Some(AtRate {
+                rate: sum / float(near.len() as u64),
+                latency: joined(near.iter().map(|(_, point)| *point))?,
+            })
+        })
+        .collect()
+}
+
+/// The rate that a schedule asks for at a time; after its end the last one, for what is answered then was asked for there.
+fn asked_at(schedule: &Schedule, seconds: f64) -> f64 {
+    let mut begin = 0.0;
+    let mut last = 0.0;
+    for phase in schedule.phases() {
+        let part = (seconds - begin) / phase.duration.as_secs_f64();
+        if part < 1.0 {
+            return phase.from + (phase.to - phase.from) * part.max(0.0);
+        }
+        begin += phase.duration.as_secs_f64();
+        last = phase.to;
+    }
+    last
+}
+
+fn percentiles(times: &Times) -> Vec<PercentilePoint> {
+    if times.is_empty() {
+        return Vec::new();
+    }
+    let end = float(times.count()).log10().min(NINES_MAX);
+    let steps = (0..).map(|step| f64::from(step) / f64::from(POINTS_PER_NINE));
+    let point = |nines: f64| PercentilePoint {
+        nines,
+        milliseconds: milliseconds(times.quantile(1.0 - 10_f64.powf(-nines))),
+    };
+    // The longest time stands where one request of all is longer than the rest.
+    let longest = PercentilePoint {
+        nines: end,
+        milliseconds: milliseconds(times.max()),
+    };
+    steps
+        .take_while(|nines| *nines < end)
+        .map(point)
+        .chain([longest])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Phase;
+
+    #[test]
+    fn the_last_rate_holds_after_the_schedule() {
+        let phase = |from, to| Phase {
+            from,
+            to,
+            duration: Duration::from_secs(10),
+        };
+        let schedule = Schedule::new(vec![phase(0.0, 100.0), phase(500.0, 500.0)]).expect("valid");
+        assert!((asked_at(&schedule, 5.0) - 50.0).abs() < 1e-9);
+        assert!((asked_at(&schedule, 15.0) - 500.0).abs() < 1e-9);
+        assert!((asked_at(&schedule, 99.0) - 500.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_curve_ends_with_the_longest_time() {
+        let mut times = Times::default();
+        times.record_many(1_000_000, 999);
+        times.record(1_000_000_000);
+        let curve = percentiles(&times);
+        let last = curve.last().expect("a point");
+        assert!((last.nines - 3.0).abs() < 1e-9);
+        assert!((last.milliseconds / 1000.0 - 1.0).abs() < 0.002, "{last:?}");
+        let p99 = curve.iter().find(|point| point.nines >= 2.0).expect("p99");
+        assert!((p99.milliseconds - 1.0).abs() < 0.002, "{p99:?}");
+        assert_eq!(percentiles(&Times::default()), []);
+    }
+}

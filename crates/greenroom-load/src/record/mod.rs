@@ -1,0 +1,16 @@
+//! What was measured: histograms and counters of fixed size, however long a run is.
+
+mod classify;
+mod failure;
+mod recorder;
+mod tally;
+mod timeline;
+mod times;
+
+pub use failure::{FailureKind, Failures};
+pub use recorder::{Answer, FirstAnswer, RequestRecord};
+pub use tally::{Counts, Tally};
+pub use timeline::{Point, Timeline};
+pub use times::Times;
+
+pub(crate) use recorder::{Batch, Notebook, Recorder};

@@ -1,0 +1,219 @@
+//! What a thread that makes load notes down, and how it reaches the thread that reports.
+
+use std::mem;
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use super::{FailureKind, Tally};
+
+/// An answer that came in full. Times are nanoseconds since the run began.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// The status; 200 for a WebSocket's message.
+    pub status: u16,
+    /// When the request should have been sent; in a closed loop when its connecting or sending began.
+    pub intended: u64,
+    /// When it was sent.
+    pub sent: u64,
+    /// When the first byte of the answer came.
+    pub first_byte: u64,
+    /// When the last byte of the answer came.
+    pub done: u64,
+    /// How long connecting took, if the request is the first of its connection.
+    pub connect: Option<u64>,
+    /// Bytes of its body.
+    pub body_bytes: u64,
+}
+
+/// The times of one request, for ab's `-g`. Times are nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestRecord {
+    /// When it was intended, since the run began.
+    pub intended: u64,
+    /// Time of connecting.
+    pub connect: u64,
+    /// Time from sending to the end.
+    pub processing: u64,
+    /// Time from the intended sending to the end.
+    pub total: u64,
+    /// Time from sending to the first byte.
+    pub waiting: u64,
+}
+
+/// The first answer of a stream.
+#[derive(Clone, Debug, Default)]
+pub struct FirstAnswer {
+    /// Its head as it came; a text of the same form for HTTP/2; empty for a WebSocket.
+    pub head: Vec<u8>,
+    /// Its body, at most [`FirstAnswer::BODY_BYTES_MAX`] of it.
+    pub body: Vec<u8>,
+    /// The length of its body.
+    pub body_bytes: u64,
+    /// The TLS version and cipher suite, in ab's form (`TLSv1.3,TLS_AES_256_GCM_SHA384,…`).
+    pub tls: Option<String>,
+}
+
+impl FirstAnswer {
+    /// Bytes of the body that are kept: 1 MiB.
+    pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+    /// The value of a field of the head.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<String> {
+        let head = String::from_utf8_lossy(&self.head);
+        let mut fields = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+        fields
+            .find(|(field, _)| field.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.trim().to_owned())
+    }
+}
+
+/// What a thread noted in one interval.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) stream: usize,
+    /// Number of the thread among those of its stream.
+    pub(crate) thread: usize,
+    /// Since the run began.
+    pub(crate) begin_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) tally: Box<Tally>,
+    pub(crate) records: Vec<RequestRecord>,
+    pub(crate) first: Option<Box<FirstAnswer>>,
+}
+
+/// The notes of one thread that makes load.
+///
+/// It owns its counters, so noting an answer touches nothing that another thread writes. Once in an interval the counters go
+/// to the reporting thread as a whole, and cleared ones come back.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    stream: usize,
+    thread: usize,
+    tally: Box<Tally>,
+    begin_ns: u64,
+    interval_ns: u64,
+    records: Vec<RequestRecord>,
+    records_left: usize,
+    first: Option<Box<FirstAnswer>>,
+    /// Length that later answers are held to.
+    length: Option<u64>,
+    variable_length: bool,
+    full: SyncSender<Batch>,
+    empty: Receiver<Box<Tally>>,
+}
+
+/// Where a recorder's notes go, and what it is to keep.
+#[derive(Debug)]
+pub(crate) struct Notebook {
+    pub(crate) stream: usize,
+    pub(crate) thread: usize,
+    pub(crate) interval_ns: u64,
+    pub(crate) records_max: usize,
+    pub(crate) variable_length: bool,
+    pub(crate) full: SyncSender<Batch>,
+    pub(crate) empty: Receiver<Box<Tally>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(notebook: Notebook) -> Self {
+        Self {
+            stream: notebook.stream,
+            thread: notebook.thread,
+            tally: Box::default(),
+            begin_ns: 0,
+            interval_ns: notebook.interval_ns,
+            records: Vec::new(),
+            records_left: notebook.records_max,
+            first: None,
+            length: None,
+            variable_length: notebook.variable_length,
+            full: notebook.full,
+            empty: notebook.empty,
+        }
+    }
+
+    /// The counters of the interval, for what has no method of its own.
+    pub(crate) fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    /// A request goes out (or its connection is begun) that was intended for a time, and for that long
+    /// nothing but this program kept it from going: since then a connection was free.
+    pub(crate) fn sent(&mut self, intended: u64, now: u64, free_since: u64) {
+        let counts = &mut self.tally.counts;
+        counts.sent += 1;
+        let late = now.saturating_sub(intended);
+        let lag = now.saturating_sub(intended.max(free_since));
+        if late > Tally::LATE_NS {
+            if lag > Tally::LATE_NS {
+                counts.late_by_generator += 1;
+            } else {
+                counts.late_for_connection += 1;
+            }
+        }
+        self.tally.lag.record(lag);
+    }
+
+    /// Whether the first answer is still to be told by [`Recorder::first`].
+    pub(crate) fn wants_first(&self) -> bool {
+        self.length.is_none()
+    }
+
+    /// The first answer, for its length and for the report.
+    pub(crate) fn first(&mut self, first: FirstAnswer) {
+        self.length = Some(first.body_bytes);
+        self.first = Some(Box::new(first));
+    }
+
+    pub(crate) fn answered(&mut self, answer: &Answer) {
+        self.tally.answered(answer);
+        if !self.variable_length
+            && self
+                .length
+                .is_some_and(|length| length != answer.body_bytes)
+        {
+            self.tally.counts.other_length += 1;
+        }
+        if self.records_left > 0 {
+            self.records_left -= 1;
+            self.records.push(RequestRecord {
+                intended: answer.intended,
+                connect: answer.connect.unwrap_or(0),
+                processing: answer.done.saturating_sub(answer.sent),
+                total: answer.done.saturating_sub(answer.intended),
+                waiting: answer.first_byte.saturating_sub(answer.sent),
+            });
+        }
+    }
+
+    pub(crate) fn failed(
+        &mut self,
+        kind: FailureKind,
+        lasted: u64,
+        detail: impl FnOnce() -> String,
+    ) {
+        self.tally.failed(kind, lasted, detail);
+    }
+
+    /// When [`Recorder::flush`] is due.
+    pub(crate) fn flush_due(&self) -> u64 {
+        self.begin_ns + self.interval_ns
+    }
+
+    /// Hands the interval over.
+    pub(crate) fn flush(&mut self, now: u64) {
+        let empty = self.empty.try_recv().unwrap_or_default();
+        let batch = Batch {
+            stream: self.stream,
+            thread: self.thread,
+            begin_ns: self.begin_ns,
+            end_ns: now,
+            tally: mem::replace(&mut self.tally, empty),
+            records: mem::take(&mut self.records),
+            first: self.first.take(),
+        };
+        self.begin_ns = now;
+        // The reporting thread is gone only when the run is over.
+        let _ = self.full.send(batch);
+    }
+}

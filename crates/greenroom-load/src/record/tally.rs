@@ -1,0 +1,275 @@
+//! The sums of a stream, or of one interval of it.
+
+use serde::Serialize;
+
+use super::{Answer, FailureKind, Failures, Times};
+
+/// The first three-digit status and the one behind the last.
+const STATUSES: std::ops::Range<u16> = 100..600;
+
+/// What became of requests. All times in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// What was counted.
+    pub counts: Counts,
+    /// Requests that got no answer.
+    pub failures: Failures,
+    /// From the begin of connecting until it is established (with TLS), of new connections.
+    pub connect: Times,
+    /// Service time: from the sending of a request to the end of its answer.
+    pub processing: Times,
+    /// From the sending of a request to the first byte of its answer.
+    pub waiting: Times,
+    /// Latency of answers with a status below 400: from the intended time (closed loop: the begin of connecting or sending) to their end.
+    pub good: Times,
+    /// Latency of answers with other statuses.
+    pub bad: Times,
+    /// How long requests had lasted when they timed out, or when the schedule ended before they were sent: their latency is at least that.
+    pub timed_out: Times,
+    /// Open loop: how long after a request's intended time this program came to send it, while a connection was free.
+    pub lag: Times,
+    statuses: Box<[u64]>,
+}
+
+/// Counters of requests, connections and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Open loop: requests whose intended time has come.
+    pub due: u64,
+    /// Requests sent, or begun by connecting.
+    pub sent: u64,
+    /// Of these, later than [`Tally::LATE_NS`] after their intended time, for want of a free connection.
+    pub late_for_connection: u64,
+    /// Of these, late because this program was.
+    pub late_by_generator: u64,
+    /// Connections that were established.
+    pub connections: u64,
+    /// Requests answered on a connection that had served one before.
+    pub reused: u64,
+    /// Answers of another length than the first one's, where that counts.
+    pub other_length: u64,
+    /// Bytes sent, heads included; of HTTP/2 and `WebSocket` the payload.
+    pub sent_bytes: u64,
+    /// Bytes received, heads and framing included; of HTTP/2 and `WebSocket` the payload.
+    pub received_bytes: u64,
+    /// Bytes of the answers' bodies.
+    pub body_bytes: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            counts: Counts::default(),
+            failures: Failures::default(),
+            connect: Times::default(),
+            processing: Times::default(),
+            waiting: Times::default(),
+            good: Times::default(),
+            bad: Times::default(),
+            timed_out: Times::default(),
+            lag: Times::default(),
+            statuses: vec![0; STATUSES.len()].into_boxed_slice(),
+        }
+    }
+}
+
+impl Counts {
+    /// Requests sent later than [`Tally::LATE_NS`] after their intended time.
+    #[must_use]
+    pub fn late(&self) -> u64 {
+        self.late_for_connection + self.late_by_generator
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.due += other.due;
+        self.sent += other.sent;
+        self.late_for_connection += other.late_for_connection;
+        self.late_by_generator += other.late_by_generator;
+        self.connections += other.connections;
+        self.reused += other.reused;
+        self.other_length += other.other_length;
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.body_bytes += other.body_bytes;
+    }
+}
+
+impl Tally {
+    /// A request that is sent more than this after its intended time counts as late: 1 ms.
+    pub const LATE_NS: u64 = 1_000_000;
+
+    pub(crate) fn answered(&mut self, answer: &Answer) {
+        let total = answer.done.saturating_sub(answer.intended);
+        if answer.status < 400 {
+            self.good.record(total);
+        } else {
+            self.bad.record(total);
+        }
+        self.processing
+            .record(answer.done.saturating_sub(answer.sent));
+        self.waiting
+            .record(answer.first_byte.saturating_sub(answer.sent));
+        match answer.connect {
+            Some(time) => self.connect.record(time),
+            None => self.counts.reused += 1,
+        }
+        self.counts.body_bytes += answer.body_bytes;
+        if let Some(count) = self.status_mut(answer.status) {
+            *count += 1;
+        }
+    }
+
+    pub(crate) fn failed(
+        &mut self,
+        kind: FailureKind,
+        lasted: u64,
+        detail: impl FnOnce() -> String,
+    ) {
+        self.failures.record(kind, detail);
+        let has_latency = matches!(
+            kind,
+            FailureKind::Timeout | FailureKind::ConnectTimeout | FailureKind::NeverSent
+        );
+        if has_latency {
+            self.timed_out.record(lasted);
+        }
+    }
+
+    fn status_mut(&mut self, status: u16) -> Option<&mut u64> {
+        let index = status.checked_sub(STATUSES.start)?;
+        self.statuses.get_mut(usize::from(index))
+    }
+
+    /// Answers by status, only those that there were.
+    pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        STATUSES
+            .zip(self.statuses.iter().copied())
+            .filter(|(_, count)| *count > 0)
+    }
+
+    /// Requests that were answered, whatever the status.
+    #[must_use]
+    pub fn answers(&self) -> u64 {
+        self.good.count() + self.bad.count()
+    }
+
+    /// Answers whose status is not 2xx.
+    #[must_use]
+    pub fn not_2xx(&self) -> u64 {
+        self.statuses()
+            .filter(|(status, _)| !(200..300).contains(status))
+            .map(|(_, count)| count)
+            .sum()
+    }
+
+    /// Requests that are over: answered or failed.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.answers() + self.failures.total()
+    }
+
+    /// Latencies of all that have one: answers, and requests that timed out with the time that they had lasted.
+    #[must_use]
+    pub fn latency(&self) -> Times {
+        let mut all = self.good.clone();
+        all.add(&self.bad);
+        all.add(&self.timed_out);
+        all
+    }
+
+    /// Adds another's sums.
+    pub fn add(&mut self, other: &Self) {
+        self.counts.add(&other.counts);
+        self.failures.add(&other.failures);
+        for (mine, others) in self.times_mut().into_iter().zip(other.times()) {
+            mine.add(others);
+        }
+        for (mine, others) in self.statuses.iter_mut().zip(&other.statuses) {
+            *mine += others;
+        }
+    }
+
+    /// Back to nothing, without giving memory back.
+    pub(crate) fn clear(&mut self) {
+        self.counts = Counts::default();
+        self.failures = Failures::default();
+        for times in self.times_mut() {
+            times.clear();
+        }
+        self.statuses.fill(0);
+    }
+
+    fn times(&self) -> [&Times; 7] {
+        [
+            &self.connect,
+            &self.processing,
+            &self.waiting,
+            &self.good,
+            &self.bad,
+            &self.timed_out,
+            &self.lag,
+        ]
+    }
+
+    fn times_mut(&mut self) -> [&mut Times; 7] {
+        [
+            &mut self.connect,
+            &mut self.processing,
+            &mut self.waiting,
+            &mut self.good,
+            &mut self.bad,
+            &mut self.timed_out,
+            &mut self.lag,
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16) -> Answer {
+        Answer {
+            status,
+            intended: 1_000,
+            sent: 501_000,
+            first_byte: 601_000,
+            done: 1_001_000,
+            connect: None,
+            body_bytes: 5,
+        }
+    }
+
+    #[test]
+    fn latency_counts_from_the_intended_time() {
+        let mut tally = Tally::default();
+        tally.answered(&answer(200));
+        let millisecond = tally.latency().max().as_secs_f64();
+        assert!((millisecond / 1e-3 - 1.0).abs() < 0.002, "{millisecond}");
+        let service = tally.processing.max().as_secs_f64();
+        assert!((service / 0.5e-3 - 1.0).abs() < 0.002, "{service}");
+    }
+
+    #[test]
+    fn a_time_out_is_a_latency_and_a_refusal_is_none() {
+        let mut tally = Tally::default();
+        tally.failed(FailureKind::Timeout, 2_000_000_000, String::new);
+        tally.failed(FailureKind::Refused, 1_000, String::new);
+        assert_eq!(tally.latency().count(), 1);
+        assert_eq!(tally.ended(), 2);
+    }
+
+    #[test]
+    fn sums_add_up_and_clear() {
+        let mut one = Tally::default();
+        one.answered(&answer(200));
+        one.answered(&answer(503));
+        let mut sum = one.clone();
+        sum.add(&one);
+        assert_eq!(sum.statuses().collect::<Vec<_>>(), [(200, 2), (503, 2)]);
+        assert_eq!((sum.answers(), sum.not_2xx(), sum.bad.count()), (4, 2, 2));
+        sum.clear();
+        assert_eq!((sum.ended(), sum.statuses().count()), (0, 0));
+        assert_eq!(sum.counts, Counts::default());
+    }
+}

@@ -1,0 +1,57 @@
+//! How requests ended that did not end as they should.
+
+use super::section::Section;
+use crate::record::Tally;
+use crate::run::{Measurement, StreamMeasurement};
+
+pub(super) fn ended_early(measurement: &Measurement) -> Option<Section> {
+    let seconds = measurement.elapsed.as_secs_f64();
+    let unfinished: u64 = measurement
+        .streams
+        .iter()
+        .map(|stream| stream.unfinished)
+        .sum();
+    let heading = if measurement.gave_up {
+        format!("Gave up after {seconds:.3} s: nothing answered")
+    } else if measurement.interrupted {
+        format!("Interrupted after {seconds:.3} s")
+    } else {
+        return None;
+    };
+    let line = format!("Requests under way that were not waited for: {unfinished}");
+    Section::new(heading, vec![line])
+}
+
+/// The statuses, when there are others than 200.
+pub(super) fn statuses(stream: &StreamMeasurement) -> Option<Section> {
+    let statuses: Vec<_> = stream.tally.statuses().collect();
+    if statuses.iter().all(|(status, _)| *status == 200) {
+        return None;
+    }
+    let line = |(status, count)| format!("{status}  {count:>12}");
+    Section::new(
+        "Answers by status",
+        statuses.into_iter().map(line).collect(),
+    )
+}
+
+pub(super) fn failures(stream: &StreamMeasurement) -> Option<Section> {
+    Section::new("Failures by kind", failure_lines(&stream.tally))
+}
+
+/// Two lines for each kind: its number with what it means, and what the first one said.
+pub(super) fn failure_lines(tally: &Tally) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (kind, count) in tally.failures.iter() {
+        lines.push(format!(
+            "{:<16}{count:>10}  {}",
+            kind.name(),
+            kind.explanation()
+        ));
+        let detail = tally.failures.detail(kind).unwrap_or_default();
+        if !detail.is_empty() {
+            lines.push(format!("{:<28}first: {}", "", detail.trim()));
+        }
+    }
+    lines
+}

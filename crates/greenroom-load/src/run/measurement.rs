@@ -1,0 +1,82 @@
+//! What a run yields.
+
+use std::time::{Duration, SystemTime};
+
+use crate::plan::{Pace, StreamPlan};
+use crate::record::{FirstAnswer, RequestRecord, Tally, Timeline};
+use crate::verdict::{ServerUsage, ThreadUsage};
+
+/// A run and all that was measured in it.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// When it began.
+    pub started: SystemTime,
+    /// From its begin to the last answer, or to its interruption.
+    pub elapsed: Duration,
+    /// Whether it was ended early.
+    pub interrupted: bool,
+    /// Whether it gave up, because nothing answered at all.
+    pub gave_up: bool,
+    /// The streams in the plan's order; at least one.
+    pub streams: Vec<StreamMeasurement>,
+    /// What the threads that made the load used.
+    pub generator: Vec<ThreadUsage>,
+    /// What the server used, where it could be seen.
+    pub server: Option<ServerUsage>,
+}
+
+/// What was measured of one stream.
+#[derive(Clone, Debug)]
+pub struct StreamMeasurement {
+    /// What was asked for.
+    pub plan: StreamPlan,
+    /// From the run's begin to the stream's last answer.
+    pub elapsed: Duration,
+    /// Sums over the whole run.
+    pub tally: Tally,
+    /// The run by intervals.
+    pub timeline: Timeline,
+    /// The first answer, if there was one.
+    pub first: Option<FirstAnswer>,
+    /// The times of single requests, at most [`StreamPlan::records_max`].
+    pub records: Vec<RequestRecord>,
+    /// Requests under way when the run was interrupted.
+    pub unfinished: u64,
+}
+
+impl StreamMeasurement {
+    /// The part of a rate that may be missed in silence: 0.1 %.
+    pub const MISSED_MAX: f64 = 0.001;
+
+    /// Answers per second over the whole run, whatever their status (ab's "Requests per second").
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a count of requests")]
+    pub fn requests_per_second(&self) -> f64 {
+        self.tally.answers() as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// Open loop: the part of the requests that were due which was not sent before the schedule's end.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a count of requests")]
+    pub fn missed(&self) -> f64 {
+        let counts = &self.tally.counts;
+        match self.plan.pace {
+            Pace::Open(_) if counts.due > 0 => {
+                counts.due.saturating_sub(counts.sent) as f64 / counts.due as f64
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Whether more than 0.1 % of the rate was missed.
+    #[must_use]
+    pub fn missed_its_rate(&self) -> bool {
+        self.missed() > Self::MISSED_MAX
+    }
+
+    /// Requests whose failure ab would count: no answer, or one of another length.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.tally.failures.total() + self.tally.counts.other_length
+    }
+}

@@ -1,0 +1,84 @@
+//! From names to addresses, once before a run begins.
+
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ClientConfig;
+
+use super::{Address, Endpoint, RunError};
+use crate::plan::{Place, Protocol, StreamPlan, Target};
+use crate::{session, tls};
+
+/// How long one of several addresses of a name may take to accept a connection.
+const PROBE_MAX: Duration = Duration::from_secs(3);
+
+/// The endpoints of a stream's targets, in their order.
+pub(crate) fn endpoints(plan: &StreamPlan) -> Result<Vec<Endpoint>, RunError> {
+    if plan.targets.is_empty() {
+        return Err(RunError::Plan("a stream needs a URL".to_owned()));
+    }
+    if plan.protocol != Protocol::Http1 {
+        session::check(plan)?;
+    }
+    let is_tls = plan.targets.iter().any(|target| target.scheme.is_tls());
+    let config = is_tls.then(|| tls::client_config(&plan.tls, protocols(plan.protocol)));
+    let config = config.transpose()?;
+    let endpoint = |target: &Target| endpoint(target, plan, config.as_ref());
+    plan.targets.iter().map(endpoint).collect()
+}
+
+fn protocols(protocol: Protocol) -> &'static [&'static [u8]] {
+    match protocol {
+        Protocol::Http1 | Protocol::WebSocket => &[b"http/1.1"],
+        Protocol::Http2 => &[b"h2"],
+    }
+}
+
+fn endpoint(
+    target: &Target,
+    plan: &StreamPlan,
+    config: Option<&Arc<ClientConfig>>,
+) -> Result<Endpoint, RunError> {
+    let is_web_socket = target.scheme.protocol() == Protocol::WebSocket;
+    if is_web_socket != (plan.protocol == Protocol::WebSocket) {
+        return Err(RunError::Plan(format!(
+            "{target}: a stream is WebSocket or HTTP, not both"
+        )));
+    }
+    let tls = match config.filter(|_| target.scheme.is_tls()) {
+        Some(config) => Some((Arc::clone(config), tls::server_name(target)?)),
+        None => None,
+    };
+    Ok(Endpoint {
+        target: target.clone(),
+        address: address(&target.place)?,
+        tls,
+    })
+}
+
+fn address(place: &Place) -> Result<Address, RunError> {
+    let (host, port) = match place {
+        Place::Unix(path) => return Ok(Address::Unix(path.clone())),
+        Place::Tcp { host, port } => (host, *port),
+    };
+    let fail = |reason: String| RunError::Resolve {
+        host: host.clone(),
+        reason,
+    };
+    let found = (host.as_str(), port).to_socket_addrs();
+    let found: Vec<_> = found.map_err(|error| fail(error.to_string()))?.collect();
+    let first = *found
+        .first()
+        .ok_or_else(|| fail("it has no address".to_owned()))?;
+    Ok(Address::Tcp(match found.len() {
+        1 => first,
+        _ => accepting(&found).unwrap_or(first),
+    }))
+}
+
+/// The first that accepts connections, as of `localhost` often only one does.
+fn accepting(addresses: &[SocketAddr]) -> Option<SocketAddr> {
+    let accepts = |address: &&SocketAddr| TcpStream::connect_timeout(address, PROBE_MAX).is_ok();
+    addresses.iter().find(accepts).copied()
+}

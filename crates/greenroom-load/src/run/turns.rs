@@ -1,0 +1,55 @@
+//! Taking turns by weight.
+
+/// Smooth weighted round robin, as nginx spreads requests: of weights 5, 1, 1 the order is a a b a c a a.
+#[derive(Clone, Debug)]
+pub(crate) struct Turns {
+    seats: Vec<Seat>,
+    total: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    weight: i64,
+    credit: i64,
+}
+
+impl Turns {
+    /// One seat for each weight; there is at least one.
+    pub(crate) fn new(weights: impl IntoIterator<Item = u32>) -> Self {
+        let seat = |weight: u32| Seat {
+            weight: weight.into(),
+            credit: 0,
+        };
+        let seats: Vec<_> = weights.into_iter().map(seat).collect();
+        let total = seats.iter().map(|seat| seat.weight).sum();
+        Self { seats, total }
+    }
+
+    /// Whose turn it is.
+    pub(crate) fn next(&mut self) -> usize {
+        if self.seats.len() == 1 {
+            return 0;
+        }
+        let mut best = 0;
+        for index in 0..self.seats.len() {
+            self.seats[index].credit += self.seats[index].weight;
+            if self.seats[index].credit > self.seats[best].credit {
+                best = index;
+            }
+        }
+        self.seats[best].credit -= self.total;
+        best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_smooth_and_in_proportion() {
+        let mut turns = Turns::new([5, 1, 1]);
+        let order: Vec<_> = (0..7).map(|_| turns.next()).collect();
+        assert_eq!(order, [0, 0, 1, 0, 2, 0, 0]);
+    }
+}

@@ -1,0 +1,83 @@
+//! A thread that makes load: its share of a stream.
+
+use std::time::Instant;
+
+use super::Stop;
+use crate::plan::{Arrivals, Pace, StreamPlan};
+
+/// The run's clock: nanoseconds since its begin, of which all threads have the same.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Nanoseconds since the run began.
+    pub(crate) fn now(self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// What one thread does of a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    pub(crate) plan: StreamPlan,
+    /// Number of this thread among those of its stream.
+    pub(crate) index: u32,
+    /// Of the stream's connections.
+    pub(crate) connections: usize,
+    /// Of the stream's requests.
+    pub(crate) requests: Option<u64>,
+    pub(crate) clock: Clock,
+    pub(crate) stop: Stop,
+}
+
+/// How a thread's share ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ending {
+    /// When its last request ended.
+    pub(crate) last_ns: u64,
+    /// Requests under way when the run was interrupted.
+    pub(crate) unfinished: u64,
+    /// Whether it gave up, because no connection could be made.
+    pub(crate) gave_up: bool,
+}
+
+impl Share {
+    /// Share number `index` of a stream.
+    pub(crate) fn of(plan: &StreamPlan, index: u32, clock: Clock, stop: Stop) -> Self {
+        let threads = u64::from(plan.threads.max(1));
+        let part = |whole: u64| whole / threads + u64::from(u64::from(index) < whole % threads);
+        Self {
+            index,
+            connections: usize::try_from(part(plan.connections.into())).unwrap_or(usize::MAX),
+            requests: plan.end.requests.map(part),
+            plan: plan.clone(),
+            clock,
+            stop,
+        }
+    }
+
+    /// Open loop: the intended times of this thread's requests.
+    pub(crate) fn arrivals(&self) -> Option<Arrivals> {
+        match &self.plan.pace {
+            Pace::Closed => None,
+            Pace::Open(schedule) => {
+                Some(schedule.arrivals(self.index.into(), self.plan.threads.max(1).into()))
+            }
+        }
+    }
+
+    /// When no more is sent, in nanoseconds since the run began.
+    pub(crate) fn sending_ends(&self) -> u64 {
+        let duration = match &self.plan.pace {
+            Pace::Closed => self.plan.end.duration,
+            Pace::Open(schedule) => Some(schedule.duration()),
+        };
+        duration.map_or(u64::MAX, |duration| {
+            u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! Making a connection: the socket, and TLS where it is spoken.
+
+use std::fmt::Display;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
+use tokio::time::sleep;
+use tokio_rustls::TlsConnector;
+
+use super::room::Room;
+use super::socket;
+use crate::record::FailureKind;
+use crate::run::{Address, Endpoint};
+use crate::tls;
+
+/// How long we wait before we try again, when a Unix socket's queue of connections is full.
+const QUEUE_FULL_PAUSE: Duration = Duration::from_millis(1);
+
+/// What is read from and written to.
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+
+/// A connection on which nothing was said yet.
+pub(super) struct Transport {
+    pub(super) stream: Box<dyn Duplex>,
+    pub(super) tls: Option<Handshake>,
+}
+
+/// What a TLS handshake agreed on.
+#[derive(Debug)]
+pub(super) struct Handshake {
+    /// In the form of ab's report.
+    pub(super) description: Option<String>,
+    /// The protocol by ALPN.
+    pub(super) protocol: Option<Vec<u8>>,
+}
+
+/// Why a request got no answer.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) kind: FailureKind,
+    pub(super) detail: String,
+}
+
+impl Failure {
+    pub(super) fn new(kind: FailureKind, detail: impl Display) -> Self {
+        Self {
+            kind,
+            detail: detail.to_string(),
+        }
+    }
+
+    fn of_connect(error: &io::Error) -> Self {
+        Self::new(FailureKind::of_connect(error), error)
+    }
+}
+
+/// Connects to an endpoint.
+pub(super) async fn connect(room: &Room, endpoint: &Endpoint) -> Result<Transport, Failure> {
+    let failure = |error| Failure::of_connect(&error);
+    match &endpoint.address {
+        Address::Tcp(address) => {
+            let window_bytes = room.share.plan.window_bytes;
+            let stream = connect_tcp(*address, room.next_source(), window_bytes).await;
+            secure(stream.map_err(failure)?, endpoint).await
+        }
+        Address::Unix(path) => {
+            let stream = connect_unix(path).await;
+            secure(stream.map_err(failure)?, endpoint).await
+        }
+    }
+}
+
+async fn connect_tcp(
+    address: SocketAddr,
+    source: Option<IpAddr>,
+    window_bytes: Option<usize>,
+) -> io::Result<TcpStream> {
+    let socket = socket::open(&address, source, window_bytes)?;
+    TcpSocket::from_std_stream(socket.into())
+        .connect(address)
+        .await
+}
+
+/// The kernel refuses where it would have to wait, while the server's queue of connections is full.
+async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                sleep(QUEUE_FULL_PAUSE).await;
+            }
+            result => return result,
+        }
+    }
+}
+
+async fn secure(stream: impl Duplex + 'static, endpoint: &Endpoint) -> Result<Transport, Failure> {
+    match &endpoint.tls {
+        None => Ok(Transport {
+            stream: Box::new(stream),
+            tls: None,
+        }),
+        Some((config, name)) => shake_hands(stream, config, name).await,
+    }
+}
+
+async fn shake_hands(
+    stream: impl Duplex + 'static,
+    config: &Arc<ClientConfig>,
+    name: &ServerName<'static>,
+) -> Result<Transport, Failure> {
+    let stream = TlsConnector::from(Arc::clone(config))
+        .connect(name.clone(), stream)
+        .await
+        .map_err(|error| Failure::new(FailureKind::Tls, error))?;
+    let (_, agreed) = stream.get_ref();
+    let handshake = Handshake {
+        description: tls::describe(agreed),
+        protocol: agreed.alpn_protocol().map(<[u8]>::to_vec),
+    };
+    Ok(Transport {
+        stream: Box::new(stream),
+        tls: Some(handshake),
+    })
+}

@@ -1,0 +1,286 @@
+//! The desk of an open loop.
+
+use std::collections::VecDeque;
+use std::iter::{Peekable, Take};
+use std::task::{Poll, Waker};
+
+use slab::Slab;
+
+use super::Ticket;
+use crate::plan::Arrivals;
+use crate::session::routes::Routes;
+
+/// Hands requests out when they are due: to a connection with a free stream, else to a new one, else they wait in order.
+///
+/// Those that wait take no memory: their times are computed when their turn comes.
+#[derive(Debug)]
+pub(in crate::session) struct Queue {
+    /// The times of those after `head`.
+    arrivals: Take<Arrivals>,
+    /// The next one to go out.
+    head: Option<Waiting>,
+    /// Those that came back from connections which ended before they went out.
+    returned: VecDeque<Waiting>,
+    /// The times of those that were not yet counted as due.
+    uncounted: Peekable<Take<Arrivals>>,
+    routes: Routes,
+    seats: Slab<Seat>,
+    /// For each origin the seats that can take a request, the one that waits longest first.
+    idle: Vec<VecDeque<usize>>,
+    /// For each origin its connections, being made or open.
+    connections: Vec<usize>,
+    connections_max: usize,
+    /// Since when fewer than the most connections are open.
+    room_since: u64,
+    /// Seats whose connections end to make room for another origin.
+    leaving: usize,
+}
+
+/// A request that waits for its time or for a connection.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    intended: u64,
+    endpoint: usize,
+}
+
+/// A connection that is open.
+#[derive(Debug)]
+struct Seat {
+    origin: usize,
+    /// Streams that it can take, counting those in the mailbox.
+    free: usize,
+    free_since: u64,
+    mailbox: VecDeque<Ticket>,
+    is_idle: bool,
+    is_leaving: bool,
+    waker: Option<Waker>,
+}
+
+impl Queue {
+    pub(super) fn new(
+        arrivals: Arrivals,
+        requests: u64,
+        connections_max: usize,
+        routes: Routes,
+    ) -> Self {
+        let arrivals = arrivals.take(usize::try_from(requests).unwrap_or(usize::MAX));
+        let mut queue = Self {
+            head: None,
+            returned: VecDeque::new(),
+            uncounted: arrivals.clone().peekable(),
+            arrivals,
+            seats: Slab::new(),
+            idle: vec![VecDeque::new(); routes.origins()],
+            connections: vec![0; routes.origins()],
+            connections_max,
+            room_since: 0,
+            leaving: 0,
+            routes,
+        };
+        queue.advance();
+        queue
+    }
+
+    /// How many came due since the last call.
+    pub(in crate::session) fn count_due(&mut self, now: u64) -> u64 {
+        let mut count = 0;
+        while self.uncounted.next_if(|time| *time <= now).is_some() {
+            count += 1;
+        }
+        count
+    }
+
+    /// When the next one is due that was not yet counted.
+    pub(in crate::session) fn next_due(&mut self) -> Option<u64> {
+        self.uncounted.peek().copied()
+    }
+
+    /// Whether all were handed out.
+    pub(super) fn is_over(&self) -> bool {
+        self.head.is_none() && self.returned.is_empty()
+    }
+
+    /// Hands out what is due, as far as there are connections for it; a ticket that is returned is for a new connection, which
+    /// counts as open from now on.
+    pub(in crate::session) fn dispatch(&mut self, now: u64) -> Option<Ticket> {
+        while let Some(waiting) = self.first_due(now) {
+            let origin = self.routes.origin_of(waiting.endpoint);
+            if let Some(number) = self.idle[origin].pop_front() {
+                self.advance();
+                self.hand(number, waiting);
+            } else if self.open() < self.connections_max {
+                self.advance();
+                self.connections[origin] += 1;
+                return Some(waiting.ticket(self.room_since));
+            } else {
+                self.make_room(origin);
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Nothing more goes out; tells the intended time of each that did not.
+    pub(in crate::session) fn abandon(&mut self, mut never_sent: impl FnMut(u64)) {
+        while let Some(waiting) = self.first_due(u64::MAX) {
+            never_sent(waiting.intended);
+            self.advance();
+        }
+    }
+
+    /// A connection ended, or could not be made.
+    pub(in crate::session) fn vacate(&mut self, endpoint: usize, now: u64) {
+        if self.open() == self.connections_max {
+            self.room_since = now;
+        }
+        self.connections[self.routes.origin_of(endpoint)] -= 1;
+    }
+
+    pub(super) fn enter(&mut self, endpoint: usize) -> usize {
+        self.seats.insert(Seat {
+            origin: self.routes.origin_of(endpoint),
+            free: 0,
+            free_since: 0,
+            mailbox: VecDeque::new(),
+            is_idle: false,
+            is_leaving: false,
+            waker: None,
+        })
+    }
+
+    pub(super) fn poll_ticket(
+        &mut self,
+        number: usize,
+        now: u64,
+        free: usize,
+        waker: &Waker,
+    ) -> Poll<Option<Ticket>> {
+        let due = self.first_due(now);
+        let is_over = self.is_over();
+        let seat = &mut self.seats[number];
+        if let Some(ticket) = seat.mailbox.pop_front() {
+            self.has_free(number, free - 1);
+            return Poll::Ready(Some(ticket));
+        }
+        if seat.is_leaving || is_over {
+            return Poll::Ready(None);
+        }
+        seat.free = free;
+        if !seat.is_idle {
+            seat.free_since = now;
+        }
+        if let Some(waiting) = due
+            && self.routes.origin_of(waiting.endpoint) == seat.origin
+        {
+            let ticket = waiting.ticket(seat.free_since);
+            self.has_free(number, free - 1);
+            self.advance();
+            return Poll::Ready(Some(ticket));
+        }
+        seat.waker = Some(waker.clone());
+        if !seat.is_idle {
+            seat.is_idle = true;
+            self.idle[seat.origin].push_back(number);
+        }
+        Poll::Pending
+    }
+
+    pub(super) fn leave(&mut self, number: usize) {
+        let seat = self.seats.remove(number);
+        self.leaving -= usize::from(seat.is_leaving);
+        if seat.is_idle {
+            self.idle[seat.origin].retain(|idle| *idle != number);
+        }
+        self.returned.extend(seat.mailbox.iter().map(Waiting::of));
+    }
+
+    fn open(&self) -> usize {
+        self.connections.iter().sum()
+    }
+
+    fn first_due(&self, now: u64) -> Option<Waiting> {
+        let returned = self.returned.front().copied();
+        returned.or(self.head.filter(|waiting| waiting.intended <= now))
+    }
+
+    /// The first one was handed out.
+    fn advance(&mut self) {
+        if self.returned.pop_front().is_some() {
+            return;
+        }
+        self.head = self.arrivals.next().map(|intended| Waiting {
+            intended,
+            endpoint: self.routes.next(),
+        });
+        if self.is_over() {
+            self.wake_all();
+        }
+    }
+
+    fn has_free(&mut self, number: usize, free: usize) {
+        let seat = &mut self.seats[number];
+        seat.free = free;
+        if seat.is_idle && seat.mailbox.len() >= free {
+            seat.is_idle = false;
+            self.idle[seat.origin].retain(|idle| *idle != number);
+        }
+    }
+
+    fn hand(&mut self, number: usize, waiting: Waiting) {
+        let seat = &mut self.seats[number];
+        seat.mailbox.push_back(waiting.ticket(seat.free_since));
+        seat.is_idle = seat.mailbox.len() < seat.free;
+        if seat.is_idle {
+            self.idle[seat.origin].push_back(number);
+        }
+        seat.wake();
+    }
+
+    /// An origin without any connection gets that of another one, so that the first that waits does not wait for ever.
+    fn make_room(&mut self, origin: usize) {
+        if self.connections[origin] > 0 || self.leaving > 0 {
+            return;
+        }
+        if let Some(number) = self.idle.iter_mut().find_map(VecDeque::pop_front) {
+            let seat = &mut self.seats[number];
+            seat.is_idle = false;
+            seat.is_leaving = true;
+            seat.wake();
+            self.leaving += 1;
+        }
+    }
+
+    fn wake_all(&mut self) {
+        for (_, seat) in &mut self.seats {
+            seat.wake();
+        }
+    }
+}
+
+impl Waiting {
+    fn of(ticket: &Ticket) -> Self {
+        Self {
+            intended: ticket.intended,
+            endpoint: ticket.endpoint,
+        }
+    }
+
+    fn ticket(self, free_since: u64) -> Ticket {
+        Ticket {
+            endpoint: self.endpoint,
+            intended: self.intended,
+            free_since,
+        }
+    }
+}
+
+impl Seat {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! A request that is under way.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use tokio::time::Instant;
+
+use crate::record::{Answer, FirstAnswer};
+
+/// A request that went out, or whose connection is being made. Times are nanoseconds since the run began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exchange {
+    /// Number of its target.
+    pub(super) endpoint: usize,
+    pub(super) intended: u64,
+    /// When it was sent, or its connecting began.
+    pub(super) begun: u64,
+    /// When it has failed.
+    pub(super) deadline: Instant,
+    /// How long connecting took, if it is the first of its connection.
+    pub(super) connect: Option<u64>,
+}
+
+/// What came back for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Received {
+    pub(super) status: u16,
+    pub(super) sent: u64,
+    pub(super) first_byte: u64,
+    pub(super) done: u64,
+    pub(super) body_bytes: u64,
+}
+
+impl Exchange {
+    pub(super) fn answer(&self, received: &Received) -> Answer {
+        Answer {
+            status: received.status,
+            intended: self.intended,
+            sent: received.sent,
+            first_byte: received.first_byte,
+            done: received.done,
+            connect: self.connect,
+            body_bytes: received.body_bytes,
+        }
+    }
+}
+
+/// An answer that is kept, as the first of its stream. While one is being received no other is kept, so that memory is
+/// bounded; one that fails makes way for the next.
+#[derive(Debug)]
+pub(super) struct Sample {
+    answer: FirstAnswer,
+    claim: Rc<Cell<bool>>,
+}
+
+impl Sample {
+    /// Nothing while another one is being received.
+    pub(super) fn begin(
+        claim: &Rc<Cell<bool>>,
+        head: Vec<u8>,
+        tls: Option<String>,
+    ) -> Option<Self> {
+        (!claim.replace(true)).then(|| Self {
+            answer: FirstAnswer {
+                head,
+                tls,
+                ..FirstAnswer::default()
+            },
+            claim: Rc::clone(claim),
+        })
+    }
+
+    /// Adds a part of the body.
+    pub(super) fn push(&mut self, part: &[u8]) {
+        let room = FirstAnswer::BODY_BYTES_MAX - self.answer.body.len();
+        self.answer
+            .body
+            .extend_from_slice(&part[..part.len().min(room)]);
+        self.answer.body_bytes += part.len() as u64;
+    }
+
+    /// The answer is whole.
+    pub(super) fn finish(mut self) -> FirstAnswer {
+        std::mem::take(&mut self.answer)
+    }
+}
+
+impl Drop for Sample {
+    fn drop(&mut self) {
+        self.claim.set(false);
+    }
+}

@@ -1,0 +1,146 @@
+//! A request on a stream, and its answer.
+
+use std::convert::Infallible;
+use std::future::{pending, poll_fn};
+use std::io;
+
+use bytes::Bytes;
+use h2::client::{ResponseFuture, SendRequest};
+use h2::{RecvStream, SendStream};
+use http::Response;
+use tokio::time::timeout_at;
+
+use super::Talk;
+use crate::record::{FailureKind, FirstAnswer};
+use crate::session::connect::Failure;
+use crate::session::exchange::{Exchange, Received, Sample};
+
+impl<'a> Talk<'a> {
+    /// Sends a request; the future ends when its answer came, or when it failed, and that was noted.
+    pub(super) fn exchange(
+        &'a self,
+        handle: &mut SendRequest<Bytes>,
+        exchange: Exchange,
+    ) -> impl Future<Output = ()> + use<'a> {
+        let messages = &self.room.messages;
+        let request = messages.request(exchange.endpoint);
+        let sending = handle.send_request(request, messages.body.is_empty());
+        let sent = self.room.now();
+        async move {
+            let answer = async {
+                let (response, stream) = sending?;
+                self.converse(response, stream, sent).await
+            };
+            match timeout_at(exchange.deadline, answer).await {
+                Ok(Ok((received, first))) => self.room.answered(&exchange, &received, first),
+                Ok(Err(error)) => self.room.failed(&exchange, self.failure(&error)),
+                Err(_) => self.room.failed(&exchange, self.timed_out()),
+            }
+        }
+    }
+
+    /// Sends the body while the answer may come already.
+    async fn converse(
+        &self,
+        response: ResponseFuture,
+        stream: SendStream<Bytes>,
+        sent: u64,
+    ) -> Result<(Received, Option<FirstAnswer>), h2::Error> {
+        tokio::select! {
+            biased;
+            answer = self.receive(response, sent) => answer,
+            never = self.upload(stream) => match never {},
+        }
+    }
+
+    async fn upload(&self, mut stream: SendStream<Bytes>) -> Infallible {
+        let mut rest = self.room.messages.body.clone();
+        while !rest.is_empty() {
+            stream.reserve_capacity(rest.len());
+            // What went wrong with the stream is told by its answer as well.
+            let Some(Ok(capacity)) = poll_fn(|context| stream.poll_capacity(context)).await else {
+                break;
+            };
+            let part = rest.split_to(capacity.min(rest.len()));
+            let length = part.len();
+            if stream.send_data(part, rest.is_empty()).is_err() {
+                break;
+            }
+            self.room.ledger.borrow_mut().sent_bytes(length);
+        }
+        pending().await
+    }
+
+    async fn receive(
+        &self,
+        response: ResponseFuture,
+        sent: u64,
+    ) -> Result<(Received, Option<FirstAnswer>), h2::Error> {
+        let response = response.await?;
+        let first_byte = self.room.now();
+        self.proven();
+        let status = response.status().as_u16();
+        let mut sample = self.room.sample(|| head(&response), self.tls.as_deref());
+        let mut body = response.into_body();
+        let mut body_bytes = 0;
+        while let Some(part) = body.data().await {
+            let part = part?;
+            body_bytes += part.len() as u64;
+            self.room.ledger.borrow_mut().received_bytes(part.len());
+            if let Some(sample) = &mut sample {
+                sample.push(&part);
+            }
+            body.flow_control().release_capacity(part.len())?;
+        }
+        body.trailers().await?;
+        let received = Received {
+            status,
+            sent,
+            first_byte,
+            done: self.room.now(),
+            body_bytes,
+        };
+        Ok((received, sample.map(Sample::finish)))
+    }
+
+    fn failure(&self, error: &h2::Error) -> Failure {
+        let kind = kind(error, self.is_tls, self.is_proven.get());
+        if kind == FailureKind::Handshake {
+            self.is_refused.set(true);
+        }
+        Failure::new(kind, error)
+    }
+
+    fn timed_out(&self) -> Failure {
+        let detail = format!("no answer within {:?}", self.room.share.plan.timeout);
+        Failure::new(FailureKind::Timeout, detail)
+    }
+}
+
+fn kind(error: &h2::Error, is_tls: bool, is_proven: bool) -> FailureKind {
+    if let Some(error) = error.get_io() {
+        return match error.kind() {
+            // h2 calls the end of a stream of bytes a broken pipe, and keeps nothing of an error but its kind and its words.
+            io::ErrorKind::BrokenPipe => FailureKind::ClosedEarly,
+            io::ErrorKind::InvalidData if is_tls => FailureKind::Tls,
+            _ => FailureKind::of_transfer(error),
+        };
+    }
+    match (error.is_library(), error.is_go_away()) {
+        (true, true) if !is_proven => FailureKind::Handshake,
+        (true, _) => FailureKind::Malformed,
+        (false, _) => FailureKind::Reset,
+    }
+}
+
+/// A head as text, in the form of HTTP/1.1's.
+fn head(response: &Response<RecvStream>) -> Vec<u8> {
+    let mut text = format!("HTTP/2 {}\n", response.status().as_u16()).into_bytes();
+    for (name, value) in response.headers() {
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.push(b'\n');
+    }
+    text
+}

@@ -1,0 +1,190 @@
+//! HTTP/2 (RFC 9113).
+
+mod exchange;
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use h2::client::{Builder, Connection, SendRequest};
+use tokio::time::timeout;
+
+use super::connect::{Duplex, Failure, Transport};
+use super::connection::Use;
+use super::desk::Ticket;
+use super::exchange::Exchange;
+use super::room::{Room, Seat};
+use crate::record::FailureKind;
+
+/// What a server may send on a stream before we said that more may come: 1 MiB. What comes is dropped at once, so it is not
+/// memory but the pace of big bodies that depends on it.
+const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
+/// The same for a connection: 16 MiB.
+const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
+/// Largest head of an answer: 256 KiB.
+const HEAD_BYTES_MAX: u32 = 256 * 1024;
+/// Streams before the server has told how many it allows.
+const STREAMS_BEFORE_SETTINGS: usize = 1;
+/// How long a connection that we close may take to say so.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A connection that speaks HTTP/2.
+pub(super) struct Line {
+    send: SendRequest<Bytes>,
+    driver: Driver,
+    tls: Option<String>,
+    is_tls: bool,
+}
+
+type Driver = Connection<Box<dyn Duplex>, Bytes>;
+
+/// What the requests of a connection have in common.
+struct Talk<'a> {
+    room: &'a Room,
+    tls: Option<String>,
+    is_tls: bool,
+    /// Whether the server has answered anything.
+    is_proven: Cell<bool>,
+    /// Whether the server does not speak HTTP/2.
+    is_refused: Cell<bool>,
+}
+
+/// Opens HTTP/2 on a connection: by ALPN over TLS, with prior knowledge else.
+pub(super) async fn open(transport: Transport) -> Result<Line, Failure> {
+    let is_tls = transport.tls.is_some();
+    let tls = match transport.tls {
+        Some(agreed) if agreed.protocol.as_deref() != Some(b"h2") => {
+            let detail = "the server did not choose h2 (ALPN)";
+            return Err(Failure::new(FailureKind::Handshake, detail));
+        }
+        agreed => agreed.and_then(|agreed| agreed.description),
+    };
+    let (send, driver) = Builder::new()
+        .initial_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_header_list_size(HEAD_BYTES_MAX)
+        .initial_max_send_streams(STREAMS_BEFORE_SETTINGS)
+        .enable_push(false)
+        .handshake(transport.stream)
+        .await
+        .map_err(|error| Failure::new(FailureKind::Handshake, error))?;
+    Ok(Line {
+        send,
+        driver,
+        tls,
+        is_tls,
+    })
+}
+
+/// Sends requests on a connection until there are no more, or it ends.
+pub(super) async fn serve(room: &Rc<Room>, line: Line, first: Exchange) -> Use {
+    let talk = Talk::new(room, line.tls, line.is_tls);
+    let mut send = line.send;
+    let watched = send.clone();
+    let mut driver = pin!(line.driver);
+    let mut is_open = true;
+    let keep_alive = room.share.plan.keep_alive;
+    let mut seat = keep_alive.then(|| Seat::enter(room, first.endpoint));
+    let mut under_way = FuturesUnordered::new();
+    under_way.push(talk.exchange(&mut send, first));
+    while seat.is_some() || !under_way.is_empty() {
+        let streams = under_way.len();
+        let next = poll_fn(|context| match &seat {
+            Some(seat) => poll_next(seat, &mut send, streams, room, context),
+            None => Poll::Pending,
+        });
+        tokio::select! {
+            biased;
+            ticket = next => match ticket {
+                Some(ticket) => under_way.push(talk.exchange(&mut send, room.begin(&ticket))),
+                None => seat = None,
+            },
+            Some(()) = under_way.next() => {}
+            event = drive(driver.as_mut(), &watched), if is_open => {
+                is_open = event == Event::StreamsChanged;
+                seat = seat.filter(|_| is_open);
+            }
+        }
+    }
+    drop((under_way, send, watched));
+    if is_open {
+        // Without a handle left the connection says that it goes away, and ends.
+        let _ = timeout(CLOSE_TIMEOUT, driver).await;
+    }
+    talk.used()
+}
+
+/// The next request, when the connection can take one; `None` when it takes no more.
+fn poll_next(
+    seat: &Seat,
+    send: &mut SendRequest<Bytes>,
+    streams: usize,
+    room: &Room,
+    context: &mut Context<'_>,
+) -> Poll<Option<Ticket>> {
+    match send.poll_ready(context) {
+        Poll::Ready(Ok(())) => {}
+        Poll::Pending if streams > 0 => return Poll::Pending,
+        // The server said that it goes away, or it allows no stream, or all their numbers were used.
+        Poll::Pending | Poll::Ready(Err(_)) => return Poll::Ready(None),
+    }
+    let allowed = room.share.plan.in_flight_max as usize;
+    match send.current_max_send_streams().min(allowed).max(1) {
+        // The connection's task is woken when the server allows more.
+        limit if limit <= streams => Poll::Pending,
+        limit => seat.poll_ticket(context, limit - streams),
+    }
+}
+
+/// What happened to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Ended,
+    /// The server allows more or fewer streams.
+    StreamsChanged,
+}
+
+/// Reads and writes; returns when the connection's state is another.
+async fn drive(mut driver: Pin<&mut Driver>, watched: &SendRequest<Bytes>) -> Event {
+    let before = watched.current_max_send_streams();
+    poll_fn(|context| match driver.as_mut().poll(context) {
+        Poll::Ready(_) => Poll::Ready(Event::Ended),
+        Poll::Pending if watched.current_max_send_streams() != before => {
+            Poll::Ready(Event::StreamsChanged)
+        }
+        Poll::Pending => Poll::Pending,
+    })
+    .await
+}
+
+impl<'a> Talk<'a> {
+    fn new(room: &'a Room, tls: Option<String>, is_tls: bool) -> Self {
+        Self {
+            room,
+            tls,
+            is_tls,
+            is_proven: Cell::new(false),
+            is_refused: Cell::new(false),
+        }
+    }
+
+    fn used(&self) -> Use {
+        if self.is_refused.get() {
+            Use::Refused
+        } else {
+            Use::Opened
+        }
+    }
+
+    fn proven(&self) {
+        if !self.is_proven.replace(true) {
+            self.room.ledger.borrow_mut().proven();
+        }
+    }
+}

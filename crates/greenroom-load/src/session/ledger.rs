@@ -1,0 +1,122 @@
+//! What became of requests.
+
+use super::connect::Failure;
+use super::desk::Ticket;
+use super::exchange::Exchange;
+use crate::record::{Answer, FailureKind, FirstAnswer, Recorder};
+
+/// Attempts in a row after which nobody is thought to be there, if there never was anybody.
+const FAILED_ATTEMPTS_MAX: u32 = 10;
+
+/// The notes of a thread, with what it must know of itself.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    recorder: Recorder,
+    under_way: u64,
+    last_ns: u64,
+    failed_attempts: u32,
+    was_connected: bool,
+}
+
+impl Ledger {
+    pub(super) fn new(recorder: Recorder) -> Self {
+        Self {
+            recorder,
+            under_way: 0,
+            last_ns: 0,
+            failed_attempts: 0,
+            was_connected: false,
+        }
+    }
+
+    /// Requests that went out and did not end.
+    pub(super) fn under_way(&self) -> u64 {
+        self.under_way
+    }
+
+    /// When the last request ended.
+    pub(super) fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    /// Whether there is no use in trying any longer.
+    pub(super) fn gives_up(&self) -> bool {
+        !self.was_connected && self.failed_attempts >= FAILED_ATTEMPTS_MAX
+    }
+
+    pub(super) fn wants_first(&self) -> bool {
+        self.recorder.wants_first()
+    }
+
+    pub(super) fn due(&mut self, count: u64) {
+        self.recorder.tally().counts.due += count;
+    }
+
+    pub(super) fn begun(&mut self, ticket: &Ticket, now: u64) {
+        self.under_way += 1;
+        self.recorder.sent(ticket.intended, now, ticket.free_since);
+    }
+
+    /// A connection was established.
+    pub(super) fn connected(&mut self) {
+        self.recorder.tally().counts.connections += 1;
+    }
+
+    /// The server speaks the protocol.
+    pub(super) fn proven(&mut self) {
+        self.was_connected = true;
+    }
+
+    pub(super) fn sent_bytes(&mut self, count: usize) {
+        self.recorder.tally().counts.sent_bytes += count as u64;
+    }
+
+    pub(super) fn received_bytes(&mut self, count: usize) {
+        self.recorder.tally().counts.received_bytes += count as u64;
+    }
+
+    pub(super) fn answered(&mut self, answer: &Answer, first: Option<FirstAnswer>) {
+        self.ended(answer.done);
+        if let Some(first) = first {
+            self.recorder.first(first);
+        }
+        self.recorder.answered(answer);
+    }
+
+    pub(super) fn failed(&mut self, exchange: &Exchange, failure: Failure, now: u64) {
+        self.ended(now);
+        if failure.kind == FailureKind::Handshake {
+            self.failed_attempts += 1;
+        }
+        let lasted = now.saturating_sub(exchange.intended);
+        self.recorder
+            .failed(failure.kind, lasted, || failure.detail);
+    }
+
+    /// As [`Ledger::failed`], of a request whose connection was not made.
+    pub(super) fn not_connected(&mut self, exchange: &Exchange, failure: Failure, now: u64) {
+        let counts_itself = failure.kind == FailureKind::Handshake;
+        self.failed_attempts += u32::from(!counts_itself);
+        self.failed(exchange, failure, now);
+    }
+
+    pub(super) fn never_sent(&mut self, lasted: u64) {
+        self.recorder.failed(FailureKind::NeverSent, lasted, || {
+            "no connection was free until the end".to_owned()
+        });
+    }
+
+    /// When [`Ledger::flush`] is due.
+    pub(super) fn flush_due(&self) -> u64 {
+        self.recorder.flush_due()
+    }
+
+    pub(super) fn flush(&mut self, now: u64) {
+        self.recorder.flush(now);
+    }
+
+    fn ended(&mut self, now: u64) {
+        self.under_way -= 1;
+        self.last_ns = self.last_ns.max(now);
+    }
+}

@@ -1,0 +1,223 @@
+//! What the tasks of a thread share.
+
+use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::spawn_local;
+use tokio::time::Instant;
+
+use super::connect::Failure;
+use super::connection;
+use super::desk::{Desk, SeatNumber, Ticket};
+use super::exchange::{Exchange, Received, Sample};
+use super::ledger::Ledger;
+use super::request::Messages;
+use super::routes::Routes;
+use crate::record::{FirstAnswer, Recorder};
+use crate::run::{Endpoint, Share};
+
+/// Longest time-out: a week, as the longest schedule.
+const TIMEOUT_MAX: Duration = Duration::from_hours(7 * 24);
+
+/// What the tasks of a thread share.
+#[derive(Debug)]
+pub(super) struct Room {
+    pub(super) share: Share,
+    pub(super) endpoints: Vec<Endpoint>,
+    pub(super) messages: Messages,
+    /// Notified when the last connection ended and nothing more goes out, or there is no use in trying.
+    pub(super) settled: Notify,
+    pub(super) desk: RefCell<Desk>,
+    pub(super) ledger: RefCell<Ledger>,
+    /// Tasks that make or hold a connection.
+    holders: Cell<usize>,
+    sources_used: Cell<usize>,
+    sample_claim: Rc<Cell<bool>>,
+}
+
+/// A connection's place at the desk; given up when dropped.
+#[derive(Debug)]
+pub(super) struct Seat {
+    room: Rc<Room>,
+    number: SeatNumber,
+}
+
+impl Room {
+    pub(super) fn new(
+        share: Share,
+        endpoints: Vec<Endpoint>,
+        messages: Messages,
+        recorder: Recorder,
+    ) -> Self {
+        let routes = Routes::new(&endpoints, share.index);
+        Self {
+            desk: RefCell::new(Desk::new(&share, routes)),
+            ledger: RefCell::new(Ledger::new(recorder)),
+            settled: Notify::new(),
+            holders: Cell::new(0),
+            sources_used: Cell::new(share.index as usize),
+            sample_claim: Rc::default(),
+            share,
+            endpoints,
+            messages,
+        }
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.share.clock.now()
+    }
+
+    /// Whether the last request ended and no more goes out.
+    pub(super) fn is_settled(&self) -> bool {
+        self.holders.get() == 0 && self.desk.borrow().is_over()
+    }
+
+    /// Whether there is no use in trying any longer.
+    pub(super) fn gives_up(&self) -> bool {
+        self.ledger.borrow().gives_up()
+    }
+
+    /// The address that the next connection comes from.
+    pub(super) fn next_source(&self) -> Option<IpAddr> {
+        let sources = &self.share.plan.sources;
+        let used = self.sources_used.get();
+        self.sources_used.set(used.wrapping_add(1));
+        sources.get(used.checked_rem(sources.len())?).copied()
+    }
+
+    /// Closed loop: all connections begin.
+    pub(super) fn begin_all(self: &Rc<Self>) {
+        for _ in 0..self.share.connections {
+            self.holders.update(|holders| holders + 1);
+            let room = Rc::clone(self);
+            spawn_local(async move {
+                connection::hold_closed(&room).await;
+                room.released();
+            });
+        }
+    }
+
+    /// Open loop: hands out what is due.
+    pub(super) fn dispatch(self: &Rc<Self>) {
+        let now = self.now();
+        if let Desk::Open(queue) = &mut *self.desk.borrow_mut() {
+            self.ledger.borrow_mut().due(queue.count_due(now));
+            while let Some(ticket) = queue.dispatch(now) {
+                self.holders.update(|holders| holders + 1);
+                spawn_local(Rc::clone(self).hold_open(ticket));
+            }
+        }
+    }
+
+    /// Open loop: the schedule ended at `end`; what did not go out never will.
+    pub(super) fn abandon(&self, end: u64) {
+        if let Desk::Open(queue) = &mut *self.desk.borrow_mut() {
+            let mut ledger = self.ledger.borrow_mut();
+            queue.abandon(|intended| ledger.never_sent(end.saturating_sub(intended)));
+        }
+        self.tell_if_settled();
+    }
+
+    async fn hold_open(self: Rc<Self>, ticket: Ticket) {
+        connection::hold(&self, ticket).await;
+        if let Desk::Open(queue) = &mut *self.desk.borrow_mut() {
+            queue.vacate(ticket.endpoint, self.now());
+        }
+        self.dispatch();
+        self.released();
+    }
+
+    fn released(&self) {
+        self.holders.update(|holders| holders - 1);
+        self.tell_if_settled();
+    }
+
+    fn tell_if_settled(&self) {
+        if self.is_settled() {
+            self.settled.notify_one();
+        }
+    }
+
+    /// A request goes out, or its connection is begun.
+    pub(super) fn begin(&self, ticket: &Ticket) -> Exchange {
+        let begun = self.now();
+        self.ledger.borrow_mut().begun(ticket, begun);
+        Exchange {
+            endpoint: ticket.endpoint,
+            intended: ticket.intended,
+            begun,
+            deadline: Instant::now() + self.share.plan.timeout.min(TIMEOUT_MAX),
+            connect: None,
+        }
+    }
+
+    /// The first answer of the stream, if this is to be it.
+    pub(super) fn sample(
+        &self,
+        head: impl FnOnce() -> Vec<u8>,
+        tls: Option<&str>,
+    ) -> Option<Sample> {
+        if !self.ledger.borrow().wants_first() {
+            return None;
+        }
+        Sample::begin(&self.sample_claim, head(), tls.map(str::to_owned))
+    }
+
+    pub(super) fn answered(
+        &self,
+        exchange: &Exchange,
+        received: &Received,
+        first: Option<FirstAnswer>,
+    ) {
+        let answer = exchange.answer(received);
+        self.ledger.borrow_mut().answered(&answer, first);
+    }
+
+    pub(super) fn failed(&self, exchange: &Exchange, failure: Failure) {
+        let now = self.now();
+        self.ledger.borrow_mut().failed(exchange, failure, now);
+        self.tell_if_hopeless();
+    }
+
+    pub(super) fn not_connected(&self, exchange: &Exchange, failure: Failure) {
+        let now = self.now();
+        self.ledger
+            .borrow_mut()
+            .not_connected(exchange, failure, now);
+        self.tell_if_hopeless();
+    }
+
+    fn tell_if_hopeless(&self) {
+        if self.gives_up() {
+            self.settled.notify_one();
+        }
+    }
+}
+
+impl Seat {
+    /// For a connection that serves this target and those beside it.
+    pub(super) fn enter(room: &Rc<Room>, endpoint: usize) -> Self {
+        let number = room.desk.borrow_mut().enter(endpoint);
+        Self {
+            room: Rc::clone(room),
+            number,
+        }
+    }
+
+    /// The next request, when so many streams are free; `None` when the connection is to end.
+    pub(super) fn poll_ticket(&self, context: &Context<'_>, free: usize) -> Poll<Option<Ticket>> {
+        let now = self.room.now();
+        let mut desk = self.room.desk.borrow_mut();
+        desk.poll_ticket(self.number, now, free, context.waker())
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.room.desk.borrow_mut().leave(self.number);
+    }
+}

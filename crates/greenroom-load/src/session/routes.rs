@@ -1,0 +1,125 @@
+//! Which target a request goes to.
+
+use crate::run::{Endpoint, Turns};
+
+/// The targets, grouped by the connections that can serve them.
+#[derive(Debug)]
+pub(super) struct Routes {
+    origins: Vec<Origin>,
+    turns: Turns,
+    origin_of: Vec<usize>,
+}
+
+/// Targets that share connections: same address, same authority, same use of TLS.
+#[derive(Debug)]
+struct Origin {
+    endpoints: Vec<usize>,
+    turns: Turns,
+}
+
+impl Routes {
+    /// `skipped` turns are taken in advance, so that threads do not all begin with the same target.
+    pub(super) fn new(endpoints: &[Endpoint], skipped: u32) -> Self {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut origin_of = Vec::new();
+        for (index, endpoint) in endpoints.iter().enumerate() {
+            let known = groups
+                .iter()
+                .position(|group| share_connections(&endpoints[group[0]], endpoint));
+            let origin = known.unwrap_or(groups.len());
+            if known.is_none() {
+                groups.push(Vec::new());
+            }
+            groups[origin].push(index);
+            origin_of.push(origin);
+        }
+        let weight = |index: &usize| endpoints[*index].target.weight;
+        let sums = groups.iter().map(|group| group.iter().map(weight).sum());
+        let mut routes = Self {
+            turns: Turns::new(sums),
+            origins: groups
+                .into_iter()
+                .map(|group| Origin {
+                    turns: Turns::new(group.iter().map(weight)),
+                    endpoints: group,
+                })
+                .collect(),
+            origin_of,
+        };
+        for _ in 0..skipped {
+            routes.next();
+        }
+        routes
+    }
+
+    /// How many groups there are.
+    pub(super) fn origins(&self) -> usize {
+        self.origins.len()
+    }
+
+    /// The group of a target.
+    pub(super) fn origin_of(&self, endpoint: usize) -> usize {
+        self.origin_of[endpoint]
+    }
+
+    /// The target whose turn it is.
+    pub(super) fn next(&mut self) -> usize {
+        let origin = self.turns.next();
+        self.next_within(origin)
+    }
+
+    /// The target whose turn it is among those of one group.
+    pub(super) fn next_within(&mut self, origin: usize) -> usize {
+        let origin = &mut self.origins[origin];
+        origin.endpoints[origin.turns.next()]
+    }
+}
+
+fn share_connections(one: &Endpoint, other: &Endpoint) -> bool {
+    one.address == other.address
+        && one.target.authority == other.target.authority
+        && one.tls.is_some() == other.tls.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Address;
+
+    fn endpoint(url: &str, port: u16) -> Endpoint {
+        Endpoint {
+            target: url.parse().expect("a URL"),
+            address: Address::Tcp(([127, 0, 0, 1], port).into()),
+            tls: None,
+        }
+    }
+
+    #[test]
+    fn paths_of_one_server_share_connections() {
+        let endpoints = [
+            endpoint("http://one/a", 1),
+            endpoint("http://two/", 2),
+            endpoint("weight=2 http://one/b", 1),
+        ];
+        let mut routes = Routes::new(&endpoints, 0);
+        assert_eq!(routes.origins(), 2);
+        assert_eq!(routes.origin_of(0), routes.origin_of(2));
+        let within: Vec<_> = (0..3).map(|_| routes.next_within(0)).collect();
+        assert_eq!(within, [2, 0, 2]);
+    }
+
+    #[test]
+    fn each_target_gets_its_turns() {
+        let endpoints = [
+            endpoint("http://one/a", 1),
+            endpoint("weight=3 http://two/", 2),
+            endpoint("weight=2 http://one/b", 1),
+        ];
+        let mut routes = Routes::new(&endpoints, 5);
+        let mut turns = [0; 3];
+        for _ in 0..600 {
+            turns[routes.next()] += 1;
+        }
+        assert_eq!(turns, [100, 300, 200]);
+    }
+}

@@ -1,0 +1,105 @@
+//! The engine against real servers on this machine.
+
+mod failures;
+mod http2;
+mod http2_server;
+mod loops;
+mod server;
+mod websocket;
+
+use std::net::SocketAddr;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use super::work;
+use crate::plan::{Pace, Protocol, Schedule, StreamPlan};
+use crate::record::{FailureKind, FirstAnswer, Notebook, Recorder, Tally};
+use crate::run::{Address, Clock, Ending, Endpoint, Share, Stop};
+
+/// What a run of one thread yields.
+struct Outcome {
+    ending: Ending,
+    tally: Tally,
+    first: Option<FirstAnswer>,
+    batches: usize,
+}
+
+impl Outcome {
+    fn failures(&self) -> Vec<(FailureKind, u64)> {
+        self.tally.failures.iter().collect()
+    }
+
+    fn answers(&self) -> u64 {
+        self.tally.answers()
+    }
+}
+
+/// Batches that a test may yield before its notes are read.
+const BATCHES_MAX: usize = 10_000;
+const INTERVAL_NS: u64 = 10_000_000;
+
+fn plan(protocol: Protocol) -> StreamPlan {
+    let target = "http://localhost/".parse().expect("a URL");
+    StreamPlan {
+        protocol,
+        keep_alive: true,
+        timeout: Duration::from_secs(20),
+        ..StreamPlan::new(target)
+    }
+}
+
+fn with_requests(mut plan: StreamPlan, requests: u64) -> StreamPlan {
+    plan.end.requests = Some(requests);
+    plan
+}
+
+fn with_rate(mut plan: StreamPlan, rate: f64, duration: Duration) -> StreamPlan {
+    plan.end.requests = None;
+    plan.pace = Pace::Open(Schedule::constant(rate, duration).expect("a schedule"));
+    plan
+}
+
+fn endpoint(url: &str, address: SocketAddr) -> Endpoint {
+    Endpoint {
+        target: url.parse().expect("a URL"),
+        address: Address::Tcp(address),
+        tls: None,
+    }
+}
+
+/// Carries a plan out against one server.
+fn run(plan: &StreamPlan, address: SocketAddr) -> Outcome {
+    run_to(plan, vec![endpoint("http://localhost/", address)])
+}
+
+fn run_to(plan: &StreamPlan, endpoints: Vec<Endpoint>) -> Outcome {
+    run_until(plan, endpoints, Stop::default())
+}
+
+fn run_until(plan: &StreamPlan, endpoints: Vec<Endpoint>, stop: Stop) -> Outcome {
+    let (full, batches) = sync_channel(BATCHES_MAX);
+    let (_returned, empty) = sync_channel(1);
+    let recorder = Recorder::new(Notebook {
+        stream: 0,
+        thread: 0,
+        interval_ns: INTERVAL_NS,
+        records_max: 0,
+        variable_length: false,
+        full,
+        empty,
+    });
+    let share = Share::of(plan, 0, Clock::start(), stop);
+    let ending = work(share, endpoints, recorder);
+    let mut outcome = Outcome {
+        ending,
+        tally: Tally::default(),
+        first: None,
+        batches: 0,
+    };
+    for batch in batches {
+        outcome.tally.add(&batch.tally);
+        outcome.first = outcome.first.or(batch.first.map(|first| *first));
+        outcome.batches += 1;
+    }
+    outcome
+}

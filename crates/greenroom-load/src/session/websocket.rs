@@ -1,0 +1,183 @@
+//! WebSocket (RFC 6455): a request is a message, its answer the next message with data.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::time::{timeout, timeout_at};
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+
+use super::connect::{Duplex, Failure, Transport};
+use super::desk::Ticket;
+use super::exchange::{Exchange, Received};
+use super::request::with_key;
+use super::room::{Room, Seat};
+use crate::record::{FailureKind, FirstAnswer};
+
+/// Largest message that is accepted: 16 MiB.
+const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Read at once from a connection; there may be thousands of them.
+const READ_BYTES: usize = 16 * 1024;
+/// How long the server may take to answer when we close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// A message is an answer like one of HTTP that is well.
+const STATUS: u16 = 200;
+
+/// A connection that speaks WebSocket.
+pub(super) struct Line {
+    socket: WebSocketStream<Box<dyn Duplex>>,
+    tls: Option<String>,
+}
+
+/// Opens a WebSocket on a connection.
+pub(super) async fn open(
+    room: &Room,
+    transport: Transport,
+    endpoint: usize,
+) -> Result<Line, Failure> {
+    let request = with_key(&room.messages.request(endpoint))
+        .map_err(|error| Failure::new(FailureKind::Handshake, error))?;
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(MESSAGE_BYTES_MAX))
+        .max_frame_size(Some(MESSAGE_BYTES_MAX))
+        .read_buffer_size(READ_BYTES);
+    let (socket, _) = client_async_with_config(request, transport.stream, Some(config))
+        .await
+        .map_err(|error| Failure::new(kind_of_opening(&error), error))?;
+    room.ledger.borrow_mut().proven();
+    Ok(Line {
+        socket,
+        tls: transport.tls.and_then(|agreed| agreed.description),
+    })
+}
+
+/// Sends messages one after the other until there are no more, or the connection ends.
+pub(super) async fn serve(room: &Rc<Room>, mut line: Line, first: Exchange) {
+    let keep_alive = room.share.plan.keep_alive;
+    let seat = keep_alive.then(|| Seat::enter(room, first.endpoint));
+    let mut exchange = first;
+    loop {
+        if !round_trip(room, &mut line, &exchange).await {
+            return;
+        }
+        let next = match &seat {
+            Some(seat) => next(room, seat, &mut line).await,
+            None => Next::End,
+        };
+        match next {
+            Next::Send(ticket) => exchange = room.begin(&ticket),
+            Next::End => break,
+            Next::Broken => return,
+        }
+    }
+    drop(seat);
+    let _ = timeout(CLOSE_TIMEOUT, close(&mut line)).await;
+}
+
+/// What a connection does between two messages.
+enum Next {
+    Send(Ticket),
+    /// There are no more messages.
+    End,
+    /// The server closed the connection, or it broke.
+    Broken,
+}
+
+async fn next(room: &Room, seat: &Seat, line: &mut Line) -> Next {
+    loop {
+        tokio::select! {
+            biased;
+            ticket = poll_fn(|context| seat.poll_ticket(context, 1)) => {
+                return ticket.map_or(Next::End, Next::Send);
+            }
+            message = line.socket.next() => match message {
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return Next::Broken,
+                // A message that nobody asked for is no answer.
+                Some(Ok(message)) => room.ledger.borrow_mut().received_bytes(message.len()),
+            }
+        }
+    }
+}
+
+/// Sends a message and waits for its answer; whether the connection may be used again.
+async fn round_trip(room: &Room, line: &mut Line, exchange: &Exchange) -> bool {
+    let answer = timeout_at(exchange.deadline, answer(room, line)).await;
+    match answer {
+        Ok(Ok((received, first))) => {
+            room.answered(exchange, &received, first);
+            true
+        }
+        Ok(Err(error)) => {
+            room.failed(exchange, Failure::new(kind(&error), error));
+            false
+        }
+        Err(_) => {
+            let detail = format!("no message within {:?}", room.share.plan.timeout);
+            room.failed(exchange, Failure::new(FailureKind::Timeout, detail));
+            false
+        }
+    }
+}
+
+async fn answer(room: &Room, line: &mut Line) -> Result<(Received, Option<FirstAnswer>), Error> {
+    let message = room.messages.message.clone();
+    let length = message.len();
+    let sent = room.now();
+    line.socket.send(message).await?;
+    room.ledger.borrow_mut().sent_bytes(length);
+    let message = receive(line).await?;
+    let done = room.now();
+    room.ledger.borrow_mut().received_bytes(message.len());
+    let first = room.sample(Vec::new, line.tls.as_deref());
+    let first = first.map(|mut sample| {
+        sample.push(&message.clone().into_data());
+        sample.finish()
+    });
+    let received = Received {
+        status: STATUS,
+        sent,
+        first_byte: done,
+        done,
+        body_bytes: message.len() as u64,
+    };
+    Ok((received, first))
+}
+
+async fn receive(line: &mut Line) -> Result<Message, Error> {
+    loop {
+        match line.socket.next().await {
+            None | Some(Ok(Message::Close(_))) => return Err(Error::ConnectionClosed),
+            Some(Ok(message)) if message.is_text() || message.is_binary() => return Ok(message),
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(error),
+        }
+    }
+}
+
+/// Says that we close, and waits for the server to do so: then the port is not ours to keep.
+async fn close(line: &mut Line) -> Result<(), Error> {
+    line.socket.close(None).await?;
+    while line.socket.next().await.transpose()?.is_some() {}
+    Ok(())
+}
+
+fn kind_of_opening(error: &Error) -> FailureKind {
+    match error {
+        Error::Io(error) => FailureKind::of_transfer(error),
+        _ => FailureKind::Handshake,
+    }
+}
+
+fn kind(error: &Error) -> FailureKind {
+    match error {
+        Error::Io(error) => FailureKind::of_transfer(error),
+        Error::ConnectionClosed
+        | Error::AlreadyClosed
+        | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => FailureKind::ClosedEarly,
+        _ => FailureKind::Malformed,
+    }
+}

@@ -1,0 +1,440 @@
+//! Whole runs over HTTP/1.1 against servers that answer as told.
+
+mod fixture;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use fixture::{Reply, Server, answer, hello};
+use greenroom_load::plan::{End, Pace, Place, Plan, Schedule, StreamPlan, Target};
+use greenroom_load::record::{FailureKind, Tally};
+use greenroom_load::run::{Measurement, RunError, Stop, run};
+
+fn stream(url: &str) -> StreamPlan {
+    StreamPlan::new(url.parse().expect("a URL"))
+}
+
+fn requests(number: u64) -> End {
+    End {
+        requests: Some(number),
+        duration: None,
+    }
+}
+
+fn open(rate: f64, milliseconds: u64) -> Pace {
+    let duration = Duration::from_millis(milliseconds);
+    Pace::Open(Schedule::constant(rate, duration).expect("a schedule"))
+}
+
+fn measure(streams: Vec<StreamPlan>) -> Measurement {
+    let plan = Plan {
+        streams,
+        interval: Duration::from_millis(200),
+    };
+    run(&plan, None, &Stop::default(), &mut |_| {}).expect("the run begins")
+}
+
+fn tally(stream: StreamPlan) -> Tally {
+    measure(vec![stream]).streams.remove(0).tally
+}
+
+/// One request to a server that replies so.
+fn failure_of(reply: Reply) -> (Tally, FailureKind) {
+    let server = Server::start(move |_| reply.clone());
+    let mut stream = stream(&server.url("/"));
+    stream.timeout = Duration::from_millis(300);
+    let tally = tally(stream);
+    let (kind, count) = tally.failures.iter().next().expect("a failure");
+    assert_eq!((count, tally.answers()), (1, 0));
+    (tally, kind)
+}
+
+#[test]
+fn a_closed_loop_sends_exactly_what_was_asked_for() {
+    let server = Server::start(|_| hello());
+    let mut stream = stream(&server.url("/a?b"));
+    stream.end = requests(1003);
+    stream.connections = 10;
+    stream.keep_alive = true;
+    let measured = measure(vec![stream]).streams.remove(0);
+    let tally = &measured.tally;
+    assert_eq!((tally.answers(), tally.counts.sent), (1003, 1003));
+    assert_eq!((tally.counts.connections, tally.counts.reused), (10, 993));
+    assert_eq!(tally.counts.body_bytes, 1003 * 6);
+    assert_eq!(tally.counts.received_bytes, 1003 * hello_bytes());
+    assert_eq!(server.served(), 1003);
+    let first = measured.first.expect("an answer");
+    assert_eq!(first.field("Server").as_deref(), Some("fixture"));
+    assert_eq!(first.body, b"hello\n");
+    assert_eq!(
+        measured
+            .timeline
+            .points()
+            .iter()
+            .map(|point| point.good)
+            .sum::<u64>(),
+        1003
+    );
+}
+
+fn hello_bytes() -> u64 {
+    answer("200 OK", "hello\n").len() as u64
+}
+
+#[test]
+fn without_keep_alive_each_request_has_a_connection() {
+    let server = Server::start(|request| {
+        assert!(request.head.contains("\r\nConnection: close\r\n"));
+        Reply::Close(answer("200 OK\r\nConnection: close", "hello\n"))
+    });
+    let mut stream = stream(&server.url("/"));
+    stream.end = requests(200);
+    stream.connections = 200;
+    let tally = tally(stream);
+    assert_eq!((tally.answers(), tally.counts.reused), (200, 0));
+    assert_eq!(tally.connect.count(), 200);
+    assert_eq!(server.connections.load(Ordering::Relaxed), 200);
+}
+
+#[test]
+fn threads_share_requests_and_connections() {
+    let server = Server::start(|_| hello());
+    let mut stream = stream(&server.url("/"));
+    stream.end = requests(101);
+    stream.connections = 5;
+    stream.threads = 3;
+    stream.keep_alive = true;
+    let tally = tally(stream);
+    assert_eq!((tally.answers(), tally.counts.connections), (101, 5));
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order() {
+    let server =
+        Server::start(|request| Reply::Keep(answer("200 OK", &format!("{:06}", request.number))));
+    let mut stream = stream(&server.url("/"));
+    stream.end = requests(500);
+    stream.connections = 2;
+    stream.in_flight_max = 16;
+    stream.keep_alive = true;
+    let tally = tally(stream);
+    assert_eq!((tally.answers(), tally.counts.connections), (500, 2));
+    assert_eq!(tally.failures.total(), 0);
+}
+
+#[test]
+fn a_server_that_closes_is_connected_to_again() {
+    let server = Server::start(|request| {
+        if request.number % 10 == 9 {
+            Reply::Close(answer("200 OK\r\nConnection: close", "hello\n"))
+        } else {
+            hello()
+        }
+    });
+    let mut stream = stream(&server.url("/"));
+    stream.end = requests(100);
+    stream.keep_alive = true;
+    let tally = tally(stream);
+    assert_eq!((tally.answers(), tally.failures.total()), (100, 0));
+    assert_eq!(tally.counts.connections, 10);
+}
+
+#[test]
+fn every_framing_of_a_body_is_understood() {
+    let bodies: [(&str, &[u8], u64); 4] = [
+        (
+            "GET",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+            3,
+        ),
+        ("GET", b"HTTP/1.0 200 OK\r\n\r\nuntil the end", 13),
+        ("GET", b"HTTP/1.1 204 No Content\r\n\r\n", 0),
+        (
+            "HEAD",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n",
+            0,
+        ),
+    ];
+    for (method, bytes, expected) in bodies {
+        let server = Server::start(move |_| Reply::Close(bytes.to_vec()));
+        let mut stream = stream(&server.url("/"));
+        stream.request.method = method.to_owned();
+        let tally = tally(stream);
+        assert_eq!(
+            (tally.answers(), tally.counts.body_bytes),
+            (1, expected),
+            "{method}"
+        );
+        assert_eq!(tally.failures.total(), 0);
+    }
+}
+
+#[test]
+fn a_large_body_is_sent_whole() {
+    let server = Server::start(|request| {
+        let is_whole = request.body.len() == 5_000_000 && request.body.ends_with(b"end");
+        Reply::Keep(answer("200 OK", if is_whole { "whole" } else { "torn!" }))
+    });
+    let mut stream = stream(&server.url("/"));
+    stream.request.method = "POST".to_owned();
+    stream.request.body = [vec![b'x'; 4_999_997], b"end".to_vec()].concat();
+    stream.end = requests(6);
+    stream.connections = 2;
+    stream.keep_alive = true;
+    let measured = measure(vec![stream]).streams.remove(0);
+    assert_eq!(measured.tally.answers(), 6);
+    assert_eq!(measured.first.expect("an answer").body, b"whole");
+}
+
+#[test]
+fn turns_follow_the_weights() {
+    let light = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&light);
+    let server = Server::start(move |request| {
+        if request.head.starts_with("GET /light ") {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        hello()
+    });
+    let mut stream = stream(&server.url("/light"));
+    stream.targets[0].weight = 3;
+    stream
+        .targets
+        .push(server.url("/heavy").parse().expect("a URL"));
+    stream.end = requests(400);
+    stream.keep_alive = true;
+    assert_eq!(tally(stream).answers(), 400);
+    assert_eq!(light.load(Ordering::Relaxed), 300);
+}
+
+#[test]
+fn statuses_are_counted_and_told_apart() {
+    let server = Server::start(|request| match request.number % 4 {
+        0 => Reply::Keep(answer("503 Service Unavailable", "busy!\n")),
+        _ => hello(),
+    });
+    let mut stream = stream(&server.url("/"));
+    stream.end = requests(100);
+    stream.keep_alive = true;
+    let tally = tally(stream);
+    assert_eq!(tally.statuses().collect::<Vec<_>>(), [(200, 75), (503, 25)]);
+    assert_eq!((tally.good.count(), tally.bad.count()), (75, 25));
+    assert_eq!(tally.counts.other_length, 0);
+}
+
+#[test]
+fn answers_of_another_length_are_counted_unless_they_may_vary() {
+    for (variable_length, expected) in [(false, 1), (true, 0)] {
+        let server = Server::start(|request| {
+            Reply::Keep(answer(
+                "200 OK",
+                if request.number == 3 {
+                    "longer"
+                } else {
+                    "short"
+                },
+            ))
+        });
+        let mut stream = stream(&server.url("/"));
+        stream.end = requests(10);
+        stream.keep_alive = true;
+        stream.variable_length = variable_length;
+        assert_eq!(tally(stream).counts.other_length, expected);
+    }
+}
+
+#[test]
+fn what_goes_wrong_is_told_by_kind() {
+    let (garbage, kind) = failure_of(Reply::Close(b"220 mail.example ESMTP\r\n".to_vec()));
+    assert_eq!(kind, FailureKind::Malformed);
+    let detail = garbage.failures.detail(kind).expect("a detail");
+    assert!(detail.contains("220 mail.example"), "{detail}");
+
+    let torn = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort";
+    assert_eq!(
+        failure_of(Reply::Close(torn.to_vec())).1,
+        FailureKind::ClosedEarly
+    );
+    assert_eq!(
+        failure_of(Reply::Close(Vec::new())).1,
+        FailureKind::ClosedEarly
+    );
+
+    let (late, kind) = failure_of(Reply::Hang);
+    assert_eq!(kind, FailureKind::Timeout);
+    assert!(late.latency().max() >= Duration::from_millis(299));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_given_up() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    drop(listener);
+    let mut stream = stream(&format!("http://{address}/"));
+    stream.end = requests(1_000_000);
+    stream.connections = 4;
+    let measured = measure(vec![stream]);
+    assert!(measured.gave_up);
+    let failures = &measured.streams[0].tally.failures;
+    assert!((10..100).contains(&failures.count(FailureKind::Refused)));
+}
+
+#[test]
+fn a_name_without_address_begins_nothing() {
+    let plan = Plan {
+        streams: vec![stream("http://no-such-host.invalid/")],
+        interval: Duration::from_secs(1),
+    };
+    let error = run(&plan, None, &Stop::default(), &mut |_| {}).expect_err("no address");
+    assert!(matches!(error, RunError::Resolve { .. }));
+    assert!(error.to_string().contains("no-such-host.invalid"));
+}
+
+#[test]
+fn an_open_loop_sends_each_request_of_its_schedule() {
+    let server = Server::start(|_| hello());
+    let mut stream = stream(&server.url("/"));
+    stream.pace = open(500.0, 600);
+    stream.connections = 100;
+    stream.keep_alive = true;
+    let measured = measure(vec![stream]).streams.remove(0);
+    assert_eq!(
+        (measured.tally.counts.due, measured.tally.counts.sent),
+        (300, 300)
+    );
+    assert_eq!(measured.tally.answers(), 300);
+    assert!(!measured.missed_its_rate());
+}
+
+#[test]
+fn an_open_loop_goes_on_while_a_server_is_silent() {
+    let server = Server::start(|request| {
+        if request.number < 30 {
+            Reply::Hang
+        } else {
+            hello()
+        }
+    });
+    let mut stream = stream(&server.url("/"));
+    stream.pace = open(100.0, 1000);
+    stream.connections = 200;
+    stream.keep_alive = true;
+    stream.timeout = Duration::from_millis(500);
+    let tally = tally(stream);
+    assert_eq!((tally.counts.sent, tally.answers()), (100, 70));
+    assert_eq!(tally.failures.count(FailureKind::Timeout), 30);
+}
+
+#[test]
+fn what_had_no_connection_is_counted_as_late_or_never_sent() {
+    let server = Server::start(|_| Reply::Hang);
+    let mut stream = stream(&server.url("/"));
+    stream.pace = open(100.0, 1000);
+    stream.connections = 1;
+    stream.keep_alive = true;
+    stream.timeout = Duration::from_millis(400);
+    let measured = measure(vec![stream]).streams.remove(0);
+    let tally = &measured.tally;
+    assert_eq!(tally.counts.due, 100);
+    assert!((2..=3).contains(&tally.counts.sent), "{:?}", tally.counts);
+    assert_eq!(tally.counts.late_for_connection, tally.counts.sent - 1);
+    let never = tally.failures.count(FailureKind::NeverSent);
+    assert_eq!(never + tally.counts.sent, 100);
+    assert!(measured.missed_its_rate());
+    assert!(tally.latency().max() >= Duration::from_millis(900));
+}
+
+#[test]
+fn streams_have_statistics_of_their_own() {
+    let server = Server::start(|request| {
+        if request.head.starts_with("GET /slow") {
+            Reply::Hang
+        } else {
+            hello()
+        }
+    });
+    let mut slow = stream(&server.url("/slow"));
+    slow.pace = open(20.0, 500);
+    slow.connections = 50;
+    slow.timeout = Duration::from_millis(200);
+    let mut fast = slow.clone();
+    fast.targets = vec![server.url("/fast").parse().expect("a URL")];
+    fast.pace = open(100.0, 500);
+    let measured = measure(vec![slow, fast]);
+    assert_eq!(measured.streams[0].tally.failures.total(), 10);
+    assert_eq!(measured.streams[0].tally.answers(), 0);
+    assert_eq!(measured.streams[1].tally.answers(), 50);
+}
+
+#[test]
+fn an_interrupted_run_tells_what_it_has() {
+    let stop = Stop::default();
+    let from_the_server = stop.clone();
+    let server = Server::start(move |request| {
+        if request.number == 5 {
+            from_the_server.stop();
+            return Reply::Hang;
+        }
+        hello()
+    });
+    let mut stream = stream(&server.url("/"));
+    stream.end = requests(1000);
+    stream.keep_alive = true;
+    let plan = Plan {
+        streams: vec![stream],
+        interval: Duration::from_secs(1),
+    };
+    let measured = run(&plan, None, &stop, &mut |_| {}).expect("the run begins");
+    assert!(measured.interrupted);
+    assert_eq!(measured.streams[0].tally.answers(), 5);
+    assert_eq!(measured.streams[0].unfinished, 1);
+}
+
+#[test]
+fn connections_come_from_the_addresses_that_were_given() {
+    let server = Server::start(|request| {
+        let peer = request.peer.expect("TCP").ip().to_string();
+        Reply::Close(answer("200 OK\r\nConnection: close", &peer))
+    });
+    let mut stream = stream(&server.url("/"));
+    stream.sources = vec!["127.0.0.3".parse().expect("an address")];
+    let measured = measure(vec![stream]).streams.remove(0);
+    assert_eq!(measured.first.expect("an answer").body, b"127.0.0.3");
+}
+
+#[test]
+fn unix_sockets_are_spoken_to() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("socket");
+    let _server = fixture::on_unix_socket(&path, hello());
+    let mut target: Target = "http://localhost/".parse().expect("a URL");
+    target.place = Place::Unix(path);
+    let mut stream = StreamPlan::new(target);
+    stream.end = requests(20);
+    stream.keep_alive = true;
+    assert_eq!(tally(stream).answers(), 20);
+}
+
+#[test]
+fn progress_is_told_for_each_interval() {
+    let server = Server::start(|_| hello());
+    let mut stream = stream(&server.url("/"));
+    stream.pace = open(100.0, 1000);
+    stream.connections = 10;
+    stream.keep_alive = true;
+    let plan = Plan {
+        streams: vec![stream],
+        interval: Duration::from_millis(200),
+    };
+    let mut told = 0;
+    let measured = run(&plan, None, &Stop::default(), &mut |now| {
+        assert_eq!(now.stream, 0);
+        told += now.interval.answers();
+    });
+    assert!((80..=100).contains(&told), "{told}");
+    let measured = measured.expect("the run begins");
+    let points = measured.streams[0].timeline.points();
+    assert!(points.len() >= 5);
+    assert_eq!(points.iter().map(|point| point.good).sum::<u64>(), 100);
+}
