@@ -45,7 +45,7 @@ pub fn html(
         facts,
         warnings: warnings(measurement),
         limit: limit(verdict.limit),
-        verdict: &verdict.text,
+        verdict: verdict.sentences.get(1..).unwrap_or_default(),
         costs: costs(measurement),
         figures: figures(measurement),
         colours: paints()
@@ -64,7 +64,8 @@ struct Page<'a> {
     facts: &'a [(&'a str, &'a str)],
     warnings: Vec<String>,
     limit: &'static str,
-    verdict: &'a str,
+    /// What was seen, and what to do.
+    verdict: &'a [String],
     streams: Vec<Stream<'a>>,
     costs: Vec<Cost>,
     figures: Vec<Figure>,

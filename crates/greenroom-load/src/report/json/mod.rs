@@ -30,7 +30,7 @@
 //! generator             threads, user_seconds, system_seconds, user_ns_per_request, system_ns_per_request, busiest_share
 //! server                null, or processes, threads_max, rss_max_bytes, user_seconds, system_seconds,
 //!                       user_ns_per_request, system_ns_per_request
-//! verdict               limit (generator, server, nobody or unknown), text
+//! verdict               limit (generator, server, both, nobody or unknown), sentences
 //! ```
 
 mod stream;

@@ -26,9 +26,7 @@ pub(super) fn section(measurement: &Measurement) -> Option<Section> {
 }
 
 pub(super) fn verdict(measurement: &Measurement) -> Option<Section> {
-    let text = Verdict::of(measurement).text;
-    let lines = text.lines().map(str::to_owned).collect();
-    Section::new("Verdict", lines)
+    Section::new("Verdict", Verdict::of(measurement).sentences)
 }
 
 fn generator(threads: &[ThreadUsage], ended: u64) -> String {

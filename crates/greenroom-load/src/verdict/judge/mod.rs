@@ -45,8 +45,8 @@ pub enum Limit {
 pub struct Verdict {
     /// Who was the limit.
     pub limit: Limit,
-    /// How that was seen, and what to do about it; sentences.
-    pub text: String,
+    /// That as a sentence, then how it was seen and what to do about it.
+    pub sentences: Vec<String>,
 }
 
 impl Verdict {
@@ -61,10 +61,7 @@ impl Verdict {
         sentences.extend(evidence.competition);
         sentences.extend(evidence.remarks);
         sentences.extend(advice(measurement, limit));
-        Self {
-            limit,
-            text: sentences.join(" "),
-        }
+        Self { limit, sentences }
     }
 }
 
