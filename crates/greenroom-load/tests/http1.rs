@@ -416,6 +416,53 @@ fn unix_sockets_are_spoken_to() {
     assert_eq!(tally(stream).answers(), 20);
 }
 
+/// A certificate that signs itself, for 127.0.0.1.
+fn tls() -> tokio_rustls::TlsAcceptor {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+    let key = made.signing_key.serialize_der();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(key).expect("a key");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .expect("key and certificate belong together");
+    tokio_rustls::TlsAcceptor::from(Arc::new(config))
+}
+
+#[test]
+fn tls_is_spoken_and_certificates_are_checked() {
+    let body = "x".repeat(300_000);
+    let server = Server::start_tls(tls(), move |request| {
+        assert_eq!(request.body.len(), 100_000);
+        Reply::Keep(answer("200 OK", &body))
+    });
+    let url = format!("https://{}/", server.address);
+    let mut stream = stream(&url);
+    stream.request.method = "POST".to_owned();
+    stream.request.body = vec![b'y'; 100_000];
+    stream.end = requests(40);
+    stream.connections = 4;
+    stream.keep_alive = true;
+    let distrusted = tally(stream.clone());
+    assert_eq!(distrusted.answers(), 0);
+    assert!(distrusted.failures.count(FailureKind::Tls) >= 10);
+    let detail = distrusted.failures.detail(FailureKind::Tls);
+    assert!(
+        detail.is_some_and(|detail| detail.contains("UnknownIssuer")),
+        "{detail:?}"
+    );
+
+    stream.tls.insecure = true;
+    let measured = measure(vec![stream]).streams.remove(0);
+    assert_eq!(measured.tally.answers(), 40);
+    assert_eq!(measured.tally.counts.body_bytes, 40 * 300_000);
+    assert_eq!(measured.tally.counts.connections, 4);
+    let first = measured.first.expect("an answer");
+    assert!(first.tls.is_some_and(|tls| tls.starts_with("TLSv1.3,")));
+}
+
 #[test]
 fn progress_is_told_for_each_interval() {
     let server = Server::start(|_| hello());

@@ -28,9 +28,9 @@ fn a_stall_is_seen_as_long_as_it_is() {
     let target = format!("http://{address}/").parse().expect("a URL");
     let mut stream = StreamPlan::new(target);
     stream.keep_alive = true;
-    stream.connections = 600;
+    stream.connections = 300;
     // More per second, and the time that the server takes to catch up after a stall would be seen too.
-    let schedule = Schedule::constant(400.0, 4 * stall::PERIOD);
+    let schedule = Schedule::constant(200.0, 4 * stall::PERIOD);
     stream.pace = Pace::Open(schedule.expect("a schedule"));
     let plan = Plan {
         streams: vec![stream],
@@ -38,7 +38,7 @@ fn a_stall_is_seen_as_long_as_it_is() {
     };
     let measured = run(&plan, None, &Stop::default(), &mut |_| {}).expect("the run begins");
     let measured = &measured.streams[0];
-    assert_eq!(measured.tally.answers(), 8000);
+    assert_eq!(measured.tally.answers(), 4000);
     assert!(!measured.missed_its_rate());
     // A fifth of the requests falls into a stall, and waits for the rest of its second.
     let latency = measured.tally.latency();

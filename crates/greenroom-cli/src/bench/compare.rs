@@ -51,7 +51,7 @@ fn comparison(args: &CompareArgs) -> anyhow::Result<Comparison> {
         .iter()
         .map(|server| server.target.clone())
         .collect();
-    let template = plan::stream(&urls[..1], &args.load, &args.request)?;
+    let template = plan::alone(&urls[..1], &args.load, &args.request)?;
     let mut comparison = Comparison::new(args.server.clone(), template);
     comparison.rounds = args.rounds;
     comparison.warm_up = args.warm_up;

@@ -16,6 +16,8 @@ use crate::args::bench::{Also, BenchArgs, LoadArgs, RequestArgs, Stage};
 const DESCRIPTORS_KEPT: u64 = 64;
 /// Streams on each HTTP/2 connection of an open loop, which is what servers commonly allow.
 const STREAMS: u32 = 100;
+/// As many connections as the limit on descriptors allows.
+const UNBOUNDED: u32 = u32::MAX;
 /// Requests of which `-g` keeps each time.
 const RECORDS_MAX: usize = 1_000_000;
 
@@ -25,33 +27,74 @@ pub(crate) fn plan(args: &BenchArgs) -> anyhow::Result<Plan> {
     if args.output.gnuplot.is_some() {
         main.records_max = RECORDS_MAX;
     }
-    let also = args
-        .also
-        .iter()
-        .map(|also| further(&main, also, &args.load));
-    let also: Vec<_> = also.collect::<Result<_, _>>()?;
+    let also = args.also.iter().map(|also| further(&main, also, args));
+    let mut streams = also.collect::<anyhow::Result<Vec<_>>>()?;
+    streams.insert(0, main);
+    share_descriptors(&mut streams)?;
     Ok(Plan {
-        streams: std::iter::once(main).chain(also).collect(),
+        streams,
         interval: args.output.interval,
     })
 }
 
-/// The main stream, or the one that every contender of a comparison gets.
-pub(crate) fn stream(
+/// Open loops without a bound of their own share what the limit on descriptors leaves.
+fn share_descriptors(streams: &mut [StreamPlan]) -> anyhow::Result<()> {
+    let most = connections_max();
+    let is_unbounded = |stream: &StreamPlan| stream.connections == UNBOUNDED;
+    let bounded = streams.iter().filter(|stream| !is_unbounded(stream));
+    let bounded: u64 = bounded.map(|stream| u64::from(stream.connections)).sum();
+    ensure!(
+        bounded <= most,
+        "{bounded} connections (-c) need more descriptors than this process may open ({}); raise the limit: ulimit -n",
+        most + DESCRIPTORS_KEPT
+    );
+    let unbounded = streams.iter().filter(|stream| is_unbounded(stream)).count();
+    let each = (most - bounded) / unbounded.max(1) as u64;
+    for stream in streams.iter_mut().filter(|stream| is_unbounded(stream)) {
+        stream.connections = u32::try_from(each).unwrap_or(UNBOUNDED);
+        check_threads(stream)?;
+    }
+    Ok(())
+}
+
+fn connections_max() -> u64 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.map_or(u64::from(UNBOUNDED), |limit| {
+        limit.saturating_sub(DESCRIPTORS_KEPT)
+    })
+}
+
+fn check_threads(stream: &StreamPlan) -> anyhow::Result<()> {
+    ensure!(
+        stream.threads <= stream.connections,
+        "--threads {} needs at least as many connections (-c)",
+        stream.threads
+    );
+    Ok(())
+}
+
+/// The one stream that every contender of a comparison gets.
+pub(crate) fn alone(
     urls: &[Target],
     load: &LoadArgs,
     request: &RequestArgs,
 ) -> anyhow::Result<StreamPlan> {
+    let mut stream = stream(urls, load, request)?;
+    share_descriptors(std::slice::from_mut(&mut stream))?;
+    Ok(stream)
+}
+
+fn stream(urls: &[Target], load: &LoadArgs, request: &RequestArgs) -> anyhow::Result<StreamPlan> {
     let first = urls.first().context("a URL is missing")?;
     let mut stream = StreamPlan::new(first.clone());
-    stream.protocol = protocol(urls, request)?;
+    stream.protocol = protocol(urls, request.http2)?;
     stream.targets = urls.to_vec();
     stream.request = template(request, stream.protocol)?;
     stream.pace = pace(load)?;
     stream.end = end(load);
     stream.keep_alive = load.keep_alive;
     stream.in_flight_max = in_flight(load, &stream)?;
-    stream.connections = connections(load, &stream)?;
+    stream.connections = connections(load, stream.is_open_loop());
     stream.timeout = load.timeout;
     stream.sources.clone_from(&load.source);
     stream.window_bytes = load
@@ -69,21 +112,17 @@ pub(crate) fn stream(
     for target in &mut stream.targets {
         redirect(target, load, request)?;
     }
-    ensure!(
-        stream.threads <= stream.connections,
-        "--threads {} needs at least as many connections (-c)",
-        stream.threads
-    );
+    check_threads(&stream)?;
     Ok(stream)
 }
 
-fn protocol(urls: &[Target], request: &RequestArgs) -> anyhow::Result<Protocol> {
+fn protocol(urls: &[Target], http2: bool) -> anyhow::Result<Protocol> {
     let first = urls.first().map(|url| url.scheme.protocol());
     let first = first.unwrap_or(Protocol::Http1);
     if urls.iter().any(|url| url.scheme.protocol() != first) {
         bail!("the URLs of a stream are all http, or all ws; --also takes another");
     }
-    match (first, request.http2) {
+    match (first, http2) {
         (Protocol::WebSocket, true) => bail!("--http2 is for http and https, not for WebSockets"),
         (_, true) => Ok(Protocol::Http2),
         (protocol, false) => Ok(protocol),
@@ -172,8 +211,9 @@ fn phase(stage: &Stage) -> Phase {
 
 fn end(load: &LoadArgs) -> End {
     let requests = load.requests.map(std::num::NonZeroU64::get);
+    let is_unbounded = load.duration.is_none() && load.stage.is_empty();
     End {
-        requests: requests.or(load.duration.is_none().then_some(1)),
+        requests: requests.or(is_unbounded.then_some(1)),
         duration: load.duration,
     }
 }
@@ -199,20 +239,11 @@ fn in_flight(load: &LoadArgs, stream: &StreamPlan) -> anyhow::Result<u32> {
     Ok(load.pipeline.unwrap_or(default))
 }
 
-fn connections(load: &LoadArgs, stream: &StreamPlan) -> anyhow::Result<u32> {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let most = limit.map_or(u64::from(u32::MAX), |limit| {
-        limit.saturating_sub(DESCRIPTORS_KEPT)
-    });
-    let most = u32::try_from(most).unwrap_or(u32::MAX);
-    match load.connections.map(std::num::NonZeroU32::get) {
-        Some(number) if number > most => bail!(
-            "-c {number} needs more descriptors than this process may open ({}); raise the limit: ulimit -n",
-            limit.unwrap_or_default()
-        ),
-        Some(number) => Ok(number),
-        None if stream.is_open_loop() => Ok(most),
-        None => Ok(load.threads),
+fn connections(load: &LoadArgs, is_open_loop: bool) -> u32 {
+    match load.connections {
+        Some(number) => number.get(),
+        None if is_open_loop => UNBOUNDED,
+        None => load.threads,
     }
 }
 
@@ -231,15 +262,45 @@ fn redirect(target: &mut Target, load: &LoadArgs, request: &RequestArgs) -> anyh
 }
 
 /// A further stream: as the main one, but for what it says itself.
-fn further(main: &StreamPlan, also: &Also, load: &LoadArgs) -> anyhow::Result<StreamPlan> {
+fn further(main: &StreamPlan, also: &Also, args: &BenchArgs) -> anyhow::Result<StreamPlan> {
     let mut stream = main.clone();
     stream.targets.clone_from(&also.targets);
-    let named = also.name.clone();
-    stream.name = named.unwrap_or_else(|| also.targets[0].to_string());
-    stream.records_max = 0;
-    if main.protocol != Protocol::Http2 {
-        stream.protocol = also.targets[0].scheme.protocol();
+    for target in &mut stream.targets {
+        redirect(target, &args.load, &args.request)?;
     }
+    let name = also.name.clone();
+    stream.name = name.unwrap_or_else(|| also.targets[0].to_string());
+    stream.protocol = match main.protocol {
+        Protocol::WebSocket => protocol(&also.targets, false)?,
+        Protocol::Http1 | Protocol::Http2 => protocol(&also.targets, args.request.http2)?,
+    };
+    stream.variable_length = args.request.variable_length || also.targets.len() > 1;
+    stream.records_max = 0;
+    stream.threads = 1;
+    pace_further(&mut stream, main, also, &args.load)?;
+    stream.in_flight_max = match stream.protocol {
+        Protocol::Http2 if stream.is_open_loop() => STREAMS,
+        _ => 1,
+    };
+    stream.connections = match also.connections {
+        Some(number) => number,
+        None if stream.is_open_loop() => UNBOUNDED,
+        None => 1,
+    };
+    stream.keep_alive = also.keep_alive.unwrap_or(main.keep_alive);
+    if let Some(method) = &also.method {
+        stream.request.method.clone_from(method);
+    }
+    Ok(stream)
+}
+
+/// It lasts as long as the main stream sends.
+fn pace_further(
+    stream: &mut StreamPlan,
+    main: &StreamPlan,
+    also: &Also,
+    load: &LoadArgs,
+) -> anyhow::Result<()> {
     let duration = match &main.pace {
         Pace::Open(schedule) => Some(schedule.duration()),
         Pace::Closed => load.duration,
@@ -255,20 +316,5 @@ fn further(main: &StreamPlan, also: &Also, load: &LoadArgs) -> anyhow::Result<St
         requests: None,
         duration: Some(duration),
     };
-    stream.in_flight_max = match stream.protocol {
-        Protocol::Http2 if stream.is_open_loop() => STREAMS,
-        _ => 1,
-    };
-    stream.threads = 1;
-    stream.connections = match also.connections {
-        Some(number) => number,
-        None if stream.is_open_loop() && main.is_open_loop() => main.connections,
-        None if stream.is_open_loop() => connections(load, &stream)?.max(main.connections),
-        None => 1,
-    };
-    stream.keep_alive = also.keep_alive.unwrap_or(main.keep_alive);
-    if let Some(method) = &also.method {
-        stream.request.method.clone_from(method);
-    }
-    Ok(stream)
+    Ok(())
 }

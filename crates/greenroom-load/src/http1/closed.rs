@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use super::core::{Core, Happened};
+use super::core::{Core, Happened, Opened};
 use crate::run::Share;
 
 /// How long a place stays empty after its connection could not be made.
@@ -23,8 +23,8 @@ pub(super) struct Closed {
     ///
     /// They are sent in a row, when all events at hand are dealt with: the server then wakes up once for all of them.
     opened: Vec<usize>,
-    /// Places whose connection could not be made: when to try again, and for which group.
-    paused: VecDeque<(u64, usize)>,
+    /// When to try again where a connection could not be made.
+    paused: VecDeque<u64>,
 }
 
 impl Closed {
@@ -47,8 +47,7 @@ impl Closed {
     /// Opens all connections at once.
     pub(super) fn begin(&mut self, core: &mut Core) {
         for _ in 0..self.connections {
-            let group = core.groups.next_group();
-            self.open(core, group);
+            self.open(core);
         }
         self.send_opened(core);
     }
@@ -64,17 +63,17 @@ impl Closed {
 
     /// When [`Closed::due`] has something to do.
     pub(super) fn next_due(&self) -> Option<u64> {
-        self.paused.front().map(|(time, _)| *time)
+        self.paused.front().copied()
     }
 
     /// Tries again where connecting failed.
     pub(super) fn due(&mut self, core: &mut Core) {
-        while let Some(&(time, group)) = self.paused.front() {
+        while let Some(&time) = self.paused.front() {
             if time > core.clock.now() {
                 break;
             }
             self.paused.pop_front();
-            self.open(core, group);
+            self.open(core);
         }
     }
 
@@ -82,11 +81,8 @@ impl Closed {
         match happened {
             Happened::Nothing => {}
             Happened::Room(key) => self.fill(core, key),
-            Happened::Gone {
-                group,
-                unconnected: true,
-            } => self.pause(core, group),
-            Happened::Gone { group, .. } => self.open(core, group),
+            Happened::Gone { unconnected: true } => self.pause(core),
+            Happened::Gone { unconnected: false } => self.open(core),
         }
     }
 
@@ -95,46 +91,55 @@ impl Closed {
         core.open_connections() == 0 && self.paused.is_empty()
     }
 
-    fn open(&mut self, core: &mut Core, group: usize) {
+    fn open(&mut self, core: &mut Core) {
         let now = core.clock.now();
-        if !self.take_turn(core, now) {
+        if !self.has_turns(now) {
             return;
         }
+        let group = core.routes.next_origin();
         match core.open(group, now, now) {
-            Some(key) => self.opened.push(key),
-            None => self.pause(core, group),
+            Opened::Connection(key) => {
+                self.take_turn(core);
+                self.opened.push(key);
+            }
+            Opened::Failed => {
+                self.take_turn(core);
+                self.pause(core);
+            }
+            Opened::Busy => self.pause(core),
         }
     }
 
-    fn pause(&mut self, core: &Core, group: usize) {
+    fn pause(&mut self, core: &Core) {
         let now = core.clock.now();
-        if self.left > 0 && now < self.ends {
-            self.paused.push_back((now + PAUSE_NS, group));
+        if self.has_turns(now) {
+            self.paused.push_back(now + PAUSE_NS);
         }
     }
 
     /// Queues as many requests as the connection may have under way, and sends them.
     fn fill(&mut self, core: &mut Core, key: usize) {
         let now = core.clock.now();
-        while core.flights(key) < self.depth && self.take_turn(core, now) {
+        while core.flights(key) < self.depth && self.has_turns(now) {
+            self.take_turn(core);
             core.push(key, now, now);
         }
         if core.flights(key) == 0 {
             core.close(key);
             return;
         }
-        if let Happened::Gone { group, .. } = core.send(key) {
+        if let Happened::Gone { .. } = core.send(key) {
             // Not at once: a server that refuses everything must not hold the loop.
-            self.pause(core, group);
+            self.pause(core);
         }
     }
 
-    fn take_turn(&mut self, core: &mut Core, now: u64) -> bool {
-        if self.left == 0 || now >= self.ends {
-            return false;
-        }
+    fn has_turns(&self, now: u64) -> bool {
+        self.left > 0 && now < self.ends
+    }
+
+    fn take_turn(&mut self, core: &mut Core) {
         self.left -= 1;
         core.recorder.tally().counts.sent += 1;
-        true
     }
 }

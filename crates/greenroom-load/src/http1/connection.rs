@@ -117,6 +117,9 @@ impl Connection {
 
     /// Leaves the closing to the server.
     pub(super) fn linger(&mut self, now: u64) {
+        // An answer may come before its request is wholly sent; the rest stays unsent.
+        self.unsent = 0;
+        self.offset = 0;
         self.phase = Phase::Lingering { since: now };
     }
 
@@ -126,8 +129,19 @@ impl Connection {
         self.unsent += 1;
     }
 
+    /// Whether something waits for room in the socket.
     pub(super) fn has_unsent(&self) -> bool {
-        self.unsent > 0
+        self.unsent > 0 || self.transport.wants_write()
+    }
+
+    /// Whether no answer is under way, so that the next one will be seen from its begin.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.unsent == self.flights.len()
+    }
+
+    /// Whether it can take another request.
+    pub(super) fn has_room(&self) -> bool {
+        self.phase == Phase::Open
     }
 
     /// Connects, shakes hands and sends as far as that goes now; how many bytes of requests were sent.
@@ -144,10 +158,10 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
+        let now = now();
         let sent = self.send(requests)?;
         if self.phase == Phase::Opening && sent > 0 {
             self.phase = Phase::Open;
-            let now = now();
             let connect = now.saturating_sub(self.begun);
             self.connect.get_or_insert(connect);
             for flight in &mut self.flights {
@@ -159,8 +173,7 @@ impl Connection {
 
     fn send(&mut self, requests: &[Box<[u8]>]) -> io::Result<usize> {
         let mut total = 0;
-        self.transport.flush()?;
-        while self.unsent > 0 {
+        while self.has_unsent() {
             match self.send_once(requests) {
                 Ok(sent) => {
                     total += sent;
@@ -180,6 +193,12 @@ impl Connection {
     }
 
     fn send_once(&mut self, requests: &[Box<[u8]>]) -> io::Result<usize> {
+        if self.transport.wants_write() {
+            self.transport.flush()?;
+        }
+        if self.unsent == 0 {
+            return Ok(0);
+        }
         let first = self.flights.len() - self.unsent;
         let begin = &requests[self.flights[first].request][self.offset..];
         if self.unsent == 1 {
@@ -206,17 +225,16 @@ impl Connection {
         self.offset = sent;
     }
 
-    /// Takes bytes that came; how many were used, and the answer that they complete.
+    /// Takes bytes that came for the oldest request; how many were used, and the answer that they complete.
     pub(super) fn take(
         &mut self,
         input: &[u8],
         now: u64,
         answers_head: bool,
     ) -> Result<(usize, Option<Answered>), Malformed> {
-        let Some(flight) = self.flights.front_mut() else {
-            return Err(Malformed::Unasked);
-        };
-        if flight.first_byte == 0 {
+        if let Some(flight) = self.flights.front_mut()
+            && flight.first_byte == 0
+        {
             flight.first_byte = now;
         }
         let (used, complete) = self.reader.feed(input, answers_head)?;

@@ -1,13 +1,12 @@
 //! HTTP/1.1 over TCP, TLS and Unix sockets: a loop of its own around epoll, without a runtime.
 //!
-//! One thread owns its connections. Each is registered once, edge-triggered, and a request is written where the answer
+//! One thread owns its connections. Each is registered once, edge-triggered (and again where a request does not fit into the socket), and a request is written where the answer
 //! before it was read, so a request costs a `recv`, a `send` and a share of an `epoll_pwait2`.
 
 mod chunked;
 mod closed;
 mod connection;
 mod core;
-mod groups;
 mod open;
 mod response;
 mod socket;
@@ -18,7 +17,6 @@ use std::time::Duration;
 
 use self::closed::Closed;
 use self::core::{Core, Happened};
-use self::groups::Groups;
 use self::open::Open;
 use crate::record::Recorder;
 use crate::run::{Ending, Endpoint, Share};
@@ -36,12 +34,11 @@ pub(crate) fn work(
     endpoints: &[Endpoint],
     recorder: Recorder,
 ) -> io::Result<Ending> {
-    let groups = Groups::new(&share.plan, endpoints);
+    let core = Core::new(share, endpoints, recorder)?;
     let pace = match share.arrivals() {
         None => Pace::Closed(Closed::new(share)),
-        Some(arrivals) => Pace::Open(Open::new(share, arrivals, groups.count())),
+        Some(arrivals) => Pace::Open(Box::new(Open::new(share, arrivals, core.routes.origins()))),
     };
-    let core = Core::new(share, groups, recorder)?;
     Worker { core, pace }.run(share)
 }
 
@@ -52,7 +49,7 @@ struct Worker {
 
 enum Pace {
     Closed(Closed),
-    Open(Open),
+    Open(Box<Open>),
 }
 
 impl Worker {
@@ -64,21 +61,14 @@ impl Worker {
         }
         let mut is_stopped = false;
         while !is_stopped && !self.is_over() {
-            let events = self.core.wait(self.pause(next_sweep, share.plan.spin))?;
-            for index in 0..events {
-                let happened = self.core.event(index);
-                self.happened(happened);
-                // A long row of answers must not make a request late.
-                self.due();
-            }
-            self.due();
-            if let Pace::Closed(closed) = &mut self.pace {
-                closed.send_opened(&mut self.core);
-            }
+            let pause = self.pause(next_sweep, share.plan.spin);
+            let events = self.core.wait(pause)?;
+            self.events(events);
             let now = self.core.clock.now();
             if now >= next_sweep {
                 next_sweep = now + sweep_ns;
-                self.sweep();
+                self.collect(Core::sweep);
+                self.send_opened();
                 is_stopped = share.stop.is_stopped() || self.core.is_hopeless();
             }
             if now >= self.core.recorder.flush_due() {
@@ -88,18 +78,30 @@ impl Worker {
         Ok(self.end(is_stopped && !share.stop.is_stopped()))
     }
 
-    fn is_over(&self) -> bool {
-        match &self.pace {
+    fn events(&mut self, events: usize) {
+        for index in 0..events {
+            let happened = self.core.event(index);
+            self.happened(happened);
+            // A long row of answers must not make a request late.
+            self.due();
+        }
+        self.collect(Core::read_on);
+        self.due();
+        self.send_opened();
+    }
+
+    fn is_over(&mut self) -> bool {
+        match &mut self.pace {
             Pace::Closed(closed) => closed.is_over(&self.core),
             Pace::Open(open) => open.is_over(&self.core),
         }
     }
 
-    fn pause(&self, next_sweep: u64, spin: bool) -> Duration {
-        if spin {
+    fn pause(&mut self, next_sweep: u64, spin: bool) -> Duration {
+        if spin || self.core.has_unread() {
             return Duration::ZERO;
         }
-        let due = match &self.pace {
+        let due = match &mut self.pace {
             Pace::Closed(closed) => closed.next_due(),
             Pace::Open(open) => open.next_due(),
         };
@@ -123,11 +125,17 @@ impl Worker {
         }
     }
 
-    fn sweep(&mut self) {
-        let mut gone = Vec::new();
-        self.core.sweep(&mut gone);
-        for happened in gone {
+    fn collect(&mut self, look: fn(&mut Core, &mut Vec<Happened>)) {
+        let mut found = Vec::new();
+        look(&mut self.core, &mut found);
+        for happened in found {
             self.happened(happened);
+        }
+    }
+
+    fn send_opened(&mut self) {
+        if let Pace::Closed(closed) = &mut self.pace {
+            closed.send_opened(&mut self.core);
         }
     }
 
@@ -140,12 +148,18 @@ impl Worker {
 
     fn end(mut self, gave_up: bool) -> Ending {
         let now = self.core.clock.now();
-        self.flush(now);
-        Ending {
-            last_ns: self.core.last_ns(),
-            unfinished: self.core.under_way() as u64,
-            gave_up,
+        let mut unfinished = self.core.under_way() as u64;
+        if let Pace::Open(open) = &mut self.pace {
+            open.count_due(&mut self.core, now);
+            unfinished += open.waiting(now);
         }
+        let ending = Ending {
+            last_ns: self.core.last_ns(),
+            unfinished,
+            gave_up,
+        };
+        self.core.recorder.finish(now);
+        ending
     }
 }
 

@@ -1,67 +1,86 @@
 //! The open loop: requests are sent at their time, whatever became of those before.
 
-use super::core::{Core, Happened};
+use std::iter::Peekable;
+
+use super::core::{Core, Happened, Opened};
 use crate::plan::Arrivals;
-use crate::record::FailureKind;
+use crate::record::{FailureKind, Tally};
 use crate::run::Share;
+
+/// Requests that are sent in a row before answers are read: a generator that is late must not lose sight of them.
+const SENDS_MAX: usize = 64;
+/// Requests given up in a row before the run's end is looked for.
+const GIVEN_UP_MAX: usize = 100_000;
+/// How long we wait before we try again, when a Unix socket's queue of connections is full.
+const BUSY_PAUSE_NS: u64 = 1_000_000;
 
 /// Sends by schedule.
 #[derive(Debug)]
 pub(super) struct Open {
     /// Most connections at once.
     connections_max: usize,
-    arrivals: Arrivals,
-    /// The intended time of the next request to be sent.
-    next: Option<u64>,
-    /// Counts the requests whose time has come.
-    due: Arrivals,
-    next_due: Option<u64>,
+    /// The intended times of those that were not sent yet.
+    arrivals: Peekable<Arrivals>,
+    /// The intended times of those that were not counted as due yet.
+    uncounted: Peekable<Arrivals>,
     /// When no more is sent.
     ends: u64,
     /// Free connections of each group; the one used last is taken first.
     idle: Vec<Vec<usize>>,
     /// The group of the next request, once its turn was taken.
     group: Option<usize>,
-    /// Whether the next request waits for a connection.
-    is_blocked: bool,
+    blocked: Option<Blocked>,
+}
+
+/// What the next request waits for, though its time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blocked {
+    /// A free connection.
+    Connections,
+    /// The server's queue of connections, until this time.
+    Queue(u64),
 }
 
 impl Open {
     pub(super) fn new(share: &Share, arrivals: Arrivals, groups: usize) -> Self {
-        let mut due = arrivals.clone();
-        let mut arrivals = arrivals;
         Self {
             connections_max: share.connections.max(1),
-            next: arrivals.next(),
-            arrivals,
-            next_due: due.next(),
-            due,
+            uncounted: arrivals.clone().peekable(),
+            arrivals: arrivals.peekable(),
             ends: share.sending_ends(),
             idle: vec![Vec::new(); groups],
             group: None,
-            is_blocked: false,
+            blocked: None,
         }
     }
 
-    /// When [`Open::due`] has something to do, unless it waits for a connection.
-    pub(super) fn next_due(&self) -> Option<u64> {
-        match self.next {
-            Some(_) if self.is_blocked => Some(self.ends),
-            next => next,
-        }
+    /// When [`Open::due`] has something to do, unless a connection becomes free before.
+    pub(super) fn next_due(&mut self) -> Option<u64> {
+        let next = self.arrivals.peek().copied()?;
+        Some(match self.blocked {
+            None => next,
+            Some(Blocked::Connections) => self.ends,
+            Some(Blocked::Queue(until)) => until.min(self.ends),
+        })
     }
 
     /// Sends what is due; `free_since` is when a connection became free for it, 0 if one always was.
     pub(super) fn due(&mut self, core: &mut Core, free_since: u64) {
-        while let Some(intended) = self.next {
+        for _ in 0..SENDS_MAX {
+            let Some(&intended) = self.arrivals.peek() else {
+                return;
+            };
             let now = core.clock.now();
-            if now >= self.ends {
+            // The last ones are due right before the end, and may go out a little after it.
+            let grace = self.blocked.map_or(Tally::LATE_NS, |_| 0);
+            if now >= self.ends.saturating_add(grace) {
                 return self.give_up(core);
             }
-            if intended > now || !self.send(core, intended, now, free_since) {
+            if intended > now || self.is_blocked(now) || !self.send(core, intended, now, free_since)
+            {
                 return;
             }
-            self.next = self.arrivals.next();
+            self.arrivals.next();
         }
     }
 
@@ -72,8 +91,8 @@ impl Open {
             Happened::Room(key) => self.idle[core.group_of(key)].push(key),
             Happened::Gone { .. } => self.forget(core),
         }
-        if self.is_blocked {
-            self.is_blocked = false;
+        if self.blocked == Some(Blocked::Connections) {
+            self.blocked = None;
             let now = core.clock.now();
             self.due(core, now);
         }
@@ -81,36 +100,54 @@ impl Open {
 
     /// Adds the requests whose time has come since the last call to the recorder's count.
     pub(super) fn count_due(&mut self, core: &mut Core, now: u64) {
-        while self.next_due.is_some_and(|time| time <= now) {
+        while self.uncounted.next_if(|time| *time <= now).is_some() {
             core.recorder.tally().counts.due += 1;
-            self.next_due = self.due.next();
         }
     }
 
-    /// Whether no request will be sent any more and none is under way.
-    pub(super) fn is_over(&self, core: &Core) -> bool {
-        self.next.is_none() && core.under_way() == 0
+    /// Requests whose time has come and which were not sent.
+    pub(super) fn waiting(&self, now: u64) -> u64 {
+        self.arrivals
+            .clone()
+            .take_while(|time| *time <= now)
+            .count() as u64
     }
 
-    /// Whether the request went out, or failed in trying; not when no connection is free for it.
+    /// Whether no request will be sent any more and none is under way.
+    pub(super) fn is_over(&mut self, core: &Core) -> bool {
+        self.arrivals.peek().is_none() && core.under_way() == 0
+    }
+
+    fn is_blocked(&mut self, now: u64) -> bool {
+        if matches!(self.blocked, Some(Blocked::Queue(until)) if until <= now) {
+            self.blocked = None;
+        }
+        self.blocked.is_some()
+    }
+
+    /// Whether the request went out, or failed in trying; not when it must wait.
     fn send(&mut self, core: &mut Core, intended: u64, now: u64, free_since: u64) -> bool {
-        let group = *self.group.get_or_insert_with(|| core.groups.next_group());
-        let key = match self.idle[group].pop() {
+        let group = *self.group.get_or_insert_with(|| core.routes.next_origin());
+        let opened = match self.idle[group].pop() {
             Some(key) => {
                 core.push(key, intended, now);
-                Some(key)
+                Opened::Connection(key)
             }
             None if core.open_connections() < self.connections_max || self.make_room(core) => {
                 core.open(group, intended, now)
             }
             None => {
-                self.is_blocked = true;
+                self.blocked = Some(Blocked::Connections);
                 return false;
             }
         };
+        if opened == Opened::Busy {
+            self.blocked = Some(Blocked::Queue(now + BUSY_PAUSE_NS));
+            return false;
+        }
         self.group = None;
         core.recorder.sent(intended, now, free_since);
-        if let Some(key) = key
+        if let Opened::Connection(key) = opened
             && let Happened::Gone { .. } = core.send(key)
         {
             self.forget(core);
@@ -136,12 +173,11 @@ impl Open {
 
     /// The schedule is over: what was not sent never will be.
     fn give_up(&mut self, core: &mut Core) {
-        while let Some(intended) = self.next {
+        for intended in self.arrivals.by_ref().take(GIVEN_UP_MAX) {
             let lasted = self.ends.saturating_sub(intended);
             core.recorder.failed(FailureKind::NeverSent, lasted, || {
                 "the schedule ended first".to_owned()
             });
-            self.next = self.arrivals.next();
         }
     }
 }

@@ -35,12 +35,12 @@ pub(super) enum Malformed {
     Head { reason: String, begin: String },
     #[error("its head is longer than {HEAD_BYTES_MAX} bytes")]
     HeadTooLong,
+    #[error("its status is {0:03}")]
+    Status(u16),
     #[error("its Content-Length is {0:?}")]
     Length(String),
     #[error("its chunks are malformed")]
     Chunk,
-    #[error("bytes came that no request asked for")]
-    Unasked,
 }
 
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl Reader {
             }
             return Ok(None);
         };
-        let is_final = body.status >= 200;
+        let is_final = body.status >= 200 || body.status == 101;
         if let Some(capture) = self.capture.as_mut().filter(|_| is_final) {
             capture.head = bytes[..head_bytes].to_vec();
         }
@@ -181,32 +181,17 @@ fn parse(input: &[u8], answers_head: bool) -> Result<Option<(usize, Body)>, Malf
         }
     };
     let status = head.code.unwrap_or_default();
-    let mut keep_alive = head.version == Some(1);
-    let mut length = None;
-    let mut is_chunked = false;
-    for field in head.headers.iter() {
-        // The lengths tell most fields apart without looking at their letters.
-        match field.name.len() {
-            10 if field.name.eq_ignore_ascii_case("connection") => {
-                keep_alive = persists(field.value, keep_alive);
-            }
-            14 if field.name.eq_ignore_ascii_case("content-length") => {
-                length = Some(number(field.value)?);
-            }
-            17 if field.name.eq_ignore_ascii_case("transfer-encoding") => {
-                is_chunked = field.value.to_ascii_lowercase().ends_with(b"chunked");
-            }
-            _ => {}
-        }
+    if status < 100 {
+        return Err(Malformed::Status(status));
     }
+    let fields = Fields::read(head.headers)?;
     let framing = if answers_head || status < 200 || matches!(status, 204 | 304) {
         Framing::Length(0)
-    } else if is_chunked {
-        Framing::Chunked(Chunked::default())
     } else {
-        length.map_or(Framing::UntilClose, Framing::Length)
+        fields.framing()
     };
-    let keep_alive = keep_alive && !matches!(framing, Framing::UntilClose);
+    let persists = !fields.close && (head.version == Some(1) || fields.keep_alive);
+    let keep_alive = persists && status != 101 && !matches!(framing, Framing::UntilClose);
     let body = Body {
         framing,
         status,
@@ -216,12 +201,60 @@ fn parse(input: &[u8], answers_head: bool) -> Result<Option<(usize, Body)>, Malf
     Ok(Some((bytes, body)))
 }
 
-fn persists(value: &[u8], default: bool) -> bool {
-    let has = |name: &[u8]| {
-        let mut options = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-        options.any(|option| option.eq_ignore_ascii_case(name))
-    };
-    !has(b"close") && (default || has(b"keep-alive"))
+/// The fields that say where a response ends.
+#[derive(Debug, Default)]
+struct Fields {
+    close: bool,
+    keep_alive: bool,
+    length: Option<u64>,
+    /// The last transfer coding, if there is one: whether it is `chunked`.
+    ends_chunked: Option<bool>,
+}
+
+impl Fields {
+    fn read(fields: &[httparse::Header<'_>]) -> Result<Self, Malformed> {
+        let mut read = Self::default();
+        for field in fields {
+            // The lengths tell most fields apart without looking at their letters.
+            match field.name.len() {
+                10 if field.name.eq_ignore_ascii_case("connection") => {
+                    read.close |= lists(field.value, b"close");
+                    read.keep_alive |= lists(field.value, b"keep-alive");
+                }
+                14 if field.name.eq_ignore_ascii_case("content-length") => {
+                    read.add_length(field.value)?;
+                }
+                17 if field.name.eq_ignore_ascii_case("transfer-encoding") => {
+                    let value = field.value.trim_ascii().to_ascii_lowercase();
+                    read.ends_chunked = Some(value.ends_with(b"chunked"));
+                }
+                _ => {}
+            }
+        }
+        Ok(read)
+    }
+
+    fn add_length(&mut self, value: &[u8]) -> Result<(), Malformed> {
+        let length = number(value)?;
+        match self.length.replace(length) {
+            Some(other) if other != length => Err(Malformed::Length(format!("{other}, {length}"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where a body ends that there is (RFC 9112 section 6.3).
+    fn framing(&self) -> Framing {
+        match (self.ends_chunked, self.length) {
+            (Some(true), _) => Framing::Chunked(Chunked::default()),
+            (None, Some(length)) => Framing::Length(length),
+            (Some(false), _) | (None, None) => Framing::UntilClose,
+        }
+    }
+}
+
+fn lists(value: &[u8], name: &[u8]) -> bool {
+    let mut options = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    options.any(|option| option.eq_ignore_ascii_case(name))
 }
 
 fn number(value: &[u8]) -> Result<u64, Malformed> {
@@ -306,6 +339,10 @@ mod tests {
         assert!(persists(
             "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 0\r\n\r\n"
         ));
+        assert!(!persists(
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n"
+        ));
+        assert!(!persists("HTTP/1.1 101 Switching Protocols\r\n\r\n"));
     }
 
     #[test]
@@ -318,6 +355,14 @@ mod tests {
             .feed(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", false)
             .expect_err("no length");
         assert_eq!(error, Malformed::Length("-5".to_owned()));
+        let two_lengths = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n";
+        assert!(Reader::default().feed(two_lengths, false).is_err());
+        assert_eq!(
+            Reader::default()
+                .feed(b"HTTP/1.1 099 Low\r\n\r\n", false)
+                .expect_err("no status"),
+            Malformed::Status(99)
+        );
         let endless = [b"HTTP/1.1 200 OK\r\nA: ".as_slice(), &vec![b'a'; 70_000]].concat();
         assert!(Reader::default().feed(&endless, false).is_err());
     }

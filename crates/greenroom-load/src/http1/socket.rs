@@ -1,18 +1,16 @@
 //! A stream socket that never blocks.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::IpBindAddressNoPort;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags,
-    SocketType, bind, connect, getpeername, ipproto, recv, send, sendmsg, socket_with, sockopt,
+    RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, connect, getpeername, recv, send,
+    sendmsg, sockopt,
 };
 
-use crate::run::Address;
+use crate::run::{Address, socket};
 
 /// Connected, or about to be.
 #[derive(Debug)]
@@ -25,22 +23,7 @@ impl Socket {
         source: Option<IpAddr>,
         window_bytes: Option<usize>,
     ) -> io::Result<Self> {
-        let (family, protocol) = match address {
-            Address::Tcp(SocketAddr::V4(_)) => (AddressFamily::INET, Some(ipproto::TCP)),
-            Address::Tcp(SocketAddr::V6(_)) => (AddressFamily::INET6, Some(ipproto::TCP)),
-            Address::Unix(_) => (AddressFamily::UNIX, None),
-        };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = Self(socket_with(family, SocketType::STREAM, flags, protocol)?);
-        if let Some(bytes) = window_bytes {
-            sockopt::set_socket_send_buffer_size(&socket.0, bytes)?;
-            sockopt::set_socket_recv_buffer_size(&socket.0, bytes)?;
-        }
-        if let Some(source) = source {
-            // The port is chosen with the connection, so each peer can be met from every port.
-            setsockopt(&socket.0, IpBindAddressNoPort, &true)?;
-            bind(&socket.0, &SocketAddr::new(source, 0))?;
-        }
+        let socket = Self(socket(address, source, window_bytes)?);
         let begun = match address {
             Address::Tcp(address) => connect(&socket.0, address),
             Address::Unix(path) => connect(&socket.0, &SocketAddrUnix::new(path)?),

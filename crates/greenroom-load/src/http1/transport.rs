@@ -35,7 +35,6 @@ impl Transport {
         let Some((config, name)) = &endpoint.tls else {
             return Ok(Self::Plain(socket));
         };
-        socket.set_no_delay()?;
         let mut session = ClientConnection::new(config.clone(), name.clone()).map_err(tls_error)?;
         session.set_buffer_limit(Some(TLS_BUFFER_BYTES_MAX));
         Ok(Self::Tls(Box::new(Tls { socket, session })))
@@ -46,6 +45,19 @@ impl Transport {
             Self::Plain(socket) => socket,
             Self::Tls(tls) => &tls.socket,
         }
+    }
+
+    /// Whether something that was taken waits for room in the socket.
+    pub(super) fn wants_write(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(tls) => tls.session.wants_write(),
+        }
+    }
+
+    /// Sends small segments at once, where more than one is under way.
+    pub(super) fn set_no_delay(&self) -> io::Result<()> {
+        self.socket().set_no_delay()
     }
 
     /// Whether reading less than was asked for means that no more is there.
@@ -92,11 +104,17 @@ impl Transport {
         }
     }
 
-    /// Sends what was taken earlier, as far as the socket takes it.
+    /// Sends what was taken earlier; `WouldBlock` when the socket does not take all of it.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(_) => Ok(()),
-            Self::Tls(tls) => tls.write_out(),
+            Self::Tls(tls) => {
+                tls.write_out()?;
+                if tls.session.wants_write() {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                Ok(())
+            }
         }
     }
 

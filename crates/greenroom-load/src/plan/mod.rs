@@ -27,13 +27,14 @@ pub struct Plan {
 pub struct StreamPlan {
     /// What reports call it.
     pub name: String,
-    /// Where requests go, in turn by weight; at least one.
+    /// Where requests go, in turn by weight; at least one. With kept connections in a closed loop it is the connections that
+    /// are shared out, of which each thread needs one for each server.
     pub targets: Vec<Target>,
     /// What is sent to each of them.
     pub request: RequestTemplate,
     /// When requests are sent.
     pub pace: Pace,
-    /// When the stream ends.
+    /// When a closed loop ends; an open loop ends with its schedule.
     pub end: End,
     /// How HTTP is spoken.
     pub protocol: Protocol,
@@ -61,12 +62,12 @@ pub struct StreamPlan {
     pub records_max: usize,
 }
 
-/// When a stream ends: at whichever comes first. What is under way then is waited for.
+/// When a closed loop ends: at whichever comes first. What is under way then is waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
     /// After so many requests were sent.
     pub requests: Option<u64>,
-    /// After this time; for an open loop its schedule's length.
+    /// After this time.
     pub duration: Option<Duration>,
 }
 

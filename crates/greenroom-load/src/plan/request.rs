@@ -27,7 +27,7 @@ impl Default for RequestTemplate {
 }
 
 impl RequestTemplate {
-    /// The fields that go out with a request to `target`, but for `Host`, `Connection` and those of the body.
+    /// Whether a field of this name was given.
     pub(crate) fn is_set(&self, name: &str) -> bool {
         self.fields
             .iter()

@@ -156,6 +156,11 @@ impl FromStr for Target {
             _ => return Err(fail("a URL begins with http://, https://, ws:// or wss://")),
         };
         let authority = uri.authority().ok_or_else(|| fail("the host is missing"))?;
+        if authority.as_str().contains('@') {
+            return Err(fail(
+                "a URL carries no user and password here; -A sends them",
+            ));
+        }
         let host = authority.host().trim_matches(['[', ']']);
         let names_port = authority.as_str().len() > authority.host().len();
         let port = if names_port {
@@ -221,6 +226,7 @@ mod tests {
             "http://host:99999/",
             "weight=0 http://host/",
             "weight=3",
+            "http://user:password@host:80/",
             "",
         ] {
             let error = text.parse::<Target>().expect_err(text).to_string();

@@ -1,7 +1,8 @@
 //! What a thread that makes load notes down, and how it reaches the thread that reports.
 
 use std::mem;
-use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+use std::sync::{Arc, OnceLock};
 
 use super::{FailureKind, Tally};
 
@@ -76,6 +77,8 @@ pub(crate) struct Batch {
     /// Since the run began.
     pub(crate) begin_ns: u64,
     pub(crate) end_ns: u64,
+    /// Whether its thread sends no other.
+    pub(crate) is_last: bool,
     pub(crate) tally: Box<Tally>,
     pub(crate) records: Vec<RequestRecord>,
     pub(crate) first: Option<Box<FirstAnswer>>,
@@ -92,11 +95,12 @@ pub(crate) struct Recorder {
     tally: Box<Tally>,
     begin_ns: u64,
     interval_ns: u64,
+    flush_due_ns: u64,
     records: Vec<RequestRecord>,
     records_left: usize,
     first: Option<Box<FirstAnswer>>,
-    /// Length that later answers are held to.
-    length: Option<u64>,
+    /// Length of the stream's first answer, which later ones are held to.
+    length: Arc<OnceLock<u64>>,
     variable_length: bool,
     full: SyncSender<Batch>,
     empty: Receiver<Box<Tally>>,
@@ -110,6 +114,7 @@ pub(crate) struct Notebook {
     pub(crate) interval_ns: u64,
     pub(crate) records_max: usize,
     pub(crate) variable_length: bool,
+    pub(crate) length: Arc<OnceLock<u64>>,
     pub(crate) full: SyncSender<Batch>,
     pub(crate) empty: Receiver<Box<Tally>>,
 }
@@ -122,10 +127,11 @@ impl Recorder {
             tally: Box::default(),
             begin_ns: 0,
             interval_ns: notebook.interval_ns,
+            flush_due_ns: notebook.interval_ns,
             records: Vec::new(),
             records_left: notebook.records_max,
             first: None,
-            length: None,
+            length: notebook.length,
             variable_length: notebook.variable_length,
             full: notebook.full,
             empty: notebook.empty,
@@ -137,8 +143,8 @@ impl Recorder {
         &mut self.tally
     }
 
-    /// A request goes out (or its connection is begun) that was intended for a time, and for that long
-    /// nothing but this program kept it from going: since then a connection was free.
+    /// A request goes out (or its connection is begun) at `now` that was intended for an earlier time. A connection was free for it
+    /// since `free_since`: what passed after both is this program's own delay, what passed before that is not.
     pub(crate) fn sent(&mut self, intended: u64, now: u64, free_since: u64) {
         let counts = &mut self.tally.counts;
         counts.sent += 1;
@@ -156,13 +162,14 @@ impl Recorder {
 
     /// Whether the first answer is still to be told by [`Recorder::first`].
     pub(crate) fn wants_first(&self) -> bool {
-        self.length.is_none()
+        self.length.get().is_none()
     }
 
     /// The first answer, for its length and for the report.
     pub(crate) fn first(&mut self, first: FirstAnswer) {
-        self.length = Some(first.body_bytes);
-        self.first = Some(Box::new(first));
+        if self.length.set(first.body_bytes).is_ok() {
+            self.first = Some(Box::new(first));
+        }
     }
 
     pub(crate) fn answered(&mut self, answer: &Answer) {
@@ -170,7 +177,8 @@ impl Recorder {
         if !self.variable_length
             && self
                 .length
-                .is_some_and(|length| length != answer.body_bytes)
+                .get()
+                .is_some_and(|length| *length != answer.body_bytes)
         {
             self.tally.counts.other_length += 1;
         }
@@ -197,23 +205,45 @@ impl Recorder {
 
     /// When [`Recorder::flush`] is due.
     pub(crate) fn flush_due(&self) -> u64 {
-        self.begin_ns + self.interval_ns
+        self.flush_due_ns
     }
 
-    /// Hands the interval over.
+    /// Hands the interval over. While the reporting thread is too slow to take it (its output is not read), the interval
+    /// goes on instead: load must not wait for its report.
     pub(crate) fn flush(&mut self, now: u64) {
+        let batch = self.batch(now);
+        let begin_ns = batch.begin_ns;
+        // On the grid of intervals, so that a thread that was held up once is not behind the others for ever.
+        self.flush_due_ns = (now / self.interval_ns + 1) * self.interval_ns;
+        if let Err(TrySendError::Full(batch)) = self.full.try_send(batch) {
+            self.begin_ns = begin_ns;
+            self.tally = batch.tally;
+            self.records = batch.records;
+            self.first = batch.first;
+        }
+    }
+
+    /// Hands the last interval over.
+    pub(crate) fn finish(&mut self, now: u64) {
+        let mut batch = self.batch(now);
+        batch.is_last = true;
+        // The reporting thread takes every batch while there are senders.
+        let _ = self.full.send(batch);
+    }
+
+    fn batch(&mut self, now: u64) -> Batch {
         let empty = self.empty.try_recv().unwrap_or_default();
         let batch = Batch {
             stream: self.stream,
             thread: self.thread,
             begin_ns: self.begin_ns,
             end_ns: now,
+            is_last: false,
             tally: mem::replace(&mut self.tally, empty),
             records: mem::take(&mut self.records),
             first: self.first.take(),
         };
         self.begin_ns = now;
-        // The reporting thread is gone only when the run is over.
-        let _ = self.full.send(batch);
+        batch
     }
 }

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::{Answer, FailureKind, Failures, Times};
 
-/// The first three-digit status and the one behind the last.
-const STATUSES: std::ops::Range<u16> = 100..600;
+/// Statuses that can be told apart; the grammar allows any three digits.
+const STATUSES: std::ops::Range<u16> = 100..1000;
 
 /// What became of requests. All times in nanoseconds.
 #[derive(Clone, Debug)]
@@ -48,6 +48,8 @@ pub struct Counts {
     pub reused: u64,
     /// Answers of another length than the first one's, where that counts.
     pub other_length: u64,
+    /// Connections that were closed because bytes came that no request had asked for.
+    pub unasked: u64,
     /// Bytes sent, heads included; of HTTP/2 and `WebSocket` the payload.
     pub sent_bytes: u64,
     /// Bytes received, heads and framing included; of HTTP/2 and `WebSocket` the payload.
@@ -88,6 +90,7 @@ impl Counts {
         self.connections += other.connections;
         self.reused += other.reused;
         self.other_length += other.other_length;
+        self.unasked += other.unasked;
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
         self.body_bytes += other.body_bytes;

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroU64;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
@@ -39,14 +40,10 @@ pub fn run(
     if let Some(server) = &mut server {
         server.sample();
     }
+    let shares = shares(plan, &endpoints, &full, &mut gathering);
+    drop(full);
     let clock = Clock::start();
-    let begin = Begin {
-        plan,
-        clock,
-        stop,
-        full,
-    };
-    let running = begin.threads(&endpoints, &mut gathering)?;
+    let running = begin(shares, clock, stop)?;
     for batch in batches {
         if let Some(server) = server.as_mut().filter(|_| batch.stream == 0) {
             server.sample();
@@ -58,36 +55,73 @@ pub fn run(
         server.sample();
     }
     let is_stopped = stop.is_stopped();
+    let stopped = is_stopped.then(|| Duration::from_nanos(clock.now()));
+    let streams = gathering.finish(plan, &endings, stopped);
     Ok(Measurement {
         started,
-        elapsed: Duration::from_nanos(if is_stopped {
-            clock.now()
-        } else {
-            endings
-                .iter()
-                .map(|end| end.ending.last_ns)
-                .max()
-                .unwrap_or(0)
-        }),
+        elapsed: streams
+            .iter()
+            .map(|stream| stream.elapsed)
+            .max()
+            .unwrap_or_default(),
         interrupted: is_stopped,
         gave_up: endings.iter().any(|end| end.ending.gave_up),
         generator: endings.iter().map(|end| end.usage).collect(),
         server: server.map(|server| server.usage()),
-        streams: gathering.finish(plan, &endings),
+        streams,
     })
 }
 
 fn threads(plan: &Plan) -> usize {
-    let threads = plan.streams.iter().map(|stream| stream.threads.max(1));
-    usize::try_from(threads.sum::<u32>()).unwrap_or(usize::MAX)
+    plan.streams.iter().map(threads_of).sum()
 }
 
-/// What every thread of a run begins with.
-struct Begin<'a> {
-    plan: &'a Plan,
-    clock: Clock,
-    stop: &'a Stop,
-    full: SyncSender<Batch>,
+fn threads_of(stream: &StreamPlan) -> usize {
+    usize::try_from(stream.threads.max(1)).unwrap_or(usize::MAX)
+}
+
+/// What a thread is given; made before the clock starts, as histograms take a while.
+struct Given {
+    stream: usize,
+    index: u32,
+    plan: StreamPlan,
+    endpoints: Vec<Endpoint>,
+    recorder: Recorder,
+}
+
+fn shares(
+    plan: &Plan,
+    endpoints: &[Vec<Endpoint>],
+    full: &SyncSender<Batch>,
+    gathering: &mut Gathering,
+) -> Vec<Given> {
+    let mut shares = Vec::new();
+    for (number, (stream, endpoints)) in plan.streams.iter().zip(endpoints).enumerate() {
+        let length = Arc::new(OnceLock::new());
+        for index in 0..stream.threads.max(1) {
+            let (give_back, empty) = sync_channel(BATCHES_WAITING);
+            let threads = &mut gathering.streams[number].threads;
+            threads.push(GatheredThread::new(give_back));
+            let notebook = Notebook {
+                stream: number,
+                thread: threads.len() - 1,
+                interval_ns: u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX),
+                records_max: stream.records_max / threads_of(stream),
+                variable_length: stream.variable_length,
+                length: Arc::clone(&length),
+                full: full.clone(),
+                empty,
+            };
+            shares.push(Given {
+                stream: number,
+                index,
+                plan: stream.clone(),
+                endpoints: endpoints.clone(),
+                recorder: Recorder::new(notebook),
+            });
+        }
+    }
+    shares
 }
 
 /// A thread's end.
@@ -98,48 +132,19 @@ struct Ended {
 
 type Running = JoinHandle<io::Result<Ended>>;
 
-impl Begin<'_> {
-    fn threads(
-        self,
-        endpoints: &[Vec<Endpoint>],
-        gathering: &mut Gathering,
-    ) -> Result<Vec<Running>, RunError> {
-        let mut running = Vec::new();
-        for (stream, (plan, endpoints)) in self.plan.streams.iter().zip(endpoints).enumerate() {
-            for index in 0..plan.threads.max(1) {
-                let (give_back, empty) = sync_channel(BATCHES_WAITING);
-                gathering.streams[stream]
-                    .threads
-                    .push(GatheredThread::new(give_back));
-                let recorder = self.recorder(stream, index, plan, empty);
-                let share = Share::of(plan, index, self.clock, self.stop.clone());
-                let started = start(stream, share, endpoints.clone(), recorder);
-                running.push(started.map_err(|source| RunError::System {
-                    what: "cannot start a thread",
-                    source,
-                })?);
+fn begin(shares: Vec<Given>, clock: Clock, stop: &Stop) -> Result<Vec<Running>, RunError> {
+    let start = |given: Given| {
+        let share = Share::of(&given.plan, given.index, clock, stop.clone());
+        start(given.stream, share, given.endpoints, given.recorder).map_err(|source| {
+            // Those that run already have nobody to report to.
+            stop.stop();
+            RunError::System {
+                what: "cannot start a thread",
+                source,
             }
-        }
-        Ok(running)
-    }
-
-    fn recorder(
-        &self,
-        stream: usize,
-        index: u32,
-        plan: &StreamPlan,
-        empty: Receiver<Box<Tally>>,
-    ) -> Recorder {
-        Recorder::new(Notebook {
-            stream,
-            thread: usize::try_from(index).unwrap_or(usize::MAX),
-            interval_ns: u64::try_from(self.plan.interval.as_nanos()).unwrap_or(u64::MAX),
-            records_max: plan.records_max,
-            variable_length: plan.variable_length,
-            full: self.full.clone(),
-            empty,
         })
-    }
+    };
+    shares.into_iter().map(start).collect()
 }
 
 fn start(
@@ -200,6 +205,7 @@ struct Gathered {
 
 /// Intervals of one thread that wait for the same interval of the others.
 struct GatheredThread {
+    is_over: bool,
     waiting: VecDeque<Batch>,
     give_back: SyncSender<Box<Tally>>,
 }
@@ -207,6 +213,7 @@ struct GatheredThread {
 impl GatheredThread {
     fn new(give_back: SyncSender<Box<Tally>>) -> Self {
         Self {
+            is_over: false,
             waiting: VecDeque::new(),
             give_back,
         }
@@ -230,35 +237,30 @@ impl Gathering {
     fn take(&mut self, mut batch: Batch, progress: &mut dyn FnMut(&Progress<'_>)) {
         let stream = batch.stream;
         let gathered = &mut self.streams[stream];
+        gathered.threads[batch.thread].is_over = batch.is_last;
         if let Some(first) = batch.first.take() {
             gathered.first.get_or_insert(*first);
         }
         gathered.records.append(&mut batch.records);
         gathered.threads[batch.thread].waiting.push_back(batch);
-        if gathered
-            .threads
-            .iter()
-            .all(|thread| !thread.waiting.is_empty())
-        {
-            gathered.interval(stream, progress);
+        while let Some(end_ns) = gathered.complete_until() {
+            gathered.interval(stream, end_ns, progress);
         }
     }
 
-    fn finish(self, plan: &Plan, endings: &[Ended]) -> Vec<StreamMeasurement> {
+    fn finish(
+        self,
+        plan: &Plan,
+        endings: &[Ended],
+        stopped: Option<Duration>,
+    ) -> Vec<StreamMeasurement> {
         let streams = self.streams.into_iter().zip(&plan.streams).enumerate();
-        let finished = streams.map(|(number, (mut gathered, plan))| {
-            while gathered
-                .threads
-                .iter()
-                .any(|thread| !thread.waiting.is_empty())
-            {
-                gathered.interval(number, &mut |_| {});
-            }
+        let finished = streams.map(|(number, (gathered, plan))| {
             let mine = || endings.iter().filter(|end| end.usage.stream == number);
             let last_ns = mine().map(|end| end.ending.last_ns).max().unwrap_or(0);
             StreamMeasurement {
                 plan: plan.clone(),
-                elapsed: Duration::from_nanos(last_ns),
+                elapsed: stopped.unwrap_or(Duration::from_nanos(last_ns)),
                 tally: gathered.tally,
                 timeline: gathered.timeline,
                 first: gathered.first,
@@ -271,40 +273,65 @@ impl Gathering {
 }
 
 impl Gathered {
-    /// Puts the oldest interval of each thread together.
-    fn interval(&mut self, stream: usize, progress: &mut dyn FnMut(&Progress<'_>)) {
-        let oldest = self.threads.iter_mut().enumerate();
-        let mut batches: Vec<_> = oldest
-            .filter_map(|(index, thread)| Some((index, thread.waiting.pop_front()?)))
-            .collect();
-        let Some((_, mut sum)) = batches.pop() else {
-            return;
+    /// The end of the next interval that all threads have told of.
+    fn complete_until(&self) -> Option<u64> {
+        let fronts = self
+            .threads
+            .iter()
+            .filter_map(|thread| thread.waiting.front());
+        let end_ns = fronts.map(|batch| batch.end_ns).max()?;
+        let has_told = |thread: &GatheredThread| {
+            let told = thread.waiting.back().map_or(0, |batch| batch.end_ns);
+            thread.is_over || told + self.tolerance_ns() >= end_ns
         };
-        for (index, mut batch) in batches {
-            sum.tally.add(&batch.tally);
-            sum.begin_ns = sum.begin_ns.min(batch.begin_ns);
-            sum.end_ns = sum.end_ns.max(batch.end_ns);
-            batch.tally.clear();
-            let _ = self.threads[index].give_back.try_send(batch.tally);
+        self.threads.iter().all(has_told).then_some(end_ns)
+    }
+
+    /// Ends of the same interval in different threads lie closer together than this.
+    fn tolerance_ns(&self) -> u64 {
+        u64::try_from(self.timeline.interval().as_nanos() / 2).unwrap_or(u64::MAX)
+    }
+
+    /// Puts together what all threads told until then.
+    fn interval(&mut self, stream: usize, end_ns: u64, progress: &mut dyn FnMut(&Progress<'_>)) {
+        let limit = end_ns + self.tolerance_ns();
+        let mut sum: Option<Batch> = None;
+        for thread in &mut self.threads {
+            let is_within = |batch: &mut Batch| batch.end_ns <= limit;
+            while let Some(mut batch) = thread.waiting.pop_front_if(is_within) {
+                let Some(sum) = &mut sum else {
+                    sum = Some(batch);
+                    continue;
+                };
+                sum.tally.add(&batch.tally);
+                sum.begin_ns = sum.begin_ns.min(batch.begin_ns);
+                sum.end_ns = sum.end_ns.max(batch.end_ns);
+                batch.tally.clear();
+                let _ = thread.give_back.try_send(batch.tally);
+            }
         }
+        if let Some(sum) = sum {
+            self.note(stream, sum, progress);
+        }
+    }
+
+    fn note(&mut self, stream: usize, mut sum: Batch, progress: &mut dyn FnMut(&Progress<'_>)) {
         let begin = Duration::from_nanos(sum.begin_ns);
         let elapsed = Duration::from_nanos(sum.end_ns);
         let length = elapsed.saturating_sub(begin);
         self.tally.add(&sum.tally);
         self.timeline.push(begin, length, &sum.tally);
         // What is left at the end may be too short to have a rate.
-        if length < self.timeline.interval() / 2 {
-            sum.tally.clear();
-            return;
+        if length >= self.timeline.interval() / 2 {
+            progress(&Progress {
+                stream,
+                elapsed,
+                length,
+                interval: &sum.tally,
+                sent: self.tally.counts.sent,
+                ended: self.tally.ended(),
+            });
         }
-        progress(&Progress {
-            stream,
-            elapsed,
-            length,
-            interval: &sum.tally,
-            sent: self.tally.counts.sent,
-            ended: self.tally.ended(),
-        });
         sum.tally.clear();
         let _ = self.threads[sum.thread].give_back.try_send(sum.tally);
     }

@@ -40,7 +40,7 @@ pub struct StreamMeasurement {
     pub first: Option<FirstAnswer>,
     /// The times of single requests, at most [`StreamPlan::records_max`].
     pub records: Vec<RequestRecord>,
-    /// Requests under way when the run was interrupted.
+    /// Requests that were due or under way when the run was interrupted or given up.
     pub unfinished: u64,
 }
 

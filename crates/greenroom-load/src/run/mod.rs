@@ -4,6 +4,8 @@ mod collect;
 mod endpoint;
 mod measurement;
 mod resolve;
+mod routes;
+mod socket;
 mod turns;
 mod worker;
 
@@ -15,6 +17,8 @@ pub use collect::run;
 pub use measurement::{Measurement, StreamMeasurement};
 
 pub(crate) use endpoint::{Address, Endpoint};
+pub(crate) use routes::Routes;
+pub(crate) use socket::socket;
 pub(crate) use turns::Turns;
 pub(crate) use worker::{Clock, Ending, Share};
 
@@ -54,7 +58,7 @@ pub struct Progress<'a> {
     pub length: Duration,
     /// The interval alone.
     pub interval: &'a Tally,
-    /// Requests sent and ended since the run began.
+    /// Requests sent since the run began.
     pub sent: u64,
     /// Requests answered or failed since the run began.
     pub ended: u64,

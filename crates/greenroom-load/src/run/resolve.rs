@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustls::ClientConfig;
 
-use super::{Address, Endpoint, RunError};
+use super::{Address, Endpoint, Routes, RunError};
 use crate::plan::{Place, Protocol, StreamPlan, Target};
 use crate::{session, tls};
 
@@ -25,7 +25,26 @@ pub(crate) fn endpoints(plan: &StreamPlan) -> Result<Vec<Endpoint>, RunError> {
     let config = is_tls.then(|| tls::client_config(&plan.tls, protocols(plan.protocol)));
     let config = config.transpose()?;
     let endpoint = |target: &Target| endpoint(target, plan, config.as_ref());
-    plan.targets.iter().map(endpoint).collect()
+    let endpoints: Vec<_> = plan
+        .targets
+        .iter()
+        .map(endpoint)
+        .collect::<Result<_, _>>()?;
+    check_shares(plan, &endpoints)?;
+    Ok(endpoints)
+}
+
+/// Connections that stay stay with their server: each thread needs one for each.
+fn check_shares(plan: &StreamPlan, endpoints: &[Endpoint]) -> Result<(), RunError> {
+    let servers = Routes::new(endpoints, 0).origins();
+    let connections = plan.connections / plan.threads.max(1);
+    let too_few = usize::try_from(connections).is_ok_and(|connections| connections < servers);
+    if too_few && plan.keep_alive && !plan.is_open_loop() {
+        return Err(RunError::Plan(format!(
+            "{connections} connections for each thread are too few to keep one alive to each of {servers} servers"
+        )));
+    }
+    Ok(())
 }
 
 fn protocols(protocol: Protocol) -> &'static [&'static [u8]] {

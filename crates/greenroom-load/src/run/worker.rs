@@ -39,7 +39,7 @@ pub(crate) struct Share {
 pub(crate) struct Ending {
     /// When its last request ended.
     pub(crate) last_ns: u64,
-    /// Requests under way when the run was interrupted.
+    /// Requests that were due or under way when the run was interrupted or given up.
     pub(crate) unfinished: u64,
     /// Whether it gave up, because no connection could be made.
     pub(crate) gave_up: bool,

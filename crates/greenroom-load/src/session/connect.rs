@@ -15,9 +15,8 @@ use tokio::time::sleep;
 use tokio_rustls::TlsConnector;
 
 use super::room::Room;
-use super::socket;
 use crate::record::FailureKind;
-use crate::run::{Address, Endpoint};
+use crate::run::{Address, Endpoint, socket};
 use crate::tls;
 
 /// How long we wait before we try again, when a Unix socket's queue of connections is full.
@@ -84,10 +83,10 @@ async fn connect_tcp(
     source: Option<IpAddr>,
     window_bytes: Option<usize>,
 ) -> io::Result<TcpStream> {
-    let socket = socket::open(&address, source, window_bytes)?;
-    TcpSocket::from_std_stream(socket.into())
-        .connect(address)
-        .await
+    let socket = socket(&Address::Tcp(address), source, window_bytes)?;
+    let socket = TcpSocket::from_std_stream(socket.into());
+    socket.set_nodelay(true)?;
+    socket.connect(address).await
 }
 
 /// The kernel refuses where it would have to wait, while the server's queue of connections is full.

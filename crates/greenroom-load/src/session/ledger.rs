@@ -115,6 +115,10 @@ impl Ledger {
         self.recorder.flush(now);
     }
 
+    pub(super) fn finish(&mut self, now: u64) {
+        self.recorder.finish(now);
+    }
+
     fn ended(&mut self, now: u64) {
         self.under_way -= 1;
         self.last_ns = self.last_ns.max(now);

@@ -14,8 +14,6 @@ mod ledger;
 mod pacer;
 mod request;
 mod room;
-mod routes;
-mod socket;
 mod supervise;
 #[cfg(test)]
 mod tests;
@@ -48,7 +46,7 @@ pub(crate) fn work(share: Share, endpoints: Vec<Endpoint>, mut recorder: Recorde
         Err(error) => {
             let now = share.clock.now();
             recorder.failed(FailureKind::of_connect(&error), 0, || error.to_string());
-            recorder.flush(now);
+            recorder.finish(now);
             Ending {
                 last_ns: now,
                 unfinished: 0,

@@ -16,8 +16,8 @@ use super::desk::{Desk, SeatNumber, Ticket};
 use super::exchange::{Exchange, Received, Sample};
 use super::ledger::Ledger;
 use super::request::Messages;
-use super::routes::Routes;
 use crate::record::{FirstAnswer, Recorder};
+use crate::run::Routes;
 use crate::run::{Endpoint, Share};
 
 /// Longest time-out: a week, as the longest schedule.

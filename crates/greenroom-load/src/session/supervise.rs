@@ -31,11 +31,15 @@ pub(super) async fn supervise(
     }
     count_due(&room);
     let now = room.now();
+    let waiting = match &*room.desk.borrow() {
+        Desk::Closed(_) => 0,
+        Desk::Open(queue) => queue.waiting(now),
+    };
     let mut ledger = room.ledger.borrow_mut();
-    ledger.flush(now);
+    ledger.finish(now);
     Ending {
         last_ns: ledger.last_ns(),
-        unfinished: ledger.under_way(),
+        unfinished: ledger.under_way() + waiting,
         gave_up: ledger.gives_up(),
     }
 }

@@ -9,11 +9,11 @@ use greenroom_load::plan::Place;
 #[command(next_help_heading = "Request")]
 pub(crate) struct RequestArgs {
     /// Method
-    #[arg(short = 'm', long, value_name = "NAME", value_parser = method, conflicts_with_all = ["head"])]
+    #[arg(short = 'm', long, value_name = "NAME", value_parser = method, conflicts_with = "head")]
     pub(crate) method: Option<String>,
 
     /// Send HEAD
-    #[arg(short = 'i', long)]
+    #[arg(short = 'i', long, conflicts_with_all = ["post_file", "put_file"])]
     pub(crate) head: bool,
 
     /// File whose content is sent with POST, or as the message of a WebSocket

@@ -14,7 +14,8 @@
 //!   name, url, elapsed_seconds
 //!   plan                what was asked for: method, protocol, loop, connections, keep_alive, …; phases[] of an open loop
 //!   requests            due, sent, answered, failed (without an answer), unfinished, late_for_connection,
-//!                       late_by_generator, other_length, missed_share
+//!                       late_by_generator, other_length, unasked,
+//!                       missed_share
 //!   connections         established, reused
 //!   bytes               sent, received, body
 //!   answers_per_second

@@ -68,6 +68,7 @@ struct Requests {
     late_for_connection: u64,
     late_by_generator: u64,
     other_length: u64,
+    unasked: u64,
     missed_share: f64,
 }
 
@@ -187,6 +188,7 @@ impl Requests {
             late_for_connection: tally.counts.late_for_connection,
             late_by_generator: tally.counts.late_by_generator,
             other_length: tally.counts.other_length,
+            unasked: tally.counts.unasked,
             missed_share: stream.missed(),
         }
     }

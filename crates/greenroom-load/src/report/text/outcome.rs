@@ -53,5 +53,11 @@ pub(super) fn failure_lines(tally: &Tally) -> Vec<String> {
             lines.push(format!("{:<28}first: {}", "", detail.trim()));
         }
     }
+    if tally.counts.unasked > 0 {
+        lines.push(format!(
+            "{:<16}{:>10}  connections closed, because bytes came that no request had asked for; is an answer longer than its Content-Length?",
+            "unasked", tally.counts.unasked
+        ));
+    }
     lines
 }

@@ -8,8 +8,7 @@ use std::task::{Poll, Waker};
 pub(super) use queue::Queue;
 pub(super) use quota::Quota;
 
-use super::routes::Routes;
-use crate::run::Share;
+use crate::run::{Routes, Share};
 
 /// A request that may go out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +37,7 @@ impl Desk {
         match share.arrivals() {
             None => Self::Closed(Quota::new(share.requests, share.sending_ends(), routes)),
             Some(arrivals) => {
-                let requests = share.requests.unwrap_or(u64::MAX);
-                let queue = Queue::new(arrivals, requests, share.connections, routes);
+                let queue = Queue::new(arrivals, share.connections, routes);
                 Self::Open(Box::new(queue))
             }
         }

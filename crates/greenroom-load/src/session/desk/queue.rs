@@ -1,14 +1,14 @@
 //! The desk of an open loop.
 
 use std::collections::VecDeque;
-use std::iter::{Peekable, Take};
+use std::iter::Peekable;
 use std::task::{Poll, Waker};
 
 use slab::Slab;
 
 use super::Ticket;
 use crate::plan::Arrivals;
-use crate::session::routes::Routes;
+use crate::run::Routes;
 
 /// Hands requests out when they are due: to a connection with a free stream, else to a new one, else they wait in order.
 ///
@@ -16,13 +16,13 @@ use crate::session::routes::Routes;
 #[derive(Debug)]
 pub(in crate::session) struct Queue {
     /// The times of those after `head`.
-    arrivals: Take<Arrivals>,
+    arrivals: Arrivals,
     /// The next one to go out.
     head: Option<Waiting>,
     /// Those that came back from connections which ended before they went out.
     returned: VecDeque<Waiting>,
     /// The times of those that were not yet counted as due.
-    uncounted: Peekable<Take<Arrivals>>,
+    uncounted: Peekable<Arrivals>,
     routes: Routes,
     seats: Slab<Seat>,
     /// For each origin the seats that can take a request, the one that waits longest first.
@@ -57,13 +57,7 @@ struct Seat {
 }
 
 impl Queue {
-    pub(super) fn new(
-        arrivals: Arrivals,
-        requests: u64,
-        connections_max: usize,
-        routes: Routes,
-    ) -> Self {
-        let arrivals = arrivals.take(usize::try_from(requests).unwrap_or(usize::MAX));
+    pub(super) fn new(arrivals: Arrivals, connections_max: usize, routes: Routes) -> Self {
         let mut queue = Self {
             head: None,
             returned: VecDeque::new(),
@@ -118,6 +112,14 @@ impl Queue {
             }
         }
         None
+    }
+
+    /// How many wait although they are due.
+    pub(in crate::session) fn waiting(&self, now: u64) -> u64 {
+        let head = self.head.filter(|head| head.intended <= now);
+        let later = self.arrivals.clone().take_while(|time| *time <= now);
+        let in_order = head.map_or(0, |_| 1 + later.count());
+        (self.returned.len() + in_order) as u64
     }
 
     /// Nothing more goes out; tells the intended time of each that did not.
@@ -182,6 +184,13 @@ impl Queue {
             seat.is_idle = true;
             self.idle[seat.origin].push_back(number);
         }
+        if let Some(waiting) = due {
+            // It found no idle connection to take the place of when it came due.
+            self.make_room(self.routes.origin_of(waiting.endpoint));
+            if self.seats[number].is_leaving {
+                return Poll::Ready(None);
+            }
+        }
         Poll::Pending
     }
 
@@ -205,13 +214,12 @@ impl Queue {
 
     /// The first one was handed out.
     fn advance(&mut self) {
-        if self.returned.pop_front().is_some() {
-            return;
+        if self.returned.pop_front().is_none() {
+            self.head = self.arrivals.next().map(|intended| Waiting {
+                intended,
+                endpoint: self.routes.next(),
+            });
         }
-        self.head = self.arrivals.next().map(|intended| Waiting {
-            intended,
-            endpoint: self.routes.next(),
-        });
         if self.is_over() {
             self.wake_all();
         }

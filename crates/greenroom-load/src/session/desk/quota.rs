@@ -1,7 +1,7 @@
 //! The desk of a closed loop.
 
 use super::Ticket;
-use crate::session::routes::Routes;
+use crate::run::Routes;
 
 /// Hands requests out at once, until there were enough or time is up.
 #[derive(Debug)]

@@ -37,14 +37,6 @@ fn spinning_sends_the_same() {
 }
 
 #[test]
-fn an_open_loop_ends_after_enough_requests() {
-    let server = Http2::new(Manner::Bytes).start();
-    let plan = with_rate(http2(), 500.0, Duration::from_mins(10));
-    let outcome = run(&with_requests(plan, 10), server.address);
-    assert_eq!((outcome.answers(), outcome.tally.counts.due), (10, 10));
-}
-
-#[test]
 fn what_finds_no_connection_waits_and_counts_from_its_time() {
     let server = Http2::new(Manner::Silent).start();
     let plan = StreamPlan {

@@ -80,6 +80,7 @@ fn run_until(plan: &StreamPlan, endpoints: Vec<Endpoint>, stop: Stop) -> Outcome
     let (full, batches) = sync_channel(BATCHES_MAX);
     let (_returned, empty) = sync_channel(1);
     let recorder = Recorder::new(Notebook {
+        length: std::sync::Arc::default(),
         stream: 0,
         thread: 0,
         interval_ns: INTERVAL_NS,

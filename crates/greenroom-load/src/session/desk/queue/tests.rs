@@ -31,7 +31,7 @@ fn queue(connections: usize, servers: u16) -> Queue {
     let schedule = Schedule::constant(1000.0, Duration::from_millis(10)).expect("a schedule");
     let endpoints: Vec<_> = (1..=servers).map(endpoint).collect();
     let routes = Routes::new(&endpoints, 0);
-    Queue::new(schedule.arrivals(0, 1), u64::MAX, connections, routes)
+    Queue::new(schedule.arrivals(0, 1), connections, routes)
 }
 
 fn poll(queue: &mut Queue, seat: usize, now: u64, free: usize) -> Poll<Option<u64>> {

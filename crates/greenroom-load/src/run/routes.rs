@@ -1,10 +1,10 @@
 //! Which target a request goes to.
 
-use crate::run::{Endpoint, Turns};
+use super::{Endpoint, Turns};
 
 /// The targets, grouped by the connections that can serve them.
 #[derive(Debug)]
-pub(super) struct Routes {
+pub(crate) struct Routes {
     origins: Vec<Origin>,
     turns: Turns,
     origin_of: Vec<usize>,
@@ -19,7 +19,7 @@ struct Origin {
 
 impl Routes {
     /// `skipped` turns are taken in advance, so that threads do not all begin with the same target.
-    pub(super) fn new(endpoints: &[Endpoint], skipped: u32) -> Self {
+    pub(crate) fn new(endpoints: &[Endpoint], skipped: u32) -> Self {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut origin_of = Vec::new();
         for (index, endpoint) in endpoints.iter().enumerate() {
@@ -53,23 +53,33 @@ impl Routes {
     }
 
     /// How many groups there are.
-    pub(super) fn origins(&self) -> usize {
+    pub(crate) fn origins(&self) -> usize {
         self.origins.len()
     }
 
     /// The group of a target.
-    pub(super) fn origin_of(&self, endpoint: usize) -> usize {
+    pub(crate) fn origin_of(&self, endpoint: usize) -> usize {
         self.origin_of[endpoint]
     }
 
+    /// The group whose turn it is.
+    pub(crate) fn next_origin(&mut self) -> usize {
+        self.turns.next()
+    }
+
+    /// A target of a group, to connect to.
+    pub(crate) fn first_of(&self, origin: usize) -> usize {
+        self.origins[origin].endpoints[0]
+    }
+
     /// The target whose turn it is.
-    pub(super) fn next(&mut self) -> usize {
-        let origin = self.turns.next();
+    pub(crate) fn next(&mut self) -> usize {
+        let origin = self.next_origin();
         self.next_within(origin)
     }
 
     /// The target whose turn it is among those of one group.
-    pub(super) fn next_within(&mut self, origin: usize) -> usize {
+    pub(crate) fn next_within(&mut self, origin: usize) -> usize {
         let origin = &mut self.origins[origin];
         origin.endpoints[origin.turns.next()]
     }

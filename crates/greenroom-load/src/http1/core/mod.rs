@@ -1,0 +1,290 @@
+//! The connections of a thread and their epoll instance.
+
+mod end;
+mod receive;
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use slab::Slab;
+
+use super::connection::{Connection, Flight, Interest, Phase};
+use super::transport::Transport;
+use crate::record::{FailureKind, Recorder};
+use crate::run::{Address, Clock, Endpoint, Routes, Share};
+
+/// Events taken from the kernel at once.
+const EVENTS_MAX: usize = 512;
+/// Bytes read at once.
+const INPUT_BYTES: usize = 64 * 1024;
+/// Failures to connect in a row, without any success, after which a run is given up (as ab does).
+const CONNECT_FAILURES_MAX: u32 = 10;
+
+/// Connections, and what becomes of the requests on them.
+pub(super) struct Core {
+    pub(super) clock: Clock,
+    pub(super) routes: Routes,
+    pub(super) recorder: Recorder,
+    endpoints: Vec<Endpoint>,
+    /// What is sent to each of them.
+    requests: Vec<Box<[u8]>>,
+    epoll: OwnedFd,
+    connections: Slab<Connection>,
+    events: Vec<epoll::Event>,
+    input: Vec<u8>,
+    /// Connections with more to read than was read at once.
+    unread: Vec<usize>,
+    /// The connection whose answer is kept as the first one.
+    capturing: Option<usize>,
+    sources: Vec<IpAddr>,
+    next_source: usize,
+    window_bytes: Option<usize>,
+    timeout_ns: u64,
+    keep_alive: bool,
+    no_delay: bool,
+    answers_head: bool,
+    /// Attempts to connect that failed; `None` once one succeeded.
+    failed_attempts: Option<u32>,
+    /// When the last request ended.
+    last_ns: u64,
+}
+
+/// What became of an attempt to connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opened {
+    /// The new connection.
+    Connection(usize),
+    /// It failed at once, which is noted.
+    Failed,
+    /// The server's queue of connections is full (a Unix socket); nothing was begun.
+    Busy,
+}
+
+/// What an event meant for whoever sends requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Happened {
+    Nothing,
+    /// The connection can take another request.
+    Room(usize),
+    /// A connection is gone.
+    Gone {
+        /// It was never established.
+        unconnected: bool,
+    },
+}
+
+impl Core {
+    pub(super) fn new(
+        share: &Share,
+        endpoints: &[Endpoint],
+        recorder: Recorder,
+    ) -> io::Result<Self> {
+        let plan = &share.plan;
+        let encode = |endpoint: &Endpoint| plan.request.encode(&endpoint.target, plan.keep_alive);
+        Ok(Self {
+            clock: share.clock,
+            routes: Routes::new(endpoints, share.index),
+            endpoints: endpoints.to_vec(),
+            requests: endpoints
+                .iter()
+                .map(encode)
+                .map(Vec::into_boxed_slice)
+                .collect(),
+            recorder,
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            connections: Slab::new(),
+            events: Vec::with_capacity(EVENTS_MAX),
+            input: vec![0; INPUT_BYTES],
+            unread: Vec::new(),
+            capturing: None,
+            sources: plan.sources.clone(),
+            next_source: usize::try_from(share.index).unwrap_or(0),
+            window_bytes: plan.window_bytes,
+            timeout_ns: u64::try_from(plan.timeout.as_nanos()).unwrap_or(u64::MAX),
+            keep_alive: plan.keep_alive,
+            no_delay: plan.in_flight_max > 1
+                || endpoints.iter().any(|endpoint| endpoint.tls.is_some()),
+            answers_head: plan.request.method == "HEAD",
+            failed_attempts: Some(0),
+            last_ns: 0,
+        })
+    }
+
+    /// Connections that are open or being opened.
+    pub(super) fn open_connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Requests without an answer.
+    pub(super) fn under_way(&self) -> usize {
+        let flights = |(_, connection): (usize, &Connection)| connection.flights().len();
+        self.connections.iter().map(flights).sum()
+    }
+
+    /// Requests under way on a connection.
+    pub(super) fn flights(&self, key: usize) -> usize {
+        self.connections[key].flights().len()
+    }
+
+    /// Whether a connection of this group waits for a request.
+    pub(super) fn is_idle(&self, key: usize, group: usize) -> bool {
+        let connection = self.connections.get(key);
+        connection
+            .is_some_and(|connection| connection.group == group && connection.flights().is_empty())
+    }
+
+    pub(super) fn group_of(&self, key: usize) -> usize {
+        self.connections[key].group
+    }
+
+    pub(super) fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    /// Whether nothing was ever reached, and that often enough.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.failed_attempts
+            .is_some_and(|failed| failed >= CONNECT_FAILURES_MAX)
+    }
+
+    /// Waits for events at most so long; how many there are.
+    pub(super) fn wait(&mut self, timeout: Duration) -> io::Result<usize> {
+        self.events.clear();
+        let timeout = Timespec {
+            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        match epoll::wait(
+            &self.epoll,
+            spare_capacity(&mut self.events),
+            Some(&timeout),
+        ) {
+            Ok(count) => Ok(count),
+            Err(Errno::INTR) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether something was left unread by the last events.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
+    }
+
+    /// Connects for a request that was intended for a time.
+    pub(super) fn open(&mut self, group: usize, intended: u64, now: u64) -> Opened {
+        let opened = self.connect(group);
+        if let Err(error) = &opened
+            && error.kind() == io::ErrorKind::WouldBlock
+        {
+            return Opened::Busy;
+        }
+        let flight = self.flight(group, intended, now);
+        match opened {
+            Ok(transport) => {
+                let mut connection = Connection::new(transport, group, now);
+                connection.push(flight);
+                connection.note_connected(self.clock.now());
+                Opened::Connection(self.connections.insert(connection))
+            }
+            Err(error) => {
+                self.connect_failed();
+                self.note_failure(&flight, FailureKind::of_connect(&error), &error);
+                Opened::Failed
+            }
+        }
+    }
+
+    fn connect(&mut self, group: usize) -> io::Result<Transport> {
+        let source = self.source();
+        let endpoint = &self.endpoints[self.routes.first_of(group)];
+        let transport = Transport::connect(endpoint, source, self.window_bytes)?;
+        if self.no_delay && matches!(endpoint.address, Address::Tcp(_)) {
+            transport.set_no_delay()?;
+        }
+        Ok(transport)
+    }
+
+    /// Asks for the events that a connection waits for.
+    ///
+    /// Only after its first attempt to send: on a fast network that succeeds right behind `connect`, and there is nothing to
+    /// wait for but the answer.
+    fn watch(&mut self, key: usize) -> io::Result<()> {
+        let connection = &mut self.connections[key];
+        let wanted = if connection.has_unsent() {
+            Interest::ReadAndWrite
+        } else {
+            Interest::Read
+        };
+        if connection.interest >= wanted {
+            return Ok(());
+        }
+        let mut flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        if wanted == Interest::ReadAndWrite {
+            flags |= epoll::EventFlags::OUT;
+        }
+        let data = epoll::EventData::new_u64(key as u64);
+        if connection.interest == Interest::None {
+            epoll::add(&self.epoll, &connection.transport, data, flags)?;
+        } else {
+            epoll::modify(&self.epoll, &connection.transport, data, flags)?;
+        }
+        connection.interest = wanted;
+        Ok(())
+    }
+
+    fn source(&mut self) -> Option<IpAddr> {
+        let source = self
+            .sources
+            .get(self.next_source % self.sources.len().max(1));
+        self.next_source = self.next_source.wrapping_add(1);
+        source.copied()
+    }
+
+    /// Queues another request on a connection; [`Core::send`] sends it.
+    pub(super) fn push(&mut self, key: usize, intended: u64, now: u64) {
+        let flight = self.flight(self.connections[key].group, intended, now);
+        self.connections[key].push(flight);
+    }
+
+    fn flight(&mut self, group: usize, intended: u64, now: u64) -> Flight {
+        Flight {
+            request: self.routes.next_within(group),
+            intended,
+            begun: now,
+            sent: now,
+            first_byte: 0,
+        }
+    }
+
+    /// Sends what is queued on a connection, as far as that goes now.
+    pub(super) fn send(&mut self, key: usize) -> Happened {
+        let connection = &mut self.connections[key];
+        if self.capturing.is_none() && self.recorder.wants_first() && connection.is_fresh() {
+            connection.reader.capture();
+            self.capturing = Some(key);
+        }
+        let before = connection.phase();
+        let clock = self.clock;
+        match connection.advance(&self.requests, &mut || clock.now()) {
+            Ok(sent) => self.recorder.tally().counts.sent_bytes += sent as u64,
+            Err(error) => return self.broken(key, &error),
+        }
+        let after = connection.phase();
+        if let Err(error) = self.watch(key) {
+            return self.broken(key, &error);
+        }
+        if before == Phase::Opening && after == Phase::Open {
+            self.failed_attempts = None;
+            self.recorder.tally().counts.connections += 1;
+        }
+        if after == Phase::Closing {
+            return self.receive(key, true);
+        }
+        Happened::Nothing
+    }
+}

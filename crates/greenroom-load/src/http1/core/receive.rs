@@ -1,0 +1,172 @@
+//! Events: what comes from servers.
+
+use std::io::ErrorKind;
+use std::mem;
+
+use rustix::event::epoll::EventFlags;
+
+use super::{Core, Happened, INPUT_BYTES};
+use crate::http1::connection::{Answered, Phase};
+use crate::record::{Answer, FailureKind};
+
+/// Reads from one connection before others have their turn: 1 MiB.
+const READS_MAX: usize = 16;
+
+/// What the bytes of one read meant.
+enum Taken {
+    /// No answer is complete.
+    Nothing,
+    /// At least one is.
+    Answers,
+    /// The connection is gone.
+    Gone(Happened),
+}
+
+impl Core {
+    /// Deals with an event of the last [`Core::wait`].
+    pub(in crate::http1) fn event(&mut self, index: usize) -> Happened {
+        let event = self.events[index];
+        let (data, flags) = (event.data, event.flags);
+        let key = usize::try_from(data.u64()).unwrap_or(usize::MAX);
+        let Some(connection) = self.connections.get(key) else {
+            return Happened::Nothing;
+        };
+        let is_opening = connection.phase() == Phase::Opening;
+        if is_opening || (flags.contains(EventFlags::OUT) && connection.has_unsent()) {
+            let happened = self.send(key);
+            if happened != Happened::Nothing || !self.connections.contains(key) {
+                return happened;
+            }
+        }
+        let ending = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        let is_opening = self.connections[key].phase() == Phase::Opening;
+        if !is_opening && flags.intersects(ending | EventFlags::IN) {
+            self.receive(key, flags.intersects(ending))
+        } else {
+            Happened::Nothing
+        }
+    }
+
+    /// Reads on where there was too much to be read at once; the edge that told of it will not come again.
+    pub(in crate::http1) fn read_on(&mut self, happened: &mut Vec<Happened>) {
+        for key in mem::take(&mut self.unread) {
+            let connection = self.connections.get(key);
+            if connection.is_some_and(|connection| connection.phase() != Phase::Opening) {
+                happened.push(self.receive(key, true));
+            }
+        }
+    }
+
+    /// Reads what has come; to the end if it is known to be near.
+    pub(super) fn receive(&mut self, key: usize, to_the_end: bool) -> Happened {
+        let mut has_answers = false;
+        for _ in 0..READS_MAX {
+            let connection = &mut self.connections[key];
+            match connection.transport.receive(&mut self.input) {
+                Ok(0) => return self.ended(key),
+                Ok(length) => {
+                    // Then the kernel had no more, and says when more comes.
+                    let is_drained = length < INPUT_BYTES && connection.transport.is_plain();
+                    match self.take(key, length) {
+                        Taken::Nothing => {}
+                        Taken::Answers => has_answers = true,
+                        Taken::Gone(gone) => return gone,
+                    }
+                    let goes_on = to_the_end || !self.connections[key].has_room();
+                    if is_drained && !goes_on {
+                        return self.room(key, has_answers);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return self.room(key, has_answers);
+                }
+                Err(error) => return self.broken(key, &error),
+            }
+        }
+        self.unread.push(key);
+        self.room(key, has_answers)
+    }
+
+    fn room(&self, key: usize, has_answers: bool) -> Happened {
+        if has_answers && self.connections[key].has_room() {
+            Happened::Room(key)
+        } else {
+            Happened::Nothing
+        }
+    }
+
+    /// Takes bytes of the input; notes each answer that they complete.
+    fn take(&mut self, key: usize, length: usize) -> Taken {
+        let now = self.clock.now();
+        self.recorder.tally().counts.received_bytes += length as u64;
+        let mut taken = Taken::Nothing;
+        let mut used = 0;
+        while used < length {
+            let connection = &mut self.connections[key];
+            if connection.flights().is_empty() {
+                self.recorder.tally().counts.unasked += 1;
+                return Taken::Gone(self.close(key));
+            }
+            let took = connection.take(&self.input[used..length], now, self.answers_head);
+            let (bytes, answered) = match took {
+                Ok(took) => took,
+                Err(malformed) => {
+                    return Taken::Gone(self.fail(key, FailureKind::Malformed, &malformed));
+                }
+            };
+            used += bytes;
+            if let Some(answered) = answered {
+                taken = Taken::Answers;
+                if let Some(gone) = self.after_answer(key, answered, now) {
+                    return Taken::Gone(gone);
+                }
+            }
+        }
+        taken
+    }
+
+    /// Notes an answer, and closes its connection if that is ours to do.
+    fn after_answer(&mut self, key: usize, answered: Answered, now: u64) -> Option<Happened> {
+        let server_closes = answered.server_closes();
+        if self.note_answer(key, answered, now) {
+            return None;
+        }
+        let connection = &mut self.connections[key];
+        if server_closes && connection.flights().is_empty() {
+            connection.linger(now);
+            return None;
+        }
+        Some(self.close(key))
+    }
+
+    /// Notes an answer; whether its connection may be used again.
+    fn note_answer(&mut self, key: usize, answered: Answered, now: u64) -> bool {
+        let Answered {
+            flight, response, ..
+        } = answered;
+        self.last_ns = now;
+        if let Some(mut first) = response.captured {
+            first.tls = self.connections[key].transport.describe_tls();
+            self.recorder.first(*first);
+            self.capturing = None;
+        }
+        self.recorder.answered(&Answer {
+            status: response.status,
+            intended: flight.intended,
+            sent: flight.sent,
+            first_byte: flight.first_byte,
+            done: now,
+            connect: answered.connect,
+            body_bytes: response.body_bytes,
+        });
+        answered.is_reusable && self.keep_alive
+    }
+
+    /// The peer has closed the connection.
+    fn ended(&mut self, key: usize) -> Happened {
+        if let Some(answered) = self.connections[key].end() {
+            self.note_answer(key, answered, self.clock.now());
+        }
+        self.close(key)
+    }
+}
