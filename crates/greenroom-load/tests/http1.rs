@@ -2,6 +2,7 @@
 
 mod fixture;
 
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -416,6 +417,66 @@ fn unix_sockets_are_spoken_to() {
     assert_eq!(tally(stream).answers(), 20);
 }
 
+#[test]
+fn an_answer_may_come_before_its_request_is_sent() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/", listener.local_addr().expect("bound"));
+    let server = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a connection");
+        let mut input = vec![0; 64 * 1024];
+        client.read_exact(&mut input[..1024]).expect("a head");
+        let refusal = answer("413 Content Too Large\r\nConnection: close", "no\n");
+        client.write_all(&refusal).expect("the client reads");
+        // Goes on reading, as servers do that take their leave without a reset.
+        while client.read(&mut input).is_ok_and(|length| length > 0) {}
+    });
+    let mut stream = stream(&url);
+    stream.request.method = "POST".to_owned();
+    stream.request.body = vec![b'x'; 20_000_000];
+    let tally = tally(stream);
+    assert_eq!(tally.statuses().collect::<Vec<_>>(), [(413, 1)]);
+    assert_eq!(tally.failures.total(), 0);
+    server.join().expect("the server ends with its client");
+}
+
+#[test]
+fn one_connection_after_the_other_asks_every_server() {
+    let servers = [Server::start(|_| hello()), Server::start(|_| hello())];
+    let mut stream = stream(&servers[0].url("/"));
+    stream
+        .targets
+        .push(servers[1].url("/").parse().expect("a URL"));
+    stream.end = requests(100);
+    assert_eq!(tally(stream.clone()).answers(), 100);
+    assert_eq!(servers.each_ref().map(Server::served), [50, 50]);
+
+    stream.keep_alive = true;
+    let plan = Plan {
+        streams: vec![stream],
+        interval: Duration::from_secs(1),
+    };
+    let error = run(&plan, None, &Stop::default(), &mut |_| {}).expect_err("too few connections");
+    assert!(error.to_string().contains("2 servers"), "{error}");
+}
+
+#[test]
+fn a_thread_that_has_nothing_to_do_holds_nobody_up() {
+    let server = Server::start(|_| Reply::Hang);
+    let mut stream = stream(&server.url("/"));
+    stream.connections = 2;
+    stream.threads = 2;
+    stream.timeout = Duration::from_millis(500);
+    let plan = Plan {
+        streams: vec![stream],
+        interval: Duration::from_millis(100),
+    };
+    let mut told = 0;
+    let measured = run(&plan, None, &Stop::default(), &mut |_| told += 1);
+    let measured = measured.expect("the run begins").streams.remove(0);
+    assert_eq!(measured.tally.failures.count(FailureKind::Timeout), 1);
+    assert!(told >= 3, "{told}");
+}
+
 /// A certificate that signs itself, for 127.0.0.1.
 fn tls() -> tokio_rustls::TlsAcceptor {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
@@ -435,13 +496,13 @@ fn tls() -> tokio_rustls::TlsAcceptor {
 fn tls_is_spoken_and_certificates_are_checked() {
     let body = "x".repeat(300_000);
     let server = Server::start_tls(tls(), move |request| {
-        assert_eq!(request.body.len(), 100_000);
+        assert_eq!(request.body.len(), 3_000_000);
         Reply::Keep(answer("200 OK", &body))
     });
     let url = format!("https://{}/", server.address);
     let mut stream = stream(&url);
     stream.request.method = "POST".to_owned();
-    stream.request.body = vec![b'y'; 100_000];
+    stream.request.body = vec![b'y'; 3_000_000];
     stream.end = requests(40);
     stream.connections = 4;
     stream.keep_alive = true;

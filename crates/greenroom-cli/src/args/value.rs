@@ -1,8 +1,12 @@
 //! Values with units.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+
+/// Largest buffer that a socket may be given.
+const WINDOW_BYTES_MAX: u64 = 1 << 30;
 
 /// A time such as `1m 30s`.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
@@ -33,6 +37,21 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     match time(text)? {
         time if allowed.contains(&time) => Ok(time),
         _ => Err("allowed are times from 100ms to 1h".to_owned()),
+    }
+}
+
+/// A number that is not zero, of a type for such numbers.
+pub(super) fn positive<T: FromStr>(text: &str) -> Result<T, String> {
+    let bits = 8 * size_of::<T>();
+    text.parse()
+        .map_err(|_| format!("allowed are whole numbers from 1 to 2^{bits} - 1"))
+}
+
+/// The size of a socket's buffer.
+pub(super) fn window(text: &str) -> Result<ByteSize, String> {
+    match size(text)? {
+        window if (1..=WINDOW_BYTES_MAX).contains(&window.as_u64()) => Ok(window),
+        _ => Err("allowed are sizes from 1B to 1GiB".to_owned()),
     }
 }
 

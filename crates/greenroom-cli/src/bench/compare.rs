@@ -19,7 +19,7 @@ pub(super) fn run(args: &CompareArgs) -> ExitCode {
         Err(error) => return exit::with_message(exit::NOT_STARTED, format!("{error:#}")),
     };
     let stop = Stop::default();
-    if let Err(error) = signals::stop_on_signals(&stop) {
+    if let Err(error) = signals::stop_gently_on_signals(&stop) {
         return exit::with_message(exit::NOT_STARTED, format!("cannot catch signals: {error}"));
     }
     let compared = compare::run(&comparison, &stop, &mut |step| tell(args, step));

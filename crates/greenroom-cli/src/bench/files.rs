@@ -35,7 +35,12 @@ pub(super) fn can_be_written(file: &Path) -> anyhow::Result<()> {
         .filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     ensure!(
-        directory.is_dir() && !file.is_dir(),
+        !file.is_dir(),
+        "cannot write {}: it is a directory",
+        file.display()
+    );
+    ensure!(
+        directory.is_dir(),
         "cannot write {}: {} is no directory in which it could be made",
         file.display(),
         directory.display()
@@ -43,7 +48,7 @@ pub(super) fn can_be_written(file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes each file that was asked for.
+/// Writes each file that was asked for; the first error is returned after the others were tried.
 pub(super) fn write(args: &OutputArgs, measurement: &Measurement) -> anyhow::Result<()> {
     type Writer = fn(&mut dyn Write, &Measurement) -> io::Result<()>;
     let writers: [(&Option<_>, Writer); 7] = [
@@ -55,12 +60,11 @@ pub(super) fn write(args: &OutputArgs, measurement: &Measurement) -> anyhow::Res
         (&args.plot, write_plot),
         (&args.html, write_page),
     ];
-    for (file, writer) in writers {
-        if let Some(file) = file {
-            write_file(file, &mut |out| writer(out, measurement))?;
-        }
-    }
-    Ok(())
+    let written = writers.iter().filter_map(|(file, writer)| {
+        let file = file.as_ref()?;
+        Some(write_file(file, &mut |out| writer(out, measurement)))
+    });
+    written.fold(Ok(()), Result::and)
 }
 
 /// Writes one file.

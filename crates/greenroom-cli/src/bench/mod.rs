@@ -81,10 +81,10 @@ fn greet(args: &BenchArgs, plan: &Plan) {
 }
 
 fn report(args: &BenchArgs, measurement: &Measurement) -> ExitCode {
-    let written = print(&args.output, measurement)
-        .context("standard output")
-        .and_then(|()| files::write(&args.output, measurement));
-    if let Err(error) = written {
+    let printed = print(&args.output, measurement).context("standard output");
+    // Who cannot be told still finds the files.
+    let written = files::write(&args.output, measurement);
+    if let Err(error) = printed.and(written) {
         return exit::with_message(exit::FAILED, format!("{error:#}"));
     }
     let main = &measurement.streams[0];

@@ -1,5 +1,6 @@
 //! From flags to a plan.
 
+use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
@@ -43,10 +44,14 @@ fn share_descriptors(streams: &mut [StreamPlan]) -> anyhow::Result<()> {
     let is_unbounded = |stream: &StreamPlan| stream.connections == UNBOUNDED;
     let bounded = streams.iter().filter(|stream| !is_unbounded(stream));
     let bounded: u64 = bounded.map(|stream| u64::from(stream.connections)).sum();
+    let limit = most + DESCRIPTORS_KEPT;
+    ensure!(
+        most > 0,
+        "a limit of {limit} descriptors leaves none for connections: {DESCRIPTORS_KEPT} are kept for other things; raise it: ulimit -n"
+    );
     ensure!(
         bounded <= most,
-        "{bounded} connections (-c) need more descriptors than this process may open ({}); raise the limit: ulimit -n",
-        most + DESCRIPTORS_KEPT
+        "-c {bounded}: at most {most} connections are allowed by the limit of {limit} descriptors, {DESCRIPTORS_KEPT} of which are kept for other things; raise it: ulimit -n"
     );
     let unbounded = streams.iter().filter(|stream| is_unbounded(stream)).count();
     let each = (most - bounded) / unbounded.max(1) as u64;
@@ -88,14 +93,19 @@ fn stream(urls: &[Target], load: &LoadArgs, request: &RequestArgs) -> anyhow::Re
     let first = urls.first().context("a URL is missing")?;
     let mut stream = StreamPlan::new(first.clone());
     stream.protocol = protocol(urls, request.http2)?;
+    ensure!(
+        stream.protocol != Protocol::WebSocket || (!request.head && request.method.is_none()),
+        "-i and -m are for http and https: a WebSocket is opened with GET"
+    );
     stream.targets = urls.to_vec();
     stream.request = template(request, stream.protocol)?;
-    stream.pace = pace(load)?;
+    stream.pace = pace(load).context("--rate, --ramp or --stage")?;
     stream.end = end(load);
     stream.keep_alive = load.keep_alive;
     stream.in_flight_max = in_flight(load, &stream)?;
     stream.connections = connections(load, stream.is_open_loop());
     stream.timeout = load.timeout;
+    load.source.iter().try_for_each(|source| is_ours(*source))?;
     stream.sources.clone_from(&load.source);
     stream.window_bytes = load
         .window
@@ -145,10 +155,10 @@ fn template(args: &RequestArgs, protocol: Protocol) -> anyhow::Result<RequestTem
         fields.push(("Cookie".to_owned(), args.cookie.join("; ")));
     }
     if let Some(auth) = &args.auth {
-        fields.push(("Authorization".to_owned(), basic(auth)?));
+        fields.push(("Authorization".to_owned(), basic(auth)));
     }
     if let Some(auth) = &args.proxy_auth {
-        fields.push(("Proxy-Authorization".to_owned(), basic(auth)?));
+        fields.push(("Proxy-Authorization".to_owned(), basic(auth)));
     }
     fields.retain(|(name, _)| {
         !args
@@ -170,12 +180,8 @@ fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// The value of basic authentication (RFC 7617).
-fn basic(auth: &str) -> anyhow::Result<String> {
-    ensure!(
-        auth.contains(':'),
-        "user and password are written USER:PASSWORD"
-    );
-    Ok(format!("Basic {}", STANDARD.encode(auth)))
+fn basic(auth: &str) -> String {
+    format!("Basic {}", STANDARD.encode(auth))
 }
 
 fn pace(load: &LoadArgs) -> anyhow::Result<Pace> {
@@ -261,6 +267,11 @@ fn redirect(target: &mut Target, load: &LoadArgs, request: &RequestArgs) -> anyh
     Ok(())
 }
 
+fn is_ours(source: IpAddr) -> anyhow::Result<()> {
+    let bound = UdpSocket::bind((source, 0)).map(drop);
+    bound.with_context(|| format!("--source {source}: it must be an address of this machine"))
+}
+
 /// A further stream: as the main one, but for what it says itself.
 fn further(main: &StreamPlan, also: &Also, args: &BenchArgs) -> anyhow::Result<StreamPlan> {
     let mut stream = main.clone();
@@ -277,7 +288,7 @@ fn further(main: &StreamPlan, also: &Also, args: &BenchArgs) -> anyhow::Result<S
     stream.variable_length = args.request.variable_length || also.targets.len() > 1;
     stream.records_max = 0;
     stream.threads = 1;
-    pace_further(&mut stream, main, also, &args.load)?;
+    pace_further(&mut stream, main, also)?;
     stream.in_flight_max = match stream.protocol {
         Protocol::Http2 if stream.is_open_loop() => STREAMS,
         _ => 1,
@@ -295,17 +306,10 @@ fn further(main: &StreamPlan, also: &Also, args: &BenchArgs) -> anyhow::Result<S
 }
 
 /// It lasts as long as the main stream sends.
-fn pace_further(
-    stream: &mut StreamPlan,
-    main: &StreamPlan,
-    also: &Also,
-    load: &LoadArgs,
-) -> anyhow::Result<()> {
-    let duration = match &main.pace {
-        Pace::Open(schedule) => Some(schedule.duration()),
-        Pace::Closed => load.duration,
-    };
-    let duration = duration.context("--also needs --duration, which says how long it runs")?;
+fn pace_further(stream: &mut StreamPlan, main: &StreamPlan, also: &Also) -> anyhow::Result<()> {
+    let duration = main
+        .duration()
+        .context("--also needs --duration, which says how long it runs")?;
     let phase = |from, to| vec![Phase { from, to, duration }];
     stream.pace = match (also.rate, also.ramp) {
         (Some(rate), _) => Pace::Open(Schedule::new(phase(rate, rate))?),

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use greenroom_load::plan::{Pace, Plan, StreamPlan};
+use greenroom_load::plan::{Plan, StreamPlan};
 use greenroom_load::report::progress;
 use greenroom_load::run;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -34,11 +34,8 @@ impl Progress {
         let draws = io::stderr().is_terminal() && !args.quiet;
         let bars = indicatif::MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
         let told = |stream: &StreamPlan| Told {
-            duration: match &stream.pace {
-                Pace::Open(schedule) => Some(schedule.duration()),
-                Pace::Closed => stream.end.duration,
-            },
-            requests: stream.end.requests,
+            duration: stream.duration(),
+            requests: stream.end.requests.filter(|_| !stream.is_open_loop()),
             name: match plan.streams.len() {
                 1 => String::new(),
                 _ => format!("{}: ", stream.name),

@@ -1,4 +1,4 @@
-//! The first signal ends the run with what it has; the second ends the program.
+//! The first signal ends the run with what it has; the second ends the program, unless it has servers to end.
 
 use std::io;
 
@@ -7,6 +7,13 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
 
 use crate::exit;
+
+/// For a program that has servers of its own: a second signal must not end it before it has ended them.
+pub(super) fn stop_gently_on_signals(stop: &Stop) -> io::Result<()> {
+    [SIGINT, SIGTERM]
+        .into_iter()
+        .try_for_each(|signal| register(signal, stop.flag()).map(drop))
+}
 
 pub(super) fn stop_on_signals(stop: &Stop) -> io::Result<()> {
     for signal in [SIGINT, SIGTERM] {

@@ -123,6 +123,15 @@ impl StreamPlan {
         }
     }
 
+    /// How long requests are sent, if that is bounded.
+    #[must_use]
+    pub fn duration(&self) -> Option<Duration> {
+        match &self.pace {
+            Pace::Closed => self.end.duration,
+            Pace::Open(schedule) => Some(schedule.duration()),
+        }
+    }
+
     /// Whether requests are sent by schedule, not by answers.
     #[must_use]
     pub fn is_open_loop(&self) -> bool {

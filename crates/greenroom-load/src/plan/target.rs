@@ -142,6 +142,12 @@ impl FromStr for Target {
         let (weight, url) = split_weight(text.trim()).ok_or_else(|| {
             fail("a weight is written weight=N with N from 1 to 1000, before the URL")
         })?;
+        if !url.contains("://") {
+            return Err(fail("a URL begins with http://, https://, ws:// or wss://"));
+        }
+        if url.ends_with("://") {
+            return Err(fail("the host is missing"));
+        }
         let uri: Uri = url
             .split('#')
             .next()
@@ -158,7 +164,7 @@ impl FromStr for Target {
         let authority = uri.authority().ok_or_else(|| fail("the host is missing"))?;
         if authority.as_str().contains('@') {
             return Err(fail(
-                "a URL carries no user and password here; -A sends them",
+                "user and password have no place in a URL here; -A sends them",
             ));
         }
         let host = authority.host().trim_matches(['[', ']']);
@@ -224,9 +230,9 @@ mod tests {
             "ftp://host/",
             "http://",
             "http://host:99999/",
+            "http://user:password@host/",
             "weight=0 http://host/",
             "weight=3",
-            "http://user:password@host:80/",
             "",
         ] {
             let error = text.parse::<Target>().expect_err(text).to_string();

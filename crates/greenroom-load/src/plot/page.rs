@@ -258,7 +258,7 @@ fn costs(measurement: &Measurement) -> Vec<Cost> {
 
 fn cpu_costs(measurement: &Measurement) -> [Cost; 3] {
     let streams = measurement.streams.iter();
-    let ended = streams.map(|stream| stream.tally.ended()).sum();
+    let ended = streams.map(|stream| stream.tally.tried()).sum();
     let threads = &measurement.generator;
     let user = threads.iter().map(|thread| thread.user).sum();
     let system = threads.iter().map(|thread| thread.system).sum();

@@ -171,6 +171,12 @@ impl Tally {
         self.answers() + self.failures.total()
     }
 
+    /// Requests that are over and were tried: those that an open loop never sent cost nothing.
+    #[must_use]
+    pub fn tried(&self) -> u64 {
+        self.ended() - self.failures.count(FailureKind::NeverSent)
+    }
+
     /// Latencies of all that have one: answers, and requests that timed out with the time that they had lasted.
     #[must_use]
     pub fn latency(&self) -> Times {

@@ -29,7 +29,7 @@
 //! | never sent, missed | due, but not sent before the schedule's end. More than 0.1 % is said loudly |
 //! | asked rate, answered rate | requests due (closed loop: sent), and answers of any status, per second |
 //! | good, bad | answers with a status below 400, and the others |
-//! | CPU us/request | CPU time of all threads or processes by the requests that ended, of all streams |
+//! | CPU us/request | CPU time of all threads or processes by the requests that ended and were sent, of all streams |
 //!
 //! Times come from histograms that know each to 0.1 %; those of single points of the time line to 1 %.
 

@@ -4,7 +4,7 @@ use super::quantity::{milliseconds, per_second};
 use crate::run::Progress;
 
 /// One line, without a line's end, for an interval of a stream: when it ended, answers per second, median and 99th percentile of
-/// the latency, and how many requests failed or were answered with 5xx.
+/// the latency, and how many requests failed or were answered with 5xx. An interval without an answer has no latency.
 ///
 /// ```text
 ///    12.0 s     1000/s  p50 0.082 ms  p99 0.310 ms  0 errors
@@ -13,12 +13,18 @@ use crate::run::Progress;
 pub fn line(progress: &Progress<'_>) -> String {
     let latency = progress.interval.latency();
     let errors = super::gate::errors(progress.interval);
+    let quantile = |part| {
+        if latency.is_empty() {
+            return "-".to_owned();
+        }
+        format!("{:.3} ms", milliseconds(latency.quantile(part)))
+    };
     format!(
-        "{:>7.1} s {:>8.0}/s  p50 {:.3} ms  p99 {:.3} ms  {errors} {}",
+        "{:>7.1} s {:>8.0}/s  p50 {}  p99 {}  {errors} {}",
         progress.elapsed.as_secs_f64(),
         per_second(progress.interval.answers(), progress.length),
-        milliseconds(latency.quantile(0.5)),
-        milliseconds(latency.quantile(0.99)),
+        quantile(0.5),
+        quantile(0.99),
         if errors == 1 { "error" } else { "errors" },
     )
 }
@@ -47,7 +53,7 @@ mod tests {
         let mut stream = sample::stream("http://host/");
         assert_eq!(
             line_of(&stream.tally, 0),
-            "    0.0 s        0/s  p50 0.000 ms  p99 0.000 ms  0 errors"
+            "    0.0 s        0/s  p50 -  p99 -  0 errors"
         );
         for _ in 0..500 {
             sample::answer(&mut stream, 200, 3, 4);

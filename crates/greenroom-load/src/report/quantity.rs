@@ -31,8 +31,9 @@ pub(super) fn per_second(count: u64, time: Duration) -> f64 {
     }
 }
 
+/// The nearest number to the time's: as text it has no more digits than the time has.
 pub(super) fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
+    number(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)) / 1e6
 }
 
 /// Whole milliseconds, rounded as ab does: from whole microseconds, half upwards.

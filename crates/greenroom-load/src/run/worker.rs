@@ -72,11 +72,7 @@ impl Share {
 
     /// When no more is sent, in nanoseconds since the run began.
     pub(crate) fn sending_ends(&self) -> u64 {
-        let duration = match &self.plan.pace {
-            Pace::Closed => self.plan.end.duration,
-            Pace::Open(schedule) => Some(schedule.duration()),
-        };
-        duration.map_or(u64::MAX, |duration| {
+        self.plan.duration().map_or(u64::MAX, |duration| {
             u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
         })
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustls::client::{Resumption, WantsClientCert};
 use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, CommonState, ConfigBuilder, RootCertStore};
 
@@ -95,7 +95,10 @@ fn with_identity(
     let Some(path) = identity else {
         return Ok(builder.with_no_client_auth());
     };
-    let key = PrivateKeyDer::from_pem_file(path).map_err(|error| unusable(path, &error))?;
+    let key = PrivateKeyDer::from_pem_file(path).map_err(|error| match error {
+        pem::Error::NoItemsFound => unusable(path, &"it contains no private key"),
+        error => unusable(path, &error),
+    })?;
     builder
         .with_client_auth_cert(certificates(path)?, key)
         .map_err(|error| unusable(path, &error))

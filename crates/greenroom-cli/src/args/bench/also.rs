@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use greenroom_load::plan::{Ramp, Target, rate};
 
+use super::request;
+
 /// A further stream of requests, as far as it differs from the main one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Also {
@@ -51,7 +53,7 @@ impl Also {
                 let connections = value.parse().ok().filter(|number| *number > 0);
                 self.connections = Some(connections.ok_or_else(fail)?);
             }
-            "method" => self.method = Some(value.to_owned()),
+            "method" => self.method = Some(request::method(value)?),
             "name" => self.name = Some(value.to_owned()),
             "keep-alive" => {
                 self.keep_alive = match value {
@@ -89,6 +91,7 @@ mod tests {
             "rate=1 ramp=0..2 http://h/",
             "speed=1 http://h/",
             "connections=0 http://h/",
+            "method= http://h/",
             "h:80",
         ] {
             let error = text.parse::<Also>().expect_err(text);

@@ -9,15 +9,16 @@ use super::{LoadArgs, RequestArgs};
 use crate::args::value;
 
 const HELP: &str = "\
-Each round starts every server once, one at a time, and the first one once more as a control; every second round goes
-backwards. A command is split into words as a shell does, but run without one; it must stay in the foreground. Its URL is
-the last word.
+Each round starts every server once, one at a time, and the first one once more as a control;
+every second round goes backwards. A command is split into words as a shell does, but run without
+one; it must stay in the foreground. Its URL is the last word.
 
 Examples:
   greenroom bench compare -k -c 64 -t 5 \\
       --server 'a=./server-a --port 5001 http://127.0.0.1:5001/hello' \\
       --server 'b=./server-b --port 5002 http://127.0.0.1:5002/hello'
-  greenroom bench compare -k --ramp 0..5000 -t 20 --rounds 3 --plot both.svg --server 'a=…' --server 'b=…'
+  greenroom bench compare -k --ramp 0..5000 -t 20 --rounds 3 --plot both.svg \\
+      --server 'a=…' --server 'b=…'
 
 Exit statuses:
   0    every round was run

@@ -15,7 +15,7 @@ use crate::args::value;
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
     /// Requests in all [default: 1, or as many as --duration allows]
-    #[arg(short = 'n', long, value_name = "NUMBER", conflicts_with_all = ["rate", "ramp", "stage"])]
+    #[arg(short = 'n', long, value_name = "NUMBER", value_parser = value::positive::<NonZeroU64>, conflicts_with_all = ["rate", "ramp", "stage"])]
     pub(crate) requests: Option<NonZeroU64>,
 
     /// Connections that send at once [default: 1]; of an open loop the most at once [default: all that the limit on
@@ -24,7 +24,8 @@ pub(crate) struct LoadArgs {
         short = 'c',
         long,
         visible_alias = "concurrency",
-        value_name = "NUMBER"
+        value_name = "NUMBER",
+        value_parser = value::positive::<NonZeroU32>
     )]
     pub(crate) connections: Option<NonZeroU32>,
 
@@ -71,7 +72,7 @@ pub(crate) struct LoadArgs {
     pub(crate) source: Vec<IpAddr>,
 
     /// Size of the sockets' buffers
-    #[arg(short = 'b', long, value_name = "SIZE", value_parser = value::size)]
+    #[arg(short = 'b', long, value_name = "SIZE", value_parser = value::window)]
     pub(crate) window: Option<ByteSize>,
 
     /// Connect to this Unix socket, whatever the URL's host is

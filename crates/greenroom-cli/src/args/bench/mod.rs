@@ -18,11 +18,13 @@ pub(crate) use output::OutputArgs;
 pub(crate) use request::RequestArgs;
 pub(crate) use stage::Stage;
 
+use super::value;
+
 const HELP: &str = "\
 Loops:
   closed (ab's, the default): each of -c connections sends when it has its answer
-  open (--rate, --ramp, --stage): requests are sent at their time, whatever became of those before; latency
-  counts from that intended time, so a server that stalls cannot hide it
+  open (--rate, --ramp, --stage): requests are sent at their time, whatever became of those
+  before; latency counts from that intended time, so a server that stalls cannot hide it
 
 Units:
   times are written 250ms, 10s, 1m 30s or 2h; -t and -s also take plain seconds, as ab does
@@ -53,6 +55,7 @@ Exit statuses:
 #[command(
     after_help = HELP,
     args_conflicts_with_subcommands = true,
+    args_override_self = true,
     subcommand_negates_reqs = true,
     version
 )]
@@ -83,7 +86,7 @@ pub(crate) struct BenchArgs {
     /// Process of the server, whose CPU time and memory are shown
     ///
     /// Default: whoever listens on the URL's port, if that is on this machine.
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", value_parser = value::positive::<NonZeroU32>)]
     pub(crate) server_pid: Option<NonZeroU32>,
 }
 

@@ -8,6 +8,7 @@ use greenroom_load::report::gate::Gate;
 use crate::args::value;
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// End with status 3 if this is true of the main stream, such as 'p99>50ms' or 'errors>0.1%'; may be repeated
@@ -50,7 +51,7 @@ pub(crate) struct OutputArgs {
     #[arg(short = 'g', long, value_name = "FILE")]
     pub(crate) gnuplot: Option<PathBuf>,
 
-    /// Write a log of `HdrHistogram` with the latencies
+    /// Write a log of HdrHistogram with the latencies
     #[arg(long, value_name = "FILE")]
     pub(crate) hdr: Option<PathBuf>,
 

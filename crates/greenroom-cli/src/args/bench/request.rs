@@ -25,7 +25,7 @@ pub(crate) struct RequestArgs {
     pub(crate) put_file: Option<PathBuf>,
 
     /// Content-Type of the body [default: text/plain]
-    #[arg(short = 'T', long, value_name = "TYPE")]
+    #[arg(short = 'T', long, value_name = "TYPE", value_parser = field_value)]
     pub(crate) content_type: Option<String>,
 
     /// Header field, such as 'Accept-Encoding: gzip'; may be repeated, and replaces one sent by default
@@ -33,11 +33,11 @@ pub(crate) struct RequestArgs {
     pub(crate) header: Vec<(String, String)>,
 
     /// Cookie, such as 'session=123'; may be repeated
-    #[arg(short = 'C', long, value_name = "NAME=VALUE")]
+    #[arg(short = 'C', long, value_name = "NAME=VALUE", value_parser = field_value)]
     pub(crate) cookie: Vec<String>,
 
     /// User and password for basic authentication
-    #[arg(short = 'A', long, value_name = "USER:PASSWORD")]
+    #[arg(short = 'A', long, value_name = "USER:PASSWORD", value_parser = credentials)]
     pub(crate) auth: Option<String>,
 
     /// Proxy that the requests are sent through (http only)
@@ -45,7 +45,7 @@ pub(crate) struct RequestArgs {
     pub(crate) proxy: Option<Place>,
 
     /// User and password for the proxy
-    #[arg(short = 'P', long, value_name = "USER:PASSWORD", requires = "proxy")]
+    #[arg(short = 'P', long, value_name = "USER:PASSWORD", value_parser = credentials, requires = "proxy")]
     pub(crate) proxy_auth: Option<String>,
 
     /// Speak HTTP/2: by ALPN over https, with prior knowledge over http
@@ -77,7 +77,7 @@ pub(crate) struct RequestArgs {
     pub(crate) ignore_errors: bool,
 }
 
-fn method(text: &str) -> Result<String, String> {
+pub(super) fn method(text: &str) -> Result<String, String> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if text.is_empty() || !text.bytes().all(is_token) {
         return Err("a method is a word such as GET or DELETE".to_owned());
@@ -99,6 +99,21 @@ fn field(text: &str) -> Result<(String, String), String> {
         }
         _ => Err("a field is written 'Name: value', without control characters".to_owned()),
     }
+}
+
+/// A value that would break its line would be a field of its own.
+fn field_value(text: &str) -> Result<String, String> {
+    match http::HeaderValue::from_str(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err("it may contain no control characters".to_owned()),
+    }
+}
+
+fn credentials(text: &str) -> Result<String, String> {
+    if !text.contains(':') {
+        return Err("user and password are written USER:PASSWORD".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 fn place(text: &str) -> Result<Place, String> {

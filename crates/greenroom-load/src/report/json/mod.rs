@@ -104,7 +104,7 @@ struct Cpu {
 impl<'a> Report<'a> {
     fn of(measurement: &'a Measurement) -> Self {
         let streams = &measurement.streams;
-        let ended = streams.iter().map(|stream| stream.tally.ended()).sum();
+        let ended = streams.iter().map(|stream| stream.tally.tried()).sum();
         let started = measurement.started.duration_since(UNIX_EPOCH);
         Self {
             format: FORMAT,

@@ -12,7 +12,7 @@ const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 pub(super) fn section(measurement: &Measurement) -> Option<Section> {
     let streams = measurement.streams.iter();
-    let ended: u64 = streams.map(|stream| stream.tally.ended()).sum();
+    let ended: u64 = streams.map(|stream| stream.tally.tried()).sum();
     if ended == 0 || measurement.generator.is_empty() {
         return None;
     }
@@ -42,6 +42,9 @@ fn generator(threads: &[ThreadUsage], ended: u64) -> String {
 }
 
 fn server_line(usage: &ServerUsage, ended: u64) -> String {
+    if usage.processes == 0 {
+        return format!("{:<12}  ended during the run", "Server");
+    }
     format!(
         "{}  {}, {}, RSS {:.1} MiB",
         times("Server", usage.user, usage.system, ended),
