@@ -325,6 +325,19 @@ fn files_hold_what_was_measured() {
     assert_eq!(stream["statuses"]["404"], 5);
     assert_eq!(stream["latency_ns"]["count"], 20);
 
+    assert_timeline(&csv);
+    assert!(percentages.starts_with("Percentage served,Time in ms\n0,"));
+    assert_eq!(percentages.lines().count(), 102);
+    assert!(gnuplot.starts_with("starttime\tseconds\tctime\tdtime\tttime\twait\n"));
+    assert_eq!(gnuplot.lines().count(), 21);
+    assert!(hdr.lines().any(|line| line.starts_with("#[StartTime: ")));
+    assert!(hdr.lines().last().unwrap().contains(",HISTFAAAA"));
+
+    assert_pictures(&svg, &html);
+}
+
+/// 15 good answers and 5 bad ones.
+fn assert_timeline(csv: &str) {
     let rows: Vec<Vec<_>> = csv.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows[0][..2], ["stream", "begin_seconds"]);
     let column = |name| rows[0].iter().position(|cell| *cell == name).unwrap();
@@ -337,21 +350,16 @@ fn files_hold_what_was_measured() {
     assert_eq!((sum("good"), sum("bad"), sum("failed")), (15, 5, 0));
     let digits = rows[1][column("latency_max_ms")].split('.').nth(1).unwrap();
     assert!(digits.len() <= 6, "more than nanoseconds: {digits}");
+}
 
-    assert!(percentages.starts_with("Percentage served,Time in ms\n0,"));
-    assert_eq!(percentages.lines().count(), 102);
-    assert!(gnuplot.starts_with("starttime\tseconds\tctime\tdtime\tttime\twait\n"));
-    assert_eq!(gnuplot.lines().count(), 21);
-    assert!(hdr.lines().any(|line| line.starts_with("#[StartTime: ")));
-    assert!(hdr.lines().last().unwrap().contains(",HISTFAAAA"));
-
+fn assert_pictures(svg: &str, html: &str) {
     assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
     assert!(
         html.trim_start()
             .to_lowercase()
             .starts_with("<!doctype html>")
     );
-    for text in [&svg, &html] {
+    for text in [svg, html] {
         assert!(!text.contains("NaN") && !text.contains("\"inf"));
     }
     for outside in [
