@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CARGO ?= cargo
-# Further flags for `run` and `bench-http`, such as ARGS='--listen [::1]:8080'.
+# Further flags for `run`, `bench-http` and `bench-load`, such as ARGS='--listen [::1]:8080'.
 ARGS ?=
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 60
@@ -28,7 +28,7 @@ test: tools ## Run all tests, the outside suites included
 lint: ## Check format, clippy, tidiness and, where cargo-deny is installed, dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
-	$(CARGO) fmt --all --check --manifest-path lab/http-bench/Cargo.toml
+	$(CARGO) fmt --all --check --manifest-path lab/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) xtask tidy
 	@if $(CARGO) deny --version >/dev/null 2>&1; then \
@@ -52,3 +52,7 @@ fuzz: ## Fuzz the HTTP engine, FUZZ_SECONDS for each target (needs a nightly too
 .PHONY: bench-http
 bench-http: ## Measure against raw epoll, hyper, axum and actix-web (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/http-bench/Cargo.toml --bin bench-http -- $(ARGS)
+
+.PHONY: bench-load
+bench-load: ## Measure the load generator against wrk and ab (ARGS=--help)
+	$(CARGO) run --release --locked --manifest-path lab/load-bench/Cargo.toml --bin bench-load -- $(ARGS)

@@ -10,23 +10,13 @@ mod program;
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{Finished, Measuring, bench};
+use support::{Finished, Measuring, address, bench};
 
 /// Load so short that a whole comparison takes seconds.
-const SHORT: [&str; 7] = ["-k", "-c", "2", "-t", "100ms", "--warm-up", "20ms"];
-const PORT: u16 = 5000;
-
-/// An address of this machine that no other test, and nobody else, listens on.
-fn address() -> SocketAddr {
-    static NEXT: AtomicU8 = AtomicU8::new(1);
-    let [_, _, high, low] = std::process::id().to_be_bytes();
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    ([127, high | 128, low, number], PORT).into()
-}
+const SHORT: [&str; 7] = ["-k", "-c", "2", "-t", "300ms", "--warm-up", "20ms"];
 
 /// A server of the demo application, as `--server` takes it.
 struct Contender {

@@ -8,12 +8,11 @@ mod support;
 #[allow(dead_code, reason = "these tests use a part of it")]
 mod program;
 
-use std::net::TcpListener;
 use std::process::Command;
 
-use program::Running;
+use program::{Running, command};
 use rustix::process::Signal;
-use support::{Finished, Fixture, Measuring, Reply, answer, bench, quiet};
+use support::{Finished, Fixture, Measuring, Reply, address, answer, bench, quiet};
 
 /// The message with which flags are refused before a URL that nobody serves; nothing was sent.
 fn refusal(flags: &[&str]) -> String {
@@ -168,9 +167,7 @@ fn full_disk_is_told_by_the_name_of_the_file() {
 
 #[test]
 fn nobody_there_is_a_failure_of_its_own_kind() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    drop(listener);
+    let url = format!("http://{}/", address());
     let run = quiet(&["-n", "5", "-c", "2"], &url).expect_status(1);
     run.assert_failed(5, &["refused"]);
     run.assert_prints(&[
@@ -225,8 +222,9 @@ fn answers_that_say_503_are_answers() {
 #[test]
 fn server_that_dies_leaves_a_report_of_both() {
     for flags in [&["-k", "-t", "1"][..], &["-k", "--rate", "200", "-t", "1"]] {
-        let server = Running::serve(&[]);
-        let url = format!("http://{}/hello", server.address);
+        let listen = address().to_string();
+        let server = Running::start(&mut command(&["serve", "--listen", &listen]));
+        let url = format!("http://{listen}/hello");
         let arguments = [flags, &["-s", "1", "--interval", "100ms", &url]].concat();
         let mut run = Measuring::start(&arguments);
         run.wait_for_answers();

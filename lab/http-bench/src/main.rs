@@ -1,40 +1,39 @@
 //! `make bench-http`: Greenroom beside the physical limit and its peers, one thread each, in CPU time per request.
 
 mod args;
-mod binaries;
 mod cases;
-mod goal;
-mod machine;
-mod measure;
-mod process;
-mod report;
-mod stats;
-mod table;
-mod tools;
+mod idle_client;
 
 use anyhow::Context as _;
+use bench_kit::tools::require;
+use bench_kit::{Binaries, Run};
 use clap::Parser;
 
 use crate::args::Args;
-use crate::binaries::Binaries;
 use crate::cases::Context;
-use crate::report::Run;
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let cases = args.cases();
-    tools::require(&cases)?;
-    let with_demo = cases.iter().any(|case| case.needs_demo());
-    let binaries = Binaries::build(args.peers_only, with_demo)?;
-    let context = Context::new(&args, binaries);
-    let mut run = Run::new(machine::describe()?);
-    println!("{}\n", run.machine);
+    require(cases.iter().flat_map(|case| case.tools()).copied())?;
+    let context = Context::new(&args, build(args.peers_only)?);
+    let mut run = Run::begin("http", "HTTP benchmark")?;
     for case in cases {
         let report = case
             .run(&context)
             .with_context(|| format!("case {}", case.name()))?;
-        println!("{report}");
-        run.reports.push(report);
+        run.add(report);
     }
-    run.store(&args)
+    run.store(&args.run)
+}
+
+fn build(peers_only: bool) -> anyhow::Result<Binaries> {
+    let mut binaries = Binaries::default();
+    binaries.build_lab(&["http-bench-idle", "http-bench-peers"])?;
+    if !peers_only {
+        binaries.build_lab(&["http-bench-ours"])?;
+    }
+    // It makes load, too.
+    binaries.build_greenroom()?;
+    Ok(binaries)
 }

@@ -10,9 +10,23 @@ pub(crate) mod fixture;
 pub(crate) mod measuring;
 pub(crate) mod tls;
 
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU8, Ordering};
+
 pub(crate) use finished::Finished;
 pub(crate) use fixture::{Fixture, Reply, answer};
 pub(crate) use measuring::Measuring;
+
+const PORT: u16 = 5000;
+
+/// An address of this machine that no other test, and nobody else, listens on: a port that was let go may be given to
+/// another at once, who would then meet this one's clients.
+pub(crate) fn address() -> SocketAddr {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    let [_, _, high, low] = std::process::id().to_be_bytes();
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    ([127, high | 128, low, number], PORT).into()
+}
 
 /// Runs `greenroom bench` to its end.
 pub(crate) fn bench(arguments: &[&str]) -> Finished {

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::Context;
-use crate::process::Launch;
+use bench_kit::process::Launch;
+use bench_kit::rounds::{self, AGAIN};
 
-/// Appended to the name of a server that runs a second time, to show what a difference between equals looks like.
-pub(crate) const AGAIN: &str = " (A/A)";
+use super::Context;
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -101,9 +100,15 @@ impl Contestant {
     }
 }
 
+impl rounds::Contestant for Contestant {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 /// Leaves out Greenroom's servers if the run does.
 pub(crate) fn present(contestants: Vec<Contestant>, context: &Context) -> Vec<Contestant> {
-    let absent = |contestant: &Contestant| context.binaries.peers_only && contestant.is_ours();
+    let absent = |contestant: &Contestant| context.peers_only && contestant.is_ours();
     contestants
         .into_iter()
         .filter(|contestant| !absent(contestant))

@@ -1,22 +1,22 @@
-//! The tutorial's run: 200 requests that wait two seconds, by our client and by ab itself.
+//! The tutorial's run: 200 requests that wait two seconds, by `greenroom bench` and by ab itself.
 
+use bench_kit::rounds::{Row, find, samples};
+use bench_kit::tools::{Ab, GreenroomReport};
+use bench_kit::{Report, Verdict, cell, table};
 use serde::Serialize;
 
-use crate::cases::contestant::{Contestant, present};
-use crate::cases::{Context, Row, find, samples};
-use crate::goal::Verdict;
-use crate::report::Report;
-use crate::table::{cell, table};
-use crate::tools::{Ab, Burst};
+use super::Context;
+use super::contestant::{Contestant, present};
 
-const REQUESTS: u32 = 200;
+const REQUESTS: u64 = 200;
+const CONCURRENCY: u32 = 200;
 const LATENCY_MS_MAX: f64 = 2_020.0;
 const OURS: &str = "greenroom-axum";
 
 /// One burst and one run of ab.
 #[derive(Debug, Serialize)]
 struct Sample {
-    burst: Burst,
+    burst: GreenroomReport,
     ab_longest_ms: u32,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
                 context.rounds
             ),
             format!(
-                "ab: `ab -n {REQUESTS} -c {REQUESTS}`, of which only the longest request is comparable"
+                "ab: `ab -n {REQUESTS} -c {CONCURRENCY}`, of which only the longest request is comparable"
             ),
         ],
         table: render(&rows),
@@ -49,16 +49,20 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
 fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample> {
     let server = contestant.launch(context)?.start()?;
     let url = server.url(contestant.path);
-    let burst = Burst::run(context.binaries.path("burst")?, &url, REQUESTS)?;
-    let ab = Ab {
-        requests: REQUESTS.into(),
-        concurrency: REQUESTS,
-    }
-    .run(&url)?;
+    let burst = context.bench()?.connections(REQUESTS, CONCURRENCY);
+    let burst = burst.run(&url)?;
+    let ab = Ab::new(REQUESTS, CONCURRENCY).run(&url)?;
     Ok(Sample {
         burst,
         ab_longest_ms: ab.longest_ms,
     })
+}
+
+impl Sample {
+    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+    fn answered(&self) -> f64 {
+        self.burst.good() as f64
+    }
 }
 
 fn render(rows: &[Row<Sample>]) -> String {
@@ -73,9 +77,9 @@ fn render(rows: &[Row<Sample>]) -> String {
         let spread = |value: fn(&Sample) -> f64| cell(row.spread(value), 0);
         out.add_row([
             row.name.clone(),
-            spread(|sample| sample.burst.answered.into()),
-            spread(|sample| sample.burst.latency.p50_ms),
-            spread(|sample| sample.burst.latency.max_ms),
+            spread(Sample::answered),
+            spread(|sample| sample.burst.latency().p50_ms),
+            spread(|sample| sample.burst.latency().max_ms),
             spread(|sample| sample.ab_longest_ms.into()),
         ]);
     }
@@ -84,23 +88,23 @@ fn render(rows: &[Row<Sample>]) -> String {
 
 fn verdicts(row: Option<&Row<Sample>>) -> Vec<Verdict> {
     let spread = |value: fn(&Sample) -> f64| row.and_then(|row| row.spread(value));
-    let unanswered = spread(|sample| (REQUESTS - sample.burst.answered).into());
-    let longest = spread(|sample| sample.burst.latency.max_ms);
+    let unanswered = spread(|sample| f64::from(CONCURRENCY) - sample.answered());
+    let longest = spread(|sample| sample.burst.latency().max_ms);
     let by_ab = spread(|sample| sample.ab_longest_ms.into());
     vec![
-        Verdict::new(
+        Verdict::at_most(
             format!("{OURS} unanswered in any round"),
             unanswered.map(|spread| spread.max),
             0.0,
             "",
         ),
-        Verdict::new(
+        Verdict::at_most(
             format!("{OURS} longest"),
             longest.map(|spread| spread.median),
             LATENCY_MS_MAX,
             " ms",
         ),
-        Verdict::new(
+        Verdict::at_most(
             format!("{OURS} longest by ab"),
             by_ab.map(|spread| spread.median),
             LATENCY_MS_MAX,

@@ -1,25 +1,25 @@
 //! Fifteen thousand requests that all wait at once in one process.
 
+use bench_kit::measure::{peak_rss_kb, rss_kb};
+use bench_kit::rounds::{Row, find, samples};
+use bench_kit::tools::{GreenroomBench, GreenroomReport};
+use bench_kit::{Report, Verdict, cell, table};
 use serde::Serialize;
 
-use crate::cases::contestant::{Contestant, present};
-use crate::cases::{Context, Row, find, samples};
-use crate::goal::Verdict;
-use crate::measure::{peak_rss_kb, rss_kb};
-use crate::report::Report;
-use crate::table::{cell, table};
-use crate::tools::Burst;
+use super::Context;
+use super::contestant::{Contestant, present};
 
 const CONNECTIONS: u32 = 15_000;
 const WARM_UP_CONNECTIONS: u32 = 16;
 const LATENCY_MS_MAX: f64 = 2_500.0;
 const KB_EACH_MAX: f64 = 4.0;
+const MILLIS_PER_SECOND: f64 = 1_000.0;
 const OURS: [&str; 2] = ["greenroom-plain", "greenroom-axum"];
 
 /// One burst.
 #[derive(Debug, Serialize)]
 struct Sample {
-    burst: Burst,
+    burst: GreenroomReport,
     kb_each: f64,
 }
 
@@ -45,6 +45,8 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
                 "medians of {} rounds (least–most); each request timed from the moment before its connect",
                 context.rounds
             ),
+            "all waited at once: rounds whose whole run took less than twice the shortest answer"
+                .to_owned(),
             format!("RSS: (peak of the process - before) / {CONNECTIONS}"),
         ],
         table: render(&rows),
@@ -55,22 +57,48 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
 
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample> {
-    let client = context.binaries.path("burst")?;
     let server = contestant.launch(context)?.start()?;
     let url = server.url(contestant.path);
-    Burst::run(client, &url, WARM_UP_CONNECTIONS)?;
+    burst(context, WARM_UP_CONNECTIONS)?.run_well(&url)?;
     let before = rss_kb(server.pid())?;
-    let burst = Burst::run(client, &url, CONNECTIONS)?;
+    let burst = burst(context, CONNECTIONS)?.run(&url)?;
     let peak = peak_rss_kb(server.pid())?;
     let kb_each = peak.saturating_sub(before) as f64 / f64::from(CONNECTIONS);
     Ok(Sample { burst, kb_each })
+}
+
+/// As many requests as connections.
+fn burst(context: &Context, connections: u32) -> anyhow::Result<GreenroomBench> {
+    let bench = context.bench()?;
+    Ok(bench.connections(connections.into(), connections))
+}
+
+impl Sample {
+    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+    fn answered(&self) -> f64 {
+        self.burst.good() as f64
+    }
+
+    /// Whether there was a moment at which every request waited: then the middle of the run is in each one's wait.
+    fn all_waited_at_once(&self) -> bool {
+        let took_ms = self.burst.elapsed_seconds * MILLIS_PER_SECOND;
+        self.burst.good() == u64::from(CONNECTIONS) && took_ms < 2.0 * self.burst.latency().min_ms
+    }
+}
+
+fn all_at_once(row: &Row<Sample>) -> String {
+    let all = row
+        .samples
+        .iter()
+        .filter(|sample| sample.all_waited_at_once());
+    format!("{} of {}", all.count(), row.samples.len())
 }
 
 fn render(rows: &[Row<Sample>]) -> String {
     let header = [
         "server",
         "answered",
-        "waiting at once",
+        "all waited at once",
         "p50 ms",
         "p99 ms",
         "last ms",
@@ -81,11 +109,11 @@ fn render(rows: &[Row<Sample>]) -> String {
         let spread = |value: fn(&Sample) -> f64| cell(row.spread(value), 0);
         out.add_row([
             row.name.clone(),
-            spread(|sample| sample.burst.answered.into()),
-            spread(|sample| sample.burst.peak_waiting.into()),
-            spread(|sample| sample.burst.latency.p50_ms),
-            spread(|sample| sample.burst.latency.p99_ms),
-            spread(|sample| sample.burst.latency.max_ms),
+            spread(Sample::answered),
+            all_at_once(row),
+            spread(|sample| sample.burst.latency().p50_ms),
+            spread(|sample| sample.burst.latency().p99_ms),
+            spread(|sample| sample.burst.latency().max_ms),
             cell(row.spread(|sample| sample.kb_each), 2),
         ]);
     }
@@ -94,23 +122,23 @@ fn render(rows: &[Row<Sample>]) -> String {
 
 fn verdicts(name: &str, row: Option<&Row<Sample>>) -> [Verdict; 3] {
     let spread = |value: fn(&Sample) -> f64| row.and_then(|row| row.spread(value));
-    let unanswered = spread(|sample| (CONNECTIONS - sample.burst.answered).into());
-    let last = spread(|sample| sample.burst.latency.max_ms);
+    let unanswered = spread(|sample| f64::from(CONNECTIONS) - sample.answered());
+    let last = spread(|sample| sample.burst.latency().max_ms);
     let kb_each = spread(|sample| sample.kb_each);
     [
-        Verdict::new(
+        Verdict::at_most(
             format!("{name} unanswered in any round"),
             unanswered.map(|spread| spread.max),
             0.0,
             "",
         ),
-        Verdict::new(
+        Verdict::at_most(
             format!("{name} last answer"),
             last.map(|spread| spread.median),
             LATENCY_MS_MAX,
             " ms",
         ),
-        Verdict::new(
+        Verdict::at_most(
             format!("{name} RSS each"),
             kb_each.map(|spread| spread.median),
             KB_EACH_MAX,

@@ -1,12 +1,12 @@
 //! Resident memory of idle keep-alive connections.
 
-use crate::cases::contestant::{Contestant, present};
-use crate::cases::{Context, find, samples};
-use crate::goal::Verdict;
-use crate::measure::rss_kb;
-use crate::report::Report;
-use crate::table::{cell, table};
-use crate::tools::Idle;
+use bench_kit::measure::rss_kb;
+use bench_kit::rounds::{find, samples};
+use bench_kit::{Report, Verdict, cell, table};
+
+use super::Context;
+use super::contestant::{Contestant, present};
+use crate::idle_client::Idle;
 
 const CONNECTIONS: u32 = 10_000;
 /// Opened and closed before the first reading, so that code and pools are resident in it.
@@ -40,7 +40,7 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
             context.rounds
         )],
         table: out.to_string(),
-        verdicts: vec![Verdict::new(
+        verdicts: vec![Verdict::at_most(
             format!("{OURS} RSS each"),
             ours.map(|kb| kb.median),
             KB_EACH_MAX,

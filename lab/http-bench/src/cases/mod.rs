@@ -8,30 +8,29 @@ mod per_request;
 mod pixel;
 mod proxy;
 
-use anyhow::Context as _;
+use bench_kit::rounds::{Row, interleave};
+use bench_kit::tools::GreenroomBench;
+use bench_kit::{Binaries, Report};
 use clap::ValueEnum;
-use serde::Serialize;
-use serde_json::{Value, json};
 
 use self::contestant::Contestant;
 use crate::args::Args;
-use crate::binaries::Binaries;
-use crate::report::Report;
-use crate::stats::{Spread, order};
 
 /// What a case may use.
 pub(crate) struct Context {
     pub(crate) binaries: Binaries,
     pub(crate) rounds: usize,
     pub(crate) seconds: u32,
+    pub(crate) peers_only: bool,
 }
 
 impl Context {
     pub(crate) fn new(args: &Args, binaries: Binaries) -> Self {
         Self {
             binaries,
-            rounds: args.rounds(),
-            seconds: args.seconds(),
+            rounds: args.run.rounds(),
+            seconds: args.run.seconds(),
+            peers_only: args.peers_only,
         }
     }
 
@@ -40,57 +39,15 @@ impl Context {
         &self,
         case: &str,
         contestants: &[Contestant],
-        mut measure: impl FnMut(&Contestant) -> anyhow::Result<T>,
+        measure: impl FnMut(&Contestant) -> anyhow::Result<T>,
     ) -> anyhow::Result<Vec<Row<T>>> {
-        let mut rows: Vec<Row<T>> = contestants.iter().map(Row::new).collect();
-        for round in 0..self.rounds {
-            for index in order(round, contestants.len()) {
-                eprintln!(
-                    "{case}, round {} of {}: {}",
-                    round + 1,
-                    self.rounds,
-                    rows[index].name
-                );
-                let sample =
-                    measure(&contestants[index]).with_context(|| rows[index].name.clone())?;
-                rows[index].samples.push(sample);
-            }
-        }
-        Ok(rows)
-    }
-}
-
-/// A contestant with its samples, one a round.
-pub(crate) struct Row<T> {
-    pub(crate) name: String,
-    pub(crate) samples: Vec<T>,
-}
-
-impl<T> Row<T> {
-    fn new(contestant: &Contestant) -> Self {
-        Self {
-            name: contestant.name.clone(),
-            samples: Vec::new(),
-        }
+        interleave(case, self.rounds, contestants, measure)
     }
 
-    /// Median, least and most of one value.
-    pub(crate) fn spread(&self, value: impl Fn(&T) -> f64) -> Option<Spread> {
-        Spread::of(self.samples.iter().map(value))
+    /// The generator of most loads.
+    pub(crate) fn bench(&self) -> anyhow::Result<GreenroomBench> {
+        GreenroomBench::new(&self.binaries)
     }
-}
-
-/// The row of the contestant of this name, unless it was left out.
-pub(crate) fn find<'a, T>(rows: &'a [Row<T>], name: &str) -> Option<&'a Row<T>> {
-    rows.iter().find(|row| row.name == name)
-}
-
-/// Every sample, by contestant.
-pub(crate) fn samples<T: Serialize>(rows: &[Row<T>]) -> Value {
-    let by_name = rows
-        .iter()
-        .map(|row| (row.name.clone(), json!(row.samples)));
-    Value::Object(by_name.collect())
 }
 
 /// One row of the table of goals.
@@ -134,15 +91,14 @@ impl Case {
     /// Programs from the distribution that the case starts.
     pub(crate) fn tools(self) -> &'static [&'static str] {
         match self {
-            Self::Keepalive | Self::Router | Self::Pipelined => &["taskset", "wrk"],
             Self::Perconnection | Self::Echo200 | Self::Pixel => &["taskset", "ab"],
-            Self::Idle | Self::Echo15k | Self::Proxy => &["taskset"],
+            Self::Echo15k
+            | Self::Idle
+            | Self::Keepalive
+            | Self::Pipelined
+            | Self::Proxy
+            | Self::Router => &["taskset"],
         }
-    }
-
-    /// Whether the demo application takes part.
-    pub(crate) fn needs_demo(self) -> bool {
-        matches!(self, Self::Pixel | Self::Proxy)
     }
 
     pub(crate) fn run(self, context: &Context) -> anyhow::Result<Report> {

@@ -4,14 +4,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use bench_kit::rounds::{find, samples};
+use bench_kit::tools::{Ab, is_installed};
+use bench_kit::{Report, Verdict, cell, lab_directory, table};
 
-use crate::binaries::lab_directory;
-use crate::cases::contestant::{Contestant, present};
-use crate::cases::{Context, find, samples};
-use crate::goal::Verdict;
-use crate::report::Report;
-use crate::table::{cell, table};
-use crate::tools::{Ab, is_installed};
+use super::Context;
+use super::contestant::{Contestant, present};
 
 const REQUESTS: u64 = 1_500;
 const CONCURRENCY: u32 = 500;
@@ -42,7 +40,7 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
             .map(|ms| ms.median)
     };
     let against = |name| {
-        Some(Verdict::new(
+        Some(Verdict::at_most(
             format!("{OURS} 99 % beside the {name}"),
             median(OURS),
             median(name)?,
@@ -62,11 +60,8 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
 fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<f64> {
     let server = contestant.launch(context)?.start()?;
     let url = server.url(contestant.path);
-    let ab = Ab {
-        requests: REQUESTS,
-        concurrency: CONCURRENCY,
-    };
-    Ok(ab.run(&url)?.p99_ms.into())
+    let report = Ab::new(REQUESTS, CONCURRENCY).run(&url)?;
+    Ok(report.p99_ms.into())
 }
 
 fn perl_stand_in(notes: &mut Vec<String>) -> Option<Contestant> {
@@ -101,5 +96,5 @@ fn go_stand_in(notes: &mut Vec<String>) -> anyhow::Result<Option<Contestant>> {
 }
 
 fn stand_ins() -> PathBuf {
-    lab_directory().join("standins")
+    lab_directory().join("http-bench/standins")
 }

@@ -1,15 +1,14 @@
 //! Five thousand proxied requests per second, by schedule.
 
+use bench_kit::measure::{CpuReading, peak_rss_kb};
+use bench_kit::process::{LOAD_CORE, Launch};
+use bench_kit::rounds::{Row, find, samples};
+use bench_kit::tools::GreenroomReport;
+use bench_kit::{Report, Verdict, cell, table};
 use serde::Serialize;
 
-use crate::cases::contestant::{Contestant, present};
-use crate::cases::{Context, Row, find, samples};
-use crate::goal::Verdict;
-use crate::measure::{CpuReading, peak_rss_kb};
-use crate::process::{LOAD_CORE, Launch};
-use crate::report::Report;
-use crate::table::{cell, table};
-use crate::tools::OpenLoop;
+use super::Context;
+use super::contestant::{Contestant, present};
 
 const RATE: u32 = 5_000;
 const WARM_UP_RATE: u32 = 500;
@@ -23,7 +22,7 @@ const OURS: &str = "greenroom serve";
 /// One run of the open loop.
 #[derive(Debug, Serialize)]
 struct Sample {
-    load: OpenLoop,
+    load: GreenroomReport,
     peak_rss_mb: f64,
     cpu_us: f64,
 }
@@ -57,7 +56,6 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
 
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample> {
-    let client = context.binaries.path("openloop")?;
     let upstream = Launch::new(context.binaries.path("upstream")?)
         .on_core(LOAD_CORE)
         .start()?;
@@ -66,11 +64,15 @@ fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample>
         .arguments(["--upstream", &upstream.url("/")])
         .start()?;
     let url = server.url(contestant.path);
-    OpenLoop::run(client, &url, WARM_UP_RATE, WARM_UP_SECONDS)?;
+    let warm_up = context.bench()?.open_loop(WARM_UP_RATE, WARM_UP_SECONDS);
+    warm_up.run_well(&url)?;
     let before = CpuReading::now(server.pid())?;
-    let load = OpenLoop::run(client, &url, RATE, context.seconds)?;
+    let load = context
+        .bench()?
+        .open_loop(RATE, context.seconds)
+        .run(&url)?;
     let used = before.until(CpuReading::now(server.pid())?);
-    let cpu_us = used.total.as_secs_f64() * 1e6 / f64::from(load.answered.max(1));
+    let cpu_us = used.total.as_secs_f64() * 1e6 / load.good().max(1) as f64;
     let peak_rss_mb = peak_rss_kb(server.pid())? as f64 / KB_PER_MB;
     Ok(Sample {
         load,
@@ -95,13 +97,13 @@ fn render(rows: &[Row<Sample>]) -> String {
         let spread = |value: fn(&Sample) -> f64| cell(row.spread(value), 1);
         out.add_row([
             row.name.clone(),
-            spread(|sample| sample.load.latency.p50_ms),
-            spread(|sample| sample.load.latency.p99_ms),
-            spread(|sample| sample.load.latency.max_ms),
+            spread(|sample| sample.load.latency().p50_ms),
+            spread(|sample| sample.load.latency().p99_ms),
+            spread(|sample| sample.load.latency().max_ms),
             cell(row.spread(Sample::unanswered), 0),
             spread(|sample| sample.peak_rss_mb),
             spread(|sample| sample.cpu_us),
-            spread(|sample| sample.load.generator_lateness.p99_ms),
+            spread(|sample| sample.load.lag().p99_ms),
         ]);
     }
     out.to_string()
@@ -112,20 +114,20 @@ fn verdicts(row: Option<&Row<Sample>>) -> Vec<Verdict> {
     let median = |value| spread(value).map(|spread| spread.median);
     let unanswered = spread(Sample::unanswered).map(|spread| spread.max);
     vec![
-        Verdict::new(
+        Verdict::at_most(
             "p50",
-            median(|sample| sample.load.latency.p50_ms),
+            median(|sample| sample.load.latency().p50_ms),
             P50_MS_MAX,
             " ms",
         ),
-        Verdict::new(
+        Verdict::at_most(
             "p99",
-            median(|sample| sample.load.latency.p99_ms),
+            median(|sample| sample.load.latency().p99_ms),
             P99_MS_MAX,
             " ms",
         ),
-        Verdict::new("unanswered in any round", unanswered, 0.0, ""),
-        Verdict::new(
+        Verdict::at_most("unanswered in any round", unanswered, 0.0, ""),
+        Verdict::at_most(
             "RSS",
             median(|sample| sample.peak_rss_mb),
             RSS_MB_MAX,
@@ -135,7 +137,8 @@ fn verdicts(row: Option<&Row<Sample>>) -> Vec<Verdict> {
 }
 
 impl Sample {
+    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     fn unanswered(&self) -> f64 {
-        (self.load.offered - self.load.answered).into()
+        self.load.requests().due.saturating_sub(self.load.good()) as f64
     }
 }

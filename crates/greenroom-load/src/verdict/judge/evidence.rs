@@ -17,6 +17,8 @@ const LAG_MIN: Duration = Duration::from_micros(20);
 const P99_REQUESTS_MIN: u64 = 1000;
 /// Part of the requests that may be late, or lost, in silence: 0.1 %.
 const LATE_SHARE_MAX: f64 = StreamMeasurement::MISSED_MAX;
+/// Late requests below which chance alone may have made them late: 10.
+const LATE_MIN: u64 = 10;
 /// Part of a schedule's length by which the last answer may come after its end.
 const DRAIN_SHARE_MAX: f64 = 0.1;
 /// Multiple of the latency at p10 that the same may take: answers of a server that keeps up come as late as the others did.
@@ -93,7 +95,7 @@ fn busy(stream: &StreamMeasurement, thread: &ThreadUsage) -> Option<String> {
 fn late(stream: &StreamMeasurement) -> Option<String> {
     let counts = &stream.tally.counts;
     let share = part(counts.late_by_generator, counts.sent);
-    (share > LATE_SHARE_MAX).then(|| {
+    (share > LATE_SHARE_MAX && counts.late_by_generator >= LATE_MIN).then(|| {
         format!(
             "The generator sent {} of {} requests ({}) more than 1 ms after their time although a connection was free. Use more threads (--threads), a core of its own, or a lower rate.",
             counts.late_by_generator,

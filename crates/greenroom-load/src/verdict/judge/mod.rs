@@ -30,7 +30,7 @@ pub enum Limit {
 /// | who | when |
 /// |---|---|
 /// | the generator | one of its threads ran more than 90 % of the time (a stream that polls without pause is exempt: its thread always does) |
-/// | | open loop: more than 0.1 % of the requests were sent over 1 ms late while a connection was free |
+/// | | open loop: more than 0.1 % of the requests, and at least 10, were sent over 1 ms late while a connection was free |
 /// | | open loop: its lag at p50 (of 1,000 requests or more: or p99) is above 10 % of the latency at the same percentile, and above 20 us |
 /// | the server | it used 90 % of the cores that it may use, or one of its threads ran 90 % of the time |
 /// | | open loop, and the generator was not the limit: more than 0.1 % of the requests found no free connection, were not sent at all, or timed out; or the last answer came later after the schedule's end than a tenth of its length, and five times the latency at p10 |

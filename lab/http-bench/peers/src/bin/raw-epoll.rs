@@ -7,13 +7,30 @@ use http_bench_peers::{Answer, Server};
 /// Pipelined requests answered by one write.
 const COPIES: usize = 32;
 
+#[derive(Debug, Parser)]
+struct RawOptions {
+    #[command(flatten)]
+    common: Options,
+    /// Say in each answer that the connection stays, which HTTP/1.0 clients such as ab need
+    #[arg(long)]
+    say_keep_alive: bool,
+}
+
 fn main() -> anyhow::Result<()> {
-    let options = Options::parse();
+    let RawOptions {
+        common: options,
+        say_keep_alive,
+    } = RawOptions::parse();
     let listener = listen(options.port)?;
     announce(listener.local_addr()?)?;
+    let connection = if say_keep_alive {
+        "connection: keep-alive\r\n"
+    } else {
+        ""
+    };
     let answer = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
-         date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n{HELLO}",
+         date: Sun, 06 Nov 1994 08:49:37 GMT\r\n{connection}\r\n{HELLO}",
         HELLO.len()
     );
     Server::new(listener, Answer::new(answer.as_bytes(), COPIES), None)?.run()?;

@@ -4,6 +4,9 @@ mod result;
 mod specs;
 
 use anyhow::ensure;
+use bench_kit::Report;
+use bench_kit::measure::{CpuReading, CpuTime};
+use bench_kit::tools::Ab;
 use serde::Serialize;
 
 pub(crate) use specs::{keepalive, perconnection, pipelined, router};
@@ -11,9 +14,6 @@ pub(crate) use specs::{keepalive, perconnection, pipelined, router};
 use self::result::tell;
 use super::Context;
 use super::contestant::{Contestant, present};
-use crate::measure::{CpuReading, CpuTime};
-use crate::report::Report;
-use crate::tools::{Ab, Wrk};
 
 const WARM_UP_SECONDS: u32 = 1;
 const WARM_UP_CONNECTIONS: u64 = 5_000;
@@ -94,43 +94,39 @@ impl Metric {
 fn measure(contestant: &Contestant, load: Load, context: &Context) -> anyhow::Result<Sample> {
     let server = contestant.launch(context)?.start()?;
     let url = server.url(contestant.path);
-    load.warm_up(&url)?;
+    load.warm_up(&url, context)?;
     let before = CpuReading::now(server.pid())?;
-    let requests = load.run(&url, context.seconds)?;
+    let requests = load.run(&url, context.seconds, context)?;
     let used = before.until(CpuReading::now(server.pid())?);
     ensure!(requests > 0, "no request was answered");
     Ok(Sample::new(requests, used))
 }
 
 impl Load {
-    fn warm_up(self, url: &str) -> anyhow::Result<()> {
+    fn warm_up(self, url: &str, context: &Context) -> anyhow::Result<()> {
         match self {
-            Self::Connections => Ab {
-                requests: WARM_UP_CONNECTIONS,
-                concurrency: CONCURRENCY,
+            Self::Connections => Ab::new(WARM_UP_CONNECTIONS, CONCURRENCY).run(url).map(drop),
+            Self::KeepAlive | Self::Pipelined(_) => {
+                self.run(url, WARM_UP_SECONDS, context).map(drop)
             }
-            .run(url)
-            .map(drop),
-            Self::KeepAlive | Self::Pipelined(_) => self.run(url, WARM_UP_SECONDS).map(drop),
         }
     }
 
-    fn run(self, url: &str, seconds: u32) -> anyhow::Result<u64> {
+    /// How many requests were answered.
+    fn run(self, url: &str, seconds: u32, context: &Context) -> anyhow::Result<u64> {
         match self {
-            Self::KeepAlive => Wrk {
-                seconds,
-                pipelined: 1,
-            }
-            .run(url),
-            Self::Pipelined(pipelined) => Wrk { seconds, pipelined }.run(url),
             Self::Connections => {
                 let requests = AB_REQUESTS_PER_SECOND * u64::from(seconds);
-                Ab {
-                    requests,
-                    concurrency: CONCURRENCY,
-                }
-                .run(url)?;
-                Ok(requests)
+                Ok(Ab::new(requests, CONCURRENCY).run(url)?.requests)
+            }
+            Self::KeepAlive => {
+                let bench = context.bench()?.keep_alive(CONCURRENCY, seconds);
+                Ok(bench.run_well(url)?.good())
+            }
+            Self::Pipelined(depth) => {
+                let bench = context.bench()?.keep_alive(CONCURRENCY, seconds);
+                let bench = bench.flags(["--pipeline", &depth.to_string()]);
+                Ok(bench.run_well(url)?.good())
             }
         }
     }

@@ -1,11 +1,10 @@
 //! From samples to a table and verdicts.
 
+use bench_kit::rounds::{Row, find, samples};
+use bench_kit::{Report, Verdict, cell, table};
+
 use super::{Goal, Metric, Sample, Spec};
-use crate::cases::{Context, Row, find, samples};
-use crate::goal::Verdict;
-use crate::report::Report;
-use crate::stats::Spread;
-use crate::table::{cell, table};
+use crate::cases::Context;
 
 const PERCENT: f64 = 100.0;
 
@@ -36,7 +35,12 @@ fn render(spec: &Spec, rows: &[Row<Sample>]) -> String {
     let peer = find(rows, spec.peer);
     for row in rows {
         let spread = |value: fn(&Sample) -> f64| cell(row.spread(value), 2);
-        let ratio = |metric| cell(peer.and_then(|peer| ratio(row, peer, metric)), 2);
+        let ratio = |metric: Metric| {
+            cell(
+                peer.and_then(|peer| row.ratio(peer, |sample| metric.of(sample))),
+                2,
+            )
+        };
         let waited = row.spread(|sample| sample.waited * PERCENT);
         out.add_row([
             row.name.clone(),
@@ -51,16 +55,6 @@ fn render(spec: &Spec, rows: &[Row<Sample>]) -> String {
     out.to_string()
 }
 
-fn ratio(subject: &Row<Sample>, versus: &Row<Sample>, metric: Metric) -> Option<Spread> {
-    let values = |row: &Row<Sample>| {
-        row.samples
-            .iter()
-            .map(|sample| metric.of(sample))
-            .collect::<Vec<_>>()
-    };
-    Spread::of_ratios(&values(subject), &values(versus))
-}
-
 impl Goal {
     fn verdict(&self, rows: &[Row<Sample>]) -> Verdict {
         let kind = match self.metric {
@@ -69,9 +63,9 @@ impl Goal {
         };
         let measured = find(rows, self.subject)
             .zip(find(rows, self.versus))
-            .and_then(|(subject, versus)| ratio(subject, versus, self.metric));
+            .and_then(|(subject, versus)| subject.ratio(versus, |sample| self.metric.of(sample)));
         let what = format!("{} {kind} CPU / {}", self.subject, self.versus);
-        Verdict::new(
+        Verdict::at_most(
             what,
             measured.map(|spread| spread.median),
             self.at_most,

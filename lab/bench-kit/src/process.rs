@@ -1,0 +1,192 @@
+//! Servers as child processes, each on its core, ended when dropped.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+
+/// The core of the server under test.
+pub const SERVER_CORE: usize = 0;
+/// The core of whatever makes its load.
+pub const LOAD_CORE: usize = 1;
+
+const START_MAX: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(10);
+const UNKNOWN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
+
+/// A command that `taskset` keeps on one core.
+#[must_use]
+pub fn pinned(core: usize, program: impl AsRef<Path>) -> Command {
+    let mut command = Command::new("taskset");
+    command
+        .args(["-c", &core.to_string()])
+        .arg(program.as_ref());
+    command
+}
+
+/// How to start a server.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    core: usize,
+    listen_flag: Option<&'static str>,
+}
+
+/// A server that listens; it ends with this value.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    address: SocketAddr,
+    /// Kept open, so that the server may go on printing.
+    stdout: Option<BufReader<ChildStdout>>,
+}
+
+impl Launch {
+    /// Without arguments, on [`SERVER_CORE`], announcing its address.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            core: SERVER_CORE,
+            listen_flag: None,
+        }
+    }
+
+    /// Further arguments.
+    #[must_use]
+    pub fn arguments<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Another core than the server's.
+    #[must_use]
+    pub fn on_core(mut self, core: usize) -> Self {
+        self.core = core;
+        self
+    }
+
+    /// The flag that takes an address; a server without one announces the address that it chose.
+    #[must_use]
+    pub fn listen_flag(mut self, flag: Option<&'static str>) -> Self {
+        self.listen_flag = flag;
+        self
+    }
+
+    /// Starts the server and waits until it listens.
+    ///
+    /// # Errors
+    /// When it ends, or does not listen within ten seconds.
+    pub fn start(&self) -> anyhow::Result<Server> {
+        let name = self.program.display();
+        let started = match self.listen_flag {
+            None => self.start_announcing(),
+            Some(flag) => self.start_listening_on(flag, free_address()?),
+        };
+        started.with_context(|| format!("cannot start {name}"))
+    }
+
+    fn start_announcing(&self) -> anyhow::Result<Server> {
+        let mut child = self.command().stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().context("standard output is a pipe")?;
+        let mut server = Server {
+            child,
+            address: UNKNOWN,
+            stdout: Some(BufReader::new(stdout)),
+        };
+        server.address = server.read_address()?;
+        Ok(server)
+    }
+
+    fn start_listening_on(&self, flag: &str, address: SocketAddr) -> anyhow::Result<Server> {
+        let mut command = self.command();
+        command
+            .arg(flag)
+            .arg(address.to_string())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut server = Server {
+            child: command.spawn()?,
+            address,
+            stdout: None,
+        };
+        server.wait_until_it_accepts()?;
+        Ok(server)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = pinned(self.core, &self.program);
+        command.args(&self.arguments).stdin(Stdio::null());
+        command
+    }
+}
+
+/// Taken and given back: the next to bind it is the server that is told to.
+fn free_address() -> anyhow::Result<SocketAddr> {
+    let listener = TcpListener::bind(UNKNOWN).context("no free port")?;
+    listener.local_addr().context("no free port")
+}
+
+impl Server {
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        // `taskset` replaces itself by the server, so the child's process is the server's.
+        self.child.id()
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL of a path that begins with a slash.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    fn read_address(&mut self) -> anyhow::Result<SocketAddr> {
+        let mut line = String::new();
+        if let Some(stdout) = &mut self.stdout {
+            stdout.read_line(&mut line).context("standard output")?;
+        }
+        let Some(address) = line.trim_end().strip_prefix("listening on ") else {
+            bail!("its first line is {line:?}, not \"listening on ADDRESS\"");
+        };
+        address
+            .parse()
+            .with_context(|| format!("{address:?} is not an address"))
+    }
+
+    fn wait_until_it_accepts(&mut self) -> anyhow::Result<()> {
+        let deadline = Instant::now() + START_MAX;
+        while TcpStream::connect(self.address).is_err() {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("it ended with {status}");
+            }
+            ensure!(
+                Instant::now() < deadline,
+                "it does not accept on {} after {START_MAX:?}",
+                self.address
+            );
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself; there is nothing to do about a failure here.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

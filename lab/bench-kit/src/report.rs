@@ -1,0 +1,117 @@
+//! What a run leaves behind.
+
+use std::fmt::{self, Write as _};
+use std::fs;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use crate::binaries::lab_directory;
+use crate::goal::Verdict;
+use crate::machine;
+use crate::options::RunOptions;
+
+/// The result of one case.
+#[derive(Debug)]
+pub struct Report {
+    /// Its name on the command line.
+    pub case: &'static str,
+    /// What was done.
+    pub title: String,
+    /// How to read the table.
+    pub notes: Vec<String>,
+    /// In Markdown.
+    pub table: String,
+    /// One for each goal.
+    pub verdicts: Vec<Verdict>,
+    /// Everything that was measured.
+    pub samples: Value,
+}
+
+/// The results of all cases.
+#[derive(Debug)]
+pub struct Run {
+    name: &'static str,
+    title: &'static str,
+    machine: String,
+    reports: Vec<Report>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "## {}: {}\n\n{}\n", self.case, self.title, self.table)?;
+        for note in &self.notes {
+            writeln!(f, "- {note}")?;
+        }
+        for verdict in &self.verdicts {
+            writeln!(f, "- {verdict}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Run {
+    /// Prints the machine. The file of a saved run ends in `-NAME.md`, and begins with the title.
+    ///
+    /// # Errors
+    /// When `/proc` cannot be read.
+    pub fn begin(name: &'static str, title: &'static str) -> anyhow::Result<Self> {
+        let machine = machine::describe()?;
+        println!("{machine}\n");
+        Ok(Self {
+            name,
+            title,
+            machine,
+            reports: Vec::new(),
+        })
+    }
+
+    /// Prints the report of a case and keeps it.
+    pub fn add(&mut self, report: Report) {
+        println!("{report}");
+        self.reports.push(report);
+    }
+
+    /// Writes the files that were asked for.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn store(&self, options: &RunOptions) -> anyhow::Result<()> {
+        if let Some(path) = &options.json {
+            let text = serde_json::to_string_pretty(&self.json(options)).context("JSON")?;
+            fs::write(path, text).with_context(|| path.display().to_string())?;
+        }
+        if options.save {
+            let directory = lab_directory().join("results");
+            fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+            let name = format!("{}-{}.md", jiff::Zoned::now().date(), self.name);
+            let path = directory.join(name);
+            fs::write(&path, self.markdown(options)).with_context(|| path.display().to_string())?;
+            eprintln!("saved {}", path.display());
+        }
+        Ok(())
+    }
+
+    fn json(&self, options: &RunOptions) -> Value {
+        let case = |report: &Report| json!({ "case": report.case, "verdicts": report.verdicts, "samples": report.samples });
+        json!({
+            "machine": self.machine,
+            "rounds": options.rounds(),
+            "seconds": options.seconds(),
+            "cases": self.reports.iter().map(case).collect::<Vec<_>>(),
+        })
+    }
+
+    fn markdown(&self, options: &RunOptions) -> String {
+        let (rounds, seconds) = (options.rounds(), options.seconds());
+        let mut text = format!(
+            "# {}\n\n{}, {rounds} rounds of {seconds} s\n\n",
+            self.title, self.machine
+        );
+        for report in &self.reports {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{report}");
+        }
+        text
+    }
+}

@@ -1,0 +1,26 @@
+//! Tables that read well on a terminal and in Markdown.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::stats::Spread;
+
+/// A table whose first column is a name and whose others are numbers.
+#[must_use]
+pub fn table<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::ASCII_MARKDOWN)
+        .set_header(header);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+const NOTHING: &str = "-";
+
+/// A spread with so many digits after the point, or a dash.
+#[must_use]
+pub fn cell(spread: Option<Spread>, digits: usize) -> String {
+    spread.map_or_else(|| NOTHING.to_owned(), |spread| format!("{spread:.digits$}"))
+}

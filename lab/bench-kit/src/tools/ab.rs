@@ -1,0 +1,132 @@
+//! ab: closed loop, by default with a connection for each request.
+
+use anyhow::{Context, ensure};
+
+use super::{Finished, run};
+use crate::measure::ChildrenCpu;
+use crate::process::{LOAD_CORE, pinned};
+
+/// One run of ab.
+#[derive(Clone, Copy, Debug)]
+pub struct Ab {
+    /// How many; the most, if there is a limit of time.
+    pub requests: u64,
+    /// Under way at once.
+    pub concurrency: u32,
+    /// Asks the server to keep connections.
+    pub keep_alive: bool,
+    /// Ends the run early.
+    pub seconds_max: Option<u32>,
+}
+
+/// What a run of ab tells; times of whole requests, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct AbReport {
+    /// Answered ones.
+    pub requests: u64,
+    /// 90 % were served within this time.
+    pub p90_ms: u32,
+    /// 99 % were served within this time.
+    pub p99_ms: u32,
+    /// All were served within this time.
+    pub longest_ms: u32,
+    /// ab's own.
+    pub cpu: ChildrenCpu,
+}
+
+impl Ab {
+    /// One connection for each request, no limit of time.
+    #[must_use]
+    pub fn new(requests: u64, concurrency: u32) -> Self {
+        Self {
+            requests,
+            concurrency,
+            keep_alive: false,
+            seconds_max: None,
+        }
+    }
+
+    /// Runs to its end; no request may fail, and all must be answered if there is no limit of time.
+    ///
+    /// # Errors
+    /// When ab fails or reports failures.
+    pub fn run(&self, url: &str) -> anyhow::Result<AbReport> {
+        let mut command = pinned(LOAD_CORE, "ab");
+        command.arg("-q");
+        if self.keep_alive {
+            command.arg("-k");
+        }
+        if let Some(seconds) = self.seconds_max {
+            command.args(["-t", &seconds.to_string()]);
+        }
+        // After -t, which sets a number of requests too.
+        command.args(["-n", &self.requests.to_string()]);
+        command.args(["-c", &self.concurrency.to_string(), url]);
+        self.report(&run(&mut command)?)
+    }
+
+    fn report(&self, finished: &Finished) -> anyhow::Result<AbReport> {
+        let output = &finished.stdout;
+        let number = |label: &str| number_after(output, label);
+        let requests = number("Complete requests:")?;
+        ensure!(
+            requests == self.requests || self.seconds_max.is_some(),
+            "ab: only {requests} of {} answered:\n{output}",
+            self.requests
+        );
+        ensure!(
+            number("Failed requests:")? == 0,
+            "ab reports failed requests:\n{output}"
+        );
+        let millis = |label| u32::try_from(number(label)?).context("milliseconds");
+        Ok(AbReport {
+            requests,
+            p90_ms: millis(" 90%")?,
+            p99_ms: millis(" 99%")?,
+            longest_ms: millis(" 100%")?,
+            cpu: finished.cpu,
+        })
+    }
+}
+
+fn number_after(output: &str, label: &str) -> anyhow::Result<u64> {
+    let rest = output.lines().find_map(|line| {
+        line.strip_prefix(label)
+            .or_else(|| line.strip_prefix(' ')?.strip_prefix(label))
+    });
+    let first = rest.and_then(|rest| rest.split_ascii_whitespace().next());
+    first
+        .with_context(|| format!("ab does not say {label:?}:\n{output}"))?
+        .parse()
+        .context("ab's number")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = "Complete requests:      1500\nFailed requests:        0\n  90%     21\n  98%     22\n  99%     23\n 100%     25 (longest request)\n";
+
+    fn finished() -> Finished {
+        Finished {
+            stdout: REPORT.to_owned(),
+            cpu: ChildrenCpu::default(),
+        }
+    }
+
+    #[test]
+    fn percentiles_are_read() {
+        let report = Ab::new(1500, 500).report(&finished());
+        let report = report.expect("a clean report");
+        let times = (report.p90_ms, report.p99_ms, report.longest_ms);
+        assert_eq!(times, (21, 23, 25));
+    }
+
+    #[test]
+    fn an_unanswered_request_is_an_error_unless_the_time_was_limited() {
+        let mut ab = Ab::new(1501, 500);
+        assert!(ab.report(&finished()).is_err());
+        ab.seconds_max = Some(1);
+        assert_eq!(ab.report(&finished()).expect("an early end").requests, 1500);
+    }
+}

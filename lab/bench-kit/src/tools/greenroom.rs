@@ -1,0 +1,315 @@
+//! `greenroom bench`: any loop.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::run_accepting;
+use crate::binaries::Binaries;
+use crate::measure::ChildrenCpu;
+use crate::process::{LOAD_CORE, pinned};
+
+/// The program's exit status when it could not keep the asked rate; its report says so too.
+const RATE_MISSED: i32 = 3;
+
+/// One run of `greenroom bench`, with one thread.
+#[derive(Clone, Debug)]
+pub struct GreenroomBench {
+    program: PathBuf,
+    arguments: Vec<String>,
+}
+
+/// What a run of it tells.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct GreenroomReport {
+    /// From the begin to the last answer.
+    pub elapsed_seconds: f64,
+    streams: [Stream; 1],
+    generator: Generator,
+    /// The program's own, as the kernel counted it from outside.
+    #[serde(skip_deserializing)]
+    pub cpu: ChildrenCpu,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Stream {
+    requests: Requests,
+    statuses: BTreeMap<u16, u64>,
+    failures: BTreeMap<String, Failure>,
+    latency_ns: Times,
+    generator_lag_ns: Times,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Failure {
+    count: u64,
+    first: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+struct Generator {
+    user_seconds: f64,
+    system_seconds: f64,
+}
+
+/// Counts of requests.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub struct Requests {
+    /// By the schedule of an open loop; 0 in a closed loop.
+    pub due: u64,
+    /// Written to a socket.
+    pub sent: u64,
+    /// Whatever the status.
+    pub answered: u64,
+    /// The part of those due that was not sent before the schedule's end.
+    pub missed_share: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+struct Times {
+    min: f64,
+    p50: f64,
+    p90: f64,
+    p99: f64,
+    #[serde(rename = "p99.9")]
+    p99_9: f64,
+    max: f64,
+}
+
+/// Times in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Latency {
+    /// The shortest.
+    pub min_ms: f64,
+    /// Half of all are no longer.
+    pub p50_ms: f64,
+    /// 90 % are no longer.
+    pub p90_ms: f64,
+    /// 99 % are no longer.
+    pub p99_ms: f64,
+    /// 99.9 % are no longer.
+    pub p99_9_ms: f64,
+    /// The longest.
+    pub max_ms: f64,
+}
+
+impl GreenroomBench {
+    /// A request, as ab without flags.
+    ///
+    /// # Errors
+    /// When the program was not built.
+    pub fn new(binaries: &Binaries) -> anyhow::Result<Self> {
+        Ok(Self {
+            program: binaries.path("greenroom")?.to_owned(),
+            arguments: Vec::new(),
+        })
+    }
+
+    /// Further flags of `greenroom bench`.
+    #[must_use]
+    pub fn flags<A: Into<String>>(mut self, flags: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(flags.into_iter().map(Into::into));
+        self
+    }
+
+    /// Closed loop on so many connections that are kept, for this time.
+    #[must_use]
+    pub fn keep_alive(self, connections: u32, seconds: u32) -> Self {
+        let (connections, seconds) = (connections.to_string(), seconds.to_string());
+        self.flags(["-k", "-c", &connections, "-t", &seconds])
+    }
+
+    /// Closed loop with a connection for each request, so many at once.
+    #[must_use]
+    pub fn connections(self, requests: u64, concurrency: u32) -> Self {
+        self.flags(["-n", &requests.to_string(), "-c", &concurrency.to_string()])
+    }
+
+    /// Open loop on connections that are kept, as many as it takes.
+    #[must_use]
+    pub fn open_loop(self, rate: u32, seconds: u32) -> Self {
+        let (rate, seconds) = (rate.to_string(), seconds.to_string());
+        self.flags(["-k", "--rate", &rate, "-t", &seconds])
+    }
+
+    fn command(&self, url: &str, json: &Path) -> Command {
+        let mut command = pinned(LOAD_CORE, &self.program);
+        command.args(["bench", "-q"]).args(&self.arguments);
+        command.arg("--json").arg(json).arg(url);
+        command
+    }
+
+    /// Runs to its end. Requests may fail: that is for the caller to judge.
+    ///
+    /// # Errors
+    /// When the program fails.
+    pub fn run(&self, url: &str) -> anyhow::Result<GreenroomReport> {
+        let json = JsonFile::new();
+        let finished = run_accepting(&mut self.command(url, &json.0), &[0, RATE_MISSED])?;
+        let mut report = json.read()?;
+        report.cpu = finished.cpu;
+        Ok(report)
+    }
+
+    /// Runs to its end as [`GreenroomBench::run_well`], and has its process looked at every now and then.
+    ///
+    /// # Errors
+    /// When the program fails, or a request is not answered with 200.
+    pub fn run_watched(
+        &self,
+        url: &str,
+        every: Duration,
+        mut watch: impl FnMut(u32),
+    ) -> anyhow::Result<GreenroomReport> {
+        let json = JsonFile::new();
+        let before = ChildrenCpu::now()?;
+        let mut command = self.command(url, &json.0);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let mut child = command.spawn().context("cannot start greenroom bench")?;
+        let status = loop {
+            thread::sleep(every);
+            match child.try_wait()? {
+                Some(status) => break status,
+                None => watch(child.id()),
+            }
+        };
+        ensure!(status.success(), "greenroom bench: {status}");
+        let mut report = json.read()?;
+        report.cpu = before.until(ChildrenCpu::now()?);
+        report.ensure_all_good()?;
+        Ok(report)
+    }
+
+    /// Runs to its end; every request must be answered with 200.
+    ///
+    /// # Errors
+    /// When one is not.
+    pub fn run_well(&self, url: &str) -> anyhow::Result<GreenroomReport> {
+        let report = self.run(url)?;
+        report.ensure_all_good()?;
+        Ok(report)
+    }
+}
+
+/// Where the report goes; the file is gone with this value.
+struct JsonFile(PathBuf);
+
+impl JsonFile {
+    fn new() -> Self {
+        let name = format!("greenroom-lab-{}.json", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    fn read(&self) -> anyhow::Result<GreenroomReport> {
+        let name = || self.0.display().to_string();
+        let file = File::open(&self.0).with_context(name)?;
+        serde_json::from_reader(BufReader::new(file)).with_context(name)
+    }
+}
+
+impl Drop for JsonFile {
+    fn drop(&mut self) {
+        // It is not there if the program failed.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+impl GreenroomReport {
+    /// Counts of requests.
+    #[must_use]
+    pub fn requests(&self) -> Requests {
+        self.streams[0].requests
+    }
+
+    /// Requests that were answered with status 200.
+    #[must_use]
+    pub fn good(&self) -> u64 {
+        let statuses = &self.streams[0].statuses;
+        statuses.get(&200).copied().unwrap_or_default()
+    }
+
+    /// Latencies, from the intended time.
+    #[must_use]
+    pub fn latency(&self) -> Latency {
+        Latency::of(self.streams[0].latency_ns)
+    }
+
+    /// How late the program itself was.
+    #[must_use]
+    pub fn lag(&self) -> Latency {
+        Latency::of(self.streams[0].generator_lag_ns)
+    }
+
+    /// CPU seconds that the program says its threads used while they made load.
+    #[must_use]
+    pub fn told_cpu_seconds(&self) -> f64 {
+        self.generator.user_seconds + self.generator.system_seconds
+    }
+
+    /// Fails unless every request that was sent was answered with 200.
+    ///
+    /// # Errors
+    /// Says what became of the others.
+    pub fn ensure_all_good(&self) -> anyhow::Result<()> {
+        let Stream {
+            requests,
+            statuses,
+            failures,
+            ..
+        } = &self.streams[0];
+        ensure!(
+            self.good() == requests.sent && self.good() > 0,
+            "greenroom bench: {} of {} answered with 200; statuses {statuses:?}, failures {failures:?}",
+            self.good(),
+            requests.sent
+        );
+        Ok(())
+    }
+}
+
+impl Latency {
+    fn of(times: Times) -> Self {
+        let millis = |nanos: f64| nanos / 1e6;
+        Self {
+            min_ms: millis(times.min),
+            p50_ms: millis(times.p50),
+            p90_ms: millis(times.p90),
+            p99_ms: millis(times.p99),
+            p99_9_ms: millis(times.p99_9),
+            max_ms: millis(times.max),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = r#"{
+        "elapsed_seconds": 1.5,
+        "streams": [{
+            "requests": { "due": 4, "sent": 3, "answered": 3, "missed_share": 0.25, "later": 0 },
+            "statuses": { "200": 2, "503": 1 },
+            "failures": {},
+            "latency_ns": { "min": 1, "p50": 2000000, "p90": 3, "p99": 4, "p99.9": 5, "max": 6 },
+            "generator_lag_ns": { "min": 1, "p50": 2, "p90": 3, "p99": 4, "p99.9": 5, "max": 6 }
+        }],
+        "generator": { "user_seconds": 0.5, "system_seconds": 1.0 }
+    }"#;
+
+    #[test]
+    fn a_report_is_read_and_only_200_is_good() {
+        let report: GreenroomReport = serde_json::from_str(REPORT).expect("a report");
+        assert_eq!(report.good(), 2);
+        assert!((report.latency().p50_ms - 2.0).abs() < f64::EPSILON);
+        let error = report.ensure_all_good().expect_err("one was refused");
+        assert!(error.to_string().contains("2 of 3"), "{error}");
+    }
+}

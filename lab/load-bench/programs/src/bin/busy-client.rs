@@ -1,0 +1,104 @@
+//! The least latency that a client can see: one connection, never asleep, one request after the other by schedule.
+//!
+//! The clock is read right before each write and right after the read that has the answer.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use clap::Parser;
+use serde_json::json;
+
+const ANSWER_BYTES_MAX: usize = 4096;
+/// A longer wait is a server that has died.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Parser)]
+struct Options {
+    /// Address and port of a server that writes each answer at once, and all of the same length
+    #[arg(long)]
+    server: SocketAddr,
+    /// What to ask for
+    #[arg(long, default_value = "/hello")]
+    path: String,
+    /// Requests per second
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    rate: u32,
+    /// Seconds of load
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=60))]
+    seconds: u32,
+}
+
+fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    let mut client = Client::connect(&options)?;
+    let answer_bytes = client.exchange()?.1;
+    let mut latencies = Vec::new();
+    let begun = Instant::now();
+    for index in 0..options.rate * options.seconds {
+        let due = begun + Duration::from_secs(1) * index / options.rate;
+        while Instant::now() < due {}
+        let (latency, bytes) = client.exchange()?;
+        ensure!(
+            bytes == answer_bytes,
+            "an answer of {bytes} bytes in one read, after one of {answer_bytes}"
+        );
+        latencies.push(latency);
+    }
+    latencies.sort_unstable();
+    let quantile = |per_cent| micros(latencies[(latencies.len() - 1) * per_cent / 100]);
+    let told = json!({
+        "requests": latencies.len(),
+        "p50_us": quantile(50),
+        "p99_us": quantile(99),
+        "max_us": quantile(100),
+    });
+    writeln!(io::stdout(), "{told}")?;
+    Ok(())
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+struct Client {
+    stream: TcpStream,
+    request: Vec<u8>,
+    answer: [u8; ANSWER_BYTES_MAX],
+}
+
+impl Client {
+    fn connect(options: &Options) -> anyhow::Result<Self> {
+        let Options { server, path, .. } = options;
+        let stream = TcpStream::connect(server).context("cannot connect")?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {server}\r\n\r\n").into_bytes();
+        let answer = [0; ANSWER_BYTES_MAX];
+        Ok(Self {
+            stream,
+            request,
+            answer,
+        })
+    }
+
+    /// One request: its latency, and the bytes of its answer.
+    fn exchange(&mut self) -> anyhow::Result<(Duration, usize)> {
+        let sent = Instant::now();
+        self.stream.write_all(&self.request).context("write")?;
+        loop {
+            match self.stream.read(&mut self.answer) {
+                Ok(bytes) => {
+                    let latency = sent.elapsed();
+                    ensure!(bytes > 0, "the server closed the connection");
+                    return Ok((latency, bytes));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    ensure!(sent.elapsed() < WAIT_MAX, "no answer in {WAIT_MAX:?}");
+                }
+                Err(error) => return Err(error).context("read"),
+            }
+        }
+    }
+}

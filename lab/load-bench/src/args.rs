@@ -1,0 +1,39 @@
+//! The driver's flags.
+
+use bench_kit::RunOptions;
+use clap::{Parser, ValueEnum};
+
+use crate::cases::Case;
+
+const QUICK_MINUTES: u32 = 1;
+
+/// What `greenroom bench` costs beside wrk and ab, and whether it tells the truth.
+#[derive(Debug, Parser)]
+pub(crate) struct Args {
+    /// Only this case; may be repeated
+    #[arg(long, value_enum, value_name = "CASE")]
+    only: Vec<Case>,
+    /// How long the case `memory` runs; with --quick: one minute
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=60))]
+    minutes: u32,
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+}
+
+impl Args {
+    pub(crate) fn cases(&self) -> Vec<Case> {
+        if self.only.is_empty() {
+            Case::value_variants().to_vec()
+        } else {
+            self.only.clone()
+        }
+    }
+
+    pub(crate) fn minutes(&self) -> u32 {
+        if self.run.quick {
+            QUICK_MINUTES
+        } else {
+            self.minutes
+        }
+    }
+}
