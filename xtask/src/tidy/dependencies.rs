@@ -12,11 +12,18 @@ use super::workspace::{Dependency, Package, line_of};
 use super::{Finding, rust};
 
 /// Package, dependency, and why it is declared though no line of the package names it.
-const UNNAMED: &[(&str, &str, &str)] = &[(
-    "greenroom",
-    "serde",
-    "the example of the README, which is a documentation test of this crate",
-)];
+const UNNAMED: &[(&str, &str, &str)] = &[
+    (
+        "greenroom",
+        "serde",
+        "the example of the README, which is a documentation test of this crate",
+    ),
+    (
+        "load-bench-programs",
+        "slab",
+        "the stalling server, whose source is a fixture of greenroom-load's tests",
+    ),
+];
 
 pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
     let mut findings = check_inherited(tree);
