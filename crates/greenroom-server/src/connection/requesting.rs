@@ -21,10 +21,9 @@ pub(super) const DISCARDED_BYTES_MAX: usize = 256 * 1_024;
 /// Parts of a body are gathered up to this size before they are handed over.
 const PART_BYTES: usize = 64 * 1_024;
 
-/// What there was to hand over of a body.
-enum Gathered {
+/// What came right behind a part of a body.
+enum Behind {
     Nothing,
-    Part(Vec<u8>),
     Trailers(HeaderMap),
     End,
 }
@@ -160,20 +159,21 @@ impl<A: App> Connection<A> {
         self.say_continue(scratch);
         match self.gather(scratch) {
             Err(refusal) => self.refuse_framing(refusal, scratch),
-            Ok(Gathered::Nothing) => self.read(Wait::Body, cx, scratch),
-            Ok(Gathered::Part(data)) => {
+            Ok((data, behind)) if !data.is_empty() => {
                 self.body_came();
                 self.feed(Frame::data(data.into()), cx);
+                self.put_off(behind);
                 if self.body_is_too_large() {
                     return self.refuse_body(BodyError::TooLarge, scratch);
                 }
                 Turn::Again
             }
-            Ok(Gathered::Trailers(trailers)) => {
+            Ok((_, Behind::Nothing)) => self.read(Wait::Body, cx, scratch),
+            Ok((_, Behind::Trailers(trailers))) => {
                 self.feed(Frame::trailers(trailers), cx);
                 Turn::Again
             }
-            Ok(Gathered::End) => {
+            Ok((_, Behind::End)) => {
                 self.with_feeder(|feeder| feeder.end(Ok(())));
                 Turn::Again
             }
@@ -191,46 +191,42 @@ impl<A: App> Connection<A> {
         }
     }
 
-    /// Takes what there is of the body from the input: data first, up to [`PART_BYTES`].
-    fn gather(&mut self, scratch: &mut Scratch) -> Result<Gathered, Refusal> {
+    /// Takes what there is of the body from the input: data, up to [`PART_BYTES`], and what came
+    /// right behind it.
+    fn gather(&mut self, scratch: &mut Scratch) -> Result<(Vec<u8>, Behind), Refusal> {
+        let mut part = Vec::new();
         let mut trailers = None;
         self.with_feeder(|feeder| trailers = feeder.trailers.take());
         if let Some(trailers) = trailers {
-            return Ok(Gathered::Trailers(trailers));
+            return Ok((part, Behind::Trailers(trailers)));
         }
         let mut context = self.home.context.borrow_mut();
-        let mut part = Vec::new();
         while part.len() < PART_BYTES {
             let Received { consumed, event } = self.http.receive(scratch.unread(), &mut context)?;
-            let other = match event {
+            let behind = match event {
                 Event::Data(data) => {
                     part.extend_from_slice(data);
                     None
                 }
-                Event::Trailers(trailers) => Some(Gathered::Trailers(trailers)),
-                Event::End => Some(Gathered::End),
-                _ => Some(Gathered::Nothing),
+                Event::Trailers(trailers) => Some(Behind::Trailers(trailers)),
+                Event::End => Some(Behind::End),
+                _ => Some(Behind::Nothing),
             };
             scratch.consume(consumed);
-            match other {
-                None => {}
-                Some(other) if part.is_empty() => return Ok(other),
-                Some(other) => {
-                    drop(context);
-                    self.put_off(other);
-                    return Ok(Gathered::Part(part));
-                }
+            if let Some(behind) = behind {
+                return Ok((part, behind));
             }
         }
-        Ok(Gathered::Part(part))
+        Ok((part, Behind::Nothing))
     }
 
-    /// What came right behind a part waits until that is taken; the end need not.
-    fn put_off(&mut self, gathered: Gathered) {
-        self.with_feeder(|feeder| match gathered {
-            Gathered::Trailers(trailers) => feeder.trailers = Some(trailers),
-            Gathered::End => feeder.end(Ok(())),
-            Gathered::Nothing | Gathered::Part(_) => {}
+    /// What came right behind a part waits until that is taken; the end need not. But it is not
+    /// told before: whoever reads may do so on another thread, and would not see the part.
+    fn put_off(&mut self, behind: Behind) {
+        self.with_feeder(|feeder| match behind {
+            Behind::Trailers(trailers) => feeder.trailers = Some(trailers),
+            Behind::End => feeder.end(Ok(())),
+            Behind::Nothing => {}
         });
     }
 
