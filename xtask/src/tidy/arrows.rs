@@ -11,8 +11,12 @@ use super::workspace::{Dependency, Links, Package};
 const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-http", &[]),
     ("greenroom-server", &["greenroom-http"]),
-    ("greenroom", &["greenroom-http", "greenroom-server"]),
+    (
+        "greenroom",
+        &["greenroom-http", "greenroom-server", "greenroom-stage"],
+    ),
     ("greenroom-load", &[]),
+    ("greenroom-stage", &[]),
     ("greenroom-cli", &["greenroom", "greenroom-load"]),
     ("xtask", &[]),
 ];

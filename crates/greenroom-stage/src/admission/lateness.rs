@@ -1,0 +1,71 @@
+use std::time::{Duration, Instant};
+
+/// How long every run must have come late before late runs are dropped: 100 ms, the interval of
+/// `CoDel` (RFC 8289, section 4.3). A burst that the stage works off within that time costs nothing.
+pub const STANDING_AFTER: Duration = Duration::from_millis(100);
+
+/// Whatever came this much too late is dropped even from a burst.
+pub const LATE_GRACE: Duration = Duration::from_millis(100);
+
+/// Whether a run that has waited too long all the same is still worth running, decided when its
+/// turn comes, in the manner of `CoDel`: by how long it waited, not by how many wait.
+///
+/// - On time (waited at most `wait_max`): run.
+/// - Up to [`LATE_GRACE`] late: run, unless everything that came for the last [`STANDING_AFTER`]
+///   was late. Then the queue stands, its prediction is wrong, and only dropping shortens it.
+/// - Later: dropped.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use greenroom_stage::admission::Lateness;
+///
+/// let (start, ms) = (Instant::now(), Duration::from_millis);
+/// let mut lateness = Lateness::default();
+/// assert!(lateness.is_worth_running(start, ms(600), ms(500))); // late, but the first
+/// assert!(lateness.is_worth_running(start + ms(99), ms(600), ms(500)));
+/// assert!(!lateness.is_worth_running(start + ms(100), ms(600), ms(500))); // the queue stands
+/// assert!(lateness.is_worth_running(start + ms(110), ms(400), ms(500))); // on time again
+/// assert!(lateness.is_worth_running(start + ms(120), ms(600), ms(500)));
+/// assert!(!lateness.is_worth_running(start + ms(130), ms(601), ms(500)));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lateness {
+    since: Option<Instant>,
+}
+
+impl Lateness {
+    /// Judges a run whose turn comes `now`, after it `waited`.
+    pub fn is_worth_running(&mut self, now: Instant, waited: Duration, wait_max: Duration) -> bool {
+        if waited <= wait_max {
+            self.since = None;
+            return true;
+        }
+        let since = *self.since.get_or_insert(now);
+        let is_standing = now.saturating_duration_since(since) >= STANDING_AFTER;
+        waited <= wait_max.saturating_add(LATE_GRACE) && !is_standing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_on_time_runs_and_what_is_far_too_late_does_not(
+            turns in prop::collection::vec((0..50_u64, 0..2_000_u64), 1..100),
+        ) {
+            let wait_max = Duration::from_millis(500);
+            let mut now = Instant::now();
+            let mut lateness = Lateness::default();
+            for (later, waited) in turns {
+                now += Duration::from_millis(later);
+                let waited = Duration::from_millis(waited);
+                let runs = lateness.is_worth_running(now, waited, wait_max);
+                prop_assert!(runs || waited > wait_max);
+                prop_assert!(!runs || waited <= wait_max + LATE_GRACE);
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Who is let in at a stage's door, as arithmetic: nothing here knows a clock, a thread or a lock.
+//!
+//! A newcomer is refused if it would wait longer than the stage allows ([`predicted_wait`],
+//! [`admit`]). What was let in by a prediction that proved wrong is dropped when its turn comes too
+//! late ([`Lateness`]). Response time is never the signal: a slow upstream is not our overload.
+
+mod decision;
+mod lateness;
+mod service_time;
+mod wait;
+
+pub use decision::{RETRY_AFTER_MAX, admit, retry_after};
+pub use lateness::{LATE_GRACE, Lateness, STANDING_AFTER};
+pub use service_time::{REMEMBERED_RUNS, ServiceTime};
+pub use wait::{Load, predicted_wait};

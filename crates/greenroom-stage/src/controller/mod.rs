@@ -1,0 +1,90 @@
+//! One thread for all stages of the process, which sees to it that as many threads compute as may.
+//!
+//! It sleeps while nothing waits. A stage whose queue is not empty is looked at every [`TICK`]: what
+//! its threads do ([`census`]), and how many more are to start ([`decide`]).
+
+mod census;
+mod decide;
+
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::stage::shared::Shared;
+use decide::threads_to_start;
+
+/// The time between two looks at a stage in which something waits.
+const TICK: Duration = Duration::from_millis(4);
+
+/// Stages that have work and no thread coming for it.
+#[derive(Default)]
+struct Inbox {
+    stages: Mutex<Vec<Arc<Shared>>>,
+    told: Condvar,
+}
+
+/// Says that a stage has work and no thread coming for it.
+pub(crate) fn tell(stage: &Arc<Shared>) {
+    static INBOX: LazyLock<&'static Inbox> = LazyLock::new(|| {
+        let inbox: &'static Inbox = Box::leak(Box::default());
+        let started = thread::Builder::new()
+            .name("stage-control".into())
+            .spawn(move || inbox.attend());
+        if let Err(error) = started {
+            tracing::error!(%error, "no thread for the controller: stages keep their first threads");
+        }
+        inbox
+    });
+    let mut stages = INBOX.stages.lock().unwrap_or_else(PoisonError::into_inner);
+    stages.push(Arc::clone(stage));
+    drop(stages);
+    INBOX.told.notify_one();
+}
+
+impl Inbox {
+    fn attend(&self) {
+        let mut attended = Vec::new();
+        loop {
+            attended.append(&mut self.receive(attended.is_empty()));
+            attended.retain(look_after);
+            if !attended.is_empty() {
+                thread::sleep(TICK);
+            }
+        }
+    }
+
+    fn receive(&self, may_wait: bool) -> Vec<Arc<Shared>> {
+        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        while may_wait && stages.is_empty() {
+            stages = self
+                .told
+                .wait(stages)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        std::mem::take(&mut stages)
+    }
+}
+
+/// Looks at a stage and starts the threads that it needs; `false` if it needs none any more.
+fn look_after(stage: &Arc<Shared>) -> bool {
+    let (counts, mut at_work) = stage.hand_off.inspect();
+    if counts.waiting == 0 {
+        return false;
+    }
+    let bounds = stage.settings.bounds;
+    let computing = census::take(&mut at_work, bounds.compute_max);
+    let coming = counts.started.saturating_sub(at_work.len());
+    let start = threads_to_start(&decide::Census {
+        working: counts.started,
+        computing: computing + coming,
+        waiting: counts.waiting,
+        compute_max: bounds.compute_max,
+        threads_max: bounds.threads_max,
+    });
+    for _ in 0..stage.hand_off.apply(&at_work, start) {
+        if let Err(error) = stage.start_thread() {
+            stage.warn_of_threads(&error);
+        }
+    }
+    true
+}

@@ -1,0 +1,127 @@
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+
+use crate::stage::Quantiles;
+
+/// Loops that write without meeting another; more than these share.
+const SHARDS: usize = 16;
+
+/// Four buckets for each doubling, up to 2^32 us: a value is off by a quarter at most.
+const BUCKETS: usize = 4 * 32;
+
+/// How long a route's runs were busy: a histogram that each thread writes in a place of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Busy {
+    shards: [OnceLock<Box<CachePadded<Shard>>>; SHARDS],
+}
+
+#[derive(Debug)]
+struct Shard([AtomicU64; BUCKETS]);
+
+impl Busy {
+    pub(crate) fn record(&self, busy: Duration) {
+        let shard = self.shards[shard_of_thread()].get_or_init(|| {
+            let shard = Shard(std::array::from_fn(|_| AtomicU64::new(0)));
+            Box::new(CachePadded::new(shard))
+        });
+        shard.0[bucket(busy)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn quantiles(&self) -> Quantiles {
+        let mut counts = [0_u64; BUCKETS];
+        for shard in self.shards.iter().filter_map(OnceLock::get) {
+            for (count, bucket) in counts.iter_mut().zip(&shard.0) {
+                *count += bucket.load(Ordering::Relaxed);
+            }
+        }
+        let count: u64 = counts.iter().sum();
+        let value_at = |percent: u64| value_at(&counts, (count * percent).div_ceil(100));
+        Quantiles {
+            count,
+            p50_micros: value_at(50),
+            p90_micros: value_at(90),
+            p99_micros: value_at(99),
+            max_micros: value_at(100),
+        }
+    }
+}
+
+/// The upper end of the bucket in which the run of this rank lies.
+fn value_at(counts: &[u64; BUCKETS], rank: u64) -> u64 {
+    let mut seen = 0;
+    for (bucket, count) in counts.iter().enumerate() {
+        seen += count;
+        if rank > 0 && seen >= rank {
+            return upper_end(bucket);
+        }
+    }
+    0
+}
+
+/// Whole microseconds, begun ones included; 0 to 3 have buckets of their own.
+fn bucket(busy: Duration) -> usize {
+    let micros = usize::try_from(busy.as_nanos().div_ceil(1_000)).unwrap_or(usize::MAX);
+    if micros < 4 {
+        return micros;
+    }
+    let doubling = micros.ilog2() as usize;
+    let quarter = (micros >> (doubling - 2)) & 3;
+    ((doubling - 1) * 4 + quarter).min(BUCKETS - 1)
+}
+
+fn upper_end(bucket: usize) -> u64 {
+    let (doubling, quarter) = (bucket / 4 + 1, bucket as u64 % 4);
+    if bucket < 4 {
+        return bucket as u64;
+    }
+    ((quarter + 5) << (doubling - 2)) - 1
+}
+
+fn shard_of_thread() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static SHARD: Cell<usize> = Cell::new(THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS);
+    }
+    SHARD.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn threads_are_summed() {
+        let busy = Busy::default();
+        std::thread::scope(|scope| {
+            for millis in 1..=4 {
+                let busy = &busy;
+                scope.spawn(move || busy.record(Duration::from_millis(millis)));
+            }
+        });
+        let quantiles = busy.quantiles();
+        assert_eq!(quantiles.count, 4);
+        assert!(
+            (2_000..=2_500).contains(&quantiles.p50_micros),
+            "{quantiles:?}"
+        );
+        assert!(
+            (4_000..=5_000).contains(&quantiles.max_micros),
+            "{quantiles:?}"
+        );
+        assert_eq!(Busy::default().quantiles(), Quantiles::default());
+    }
+
+    proptest! {
+        #[test]
+        fn a_bucket_is_wide_by_a_quarter_at_most(micros in 0..4_000_000_000_u64) {
+            let end = upper_end(bucket(Duration::from_micros(micros)));
+            prop_assert!(end >= micros, "{end}");
+            prop_assert!(end <= micros + micros / 4, "{end}");
+        }
+    }
+}

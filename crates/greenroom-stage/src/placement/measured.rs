@@ -1,0 +1,106 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use axum::response::{IntoResponse, Response};
+use pin_project_lite::pin_project;
+
+use super::outer;
+use super::route::Route;
+use crate::stage::Panicked;
+use crate::watchdog;
+
+pin_project! {
+    /// A run of a route: takes its busy time, the time inside `poll`, over all polls of a request.
+    pub(crate) struct Measured<F> {
+        #[pin]
+        run: F,
+        route: &'static Route,
+        is_inline: bool,
+        is_recorded: bool,
+        busy: Duration,
+    }
+
+    impl<F> PinnedDrop for Measured<F> {
+        fn drop(this: Pin<&mut Self>) {
+            this.record();
+        }
+    }
+}
+
+impl<F> Measured<F> {
+    pub(crate) fn new(run: F, route: &'static Route, is_inline: bool) -> Self {
+        Self {
+            run,
+            route,
+            is_inline,
+            is_recorded: false,
+            busy: Duration::ZERO,
+        }
+    }
+
+    /// Also a run that its client gave up tells how long it was busy; one that never began does not.
+    fn record(self: Pin<&mut Self>) {
+        let this = self.project();
+        if *this.is_recorded || this.busy.is_zero() {
+            return;
+        }
+        *this.is_recorded = true;
+        if *this.is_inline {
+            this.route.record_inline(*this.busy);
+        } else {
+            this.route.record_staged(*this.busy);
+        }
+    }
+}
+
+impl<F, R, E> Measured<F>
+where
+    F: Future<Output = Result<R, E>>,
+    R: IntoResponse,
+{
+    /// Polls on the loop: seen by the watchdog, a panic answered with 500 as on a stage.
+    pub(crate) fn poll_inline(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Response, E>> {
+        let this = self.as_mut().project();
+        let run = this.run;
+        let route = *this.route;
+        let poll = || catch_unwind(AssertUnwindSafe(|| outer::within(route, || run.poll(cx))));
+        let (polled, busy) = watchdog::watch(this.route, poll);
+        *this.busy += busy;
+        let answer = match polled {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(answer)) => answer.map(IntoResponse::into_response),
+            Err(payload) => Ok(this.route.answer_panic(&Panicked::new(&*payload))),
+        };
+        self.record();
+        Poll::Ready(answer)
+    }
+}
+
+impl<F: Future> Future for Measured<F> {
+    type Output = F::Output;
+
+    /// Polls on a stage, which catches panics itself.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.as_mut().project();
+        let began = Instant::now();
+        let polled = outer::within(this.route, || this.run.poll(cx));
+        *this.busy += began.elapsed();
+        if polled.is_ready() {
+            self.record();
+        }
+        polled
+    }
+}
+
+impl Route {
+    fn answer_panic(&self, panicked: &Panicked) -> Response {
+        let (method, path, message) = (self.method(), self.path(), panicked.message());
+        tracing::error!(method, path, message, "a handler panicked");
+        panicked.clone().into_response()
+    }
+}

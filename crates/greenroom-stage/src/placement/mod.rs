@@ -1,0 +1,129 @@
+//! Where a route's handler runs: on the loop, on a stage, or where it proves to belong.
+
+mod busy;
+mod measured;
+pub(crate) mod outer;
+pub(crate) mod route;
+mod rule;
+mod service;
+mod status;
+
+pub use rule::{LONG_RUN, Move, Rule, SHORT_RUN, STREAK_FIRST, STREAK_LIKELY, STREAK_MAX};
+pub use service::{PlacedFuture, PlacedService};
+pub use status::{Placed, RouteStatus};
+
+use tower_layer::Layer;
+
+use crate::stage::{Importance, Stage};
+use route::Routes;
+
+/// A layer that says where what is behind it runs.
+///
+/// ```
+/// use axum::{Router, routing::get};
+/// use greenroom_stage::{Importance, Placement, Stage};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let reports = Stage::builder("reports").threads(1..=1).build()?;
+/// let app: Router = Router::new()
+///     .route("/report", get(|| async { "…" }))
+///     .route_layer(Placement::on(&reports))
+///     .merge(
+///         Router::new()
+///             .route("/hello", get(|| async { "Hello, world!" }))
+///             .route("/fib/{n}", get(|| async { "…" }))
+///             .layer(Placement::auto()),
+///     )
+///     .merge(
+///         Router::new()
+///             .route("/health", get(|| async { "fine" }))
+///             .layer(Placement::auto().importance(Importance::Critical)),
+///     );
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Each method of each matched path is a route of its own; what no path matches, and any service
+/// outside of axum's router, is one route for each method.
+///
+/// Make placements where the router is built, not for each connection or request: a placement and
+/// its routes are kept for the life of the process, some kilobytes for each route, so that
+/// requests on different loops share no reference count.
+///
+/// Of two placements around the same handler the inner one decides, and the outer one stays out of
+/// its way. So a router behind `greenroom::serve`, which places what nobody has placed, may have
+/// placements of its own.
+///
+/// The body of an answer is polled by the server, wherever its handler ran.
+#[derive(Clone, Copy, Debug)]
+pub struct Placement {
+    shared: &'static Shared,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    stage: Option<Stage>,
+    importance: Importance,
+    routes: Routes,
+    is_auto: bool,
+}
+
+impl Placement {
+    /// Safe first, fast when proven: a route begins on [`Stage::global`] and moves inline and back
+    /// by the [`Rule`].
+    ///
+    /// # Panics
+    ///
+    /// If the global stage does not exist yet and the system has no threads to give.
+    #[must_use]
+    pub fn auto() -> Self {
+        Self::auto_on(Stage::global())
+    }
+
+    /// Like [`auto`](Self::auto), with a stage of your own.
+    #[must_use]
+    pub fn auto_on(stage: &Stage) -> Self {
+        Self::new(Some(stage.clone()), Importance::Normal, true)
+    }
+
+    /// On the loop, always. For handlers that only wait, or do microseconds of work. The watchdog
+    /// still tells when that is not so.
+    #[must_use]
+    pub fn inline() -> Self {
+        Self::new(None, Importance::Normal, false)
+    }
+
+    /// On this stage, always.
+    #[must_use]
+    pub fn on(stage: &Stage) -> Self {
+        Self::new(Some(stage.clone()), Importance::Normal, false)
+    }
+
+    /// Who is turned away first: see [`Importance`]. What runs inline is turned away only while its
+    /// loop is behind: see [`shed_on_this_loop`](crate::shed_on_this_loop). The result is a placement of its own, with its own routes.
+    #[must_use]
+    pub fn importance(self, importance: Importance) -> Self {
+        Self::new(self.shared.stage.clone(), importance, self.shared.is_auto)
+    }
+
+    fn new(stage: Option<Stage>, importance: Importance, is_auto: bool) -> Self {
+        let is_inline = stage.is_none();
+        let shared = Shared {
+            stage,
+            importance,
+            routes: Routes::new(is_inline, !is_auto),
+            is_auto,
+        };
+        Self {
+            shared: Box::leak(Box::new(shared)),
+        }
+    }
+}
+
+impl<S> Layer<S> for Placement {
+    type Service = PlacedService<S>;
+
+    fn layer(&self, inner: S) -> PlacedService<S> {
+        PlacedService::new(inner, self.shared)
+    }
+}

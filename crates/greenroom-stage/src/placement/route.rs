@@ -1,0 +1,250 @@
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+use http::Method;
+
+use super::busy::Busy;
+use super::rule::{LONG_RUN, Move, Rule};
+use super::status::{Placed, RouteStatus};
+
+static ROUTES: Mutex<Vec<&'static Route>> = Mutex::new(Vec::new());
+
+/// A route of a placement: what is known of it, and where it runs.
+#[derive(Debug)]
+pub(crate) struct Route {
+    /// Read by every request; so nothing that is written often lies beside it.
+    is_inline: CachePadded<AtomicBool>,
+    id: usize,
+    method: &'static str,
+    path: Box<str>,
+    /// What it may not move from, if it was placed by name.
+    is_fixed: bool,
+    next: OnceLock<&'static Route>,
+    busy: Busy,
+    rule: Mutex<Rule>,
+    is_likely_short: AtomicBool,
+    has_yielded: AtomicBool,
+    moves: AtomicU64,
+    sheds: AtomicU64,
+    stalls: AtomicU64,
+}
+
+impl Route {
+    /// Where it runs: one atomic read.
+    pub(crate) fn is_inline(&self) -> bool {
+        self.is_inline.load(Ordering::Relaxed)
+    }
+
+    /// Whether its staged runs go before other new work.
+    pub(crate) fn is_likely_short(&self) -> bool {
+        self.is_likely_short.load(Ordering::Relaxed)
+    }
+
+    /// A run on the loop has ended. A short one writes nothing that another loop reads.
+    pub(crate) fn record_inline(&self, busy: Duration) {
+        self.busy.record(busy);
+        if busy > LONG_RUN {
+            self.consult(|rule| rule.record(busy));
+        }
+    }
+
+    /// A run on the stage has ended.
+    pub(crate) fn record_staged(&self, busy: Duration) {
+        self.busy.record(busy);
+        self.consult(|rule| rule.record(busy));
+    }
+
+    /// The watchdog sees it hold up a loop.
+    pub(crate) fn stall(&self) {
+        self.stalls.fetch_add(1, Ordering::Relaxed);
+        self.consult(Rule::stalled);
+    }
+
+    /// What it runs has a placement of its own.
+    pub(super) fn yield_to_inner(&self) {
+        if !self.has_yielded() {
+            self.has_yielded.store(true, Ordering::Relaxed);
+            self.consult(Rule::yielded);
+        }
+    }
+
+    /// Whether requests only come through it, to a route of another placement.
+    pub(crate) fn has_yielded(&self) -> bool {
+        self.has_yielded.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn shed(&self) {
+        self.sheds.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn id(&self) -> usize {
+        self.id
+    }
+
+    pub(crate) fn method(&self) -> &'static str {
+        self.method
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(crate) fn status(&self) -> RouteStatus {
+        let rule = *self.rule.lock().unwrap_or_else(PoisonError::into_inner);
+        RouteStatus {
+            streak: rule.streak(),
+            streak_needed: rule.needed(),
+            method: self.method.to_owned(),
+            path: self.path.to_string(),
+            placed: match (self.is_fixed, self.is_inline()) {
+                (true, true) => Placed::Inline,
+                (true, false) => Placed::Staged,
+                (false, true) => Placed::AutoInline,
+                (false, false) => Placed::AutoStaged,
+            },
+            busy: self.busy.quantiles(),
+            moves: self.moves.load(Ordering::Relaxed),
+            sheds: self.sheds.load(Ordering::Relaxed),
+            stalls: self.stalls.load(Ordering::Relaxed),
+        }
+    }
+
+    fn consult(&self, ask: impl FnOnce(&mut Rule) -> Option<Move>) {
+        if self.is_fixed {
+            return;
+        }
+        let mut rule = self.rule.lock().unwrap_or_else(PoisonError::into_inner);
+        let moved = ask(&mut rule);
+        self.is_likely_short
+            .store(rule.is_likely_short(), Ordering::Relaxed);
+        let Some(to) = moved else { return };
+        self.is_inline.store(to == Move::Inline, Ordering::Relaxed);
+        self.moves.fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(
+            method = self.method,
+            path = &*self.path,
+            ?to,
+            "a route moves"
+        );
+    }
+
+    fn is_for(&self, method: &str, path: &str) -> bool {
+        self.method == method && *self.path == *path
+    }
+}
+
+const BUCKETS: usize = 64;
+
+/// The routes of a placement, found without a lock: chains that only grow. A route is kept for the
+/// life of the process, so that no request counts references to it.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    chains: [OnceLock<&'static Route>; BUCKETS],
+    is_inline: bool,
+    is_fixed: bool,
+}
+
+impl Routes {
+    /// Routes that begin inline or not, and may move or not.
+    pub(crate) fn new(is_inline: bool, is_fixed: bool) -> Self {
+        Self {
+            chains: std::array::from_fn(|_| OnceLock::new()),
+            is_inline,
+            is_fixed,
+        }
+    }
+
+    pub(crate) fn find(&self, method: &Method, path: &str) -> &'static Route {
+        let method = known(method);
+        let mut hasher = DefaultHasher::new();
+        (method, path).hash(&mut hasher);
+        let bucket = usize::try_from(hasher.finish() % BUCKETS as u64).unwrap_or(0);
+        let mut link = &self.chains[bucket];
+        loop {
+            let route: &'static Route = link.get_or_init(|| self.add(method, path));
+            if route.is_for(method, path) {
+                return route;
+            }
+            link = &route.next;
+        }
+    }
+
+    fn add(&self, method: &'static str, path: &str) -> &'static Route {
+        let mut routes = lock_routes();
+        let route: &'static Route = Box::leak(Box::new(Route {
+            is_inline: CachePadded::new(AtomicBool::new(self.is_inline)),
+            id: routes.len(),
+            method,
+            path: path.into(),
+            is_fixed: self.is_fixed,
+            next: OnceLock::new(),
+            busy: Busy::default(),
+            rule: Mutex::default(),
+            is_likely_short: AtomicBool::new(false),
+            has_yielded: AtomicBool::new(false),
+            moves: AtomicU64::new(0),
+            sheds: AtomicU64::new(0),
+            stalls: AtomicU64::new(0),
+        }));
+        routes.push(route);
+        route
+    }
+}
+
+/// All routes of the process, by their id.
+pub(crate) fn lock_routes() -> MutexGuard<'static, Vec<&'static Route>> {
+    ROUTES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A client can make up methods; they share one name, or they would make up routes.
+fn known(method: &Method) -> &'static str {
+    match *method {
+        Method::CONNECT => "CONNECT",
+        Method::DELETE => "DELETE",
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        Method::PATCH => "PATCH",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::TRACE => "TRACE",
+        _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr;
+
+    #[test]
+    fn a_route_is_found_again_and_no_other() {
+        let routes = Routes::new(false, false);
+        let paths: Vec<_> = (0..500).map(|number| format!("/path/{number}")).collect();
+        for path in &paths {
+            let get = routes.find(&Method::GET, path);
+            assert!(ptr::eq(get, routes.find(&Method::GET, path)));
+            assert!(!ptr::eq(get, routes.find(&Method::POST, path)));
+            assert_eq!((get.method(), get.path()), ("GET", path.as_str()));
+        }
+    }
+
+    #[test]
+    fn made_up_methods_share_a_route() {
+        let routes = Routes::new(false, false);
+        let made_up = |name: &[u8]| routes.find(&Method::from_bytes(name).expect("a token"), "/x");
+        assert!(ptr::eq(made_up(b"FOO"), made_up(b"BAR")));
+    }
+
+    #[test]
+    fn one_placed_by_name_does_not_move() {
+        let fixed = Routes::new(true, true).find(&Method::GET, "/");
+        fixed.record_inline(Duration::from_secs(1));
+        fixed.stall();
+        assert!(fixed.is_inline());
+        assert_eq!((fixed.status().moves, fixed.status().stalls), (0, 1));
+    }
+}

@@ -1,0 +1,19 @@
+//! The stages and routes of the process, for whoever looks at it as a whole.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::stage::shared::Shared;
+
+static STAGES: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+
+pub(crate) fn add_stage(stage: &Arc<Shared>) {
+    let mut stages = STAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    stages.retain(|known| known.strong_count() > 0);
+    stages.push(Arc::downgrade(stage));
+}
+
+/// The stages that still exist, the oldest first.
+pub(crate) fn stages() -> Vec<Arc<Shared>> {
+    let stages = STAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    stages.iter().filter_map(Weak::upgrade).collect()
+}

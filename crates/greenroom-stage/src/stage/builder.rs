@@ -1,0 +1,157 @@
+use std::io;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Stage;
+use super::hand_off::Bounds;
+use super::shared::Shared;
+use crate::registry;
+
+/// Settings of a stage, to begin with the defaults.
+#[derive(Clone, Debug)]
+pub struct StageBuilder {
+    name: String,
+    threads: RangeInclusive<usize>,
+    queue_wait_max: Duration,
+    queue_max: usize,
+    blocking_threads_max: usize,
+    idle_timeout: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) name: String,
+    pub(crate) bounds: Bounds,
+    pub(crate) queue_wait_max: Duration,
+    pub(crate) queue_max: usize,
+    pub(crate) idle_timeout: Duration,
+}
+
+/// Settings with which no stage can work, or a system that has no thread to give.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The range is empty, or begins at 0.
+    #[error(
+        "stage `{stage}`: threads are {from}..={to}; at least 1, and no more at first than at most"
+    )]
+    Threads {
+        /// The stage's name.
+        stage: String,
+        /// Threads at first.
+        from: usize,
+        /// Threads at most.
+        to: usize,
+    },
+    /// Room for nobody.
+    #[error("stage `{stage}`: queue_max is 0; at least 1")]
+    QueueMax {
+        /// The stage's name.
+        stage: String,
+    },
+    /// The first threads cannot be started.
+    #[error("stage `{stage}`: no thread: {source}")]
+    Start {
+        /// The stage's name.
+        stage: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl StageBuilder {
+    pub(super) fn new(name: String) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            name,
+            threads: cores..=cores,
+            queue_wait_max: Duration::from_millis(500),
+            queue_max: 4_096,
+            blocking_threads_max: 512,
+            idle_timeout: Duration::from_secs(10),
+        }
+    }
+
+    /// How many threads stay when there is nothing to do, and how many may compute at a time.
+    /// Default: the number of cores, for both. More than there are cores only makes all slower.
+    #[must_use]
+    pub fn threads(mut self, threads: RangeInclusive<usize>) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// With how long a predicted wait a newcomer is refused. Default: 500 ms. With 2 threads and
+    /// runs of 30 ms, 33 may wait.
+    #[must_use]
+    pub fn queue_wait_max(mut self, wait: Duration) -> Self {
+        self.queue_wait_max = wait;
+        self
+    }
+
+    /// With how many waiting a newcomer is refused, however short the wait. Default: 4,096. It
+    /// bounds memory.
+    #[must_use]
+    pub fn queue_max(mut self, runs: usize) -> Self {
+        self.queue_max = runs;
+        self
+    }
+
+    /// How many threads there may be when handlers block: in a system call, on a lock, asleep.
+    /// Default: 512. Never fewer than may compute.
+    #[must_use]
+    pub fn blocking_threads_max(mut self, threads: usize) -> Self {
+        self.blocking_threads_max = threads;
+        self
+    }
+
+    /// After how long without work a thread ends that is not one of the first. Default: 10 s.
+    #[must_use]
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = timeout;
+        self
+    }
+
+    /// Builds the stage and starts its first threads.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]: what is wrong, and what is allowed.
+    pub fn build(self) -> Result<Stage, BuildError> {
+        let settings = self.settings()?;
+        let shared = Arc::new(Shared::new(settings));
+        let stage = Stage::new(Arc::clone(&shared));
+        for _ in 0..shared.settings.bounds.base {
+            if !shared.hand_off.announce() {
+                break;
+            }
+            shared.start_thread().map_err(|source| BuildError::Start {
+                stage: shared.settings.name.clone(),
+                source,
+            })?;
+        }
+        registry::add_stage(&shared);
+        Ok(stage)
+    }
+
+    fn settings(self) -> Result<Settings, BuildError> {
+        let (from, to) = (*self.threads.start(), *self.threads.end());
+        let stage = self.name;
+        if from == 0 || from > to {
+            return Err(BuildError::Threads { stage, from, to });
+        }
+        if self.queue_max == 0 {
+            return Err(BuildError::QueueMax { stage });
+        }
+        Ok(Settings {
+            name: stage,
+            bounds: Bounds {
+                base: from,
+                compute_max: to,
+                threads_max: self.blocking_threads_max.max(to),
+            },
+            queue_wait_max: self.queue_wait_max,
+            queue_max: self.queue_max,
+            idle_timeout: self.idle_timeout,
+        })
+    }
+}

@@ -1,0 +1,99 @@
+use std::any::Any;
+
+use axum::response::{IntoResponse, Response};
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, StatusCode};
+use serde::Serialize;
+
+/// Why a stage has no result: it is overloaded, or the work is at fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The stage had too much to do. Ours to say, and worth a later try.
+    #[error(transparent)]
+    Rejected(#[from] Rejected),
+    /// The work panicked. The handler's fault; a second try would most likely do the same.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+}
+
+/// Work that was not begun, because it would have come too late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the stage is overloaded ({reason}); try again in {retry_after} s")]
+pub struct Rejected {
+    /// What there was too much of.
+    pub reason: Reason,
+    /// After how many seconds another try may fare better; at least 1.
+    pub retry_after: u64,
+}
+
+/// What a stage had too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The predicted wait was over `queue_wait_max`.
+    #[error("the wait would be too long")]
+    Wait,
+    /// `queue_max` runs were waiting.
+    #[error("the queue is full")]
+    QueueFull,
+    /// It was let in, and its turn came too late all the same.
+    #[error("its turn came too late")]
+    Late,
+    /// The stage has ended.
+    #[error("the stage has ended")]
+    Closed,
+}
+
+/// Work that panicked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the handler panicked: {message}")]
+pub struct Panicked {
+    message: String,
+}
+
+impl Panicked {
+    pub(crate) fn new(payload: &(dyn Any + Send)) -> Self {
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let message = text.unwrap_or("with a payload that is no text").to_owned();
+        Self { message }
+    }
+
+    /// What the panic said.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl IntoResponse for Error {
+    /// 503 or 500, as the cause asks.
+    fn into_response(self) -> Response {
+        match self {
+            Self::Rejected(rejected) => rejected.into_response(),
+            Self::Panicked(panicked) => panicked.into_response(),
+        }
+    }
+}
+
+impl IntoResponse for Rejected {
+    /// 503 with `Retry-After`. The connection is not closed.
+    fn into_response(self) -> Response {
+        overloaded(self.retry_after)
+    }
+}
+
+/// The answer of whoever has too much to do, a stage or a loop.
+pub(crate) fn overloaded(retry_after: u64) -> Response {
+    let mut response = (StatusCode::SERVICE_UNAVAILABLE, "overloaded\n").into_response();
+    let seconds = HeaderValue::from(retry_after);
+    response.headers_mut().insert(RETRY_AFTER, seconds);
+    response
+}
+
+impl IntoResponse for Panicked {
+    /// 500, without the panic's message: that is for the log.
+    fn into_response(self) -> Response {
+        (StatusCode::INTERNAL_SERVER_ERROR, "the handler failed\n").into_response()
+    }
+}

@@ -1,0 +1,82 @@
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::hand_off::Lane;
+
+/// `bulk` work waits for at most this part of the stage's `queue_wait_max`: a quarter.
+pub const BULK_WAIT_DIVISOR: u32 = 4;
+
+/// Beyond `queue_max`, `critical` work finds this part of it more: an eighth, at least one place.
+pub const CRITICAL_RESERVE_DIVISOR: usize = 8;
+
+/// Who is turned away first when a stage has too much to do.
+///
+/// | | refused when the predicted wait is over | its place | with `queue_wait_max` 500 ms and `queue_max` 4,096 |
+/// |---|---|---|---|
+/// | `Critical` | never | before other new work | only at 4,608 waiting |
+/// | `Normal` | `queue_wait_max` | as it came | over 500 ms, or at 4,096 waiting |
+/// | `Bulk` | a quarter of it | as it came | over 125 ms, or at 4,096 waiting |
+///
+/// Normal work of a route that is likely short (see [`Rule`](crate::placement::Rule)) has its place
+/// before other new work too: it waits for what is as short, not for what computes.
+///
+/// So bulk work is refused first, and critical work not before all other. Nothing is taken from
+/// work that has begun: that is finished first, whatever its importance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Importance {
+    /// Work that can come back later, such as a crawler's.
+    Bulk,
+    /// Most work.
+    #[default]
+    Normal,
+    /// A health check, a log-in of the operator: cheap, and needed most when there is overload.
+    Critical,
+}
+
+impl Importance {
+    /// The longest predicted wait with which this is let in; `None` is any.
+    #[must_use]
+    pub fn wait_max(self, queue_wait_max: Duration) -> Option<Duration> {
+        match self {
+            Self::Bulk => Some(queue_wait_max / BULK_WAIT_DIVISOR),
+            Self::Normal => Some(queue_wait_max),
+            Self::Critical => None,
+        }
+    }
+
+    /// How many may wait before this is refused.
+    #[must_use]
+    pub fn queue_max(self, queue_max: usize) -> usize {
+        match self {
+            Self::Bulk | Self::Normal => queue_max,
+            Self::Critical => queue_max + (queue_max / CRITICAL_RESERVE_DIVISOR).max(1),
+        }
+    }
+
+    pub(crate) fn lane(self, is_likely_short: bool) -> Lane {
+        match (self, is_likely_short) {
+            (Self::Critical, _) | (Self::Normal, true) => Lane::Ahead,
+            (Self::Bulk, _) | (Self::Normal, false) => Lane::Fresh,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bulk_is_refused_first_and_critical_last() {
+        let wait_max = |importance: Importance| importance.wait_max(Duration::from_millis(500));
+        assert_eq!(wait_max(Importance::Bulk), Some(Duration::from_millis(125)));
+        assert_eq!(
+            wait_max(Importance::Normal),
+            Some(Duration::from_millis(500))
+        );
+        assert_eq!(wait_max(Importance::Critical), None);
+        assert_eq!(Importance::Critical.queue_max(4_096), 4_608);
+        assert_eq!(Importance::Critical.queue_max(1), 2);
+    }
+}

@@ -1,0 +1,190 @@
+//! A bounded queue and the threads behind it.
+
+mod book;
+mod builder;
+pub(crate) mod error;
+pub(crate) mod hand_off;
+mod handler;
+mod importance;
+mod metered;
+pub(crate) mod shared;
+mod spawned;
+mod status;
+mod sync;
+mod ticket;
+mod worker;
+
+use std::sync::{Arc, LazyLock};
+
+pub use builder::{BuildError, StageBuilder};
+pub use error::{Error, Panicked, Reason, Rejected};
+pub use handler::OnStage;
+pub use importance::{BULK_WAIT_DIVISOR, CRITICAL_RESERVE_DIVISOR, Importance};
+pub use spawned::Spawned;
+pub use status::{Quantiles, Sheds, StageStatus, Threads};
+
+use metered::Metered;
+use shared::Shared;
+
+/// A bounded queue and its threads, for work that is long or of unknown length. Clones are cheap
+/// and are the same stage; when the last is gone and its work done, its threads end.
+///
+/// ```
+/// use std::time::Duration;
+/// use greenroom_stage::Stage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let stage = Stage::builder("cpu")
+///     .threads(1..=2)
+///     .queue_wait_max(Duration::from_millis(500))
+///     .build()?;
+/// let sum = stage.run(|| (1..=100).sum::<u32>()).await?;
+/// assert_eq!(sum, 5_050);
+///
+/// let slept = stage.spawn(async {
+///     tokio::time::sleep(Duration::from_millis(1)).await; // holds no thread of the stage
+///     "slept"
+/// });
+/// assert_eq!(slept.await?, "slept");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Stage(Arc<Owner>);
+
+#[derive(Debug)]
+struct Owner(Arc<Shared>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.hand_off.close();
+    }
+}
+
+impl Stage {
+    /// Settings of a stage, to begin with the defaults. The threads are named after it; names need
+    /// not be unique.
+    #[must_use]
+    pub fn builder(name: impl Into<String>) -> StageBuilder {
+        StageBuilder::new(name.into())
+    }
+
+    /// The default stage of the process, with the default settings, built when it is first needed.
+    ///
+    /// # Panics
+    ///
+    /// If the system has no threads to give.
+    #[must_use]
+    pub fn global() -> &'static Self {
+        static GLOBAL: LazyLock<Stage> = LazyLock::new(|| {
+            let built = Stage::builder("stage").build();
+            built.unwrap_or_else(|error| panic!("{error}"))
+        });
+        &GLOBAL
+    }
+
+    /// Runs a function on this stage, blocking or computing as it likes.
+    pub fn run<F, T>(&self, function: F) -> Spawned<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.spawn(async move { function() })
+    }
+
+    /// Runs a future on this stage. It may use whatever tokio offers: it is polled within the
+    /// runtime on which `spawn` was called, whose driver its timers and sockets belong to. While it
+    /// waits it holds no thread. `tokio::task::spawn_local` is not to be had there.
+    ///
+    /// The future is polled by one thread at a time, not always the same. Once it has begun it goes
+    /// before all new work: what was begun is finished first.
+    pub fn spawn<F>(&self, future: F) -> Spawned<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.spawn_as(Importance::Normal, future)
+    }
+
+    /// Like [`spawn`](Self::spawn), for work that is shed sooner or later than other.
+    pub fn spawn_as<F>(&self, importance: Importance, future: F) -> Spawned<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.spawn_expected(importance, false, future)
+    }
+
+    /// Like [`spawn_as`](Self::spawn_as), for work of which is known whether it is likely short.
+    pub(crate) fn spawn_expected<F>(
+        &self,
+        importance: Importance,
+        is_likely_short: bool,
+        future: F,
+    ) -> Spawned<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let ticket = match self.shared().admit(importance, is_likely_short) {
+            Ok(ticket) => ticket,
+            Err(rejected) => return Spawned::refused(rejected),
+        };
+        let work = Metered::new(future, Arc::clone(self.shared()));
+        let shared = Arc::clone(self.shared());
+        let (runnable, task) = async_task::Builder::new()
+            .metadata(Arc::clone(&ticket))
+            .spawn(|_| work, move |work| shared.schedule(work));
+        runnable.schedule();
+        Spawned::admitted(task.fallible(), ticket, self.clone())
+    }
+
+    /// Makes an axum handler from a synchronous function, extractors and all.
+    ///
+    /// Its arguments are extracted where the request came in, then the function runs here. If the
+    /// stage is overloaded, the request is refused before its body is read.
+    ///
+    /// ```
+    /// use axum::{Router, extract::Path, routing::get};
+    /// use greenroom_stage::Stage;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// fn block(Path(millis): Path<u64>) -> String {
+    ///     std::thread::sleep(std::time::Duration::from_millis(millis));
+    ///     format!("blocked for {millis} ms\n")
+    /// }
+    /// let stage = Stage::builder("legacy").build()?;
+    /// let app: Router = Router::new().route("/block/{millis}", get(stage.handler(block)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn handler<F>(&self, function: F) -> OnStage<F> {
+        OnStage::new(self.clone(), function)
+    }
+
+    /// This stage at this moment.
+    #[must_use]
+    pub fn status(&self) -> StageStatus {
+        self.shared().status()
+    }
+
+    /// The stage's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared().settings.name
+    }
+
+    pub(crate) fn would_admit(&self, importance: Importance) -> Result<(), Rejected> {
+        self.shared().would_admit(importance)
+    }
+
+    fn new(shared: Arc<Shared>) -> Self {
+        Self(Arc::new(Owner(shared)))
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.0.0
+    }
+}

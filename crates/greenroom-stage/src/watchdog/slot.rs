@@ -1,0 +1,171 @@
+use std::cell::{Cell, OnceCell};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use crossbeam_utils::CachePadded;
+use rustix::thread::{Pid, gettid};
+
+use crate::placement::route::Route;
+use crate::run_delay;
+
+/// How old a thread's note of its run delay may be when a poll begins.
+const DELAY_NOTE_NANOS: u64 = 10_000_000;
+
+/// What a thread polls inline, for the watchdog to read. Written by its thread alone.
+#[derive(Debug)]
+pub(super) struct Slot {
+    /// The route's id and one; 0 when nothing is polled.
+    route: AtomicUsize,
+    /// When the poll began. Stays as it was when the poll has ended.
+    since: AtomicU64,
+    /// The thread's run delay when last noted, not long before the poll.
+    run_delay: AtomicU64,
+    thread: i32,
+}
+
+/// A poll under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sight {
+    pub(super) route: usize,
+    pub(super) since: u64,
+    pub(super) run_delay: u64,
+    pub(super) thread: i32,
+}
+
+impl Slot {
+    pub(super) fn thread(&self) -> i32 {
+        self.thread
+    }
+
+    /// When the latest poll began, under way or not.
+    pub(super) fn latest(&self) -> u64 {
+        self.since.load(Ordering::SeqCst)
+    }
+
+    /// The poll under way, if one is, and the same one all the while it is read.
+    pub(super) fn sight(&self) -> Option<Sight> {
+        let read = || {
+            let route = self.route.load(Ordering::SeqCst).checked_sub(1)?;
+            Some((route, self.since.load(Ordering::SeqCst)))
+        };
+        let (route, since) = read()?;
+        let run_delay = self.run_delay.load(Ordering::Relaxed);
+        (read()? == (route, since)).then_some(Sight {
+            route,
+            since,
+            run_delay,
+            thread: self.thread,
+        })
+    }
+}
+
+/// A thread's own end of its slot.
+pub(super) struct Own {
+    slot: Arc<CachePadded<Slot>>,
+    noted: Cell<u64>,
+    delays: Option<run_delay::OfThisThread>,
+}
+
+/// What was polled when another poll began inside it.
+pub(super) struct Outer {
+    route: usize,
+    since: u64,
+}
+
+static SLOTS: Mutex<Vec<Weak<CachePadded<Slot>>>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static OWN: OnceCell<Own> = const { OnceCell::new() };
+}
+
+impl Own {
+    fn register() -> Self {
+        let delays = run_delay::OfThisThread::open();
+        let own = Self {
+            slot: Arc::new(CachePadded::new(Slot {
+                route: AtomicUsize::new(0),
+                since: AtomicU64::new(0),
+                run_delay: AtomicU64::new(0),
+                thread: Pid::as_raw(Some(gettid())),
+            })),
+            noted: Cell::new(0),
+            delays,
+        };
+        own.note_delay(now_nanos());
+        lock_slots().push(Arc::downgrade(&own.slot));
+        own
+    }
+
+    pub(super) fn begin(&self, route: &Route, now: u64) -> Outer {
+        if now.saturating_sub(self.noted.get()) > DELAY_NOTE_NANOS {
+            self.note_delay(now);
+        }
+        let outer = Outer {
+            route: self.slot.route.load(Ordering::Relaxed),
+            since: self.slot.since.load(Ordering::Relaxed),
+        };
+        self.slot.since.store(now, Ordering::Release);
+        // With the watchdog's own order, this says: it sees the poll, or we see that it sleeps.
+        self.slot.route.store(route.id() + 1, Ordering::SeqCst);
+        outer
+    }
+
+    pub(super) fn end(&self, outer: &Outer) {
+        self.slot.route.store(0, Ordering::Release);
+        if outer.route != 0 {
+            self.slot.since.store(outer.since, Ordering::Release);
+            self.slot.route.store(outer.route, Ordering::Release);
+        }
+    }
+
+    /// For how long at most the thread stood in the queue for a processor since the last note;
+    /// notes it anew.
+    pub(super) fn preempted(&self, now: u64) -> Duration {
+        let before = self.slot.run_delay.load(Ordering::Relaxed);
+        self.note_delay(now);
+        let after = self.slot.run_delay.load(Ordering::Relaxed);
+        Duration::from_nanos(after.saturating_sub(before))
+    }
+
+    fn note_delay(&self, now: u64) {
+        let delay = self.delays.as_ref().and_then(run_delay::OfThisThread::read);
+        self.slot
+            .run_delay
+            .store(delay.unwrap_or(0), Ordering::Relaxed);
+        self.noted.set(now);
+    }
+}
+
+/// Gives this thread's slot; `None` while the thread ends.
+pub(super) fn with_own<R>(use_it: impl FnOnce(Option<&Own>) -> R) -> R {
+    let mut use_it = Some(use_it);
+    let mut call = |own: Option<&Own>| use_it.take().map(|use_it| use_it(own));
+    let used = OWN.try_with(|own| call(Some(own.get_or_init(Own::register))));
+    let result = used.unwrap_or_else(|_| call(None));
+    result.expect("called once, here or there")
+}
+
+/// The slots of the threads that still exist.
+pub(super) fn living() -> Vec<Arc<CachePadded<Slot>>> {
+    let mut slots = lock_slots();
+    slots.retain(|slot| slot.strong_count() > 0);
+    slots.iter().filter_map(Weak::upgrade).collect()
+}
+
+fn lock_slots() -> MutexGuard<'static, Vec<Weak<CachePadded<Slot>>>> {
+    SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nanoseconds since some moment at the process's beginning; never 0.
+pub(super) fn now_nanos() -> u64 {
+    nanos_of(Instant::now())
+}
+
+pub(super) fn nanos_of(instant: Instant) -> u64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let since = instant.saturating_duration_since(*START);
+    u64::try_from(since.as_nanos())
+        .unwrap_or(u64::MAX)
+        .saturating_add(1)
+}

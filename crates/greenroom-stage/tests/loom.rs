@@ -1,0 +1,137 @@
+//! Every interleaving of pushing, taking, closing and the controller's part, by loom. The file under
+//! test is the library's own, compiled here against loom's locks.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "the module is the library's; not all of it is used here"
+)]
+
+#[path = "../src/stage/hand_off.rs"]
+mod hand_off;
+mod sync {
+    pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
+}
+
+use std::time::Duration;
+
+use hand_off::{Bounds, HandOff, Lane, Pushed};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+
+const FOREVER: Duration = Duration::MAX;
+
+/// Two preemptions find nearly every fault of such code, and the model stays small.
+fn check(model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(model);
+}
+
+fn hand_off(base: usize, compute_max: usize, threads_max: usize) -> Arc<HandOff<usize>> {
+    Arc::new(HandOff::new(Bounds {
+        base,
+        compute_max,
+        threads_max,
+    }))
+}
+
+fn start(hand_off: &Arc<HandOff<usize>>, done: &Arc<AtomicUsize>) -> thread::JoinHandle<()> {
+    assert!(hand_off.announce());
+    let (hand_off, done) = (Arc::clone(hand_off), Arc::clone(done));
+    thread::spawn(move || {
+        let worker = hand_off.enter(0);
+        while let Some(work) = hand_off.next(worker, FOREVER) {
+            done.fetch_add(work, Ordering::SeqCst);
+        }
+    })
+}
+
+fn push(hand_off: &HandOff<usize>, work: usize) -> bool {
+    hand_off.reserve(|_| Ok::<(), ()>(())).unwrap();
+    match hand_off.push(Lane::Fresh, work) {
+        Pushed::Done => false,
+        Pushed::TellController => true,
+        Pushed::Closed(_) => panic!("it is open"),
+    }
+}
+
+/// What is pushed is taken, or the controller is told; and whoever is told finds it.
+#[test]
+fn nothing_is_lost_between_a_push_and_an_idle_thread() {
+    check(|| {
+        let (stage, done) = (hand_off(1, 1, 1), Arc::new(AtomicUsize::new(0)));
+        let worker = start(&stage, &done);
+        let _told = push(&stage, 1);
+        let _told = push(&stage, 10);
+        stage.close();
+        worker.join().unwrap();
+        assert_eq!(done.load(Ordering::SeqCst), 11);
+        assert_eq!(stage.counts().threads, 0);
+    });
+}
+
+#[test]
+fn two_threads_share_the_work_and_both_leave() {
+    check(|| {
+        let (stage, done) = (hand_off(2, 2, 2), Arc::new(AtomicUsize::new(0)));
+        let workers = [start(&stage, &done), start(&stage, &done)];
+        let _told = push(&stage, 1);
+        stage.close();
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        assert_eq!(done.load(Ordering::SeqCst), 1);
+    });
+}
+
+/// Without a controller, work for which no thread comes must have been told of.
+#[test]
+fn a_push_without_a_free_thread_tells_the_controller_once() {
+    check(|| {
+        let stage = hand_off(1, 1, 2);
+        let pusher = {
+            let stage = Arc::clone(&stage);
+            thread::spawn(move || push(&stage, 1))
+        };
+        let told = push(&stage, 2);
+        let told_too = pusher.join().unwrap();
+        assert!(told ^ told_too);
+        let (counts, _) = stage.inspect();
+        assert_eq!(counts.waiting, 2);
+        assert_eq!(stage.apply(&[], 1), 1);
+    });
+}
+
+/// The controller's look may cross with a run's end and with an idle thread's call.
+#[test]
+fn the_controllers_part_keeps_the_counts_whole() {
+    check(|| {
+        let (stage, done) = (hand_off(1, 1, 2), Arc::new(AtomicUsize::new(0)));
+        let worker = start(&stage, &done);
+        let _told = push(&stage, 1);
+        let (counts, mut at_work) = stage.inspect();
+        for seen in &mut at_work {
+            seen.is_blocked = true;
+        }
+        for _ in 0..stage.apply(&at_work, counts.waiting) {
+            stage.withdraw();
+        }
+        stage.close();
+        worker.join().unwrap();
+        let counts = stage.counts();
+        assert_eq!(done.load(Ordering::SeqCst), 1);
+        assert_eq!(
+            (
+                counts.threads,
+                counts.started,
+                counts.working,
+                counts.blocked
+            ),
+            (0, 0, 0, 0)
+        );
+    });
+}

@@ -1,0 +1,8 @@
+//! Placement and stages under plain `axum::serve`, as a client sees them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod isolation;
+mod moving;
+mod overload;
+mod rig;

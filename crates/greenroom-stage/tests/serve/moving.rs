@@ -1,0 +1,147 @@
+use std::net::SocketAddr;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::Uri;
+use axum::routing::{any, get};
+use greenroom_stage::{Placed, Placement};
+use tower::{Layer, ServiceExt};
+
+use crate::rig::{Client, patient, route, serve, within};
+
+/// Asks until the route is inline: on a busy machine a run may be long that should be short.
+async fn until_inline(address: SocketAddr, path: &str) -> Client {
+    let mut client = Client::connect(address).await;
+    loop {
+        assert_eq!(client.get(path).await.status, 200);
+        if route(path).placed == Placed::AutoInline {
+            return client;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_route_proven_short_runs_inline_and_one_long_run_sends_it_back() {
+    within(async {
+        let handler = |uri: Uri| async move {
+            if uri.query() == Some("long") {
+                thread::sleep(Duration::from_millis(5));
+            }
+            thread::current().name().unwrap_or("loop").to_owned()
+        };
+        let app = Router::new().route("/moving/short", get(handler));
+        let stage = patient().threads(1..=1).build().unwrap();
+        let address = serve(app.layer(Placement::auto_on(&stage))).await;
+        let mut client = Client::connect(address).await;
+        assert_eq!(client.get("/moving/short").await.body, "serve-0");
+        assert_eq!(route("/moving/short").placed, Placed::AutoStaged);
+
+        let mut client = until_inline(address, "/moving/short").await;
+        let runs = route("/moving/short").busy.count;
+        assert!(runs >= 64, "{runs}");
+        assert_eq!(client.get("/moving/short?long").await.body, "loop");
+        assert_eq!(route("/moving/short").placed, Placed::AutoStaged);
+        assert_eq!(client.get("/moving/short?long").await.body, "serve-0");
+        assert!(route("/moving/short").moves >= 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_watchdog_sends_a_route_back_while_it_still_runs() {
+    within(async {
+        let (release, gate) = mpsc::channel::<()>();
+        let gate = Arc::new(Mutex::new(gate));
+        let handler = move |uri: Uri| async move {
+            if uri.query() == Some("long") {
+                let _ended = gate.lock().unwrap().recv();
+            }
+            "answer"
+        };
+        let app = Router::new().route("/moving/stalls", get(handler));
+        let stage = patient().build().unwrap();
+        let address = serve(app.layer(Placement::auto_on(&stage))).await;
+        let mut client = until_inline(address, "/moving/stalls").await;
+        client
+            .send("GET /moving/stalls?long HTTP/1.1\r\nHost: test\r\n\r\n")
+            .await;
+        while route("/moving/stalls").placed == Placed::AutoInline {
+            tokio::task::yield_now().await;
+        }
+        assert!(route("/moving/stalls").stalls >= 1);
+        drop(release);
+        assert_eq!(client.receive().await.status, 200);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_inline_route_stays_and_is_still_watched() {
+    within(async {
+        let handler = || async {
+            while route("/moving/inline").stalls == 0 {
+                thread::yield_now();
+            }
+            "seen"
+        };
+        let app = Router::new().route("/moving/inline", any(handler));
+        let address = serve(app.layer(Placement::inline())).await;
+        let answer = Client::connect(address).await.get("/moving/inline").await;
+        assert_eq!(answer.body, "seen");
+        assert_eq!(route("/moving/inline").placed, Placed::Inline);
+    })
+    .await;
+}
+
+/// Each connection of `axum::serve` calls `layer()` anew; the route is the same.
+#[tokio::test]
+async fn methods_and_paths_are_apart_and_connections_are_not() {
+    within(async {
+        let app = Router::new()
+            .route("/moving/a/{id}", any(|| async { "a" }))
+            .route("/moving/b", get(|| async { "b" }));
+        let stage = patient().build().unwrap();
+        let address = serve(app.layer(Placement::auto_on(&stage))).await;
+        for id in 0..3 {
+            let mut client = Client::connect(address).await;
+            client.get(&format!("/moving/a/{id}")).await;
+            let delete = format!("DELETE /moving/a/{id} HTTP/1.1\r\nHost: test\r\n\r\n");
+            client.send(&delete).await;
+            client.receive().await;
+            client.get("/moving/b").await;
+        }
+        let status = greenroom_stage::status();
+        let routes = status
+            .routes
+            .iter()
+            .filter(|route| route.path.starts_with("/moving/a"));
+        let mut routes: Vec<_> = routes
+            .map(|route| (&*route.method, route.busy.count))
+            .collect();
+        routes.sort_unstable();
+        assert_eq!(routes, [("DELETE", 3), ("GET", 3)]);
+        assert_eq!(route("/moving/b").busy.count, 3);
+        let json = serde_json::to_value(&status).unwrap();
+        assert!(json["routes"][0]["busy"]["p99_micros"].is_u64(), "{json}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_tower_service_without_a_router_is_placed_too() {
+    within(async {
+        let stage = patient().threads(1..=1).build().unwrap();
+        let service = tower::service_fn(|_: axum::http::Request<()>| async {
+            let name = thread::current().name().map(str::to_owned);
+            Ok::<_, std::convert::Infallible>(name.unwrap_or_default())
+        });
+        let service = Placement::on(&stage).layer(service);
+        let answer = service.oneshot(axum::http::Request::new(())).await.unwrap();
+        let body = axum::body::to_bytes(answer.into_body(), 100).await.unwrap();
+        assert_eq!(body, "serve-0");
+    })
+    .await;
+}

@@ -1,0 +1,145 @@
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::extract::State;
+use axum::routing::{get, post};
+use greenroom_stage::placement::STREAK_LIKELY;
+use greenroom_stage::{Placement, Stage};
+
+use crate::rig::{Client, get as fetch, patient, route, serve, within};
+
+type Gate = Arc<Mutex<mpsc::Receiver<()>>>;
+
+/// Passes once something is sent, or the sender is gone.
+async fn pass(State(gate): State<Gate>) -> &'static str {
+    let _ended = gate.lock().unwrap().recv();
+    "passed"
+}
+
+/// One thread, and room for one that waits.
+fn narrow() -> Stage {
+    let builder = patient().threads(1..=1).blocking_threads_max(1);
+    builder.queue_max(1).build().unwrap()
+}
+
+async fn until(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn who_cannot_be_served_in_time_is_refused_and_who_was_let_in_is_answered() {
+    within(async {
+        let (release, gate) = mpsc::channel();
+        let stage = narrow();
+        let app = Router::new()
+            .route("/overload/gate", get(pass).post(pass))
+            .layer(Placement::on(&stage))
+            .with_state(Arc::new(Mutex::new(gate)));
+        let address = serve(app).await;
+        let first = tokio::spawn(fetch(address, "/overload/gate"));
+        until(|| stage.status().threads.working == 1 && stage.status().queue_len == 0).await;
+        let second = tokio::spawn(fetch(address, "/overload/gate"));
+        until(|| stage.status().queue_len == 1).await;
+
+        let mut client = Client::connect(address).await;
+        for _ in 0..100 {
+            let refused = client.get("/overload/gate").await;
+            assert_eq!(refused.status, 503);
+            let seconds: u64 = refused.field("retry-after").unwrap().parse().unwrap();
+            assert!(seconds >= 1);
+            assert_eq!(refused.field("connection"), None, "it is kept");
+        }
+        drop(release);
+        assert_eq!(first.await.unwrap().body, "passed");
+        assert_eq!(second.await.unwrap().body, "passed");
+        assert_eq!(client.get("/overload/gate").await.status, 200);
+        let shed = route("/overload/gate").sheds;
+        assert_eq!((shed, stage.status().sheds.queue_full), (100, 100));
+    })
+    .await;
+}
+
+/// The stage's thread is taken, its queue is not empty, and the short route is answered first.
+#[tokio::test]
+async fn a_route_that_is_likely_short_goes_before_work_that_waits() {
+    within(async {
+        let stage = patient().threads(1..=1).blocking_threads_max(1);
+        let stage = stage.build().unwrap();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&order);
+        let app = Router::new().route(
+            "/overload/short",
+            get(|| async move { noted.lock().unwrap().push("short") }),
+        );
+        let address = serve(app.layer(Placement::auto_on(&stage))).await;
+        loop {
+            assert_eq!(fetch(address, "/overload/short").await.status, 200);
+            if route("/overload/short").streak >= STREAK_LIKELY {
+                break;
+            }
+        }
+        order.lock().unwrap().clear();
+        let (release, gate) = mpsc::channel::<()>();
+        let occupying = stage.run(move || gate.recv());
+        until(|| stage.status().queue_len == 0).await;
+        let noted = Arc::clone(&order);
+        let before = stage.run(move || noted.lock().unwrap().push("before"));
+        let short = tokio::spawn(fetch(address, "/overload/short"));
+        until(|| stage.status().queue_len == 2).await;
+        drop(release);
+        occupying.await.unwrap().unwrap_err();
+        before.await.unwrap();
+        assert_eq!(short.await.unwrap().status, 200);
+        assert_eq!(*order.lock().unwrap(), ["short", "before"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_function_is_refused_before_its_body_is_read() {
+    within(async {
+        let (release, gate) = mpsc::channel::<()>();
+        let stage = narrow();
+        let occupying = stage.run(move || gate.recv());
+        until(|| stage.status().queue_len == 0).await;
+        let waiting = stage.run(|| ());
+        let app = Router::new().route("/overload/body", post(stage.handler(|body: String| body)));
+        let mut client = Client::connect(serve(app).await).await;
+        let head = "POST /overload/body HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n";
+        client.send(head).await;
+        assert_eq!(client.receive().await.status, 503);
+        drop(release);
+        occupying.await.unwrap().unwrap_err();
+        waiting.await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_work_of_a_client_that_left_is_dropped_from_the_queue() {
+    within(async {
+        let (release, gate) = mpsc::channel::<()>();
+        let stage = narrow();
+        let occupying = stage.run(move || gate.recv());
+        until(|| stage.status().queue_len == 0).await;
+        let app = Router::new()
+            .route("/overload/left", get(|| async { "run" }))
+            .layer(Placement::on(&stage));
+        let address = serve(app).await;
+        let leaving = tokio::spawn(fetch(address, "/overload/left"));
+        until(|| stage.status().queue_len == 1).await;
+        leaving.abort();
+        until(|| stage.status().queue_len == 0).await;
+        let stays = tokio::spawn(fetch(address, "/overload/left"));
+        until(|| stage.status().queue_len == 1).await;
+        drop(release);
+        occupying.await.unwrap().unwrap_err();
+        assert_eq!(stays.await.unwrap().body, "run");
+        let status = stage.status();
+        assert_eq!((status.cancelled, status.completed), (1, 2));
+    })
+    .await;
+}

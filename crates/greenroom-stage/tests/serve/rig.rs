@@ -1,0 +1,102 @@
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+use axum::Router;
+use greenroom_stage::{RouteStatus, Stage, StageBuilder};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+/// Fails a test that hangs.
+pub(crate) async fn within<F: Future>(test: F) -> F::Output {
+    tokio::time::timeout(Duration::from_mins(1), test)
+        .await
+        .expect("the test hangs")
+}
+
+/// A stage on which nothing is refused by its wait: machines that run tests are slow.
+pub(crate) fn patient() -> StageBuilder {
+    Stage::builder("serve").queue_wait_max(Duration::from_mins(10))
+}
+
+/// Serves on a single loop, on a thread of its own, for as long as the test runs.
+pub(crate) async fn serve(app: Router) -> SocketAddr {
+    let (send_address, address) = oneshot::channel();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            send_address.send(listener.local_addr().unwrap()).unwrap();
+            axum::serve(listener, app).await.unwrap();
+        });
+    });
+    address.await.unwrap()
+}
+
+/// A connection that is kept.
+pub(crate) struct Client(BufReader<TcpStream>);
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Client {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        Self(BufReader::new(TcpStream::connect(address).await.unwrap()))
+    }
+
+    pub(crate) async fn send(&mut self, request: &str) {
+        self.0.write_all(request.as_bytes()).await.unwrap();
+    }
+
+    pub(crate) async fn get(&mut self, path: &str) -> Answer {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"))
+            .await;
+        self.receive().await
+    }
+
+    pub(crate) async fn receive(&mut self) -> Answer {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            let read = self.0.read_line(&mut head).await.unwrap();
+            assert!(read > 0, "the connection ended after {head:?}");
+        }
+        let head = head.to_ascii_lowercase();
+        let length = field(&head, "content-length").unwrap().parse().unwrap();
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body).await.unwrap();
+        Answer {
+            status: head["http/1.1 ".len()..][..3].parse().unwrap(),
+            head,
+            body: String::from_utf8(body).unwrap(),
+        }
+    }
+}
+
+impl Answer {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        field(&self.head, name)
+    }
+}
+
+fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let fields = head.lines().filter_map(|line| line.split_once(": "));
+    { fields }.find_map(|(known, value)| (known == name).then_some(value))
+}
+
+pub(crate) async fn get(address: SocketAddr, path: &str) -> Answer {
+    Client::connect(address).await.get(path).await
+}
+
+/// The route of this path; each test has paths of its own.
+pub(crate) fn route(path: &str) -> RouteStatus {
+    let mut routes = greenroom_stage::status().routes.into_iter();
+    routes
+        .find(|route| route.path == path)
+        .expect("it had a request")
+}

@@ -1,0 +1,132 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+
+use futures_util::FutureExt;
+use tokio::sync::oneshot;
+
+use crate::{builder, one_thread, within};
+
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn what_waits_in_the_queue_is_not_begun_when_its_client_leaves() {
+    within(async {
+        let stage = one_thread();
+        let (release, released) = mpsc::channel::<()>();
+        let (begun, has_begun) = oneshot::channel();
+        let occupying = stage.run(move || {
+            begun.send(()).unwrap();
+            released.recv()
+        });
+        has_begun.await.unwrap();
+        let abandoned: Vec<_> = (0..100)
+            .map(|_| stage.run(|| panic!("it must not run")))
+            .collect();
+        let stays = stage.run(|| "stays");
+        assert_eq!(stage.status().queue_len, 101);
+        drop::<Vec<greenroom_stage::Spawned<()>>>(abandoned);
+        assert_eq!(stage.status().queue_len, 1);
+        release.send(()).unwrap();
+        occupying.await.unwrap().unwrap();
+        assert_eq!(stays.await, Ok("stays"));
+        let status = stage.status();
+        assert_eq!(
+            (status.cancelled, status.completed, status.panicked),
+            (100, 2, 0)
+        );
+        assert_eq!(status.queue_len, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_runs_ends_at_its_next_await_when_its_client_leaves() {
+    within(async {
+        let stage = one_thread();
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let counted = Counted(Arc::clone(&dropped));
+        let (begun, has_begun) = oneshot::channel();
+        let (held, holder) = oneshot::channel::<()>();
+        let waiting = stage.spawn(async move {
+            let _counted = counted;
+            begun.send(()).unwrap();
+            holder.await
+        });
+        has_begun.await.unwrap();
+        drop(waiting);
+        stage.run(|| ()).await.unwrap();
+        while dropped.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(held.send(()).is_err(), "the handler's half is gone");
+        assert_eq!(stage.status().cancelled, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_stage_finishes_what_it_let_in_after_its_last_handle() {
+    within(async {
+        let stage = builder().threads(2..=2).build().unwrap();
+        let (wake, woken) = oneshot::channel();
+        let waiting = stage.spawn(woken);
+        drop(stage);
+        wake.send("woken").unwrap();
+        assert_eq!(waiting.await, Ok(Ok("woken")));
+    })
+    .await;
+}
+
+/// Its waker outlives the stage; waking it then must neither hang nor leak the handler.
+#[tokio::test]
+async fn what_is_given_up_with_the_stage_is_dropped() {
+    within(async {
+        let stage = one_thread();
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let counted = Counted(Arc::clone(&dropped));
+        let (wake, woken) = oneshot::channel::<()>();
+        let (begun, has_begun) = oneshot::channel();
+        let mut waiting = stage.spawn(async move {
+            let _counted = counted;
+            begun.send(()).unwrap();
+            woken.await
+        });
+        has_begun.await.unwrap();
+        assert!((&mut waiting).now_or_never().is_none());
+        drop((stage, waiting));
+        while dropped.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(wake.send(()).is_err());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_destructor_that_panics_costs_no_thread() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("in a destructor, on purpose");
+        }
+    }
+    within(async {
+        let stage = one_thread();
+        let bomb = Bomb;
+        let run = stage.spawn(async move {
+            std::future::ready(()).await;
+            let bomb = &bomb;
+            std::mem::size_of_val(bomb)
+        });
+        let _either = run.await;
+        assert_eq!(stage.run(|| 1).await, Ok(1));
+        assert_eq!(stage.status().threads.total, 1);
+    })
+    .await;
+}

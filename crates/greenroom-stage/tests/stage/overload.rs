@@ -1,0 +1,132 @@
+use std::sync::mpsc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use greenroom_stage::{Error, Importance, Reason, Stage};
+use tokio::sync::oneshot;
+
+use crate::{builder, one_thread, within};
+
+/// Occupies the stage's only thread until the sender is dropped.
+async fn occupy(stage: &Stage) -> mpsc::Sender<()> {
+    let (release, released) = mpsc::channel::<()>();
+    let (begun, has_begun) = oneshot::channel();
+    let occupying = stage.run(move || {
+        begun.send(()).unwrap();
+        released.recv().unwrap_err();
+    });
+    tokio::spawn(occupying);
+    has_begun.await.unwrap();
+    release
+}
+
+fn reason<T: std::fmt::Debug>(result: Result<T, Error>) -> Reason {
+    match result.unwrap_err() {
+        Error::Rejected(rejected) => {
+            assert!(rejected.retry_after >= 1);
+            rejected.reason
+        }
+        Error::Panicked(panicked) => panic!("{panicked}"),
+    }
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_at_once_and_answers_whom_it_let_in() {
+    within(async {
+        let stage = builder()
+            .threads(1..=1)
+            .blocking_threads_max(1)
+            .queue_max(3);
+        let stage = stage.build().unwrap();
+        let release = occupy(&stage).await;
+        let let_in: Vec<_> = (0..3).map(|number| stage.run(move || number)).collect();
+        let refused = stage.run(|| 9);
+        assert_eq!(refused.rejected().unwrap().reason, Reason::QueueFull);
+        assert_eq!(reason(refused.await), Reason::QueueFull);
+        drop(release);
+        assert_eq!(join_all(let_in).await, [Ok(0), Ok(1), Ok(2)]);
+        assert_eq!(stage.status().sheds.queue_full, 1);
+    })
+    .await;
+}
+
+/// What is known of the work is that it holds a thread for 20 ms or more; a minute may be waited.
+#[tokio::test]
+async fn a_newcomer_is_refused_by_its_predicted_wait() {
+    within(async {
+        let stage = Stage::builder("test")
+            .threads(1..=1)
+            .blocking_threads_max(1)
+            .queue_wait_max(Duration::from_mins(1))
+            .build()
+            .unwrap();
+        stage
+            .run(|| std::thread::sleep(Duration::from_millis(20)))
+            .await
+            .unwrap();
+        let release = occupy(&stage).await;
+        // At 20 ms each, no fewer than 2 and no more than 3,000 fit into a minute.
+        let mut let_in = Vec::new();
+        let refused = loop {
+            let spawned = stage.run(|| ());
+            match spawned.rejected() {
+                None => let_in.push(spawned),
+                Some(rejected) => break rejected,
+            }
+            assert!(let_in.len() <= 3_000);
+        };
+        assert_eq!(refused.reason, Reason::Wait);
+        assert!(let_in.len() > 1);
+        let bulk = stage.spawn_as(Importance::Bulk, async {});
+        assert_eq!(bulk.rejected().unwrap().reason, Reason::Wait);
+        let critical = stage.spawn_as(Importance::Critical, async {});
+        assert_eq!(critical.rejected(), None);
+        drop(release);
+        critical.await.unwrap();
+        for spawned in let_in {
+            spawned.await.unwrap();
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn critical_work_goes_before_other_new_work() {
+    within(async {
+        let stage = one_thread();
+        let release = occupy(&stage).await;
+        let order = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let note = |name: &'static str| {
+            let order = std::sync::Arc::clone(&order);
+            async move { order.lock().unwrap().push(name) }
+        };
+        let normal = stage.spawn(note("normal"));
+        let critical = stage.spawn_as(Importance::Critical, note("critical"));
+        drop(release);
+        normal.await.unwrap();
+        critical.await.unwrap();
+        assert_eq!(*order.lock().unwrap(), ["critical", "normal"]);
+    })
+    .await;
+}
+
+/// Let in when nothing was known of the work, and then its turn came far too late.
+#[tokio::test]
+async fn what_comes_far_too_late_is_dropped_unbegun() {
+    within(async {
+        let stage = Stage::builder("test")
+            .threads(1..=1)
+            .blocking_threads_max(1)
+            .queue_wait_max(Duration::ZERO)
+            .build()
+            .unwrap();
+        let release = occupy(&stage).await;
+        let late = stage.run(|| panic!("it must not run"));
+        assert_eq!(late.rejected(), None);
+        std::thread::sleep(Duration::from_millis(101)); // the grace; what is tested is time itself
+        drop(release);
+        assert_eq!(reason::<()>(late.await), Reason::Late);
+        assert_eq!(stage.status().sheds.late, 1);
+    })
+    .await;
+}

@@ -1,0 +1,189 @@
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use greenroom_stage::Stage;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+use crate::{builder, one_thread, within};
+
+#[tokio::test]
+async fn a_function_runs_on_a_thread_of_the_stage() {
+    within(async {
+        let stage = one_thread();
+        let name = stage
+            .run(|| thread::current().name().map(str::to_owned))
+            .await;
+        assert_eq!(name.unwrap().as_deref(), Some("test-0"));
+        let status = stage.status();
+        assert_eq!(
+            (status.completed, status.service.count, status.wait.count),
+            (1, 1, 1)
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_async_handler_uses_timers_sockets_and_tasks_of_its_runtime() {
+    within(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let here = thread::current().id();
+        let client = one_thread().spawn(async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(b"ping").await.unwrap();
+            let mut answer = [0; 4];
+            stream.read_exact(&mut answer).await.unwrap();
+            let spawned_on = tokio::spawn(async { thread::current().id() })
+                .await
+                .unwrap();
+            (answer, thread::current().id(), spawned_on)
+        });
+        let server = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut question = [0; 4];
+            stream.read_exact(&mut question).await.unwrap();
+            stream.write_all(b"pong").await.unwrap();
+        };
+        let (client, ()) = tokio::join!(client, server);
+        let (answer, ran_on, spawned_on) = client.unwrap();
+        assert_eq!(&answer, b"pong");
+        assert_ne!(ran_on, here);
+        assert_eq!(spawned_on, here, "tokio::spawn belongs to the loop");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_waiting_handler_holds_no_thread() {
+    within(async {
+        let stage = one_thread();
+        let (wake, woken) = oneshot::channel();
+        let waiting = stage.spawn(woken);
+        let between = stage.run(|| "between").await;
+        assert_eq!(between, Ok("between"));
+        wake.send("woken").unwrap();
+        assert_eq!(waiting.await, Ok(Ok("woken")));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_begun_goes_before_what_is_new() {
+    within(async {
+        let stage = one_thread();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let note = |name: &'static str| {
+            let order = Arc::clone(&order);
+            move || order.lock().unwrap().push(name)
+        };
+        let (wake, woken) = oneshot::channel::<()>();
+        let (begun, has_begun) = oneshot::channel();
+        let finish = note("begun");
+        let waiting = stage.spawn(async move {
+            begun.send(()).unwrap();
+            woken.await.unwrap();
+            finish();
+        });
+        has_begun.await.unwrap();
+        let gate = Arc::new(Barrier::new(2));
+        let blocker = Arc::clone(&gate);
+        let blocking = stage.run(move || blocker.wait());
+        let new = stage.run(note("new"));
+        wake.send(()).unwrap();
+        gate.wait();
+        let (_, new, waiting) = tokio::join!(blocking, new, waiting);
+        new.unwrap();
+        waiting.unwrap();
+        assert_eq!(*order.lock().unwrap(), ["begun", "new"]);
+    })
+    .await;
+}
+
+/// They all wait for each other, so they end only if all run at once.
+#[tokio::test]
+async fn five_hundred_undeclared_blocking_calls_run_at_once() {
+    within(async {
+        let stage = builder().threads(1..=2).build().unwrap();
+        let barrier = Arc::new(Barrier::new(500));
+        let calls: Vec<_> = (0..500)
+            .map(|_| {
+                let barrier = Arc::clone(&barrier);
+                stage.run(move || barrier.wait().is_leader())
+            })
+            .collect();
+        let leaders = join_all(calls).await;
+        assert_eq!(
+            leaders
+                .into_iter()
+                .filter(|leads| *leads == Ok(true))
+                .count(),
+            1
+        );
+        assert!(stage.status().threads.total >= 500);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn threads_that_are_not_needed_leave() {
+    within(async {
+        let stage = builder()
+            .threads(1..=2)
+            .idle_timeout(Duration::from_millis(1))
+            .build()
+            .unwrap();
+        let barrier = Arc::new(Barrier::new(20));
+        let calls = (0..20).map(|_| {
+            let barrier = Arc::clone(&barrier);
+            stage.run(move || barrier.wait().is_leader())
+        });
+        join_all(calls).await;
+        while stage.status().threads.total > 1 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(stage.run(|| 1).await, Ok(1));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_panic_is_an_error_and_costs_no_thread() {
+    within(async {
+        let stage = one_thread();
+        let panicked: Result<(), _> = stage.run(|| panic!("on purpose")).await;
+        let message = panicked.unwrap_err().to_string();
+        assert_eq!(message, "the handler panicked: on purpose");
+        let later = stage.spawn(async {
+            tokio::task::yield_now().await;
+            panic!("later");
+        });
+        assert!(later.await.is_err());
+        assert_eq!(stage.run(|| 1).await, Ok(1));
+        let status = stage.status();
+        assert_eq!(
+            (status.panicked, status.completed, status.threads.total),
+            (2, 1, 1)
+        );
+    })
+    .await;
+}
+
+#[test]
+fn settings_with_which_no_stage_can_work_are_refused() {
+    let threads = Stage::builder("x")
+        .threads(std::ops::RangeInclusive::new(3, 2))
+        .build()
+        .unwrap_err();
+    assert_eq!(
+        threads.to_string(),
+        "stage `x`: threads are 3..=2; at least 1, and no more at first than at most"
+    );
+    let queue = Stage::builder("x").queue_max(0).build().unwrap_err();
+    assert_eq!(queue.to_string(), "stage `x`: queue_max is 0; at least 1");
+}
