@@ -73,6 +73,8 @@ async fn page_names_every_route() {
     let routes = [
         "/hello",
         "/fib/{n}",
+        "/block/{ms}",
+        "/mixed",
         "/bytes/{n}",
         "/upload",
         "/ws/echo",
@@ -80,6 +82,7 @@ async fn page_names_every_route() {
         "/pixel.gif",
         "/pixel/",
         "/health",
+        "/greenroom/status",
     ];
     for route in routes {
         assert!(
@@ -166,6 +169,25 @@ async fn fib_is_exact_decimal_text() {
 }
 
 #[tokio::test]
+async fn block_and_mixed_say_what_they_did() {
+    assert_eq!(get("/block/1").await.text(), "blocked for 1 ms\n");
+    let mixed = get("/mixed?wait=0&block=1&fib=100").await;
+    let said = "waited for 0 ms, blocked for 1 ms, computed the 21 digits of number 100\n";
+    assert_eq!(mixed.text(), said);
+}
+
+#[tokio::test]
+async fn status_tells_where_routes_run() {
+    get("/health").await;
+    let status: serde_json::Value =
+        serde_json::from_str(get("/greenroom/status").await.text()).unwrap();
+    let routes = status["routes"].as_array().unwrap();
+    let health = routes.iter().find(|route| route["path"] == "/health");
+    assert_eq!(health.unwrap()["placed"], "auto_staged");
+    assert_eq!(status["stages"][0]["name"], "stage");
+}
+
+#[tokio::test]
 async fn numbers_out_of_range_are_refused_with_what_is_allowed() {
     let cases = [
         ("/fib/100001", "0 to 100000"),
@@ -176,6 +198,17 @@ async fn numbers_out_of_range_are_refused_with_what_is_allowed() {
         ("/fib/99999999999999999999999", "0 to 100000"),
         ("/bytes/1099511627777", "0 to 1099511627776"),
         ("/bytes/x", "0 to 1099511627776"),
+        ("/block/10001", "0 to 10000"),
+        ("/mixed?wait=10001", "wait=10001 is too much: at most 10000"),
+        (
+            "/mixed?block=10001",
+            "block=10001 is too much: at most 10000",
+        ),
+        (
+            "/mixed?fib=100001",
+            "fib=100001 is too much: at most 100000",
+        ),
+        ("/mixed?fob=1", "unknown field `fob`"),
     ];
     for (target, allowed) in cases {
         let answer = get(target).await;

@@ -18,7 +18,7 @@ use tower_service::Service;
 /// service of its own ([`OfConnections`]).
 ///
 /// The type parameter only tells the two apart; the compiler finds it.
-pub trait Application<Kind> {
+pub trait Application<Kind>: Sized + 'static {
     /// What the server's loops are given.
     type App: App;
 

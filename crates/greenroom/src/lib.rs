@@ -21,12 +21,23 @@
 //!
 //! # Where a handler runs
 //!
-//! There is one loop per core: a thread with a tokio runtime of its own (a `LocalRuntime`). A
-//! handler runs on the loop that accepted its connection. So `tokio::spawn`, timers, sockets and
-//! client pools work as they do anywhere on tokio, with one exception:
-//! `tokio::task::block_in_place` needs a multi-threaded runtime and panics. What one loop's
-//! runtime opened is best used on that loop; what was opened on the runtime that called [`serve`]
-//! works too, driven from there.
+//! There is one loop per core: a thread with a tokio runtime of its own (a `LocalRuntime`), which
+//! accepts connections and reads and writes for them. A `Router` is served behind
+//! [`Placement::auto`]: each of its routes begins on a [`Stage`], a bounded queue with threads of
+//! its own, and moves to the loop once it has proven short. A handler that computes or blocks
+//! holds up nobody; one that would wait too long for its turn is answered with 503 at once. To
+//! place a route by hand, give it a [`Placement`] of its own: the inner one decides.
+//!
+//! Wherever it runs, a handler is polled within the runtime of the loop that accepted its
+//! connection. So `tokio::spawn`, timers, sockets and client pools work as they do anywhere on
+//! tokio, with two exceptions: `tokio::task::block_in_place` needs a multi-threaded runtime and
+//! panics, and `spawn_local` panics on a stage. What `tokio::spawn` starts runs on the loop. What
+//! one loop's runtime opened is best used on that loop; what was opened on the runtime that called
+//! [`serve`] works too, driven from there.
+//!
+//! Only a `Router` is placed of itself. With a make-service, such as that of
+//! `into_make_service_with_connect_info`, add `.layer(Placement::auto())` to the router; around
+//! another tower service, `Placement::auto().layer(service)`. Without, handlers run on the loop.
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
@@ -34,9 +45,11 @@ mod readme {}
 
 mod application;
 mod body_limit;
+mod placing;
 mod serve;
 mod server;
 mod signal;
+mod status;
 
 pub use application::{Application, IncomingConnection, OfConnections, OfRequests};
 pub use axum::body::Body;
@@ -44,6 +57,11 @@ pub use body_limit::{BodyLimit, BodyLimited};
 pub use greenroom_server::{
     Address, AddressError, BodyError, Cut, DrainReport, Error, Handle, Limits, ServerBuilder,
 };
+pub use greenroom_stage::{
+    BuildError, Importance, OnStage, Panicked, Placed, Placement, Quantiles, Rejected, RouteStatus,
+    Sheds, Spawned, Stage, StageBuilder, StageStatus, Threads,
+};
 pub use serve::{Serve, serve};
 pub use server::Server;
 pub use signal::end_on_signals;
+pub use status::{Status, status, status_handler};

@@ -1,6 +1,7 @@
 use greenroom_server::{Address, DrainReport, Error, Handle, ServerBuilder};
 
 use crate::Application;
+use crate::placing::place;
 
 /// A server that is bound to its addresses.
 ///
@@ -60,23 +61,28 @@ impl Server {
         self.0.handle()
     }
 
-    /// Serves `app` until the [handle](Self::handle) ends it; if the future is dropped, the server
+    /// Serves `app`, a `Router` behind [`Placement::auto`](crate::Placement::auto), until the [handle](Self::handle) ends it; if the future is dropped, the server
     /// ends at once. The report names whoever was cut off.
     ///
     /// # Errors
     ///
     /// [`Error::Start`] if a loop cannot be started, [`Error::LoopPanicked`] if one ended by a
     /// fault of ours.
+    ///
+    /// # Panics
+    ///
+    /// If the system has no threads for the default stage.
     pub async fn serve<A, Kind>(self, app: A) -> Result<DrainReport, Error>
     where
         A: Application<Kind>,
     {
-        self.0.serve(app.into_app()).await
+        self.0.serve(place(app).into_app()).await
     }
 
     /// Like [`serve`](Self::serve), with all loops on the calling thread, whose runtime must be
     /// able to `spawn_local`: a `LocalRuntime`, or a `LocalSet` on a current-thread runtime. For
-    /// programs that own their thread, and for tests, which so can pause the clock.
+    /// programs that own their thread, and for tests, which so can pause the clock. Nothing is placed:
+    /// handlers run on the calling thread too, unless the application has placements of its own.
     ///
     /// # Errors
     ///

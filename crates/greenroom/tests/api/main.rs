@@ -3,6 +3,7 @@
 
 mod body_limit;
 mod h2c;
+mod placing;
 mod rig;
 mod serving;
 mod websocket;

@@ -1,0 +1,34 @@
+use axum::Json;
+use greenroom_stage::{RouteStatus, StageStatus};
+use serde::Serialize;
+
+/// Stages and routes of the process at one moment.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// The stages, the oldest first.
+    pub stages: Vec<StageStatus>,
+    /// The placed routes that have had a request, in the order of their first.
+    pub routes: Vec<RouteStatus>,
+}
+
+/// Looks at all loops, stages and routes of the process. Takes each lock for a moment only.
+#[must_use]
+pub fn status() -> Status {
+    let greenroom_stage::Status { stages, routes } = greenroom_stage::status();
+    Status { stages, routes }
+}
+
+/// A handler that answers with [`status`] as JSON, to be mounted where only operators come: it
+/// names all routes and their load.
+///
+/// ```
+/// use axum::{Router, routing::get};
+/// use greenroom::{Importance, Placement};
+///
+/// let operators: Router = Router::new()
+///     .route("/greenroom/status", get(greenroom::status_handler))
+///     .layer(Placement::auto().importance(Importance::Critical)); // seen under overload too
+/// ```
+pub async fn status_handler() -> Json<Status> {
+    Json(status())
+}

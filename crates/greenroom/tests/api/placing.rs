@@ -1,0 +1,145 @@
+//! Where a router's handlers run, when nobody says anything and when somebody does.
+
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use axum::Router;
+use axum::routing::get;
+use futures_util::future::join_all;
+use greenroom::{Placed, Placement, RouteStatus, Stage, status};
+use http::StatusCode;
+
+use crate::rig::{Rig, get as fetch, within};
+
+/// More than there are loops, and more than may compute at once.
+const BLOCKED: usize = 8;
+
+fn thread_name() -> String {
+    thread::current().name().unwrap_or_default().to_owned()
+}
+
+fn routes(path: &str) -> Vec<RouteStatus> {
+    let routes = status().routes.into_iter();
+    routes.filter(|route| route.path == path).collect()
+}
+
+/// They wait for each other and for the test, which lets them go when `/hello` was answered.
+#[tokio::test]
+async fn handlers_that_block_hold_up_nobody() {
+    within(async {
+        let gate = Arc::new(Barrier::new(BLOCKED + 1));
+        let blocked = Arc::clone(&gate);
+        let app = Router::new()
+            .route("/placing/hello", get(|| async { "hello" }))
+            .route(
+                "/placing/block",
+                get(|| async move {
+                    blocked.wait();
+                    "blocked"
+                }),
+            );
+        let rig = Rig::start(app);
+        let blocking = (0..BLOCKED).map(|_| tokio::spawn(fetch(rig.url("/placing/block"))));
+        let blocking: Vec<_> = blocking.collect();
+        for _ in 0..100 {
+            assert_eq!(fetch(rig.url("/placing/hello")).await.1, "hello");
+        }
+        tokio::task::spawn_blocking(move || gate.wait())
+            .await
+            .unwrap();
+        for answer in join_all(blocking).await {
+            assert_eq!(answer.unwrap(), (StatusCode::OK, "blocked".into()));
+        }
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_route_begins_on_the_stage_and_moves_to_the_loop() {
+    within(async {
+        let app = Router::new().route("/placing/short", get(|| async { thread_name() }));
+        let rig = Rig::start(app);
+        let first = fetch(rig.url("/placing/short")).await.1;
+        assert!(first.starts_with("stage-"), "{first}");
+        // On a busy machine a run may be long that should be short.
+        while !fetch(rig.url("/placing/short"))
+            .await
+            .1
+            .starts_with("loop-")
+        {}
+        assert_eq!(routes("/placing/short")[0].placed, Placed::AutoInline);
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_inner_placement_decides_and_is_the_one_that_is_told_of() {
+    within(async {
+        let stage = Stage::builder("reports").threads(1..=1).build().unwrap();
+        let app = Router::new()
+            .route("/placing/inline", get(|| async { thread_name() }))
+            .route_layer(Placement::inline())
+            .merge(
+                Router::new()
+                    .route("/placing/report", get(|| async { thread_name() }))
+                    .layer(Placement::on(&stage)),
+            )
+            .route("/placing/handler", get(stage.handler(thread_name)));
+        let rig = Rig::start(app);
+        for _ in 0..3 {
+            assert_eq!(fetch(rig.url("/placing/report")).await.1, "reports-0");
+            assert_eq!(fetch(rig.url("/placing/handler")).await.1, "reports-0");
+        }
+        fetch(rig.url("/placing/inline")).await;
+        let second = fetch(rig.url("/placing/inline")).await.1;
+        assert!(second.starts_with("loop-"), "{second}");
+        let placed = |path| {
+            routes(path)
+                .iter()
+                .map(|route| route.placed)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(placed("/placing/report"), [Placed::Staged]);
+        assert_eq!(placed("/placing/inline"), [Placed::Inline]);
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_no_router_stays_on_the_loop() {
+    within(async {
+        let app = Router::new().route("/placing/made", get(|| async { thread_name() }));
+        let rig = Rig::start(app.into_make_service());
+        let first = fetch(rig.url("/placing/made")).await.1;
+        assert!(first.starts_with("loop-"), "{first}");
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn status_is_served_as_json() {
+    within(async {
+        let app = Router::new().route("/placing/status", get(greenroom::status_handler));
+        let rig = Rig::start(app);
+        fetch(rig.url("/placing/status")).await;
+        let text = fetch(rig.url("/placing/status")).await.1;
+        let status: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let routes = status["routes"].as_array().unwrap();
+        let own = routes
+            .iter()
+            .find(|route| route["path"] == "/placing/status");
+        let own = own.unwrap();
+        assert_eq!(
+            (&own["method"], &own["placed"]),
+            (&"GET".into(), &"auto_staged".into())
+        );
+        assert!(own["busy"]["count"].as_u64() >= Some(1));
+        assert!(status["stages"][0]["queue_wait_max_micros"] == 500_000);
+        rig.end().await;
+    })
+    .await;
+}
