@@ -89,9 +89,9 @@ impl<S: From<Server>> ServerBuilder<S> {
         self
     }
 
-    /// Answers clients that end their side of the connection while their request is under way.
-    /// Such a client cannot be told from one that has left, so by default (off) its request is
-    /// dropped; an answer that is ready at once is sent either way.
+    /// Answers clients that end their side of the connection while their request is under way,
+    /// however long it takes. Such a client cannot be told from one that has left, so by default
+    /// (off) its request is dropped after 250 ms; an answer that is ready by then is sent.
     #[must_use]
     pub fn half_close(mut self, on: bool) -> Self {
         self.settings.half_close = on;

@@ -70,11 +70,13 @@ impl<A: App> Connection<A> {
         while !self.ended && !scratch.is_full() {
             match self.socket.poll_read(scratch.room(), cx) {
                 Poll::Pending => break,
-                Poll::Ready(Ok(0)) if self.home.settings.half_close => self.ended = true,
-                Poll::Ready(Ok(0)) => return self.end_of_input(),
+                Poll::Ready(Ok(0)) => self.ended = true,
                 Poll::Ready(Ok(bytes)) => scratch.filled(bytes),
                 Poll::Ready(Err(error)) => return self.broken(&error),
             }
+        }
+        if self.ended && !self.home.settings.half_close {
+            return Turn::Wait(Wait::HalfClosed);
         }
         Turn::Wait(Wait::Handler)
     }

@@ -53,6 +53,10 @@ impl<A: App> Connection<A> {
                 Turn::Again | Turn::Wait(_) => None,
             },
             Wait::Handler => None,
+            Wait::HalfClosed => match self.end_of_input() {
+                Turn::End(outcome) => Some(outcome),
+                Turn::Again | Turn::Wait(_) => None,
+            },
             Wait::Idle | Wait::Discard | Wait::Linger | Wait::Write => {
                 self.cut_exchange();
                 Some(Outcome::Closed)

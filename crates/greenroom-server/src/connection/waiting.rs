@@ -9,6 +9,10 @@ use crate::listen::DEFERRED;
 /// Time for a client to take leave once it was told that the connection ends.
 const LINGER: Duration = Duration::from_secs(2);
 
+/// Time for the answer to a client that ended its side. One that has only finished writing gets what
+/// takes no longer, wherever it is computed; for one that has left no more is done.
+const HALF_CLOSED: Duration = Duration::from_millis(250);
+
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
@@ -22,6 +26,8 @@ pub(super) enum Wait {
     Discard,
     /// The application.
     Handler,
+    /// The application, for a client that ended its side: it has most likely left.
+    HalfClosed,
     /// The client, to take what is sent.
     Write,
     /// The client, to end its side.
@@ -85,6 +91,7 @@ impl<A: App> Connection<A> {
         let limits = &self.home.settings.limits;
         let time = match self.waiting.wait {
             Wait::Handler => return NEVER,
+            Wait::HalfClosed => HALF_CLOSED,
             Wait::Head if self.waiting.deferred => limits.head_timeout.saturating_sub(DEFERRED),
             Wait::Head => limits.head_timeout,
             Wait::Idle => limits.keep_alive_timeout,

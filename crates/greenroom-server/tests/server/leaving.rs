@@ -148,3 +148,19 @@ async fn an_answer_that_is_ready_at_once_goes_to_whoever_ended_its_side() {
     })
     .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn so_does_one_that_is_ready_soon() {
+    local(async {
+        let server = Rig::start(app(|_| async {
+            sleep(Duration::from_millis(200)).await;
+            Ok(text("soon"))
+        }));
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        client.end().await;
+        assert_eq!(client.answer().await.text(), "soon");
+        assert!(client.is_closed().await);
+    })
+    .await;
+}

@@ -12,7 +12,7 @@ use super::error::Panicked;
 use super::shared::Shared;
 use crate::run_delay;
 
-/// Polls that hold a thread for less are too short for a reading of 2 us to pay.
+/// Polls that hold a thread for less are too short for a reading of 4 us to pay.
 const LOOKED_UP_FROM: Duration = Duration::from_millis(1);
 
 pin_project! {

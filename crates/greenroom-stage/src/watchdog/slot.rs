@@ -64,7 +64,6 @@ impl Slot {
 pub(super) struct Own {
     slot: Arc<CachePadded<Slot>>,
     noted: Cell<u64>,
-    delays: Option<run_delay::OfThisThread>,
 }
 
 /// What was polled when another poll began inside it.
@@ -81,7 +80,6 @@ thread_local! {
 
 impl Own {
     fn register() -> Self {
-        let delays = run_delay::OfThisThread::open();
         let own = Self {
             slot: Arc::new(CachePadded::new(Slot {
                 route: AtomicUsize::new(0),
@@ -90,7 +88,6 @@ impl Own {
                 thread: Pid::as_raw(Some(gettid())),
             })),
             noted: Cell::new(0),
-            delays,
         };
         own.note_delay(now_nanos());
         lock_slots().push(Arc::downgrade(&own.slot));
@@ -129,10 +126,8 @@ impl Own {
     }
 
     fn note_delay(&self, now: u64) {
-        let delay = self.delays.as_ref().and_then(run_delay::OfThisThread::read);
-        self.slot
-            .run_delay
-            .store(delay.unwrap_or(0), Ordering::Relaxed);
+        let delay = run_delay::of_this_thread().unwrap_or(0);
+        self.slot.run_delay.store(delay, Ordering::Relaxed);
         self.noted.set(now);
     }
 }
