@@ -7,6 +7,7 @@ pub mod demo;
 mod descriptors;
 mod exit;
 mod logging;
+mod metrics;
 mod serve;
 
 use std::process::ExitCode;

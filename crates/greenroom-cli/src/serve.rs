@@ -10,7 +10,7 @@ use tracing::field::display;
 use crate::args::ServeArgs;
 use crate::demo::{self, Demo};
 use crate::logging::Logging;
-use crate::{descriptors, exit};
+use crate::{descriptors, exit, metrics};
 
 pub(crate) fn run(args: ServeArgs) -> ExitCode {
     let _logging = Logging::start(&args.log);
@@ -25,14 +25,16 @@ pub(crate) fn run(args: ServeArgs) -> ExitCode {
 /// The loops have runtimes of their own; this one only waits for signals and for the end.
 #[tokio::main(flavor = "current_thread")]
 async fn serve(args: ServeArgs) -> anyhow::Result<DrainReport> {
+    args.stage.build()?;
     let demo = demo::router(Demo {
         upstream: args.upstream(),
     });
+    let application = demo.merge(metrics::start()?);
     let server = bind(args)?;
     // Before anybody is told that we listen, and may so send a signal.
     let ending = end_on_signals(server.handle()).context("cannot catch signals")?;
     server.local_addresses().iter().for_each(announce);
-    let report = server.serve(demo).await;
+    let report = server.serve(application).await;
     ending.abort();
     Ok(report?)
 }

@@ -40,6 +40,7 @@ mod registry;
 mod run_delay;
 mod stage;
 mod status;
+mod thread_state;
 mod watchdog;
 
 pub use loop_shedding::shed_on_this_loop;

@@ -5,6 +5,7 @@ pub(crate) mod bench;
 mod limits;
 mod log;
 mod serve;
+mod stage;
 mod value;
 
 use clap::{Parser, Subcommand};

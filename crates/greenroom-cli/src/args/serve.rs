@@ -7,6 +7,7 @@ use greenroom::Address;
 
 use super::limits::LimitArgs;
 use super::log::LogArgs;
+use super::stage::StageArgs;
 use super::{EXIT_STATUSES, value};
 use crate::demo::Upstream;
 
@@ -80,6 +81,9 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+
+    #[command(flatten)]
+    pub(crate) stage: StageArgs,
 
     #[command(flatten)]
     pub(crate) log: LogArgs,

@@ -3,6 +3,10 @@ use std::time::Duration;
 /// The longest time that a refused client is told to stay away.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
+/// Newcomers are let in up to this part of the wait that is allowed, in percent. Predictions err,
+/// and whoever is let in is to be served within the whole of it.
+pub const PROMISED_PERCENT: u32 = 90;
+
 /// Whether a newcomer who would wait for `predicted` is let in where `wait_max` is allowed; `None`
 /// allows any wait.
 ///
@@ -11,8 +15,8 @@ pub const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 /// use greenroom_stage::admission::admit;
 ///
 /// let ms = Duration::from_millis;
-/// assert_eq!(admit(ms(500), Some(ms(500))), Ok(()));
-/// // 2,700 ms would have to pass before the queue is short enough: come back in 3 s.
+/// assert_eq!(admit(ms(450), Some(ms(500))), Ok(()));
+/// // 2,750 ms would have to pass before the queue is short enough: come back in 3 s.
 /// assert_eq!(admit(ms(3_200), Some(ms(500))), Err(3));
 /// assert_eq!(admit(ms(3_200), None), Ok(()));
 /// ```
@@ -22,7 +26,7 @@ pub const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 /// The seconds for `Retry-After`: see [`retry_after`].
 pub fn admit(predicted: Duration, wait_max: Option<Duration>) -> Result<(), u64> {
     match wait_max {
-        Some(wait_max) if predicted > wait_max => Err(retry_after(predicted, wait_max)),
+        Some(wait_max) if predicted > promised(wait_max) => Err(retry_after(predicted, wait_max)),
         _ => Ok(()),
     }
 }
@@ -35,15 +39,20 @@ pub fn admit(predicted: Duration, wait_max: Option<Duration>) -> Result<(), u64>
 /// use greenroom_stage::admission::retry_after;
 ///
 /// let ms = Duration::from_millis;
-/// assert_eq!(retry_after(ms(510), ms(500)), 1);
-/// assert_eq!(retry_after(ms(1_501), ms(500)), 2);
+/// assert_eq!(retry_after(ms(460), ms(500)), 1);
+/// assert_eq!(retry_after(ms(1_451), ms(500)), 2);
 /// assert_eq!(retry_after(ms(3_600_000), ms(500)), 60);
 /// ```
 #[must_use]
 pub fn retry_after(predicted: Duration, wait_max: Duration) -> u64 {
-    let over = predicted.saturating_sub(wait_max).min(RETRY_AFTER_MAX);
+    let over = predicted.saturating_sub(promised(wait_max));
+    let over = over.min(RETRY_AFTER_MAX);
     let begun = u64::from(over.subsec_nanos() > 0);
     (over.as_secs() + begun).max(1)
+}
+
+fn promised(wait_max: Duration) -> Duration {
+    (wait_max / 100).saturating_mul(PROMISED_PERCENT)
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
-use procfs::FromRead;
-use procfs::process::Stat;
-
 use crate::stage::hand_off::AtWork;
+use crate::thread_state::is_blocked;
 
 /// Looks at threads until `enough` of them are found computing, notes for each it looked at whether
 /// it is blocked, and returns how many compute.
@@ -15,14 +13,6 @@ pub(super) fn take(at_work: &mut [AtWork], enough: usize) -> usize {
         computing += usize::from(!worker.is_blocked);
     }
     computing
-}
-
-/// Whether the thread sleeps in the system (S) or waits for a device (D). One that could compute
-/// and has no processor at the moment is in state R like one that has. A thread that has just
-/// ended counts as not blocked.
-fn is_blocked(thread: i32) -> bool {
-    let path = format!("/proc/self/task/{thread}/stat");
-    Stat::from_file(path).is_ok_and(|stat| matches!(stat.state, 'S' | 'D'))
 }
 
 #[cfg(test)]

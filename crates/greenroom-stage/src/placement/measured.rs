@@ -1,13 +1,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use pin_project_lite::pin_project;
 
 use super::outer;
 use super::route::Route;
+use super::stopwatch::Stopwatch;
 use crate::stage::Panicked;
 use crate::watchdog;
 
@@ -87,9 +88,9 @@ impl<F: Future> Future for Measured<F> {
     /// Polls on a stage, which catches panics itself.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.as_mut().project();
-        let began = Instant::now();
+        let stopwatch = Stopwatch::start();
         let polled = outer::within(this.route, || this.run.poll(cx));
-        *this.busy += began.elapsed();
+        *this.busy += stopwatch.busy();
         if polled.is_ready() {
             self.record();
         }

@@ -7,6 +7,7 @@ pub(crate) mod route;
 mod rule;
 mod service;
 mod status;
+mod stopwatch;
 
 pub use rule::{LONG_RUN, Move, Rule, SHORT_RUN, STREAK_FIRST, STREAK_LIKELY, STREAK_MAX};
 pub use service::{PlacedFuture, PlacedService};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use http::Method;
+use metrics::{Counter, counter};
 
 use super::busy::Busy;
 use super::rule::{LONG_RUN, Move, Rule};
@@ -29,6 +30,7 @@ pub(crate) struct Route {
     has_yielded: AtomicBool,
     moves: AtomicU64,
     sheds: AtomicU64,
+    shed_meter: OnceLock<Counter>,
     stalls: AtomicU64,
 }
 
@@ -60,6 +62,7 @@ impl Route {
     /// The watchdog sees it hold up a loop.
     pub(crate) fn stall(&self) {
         self.stalls.fetch_add(1, Ordering::Relaxed);
+        self.counter("greenroom_route_stalls_total").increment(1);
         self.consult(Rule::stalled);
     }
 
@@ -78,6 +81,8 @@ impl Route {
 
     pub(crate) fn shed(&self) {
         self.sheds.fetch_add(1, Ordering::Relaxed);
+        let counter = || self.counter("greenroom_route_shed_total");
+        self.shed_meter.get_or_init(counter).increment(1);
     }
 
     pub(crate) fn id(&self) -> usize {
@@ -122,13 +127,21 @@ impl Route {
             .store(rule.is_likely_short(), Ordering::Relaxed);
         let Some(to) = moved else { return };
         self.is_inline.store(to == Move::Inline, Ordering::Relaxed);
+        if self.has_yielded() {
+            return;
+        }
         self.moves.fetch_add(1, Ordering::Relaxed);
+        self.counter("greenroom_route_moves_total").increment(1);
         tracing::debug!(
             method = self.method,
             path = &*self.path,
             ?to,
             "a route moves"
         );
+    }
+
+    fn counter(&self, name: &'static str) -> Counter {
+        counter!(name, "method" => self.method, "path" => self.path.to_string())
     }
 
     fn is_for(&self, method: &str, path: &str) -> bool {
@@ -187,6 +200,7 @@ impl Routes {
             has_yielded: AtomicBool::new(false),
             moves: AtomicU64::new(0),
             sheds: AtomicU64::new(0),
+            shed_meter: OnceLock::new(),
             stalls: AtomicU64::new(0),
         }));
         routes.push(route);

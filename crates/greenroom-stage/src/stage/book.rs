@@ -1,8 +1,10 @@
+use std::cell::OnceCell;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 use super::error::Reason;
+use super::meters::Meters;
 use super::status::{Quantiles, Sheds};
 use crate::admission::{Lateness, ServiceTime};
 
@@ -22,10 +24,12 @@ pub(crate) struct Book {
     pub(crate) sheds: Sheds,
     wait: Histogram<u64>,
     service: Histogram<u64>,
+    stage: String,
+    meters: OnceCell<Meters>,
 }
 
 impl Book {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn of(stage: &str) -> Self {
         Self {
             wanted: ServiceTime::default(),
             held: ServiceTime::default(),
@@ -36,11 +40,14 @@ impl Book {
             sheds: Sheds::default(),
             wait: histogram(),
             service: histogram(),
+            stage: stage.to_owned(),
+            meters: OnceCell::new(),
         }
     }
 
     pub(crate) fn record_wait(&mut self, waited: Duration) {
         self.wait.saturating_record(micros(waited));
+        self.meters().waited(waited);
     }
 
     pub(crate) fn record_end(&mut self, wanted: Duration, held: Duration, has_panicked: bool) {
@@ -49,6 +56,12 @@ impl Book {
         self.service.saturating_record(micros(held));
         self.panicked += u64::from(has_panicked);
         self.completed += u64::from(!has_panicked);
+        self.meters().ended(held, has_panicked);
+    }
+
+    pub(crate) fn record_cancelled(&mut self) {
+        self.cancelled += 1;
+        self.meters().cancelled();
     }
 
     pub(crate) fn record_shed(&mut self, reason: Reason) {
@@ -59,6 +72,7 @@ impl Book {
             Reason::Closed => &mut self.sheds.closed,
         };
         *count += 1;
+        self.meters().shed(reason);
     }
 
     pub(crate) fn wait(&self) -> Quantiles {
@@ -67,6 +81,10 @@ impl Book {
 
     pub(crate) fn service(&self) -> Quantiles {
         Quantiles::of(&self.service)
+    }
+
+    fn meters(&self) -> &Meters {
+        self.meters.get_or_init(|| Meters::of(&self.stage))
     }
 }
 

@@ -49,6 +49,12 @@ pub enum BuildError {
         /// The stage's name.
         stage: String,
     },
+    /// The process has a default stage already.
+    #[error("stage `{stage}`: there is a default stage already; build it before it is used")]
+    GlobalExists {
+        /// The name of the stage that came too late.
+        stage: String,
+    },
     /// The first threads cannot be started.
     #[error("stage `{stage}`: no thread: {source}")]
     Start {
@@ -80,8 +86,8 @@ impl StageBuilder {
         self
     }
 
-    /// With how long a predicted wait a newcomer is refused. Default: 500 ms. With 2 threads and
-    /// runs of 30 ms, 33 may wait.
+    /// How long work may wait for a thread. Default: 500 ms. A newcomer is refused when its
+    /// predicted wait is over nine tenths of it: with 2 threads and runs of 30 ms, 30 may wait.
     #[must_use]
     pub fn queue_wait_max(mut self, wait: Duration) -> Self {
         self.queue_wait_max = wait;
@@ -131,6 +137,21 @@ impl StageBuilder {
         }
         registry::add_stage(&shared);
         Ok(stage)
+    }
+
+    /// Builds the [default stage](Stage::global) of the process. To be called by the program, not by
+    /// a library, and before anything uses that stage.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::GlobalExists`] if there is one already; else as for [`build`](Self::build).
+    pub fn build_global(self) -> Result<(), BuildError> {
+        let stage = self.build()?;
+        stage
+            .make_global()
+            .map_err(|stage| BuildError::GlobalExists {
+                stage: stage.name().to_owned(),
+            })
     }
 
     fn settings(self) -> Result<Settings, BuildError> {

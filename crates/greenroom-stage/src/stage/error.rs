@@ -30,7 +30,7 @@ pub struct Rejected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// The predicted wait was over `queue_wait_max`.
+    /// The predicted wait was over nine tenths of `queue_wait_max`.
     #[error("the wait would be too long")]
     Wait,
     /// `queue_max` runs were waiting.

@@ -12,11 +12,11 @@ pub const CRITICAL_RESERVE_DIVISOR: usize = 8;
 
 /// Who is turned away first when a stage has too much to do.
 ///
-/// | | refused when the predicted wait is over | its place | with `queue_wait_max` 500 ms and `queue_max` 4,096 |
+/// | | may wait for | its place | refused with `queue_wait_max` 500 ms and `queue_max` 4,096 |
 /// |---|---|---|---|
-/// | `Critical` | never | before other new work | only at 4,608 waiting |
-/// | `Normal` | `queue_wait_max` | as it came | over 500 ms, or at 4,096 waiting |
-/// | `Bulk` | a quarter of it | as it came | over 125 ms, or at 4,096 waiting |
+/// | `Critical` | any time | before other new work | only at 4,608 waiting |
+/// | `Normal` | `queue_wait_max` | as it came | when over 450 ms are predicted, or at 4,096 waiting |
+/// | `Bulk` | a quarter of it | as it came | when over 112.5 ms are predicted, or at 4,096 waiting |
 ///
 /// Normal work of a route that is likely short (see [`Rule`](crate::placement::Rule)) has its place
 /// before other new work too: it waits for what is as short, not for what computes.
@@ -36,7 +36,7 @@ pub enum Importance {
 }
 
 impl Importance {
-    /// The longest predicted wait with which this is let in; `None` is any.
+    /// How long this may wait; `None` is any time. See [`admit`](crate::admission::admit).
     #[must_use]
     pub fn wait_max(self, queue_wait_max: Duration) -> Option<Duration> {
         match self {

@@ -7,6 +7,7 @@ pub(crate) mod hand_off;
 mod handler;
 mod importance;
 mod metered;
+mod meters;
 pub(crate) mod shared;
 mod spawned;
 mod status;
@@ -14,7 +15,7 @@ mod sync;
 mod ticket;
 mod worker;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 
 pub use builder::{BuildError, StageBuilder};
 pub use error::{Error, Panicked, Reason, Rejected};
@@ -62,6 +63,8 @@ impl Drop for Owner {
     }
 }
 
+static GLOBAL: OnceLock<Stage> = OnceLock::new();
+
 impl Stage {
     /// Settings of a stage, to begin with the defaults. The threads are named after it; names need
     /// not be unique.
@@ -70,18 +73,18 @@ impl Stage {
         StageBuilder::new(name.into())
     }
 
-    /// The default stage of the process, with the default settings, built when it is first needed.
+    /// The default stage of the process: that of [`StageBuilder::build_global`], or else one with the
+    /// default settings, built when it is first needed.
     ///
     /// # Panics
     ///
     /// If the system has no threads to give.
     #[must_use]
     pub fn global() -> &'static Self {
-        static GLOBAL: LazyLock<Stage> = LazyLock::new(|| {
-            let built = Stage::builder("stage").build();
+        GLOBAL.get_or_init(|| {
+            let built = Self::builder("stage").build();
             built.unwrap_or_else(|error| panic!("{error}"))
-        });
-        &GLOBAL
+        })
     }
 
     /// Runs a function on this stage, blocking or computing as it likes.
@@ -174,6 +177,10 @@ impl Stage {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared().settings.name
+    }
+
+    pub(crate) fn make_global(self) -> Result<(), Self> {
+        GLOBAL.set(self)
     }
 
     pub(crate) fn would_admit(&self, importance: Importance) -> Result<(), Rejected> {

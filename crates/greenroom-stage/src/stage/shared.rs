@@ -35,8 +35,8 @@ impl Shared {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
             hand_off: HandOff::new(settings.bounds),
+            book: Mutex::new(Book::of(&settings.name)),
             settings,
-            book: Mutex::new(Book::new()),
             abandoned: AtomicUsize::new(0),
             threads_started: AtomicUsize::new(0),
             has_warned: AtomicBool::new(false),
@@ -116,7 +116,7 @@ impl Shared {
     /// Work whose client has left. What has not begun stays where it is, and is swept out once it
     /// is more than half of the queue: so the queue is bounded, and leaving costs little.
     pub(crate) fn abandon(&self, ticket: &Ticket) {
-        self.book().cancelled += 1;
+        self.book().record_cancelled();
         // Counted first: a thread that finds it abandoned counts it out again.
         let abandoned = self.abandoned.fetch_add(1, Ordering::Relaxed) + 1;
         if !ticket.abandon() {

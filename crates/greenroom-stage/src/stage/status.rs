@@ -12,7 +12,7 @@ pub struct StageStatus {
     pub queue_max: usize,
     /// How long a newcomer would wait.
     pub predicted_wait_micros: u64,
-    /// With how long a predicted wait a newcomer is refused.
+    /// How long work may wait; refused is whoever would wait for more than nine tenths of it.
     pub queue_wait_max_micros: u64,
     /// The threads.
     pub threads: Threads,

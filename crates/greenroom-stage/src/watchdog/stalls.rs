@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use super::slot::{Sight, living, now_nanos};
 use crate::placement::route::{Route, lock_routes};
-use crate::run_delay;
+use crate::{run_delay, thread_state};
 
 /// A poll that holds up a loop for longer than this is a stall: its route is staged while it runs.
 pub const STALL: Duration = Duration::from_millis(10);
@@ -76,7 +76,15 @@ impl Watch {
         let millis = u64::try_from(millis).unwrap_or(u64::MAX);
         let (method, path, thread) = (route.method(), route.path(), sight.thread);
         if says == Said::Hang {
-            tracing::error!(method, path, thread, millis, "a handler hangs on a loop");
+            let doing = thread_state::describe(thread);
+            tracing::error!(
+                method,
+                path,
+                thread,
+                millis,
+                doing,
+                "a handler hangs on a loop"
+            );
             return;
         }
         route.stall();

@@ -187,3 +187,15 @@ fn settings_with_which_no_stage_can_work_are_refused() {
     let queue = Stage::builder("x").queue_max(0).build().unwrap_err();
     assert_eq!(queue.to_string(), "stage `x`: queue_max is 0; at least 1");
 }
+
+#[tokio::test]
+async fn a_program_may_set_its_default_stage_once() {
+    let builder = || Stage::builder("default").threads(1..=1);
+    builder().build_global().unwrap();
+    assert_eq!(Stage::global().name(), "default");
+    let second = builder().build_global().unwrap_err().to_string();
+    assert!(
+        second.contains("`default`: there is a default stage already"),
+        "{second}"
+    );
+}

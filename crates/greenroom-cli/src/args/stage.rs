@@ -1,0 +1,101 @@
+//! One flag for each setting of the default stage.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use greenroom::{BuildError, Stage};
+
+use super::value;
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Stage: where handlers run that are not known to be short")]
+pub(crate) struct StageArgs {
+    /// Handlers that may compute at a time (default: one for each core)
+    #[arg(
+        long,
+        env = "GREENROOM_STAGE_THREADS",
+        value_name = "NUMBER",
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    stage_threads: Option<u16>,
+
+    /// Threads in all, those that a handler blocks included; more work waits, or is refused
+    #[arg(
+        long,
+        env = "GREENROOM_BLOCKING_THREADS_MAX",
+        value_name = "NUMBER",
+        default_value = "512",
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    blocking_threads_max: u16,
+
+    /// How long a request may wait for a thread; 503 for those that would wait longer
+    #[arg(
+        long,
+        env = "GREENROOM_QUEUE_WAIT_MAX",
+        value_name = "TIME",
+        default_value = "500ms",
+        value_parser = value::positive_time
+    )]
+    queue_wait_max: Duration,
+
+    /// Requests that may wait for a thread, however short the wait; 503 beyond
+    #[arg(
+        long,
+        env = "GREENROOM_QUEUE_MAX",
+        value_name = "NUMBER",
+        default_value = "4096",
+        value_parser = value::positive::<NonZeroUsize>
+    )]
+    queue_max: NonZeroUsize,
+}
+
+impl StageArgs {
+    /// Builds the default stage, before anything uses it.
+    pub(crate) fn build(&self) -> Result<(), BuildError> {
+        let mut builder = Stage::builder("stage")
+            .blocking_threads_max(self.blocking_threads_max.into())
+            .queue_wait_max(self.queue_wait_max)
+            .queue_max(self.queue_max.get());
+        if let Some(threads) = self.stage_threads {
+            builder = builder.threads(threads.into()..=threads.into());
+        }
+        builder.build_global()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        stage: StageArgs,
+    }
+
+    #[test]
+    fn each_flag_sets_what_the_status_shows() {
+        let flags = "stage --stage-threads 3 --queue-wait-max 250ms --queue-max 7";
+        Line::parse_from(flags.split(' '))
+            .stage
+            .build()
+            .expect("a stage can be built");
+        let status = Stage::global().status();
+        assert_eq!(status.threads.total, 3);
+        assert_eq!(status.queue_wait_max_micros, 250_000);
+        assert_eq!(status.queue_max, 7);
+    }
+
+    #[test]
+    fn nothing_is_no_number_of_threads() {
+        for flag in ["--stage-threads", "--blocking-threads-max", "--queue-max"] {
+            assert!(
+                Line::try_parse_from(["stage", flag, "0"]).is_err(),
+                "{flag}"
+            );
+        }
+    }
+}
