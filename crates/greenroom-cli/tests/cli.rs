@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "cli/isolation.rs"]
+mod isolation;
 mod program;
 
 use std::io::{Read, Write};

@@ -10,6 +10,7 @@ use metrics::{Counter, counter};
 use super::busy::Busy;
 use super::rule::{LONG_RUN, Move, Rule};
 use super::status::{Placed, RouteStatus};
+use crate::stage::Importance;
 
 static ROUTES: Mutex<Vec<&'static Route>> = Mutex::new(Vec::new());
 
@@ -27,6 +28,7 @@ pub(crate) struct Route {
     busy: Busy,
     rule: Mutex<Rule>,
     is_likely_short: AtomicBool,
+    has_begun: AtomicBool,
     has_yielded: AtomicBool,
     moves: AtomicU64,
     sheds: AtomicU64,
@@ -77,6 +79,23 @@ impl Route {
     /// Whether requests only come through it, to a route of another placement.
     pub(crate) fn has_yielded(&self) -> bool {
         self.has_yielded.load(Ordering::Relaxed)
+    }
+
+    /// A handler of it is polled.
+    pub(crate) fn begin(&self) {
+        if !self.has_begun.load(Ordering::Relaxed) {
+            self.has_begun.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The importance of the next request. It is for an inner placement to say, if there is one; that
+    /// is not known before the first request has got so far, so the first is let through.
+    pub(crate) fn importance(&self, own: Importance) -> Importance {
+        if self.has_begun.load(Ordering::Relaxed) && !self.has_yielded() {
+            own
+        } else {
+            Importance::Critical
+        }
     }
 
     pub(crate) fn shed(&self) {
@@ -197,6 +216,7 @@ impl Routes {
             busy: Busy::default(),
             rule: Mutex::default(),
             is_likely_short: AtomicBool::new(false),
+            has_begun: AtomicBool::new(false),
             has_yielded: AtomicBool::new(false),
             moves: AtomicU64::new(0),
             sheds: AtomicU64::new(0),

@@ -50,7 +50,7 @@ where
         let path = path.map_or("", MatchedPath::as_str);
         let route = self.placement.routes.find(request.method(), path);
         outer::yield_to_inner();
-        let importance = self.placement.importance;
+        let importance = route.importance(self.placement.importance);
         if loop_shedding::is_shed(importance) {
             route.shed();
             return PlacedFuture { place: Place::Shed };
