@@ -79,8 +79,11 @@ fn a_full_stage_refuses_at_once_and_keeps_the_connection() {
         "--queue-max=2",
         "--queue-wait-max=1m",
     ]);
-    // The first request of a route is let in, whatever its importance.
-    Client::connect(&server).get("/block/0");
+    // The first requests of a route are let in, whatever its importance.
+    let mut client = Client::connect(&server);
+    for _ in 0..8 {
+        client.get("/block/2");
+    }
     let mut clients: Vec<_> = (0..8).map(|_| Client::connect(&server)).collect();
     for client in &mut clients {
         client.ask("/block/2000");

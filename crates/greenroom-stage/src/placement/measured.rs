@@ -69,7 +69,6 @@ where
         let this = self.as_mut().project();
         let run = this.run;
         let route = *this.route;
-        route.begin();
         let poll = || catch_unwind(AssertUnwindSafe(|| outer::within(route, || run.poll(cx))));
         let (polled, busy) = watchdog::watch(this.route, poll);
         *this.busy += busy;
@@ -89,7 +88,6 @@ impl<F: Future> Future for Measured<F> {
     /// Polls on a stage, which catches panics itself.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.as_mut().project();
-        this.route.begin();
         let stopwatch = Stopwatch::start();
         let polled = outer::within(this.route, || this.run.poll(cx));
         *this.busy += stopwatch.busy();

@@ -1,5 +1,5 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use http::Method;
 use metrics::{Counter, counter};
 
 use super::busy::Busy;
-use super::rule::{LONG_RUN, Move, Rule};
+use super::rule::{LONG_RUN, Move, Rule, STREAK_LIKELY};
 use super::status::{Placed, RouteStatus};
 use crate::stage::Importance;
 
@@ -28,7 +28,8 @@ pub(crate) struct Route {
     busy: Busy,
     rule: Mutex<Rule>,
     is_likely_short: AtomicBool,
-    has_begun: AtomicBool,
+    /// Counted up to [`STREAK_LIKELY`] or so.
+    requests: AtomicU32,
     has_yielded: AtomicBool,
     moves: AtomicU64,
     sheds: AtomicU64,
@@ -81,21 +82,21 @@ impl Route {
         self.has_yielded.load(Ordering::Relaxed)
     }
 
-    /// A handler of it is polled.
-    pub(crate) fn begin(&self) {
-        if !self.has_begun.load(Ordering::Relaxed) {
-            self.has_begun.store(true, Ordering::Relaxed);
+    /// The importance of the next request. The first [`STREAK_LIKELY`] of a route that is placed
+    /// automatically are let through: of a new route nothing is known yet, neither whether it is
+    /// short nor whether there is an inner placement, whose importance counts.
+    pub(crate) fn importance(&self, own: Importance) -> Importance {
+        if self.has_yielded() || self.is_new() {
+            Importance::Critical
+        } else {
+            own
         }
     }
 
-    /// The importance of the next request. It is for an inner placement to say, if there is one; that
-    /// is not known before the first request has got so far, so the first is let through.
-    pub(crate) fn importance(&self, own: Importance) -> Importance {
-        if self.has_begun.load(Ordering::Relaxed) && !self.has_yielded() {
-            own
-        } else {
-            Importance::Critical
-        }
+    fn is_new(&self) -> bool {
+        !self.is_fixed
+            && self.requests.load(Ordering::Relaxed) < STREAK_LIKELY
+            && self.requests.fetch_add(1, Ordering::Relaxed) < STREAK_LIKELY
     }
 
     pub(crate) fn shed(&self) {
@@ -216,7 +217,7 @@ impl Routes {
             busy: Busy::default(),
             rule: Mutex::default(),
             is_likely_short: AtomicBool::new(false),
-            has_begun: AtomicBool::new(false),
+            requests: AtomicU32::new(0),
             has_yielded: AtomicBool::new(false),
             moves: AtomicU64::new(0),
             sheds: AtomicU64::new(0),

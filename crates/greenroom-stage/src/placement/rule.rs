@@ -12,9 +12,9 @@ pub const STREAK_FIRST: u32 = 64;
 /// However often a route was sent back, so many short runs in a row suffice.
 pub const STREAK_MAX: u32 = 65_536;
 
-/// After so many short runs in a row a staged route is likely short: its runs go before other new
-/// work of the stage, and so it can prove itself while the stage is flooded. One that is not short
-/// ends that.
+/// After so many runs in a row of at most [`LONG_RUN`] a staged route is likely short: its runs go
+/// before other new work of the stage, and so it can prove itself while the stage is flooded. So
+/// many requests of a new route go before others as well, because nothing is known of it.
 pub const STREAK_LIKELY: u32 = 8;
 
 /// Where a route's runs take place.
@@ -31,7 +31,8 @@ pub enum Move {
 /// - A route begins staged. [`STREAK_FIRST`] runs in a row of at most [`SHORT_RUN`] make it inline.
 /// - One run over [`LONG_RUN`], or a stall that the watchdog sees, stages it again.
 /// - Each time it is sent back, the next streak must be twice as long: 64, 128, 256 … 65,536.
-/// - After [`STREAK_LIKELY`] short runs in a row its staged runs go before other new work.
+/// - After [`STREAK_LIKELY`] runs in a row that were not long its staged runs go before other new
+///   work.
 /// - Runs between the two bounds end a streak and change nothing for a route that is inline.
 ///
 /// # Worked numbers
@@ -61,6 +62,8 @@ pub struct Rule {
     is_inline: bool,
     streak: u32,
     needed: u32,
+    /// Runs since the last long one, as far as they matter.
+    not_long: u32,
 }
 
 impl Default for Rule {
@@ -69,6 +72,7 @@ impl Default for Rule {
             is_inline: false,
             streak: 0,
             needed: STREAK_FIRST,
+            not_long: 0,
         }
     }
 }
@@ -77,6 +81,11 @@ impl Rule {
     /// Takes a finished run into account, wherever it took place. A long one that began on the
     /// stage counts against a route that has become inline since.
     pub fn record(&mut self, busy: Duration) -> Option<Move> {
+        self.not_long = if busy <= LONG_RUN {
+            (self.not_long + 1).min(STREAK_LIKELY)
+        } else {
+            0
+        };
         match (self.is_inline, busy) {
             (true, busy) if busy > LONG_RUN => Some(self.send_back()),
             (true, _) => None,
@@ -100,10 +109,10 @@ impl Rule {
         may_yield.then(|| self.bring_inline())
     }
 
-    /// Whether a staged route has been short of late: see [`STREAK_LIKELY`].
+    /// Whether no run has been long of late: see [`STREAK_LIKELY`].
     #[must_use]
     pub fn is_likely_short(&self) -> bool {
-        self.streak >= STREAK_LIKELY
+        self.not_long >= STREAK_LIKELY
     }
 
     /// How many short runs in a row a staged route has had; 0 for one that is inline.
@@ -132,6 +141,7 @@ impl Rule {
     fn send_back(&mut self) -> Move {
         self.is_inline = false;
         self.streak = 0;
+        self.not_long = 0;
         self.needed = (self.needed * 2).min(STREAK_MAX);
         Move::Staged
     }
@@ -168,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn eight_short_runs_make_it_likely_short_and_another_ends_that() {
+    fn eight_runs_that_are_not_long_make_it_likely_short_and_a_long_one_ends_that() {
         let mut rule = Rule::default();
         for _ in 0..STREAK_LIKELY {
             assert!(!rule.is_likely_short());
-            rule.record(SHORT_RUN);
+            rule.record(LONG_RUN);
         }
         assert!(rule.is_likely_short());
-        rule.record(LONG_RUN);
+        rule.record(2 * LONG_RUN);
         assert!(!rule.is_likely_short());
     }
 

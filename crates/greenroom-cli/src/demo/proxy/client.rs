@@ -31,7 +31,8 @@ const READ_BUFFER_BYTES: usize = 16 * 1024;
 thread_local! {
     /// One client a thread, not one for the process: a pooled connection is driven by the runtime
     /// that opened it, and every loop is a runtime of its own. A connection borrowed from another
-    /// loop would cross threads at each read, and would hang when that loop computes.
+    /// loop would cross threads at each read, and would hang when that loop computes. A stage's thread
+    /// works for all loops; but this route is soon found to be short, and then runs on its loop.
     static CLIENT: OnceCell<Client<HttpConnector, NoBody>> = const { OnceCell::new() };
 }
 
