@@ -1,9 +1,17 @@
-//! What another thread of this process does, by `/proc`.
+//! What the threads of this process do.
 
 use std::fs;
+use std::time::Duration;
 
 use procfs::FromRead;
 use procfs::process::Stat;
+use rustix::time::{ClockId, clock_gettime};
+
+/// For how long the calling thread has had a processor.
+pub(crate) fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
 
 /// Whether the thread sleeps in the system (S) or waits for a device (D). One that could compute
 /// and has no processor at the moment is in state R like one that has. A thread that has just

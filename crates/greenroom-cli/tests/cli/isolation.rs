@@ -27,7 +27,7 @@ impl Client {
 
     /// The next answer's head and body, which must be in one piece.
     fn answer(&mut self) -> String {
-        let mut bytes = [0; 65_536];
+        let mut bytes = vec![0; 65_536];
         let length = self.0.read(&mut bytes).expect("an answer comes");
         String::from_utf8_lossy(&bytes[..length]).into_owned()
     }

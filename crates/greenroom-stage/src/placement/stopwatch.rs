@@ -1,49 +1,42 @@
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{Usage, UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
+use nix::sys::resource::{UsageWho, getrusage};
 
 use super::rule::SHORT_RUN;
+use crate::thread_state::cpu_time;
 
 /// Takes the busy time of a poll on a stage, where its thread often has to share a processor.
 ///
 /// A poll that never slept was busy for as long as it had a processor. For one that slept all time
 /// counts: on a loop it would have slept as well.
 pub(super) struct Stopwatch {
+    sleeps: Option<i64>,
+    cpu: Duration,
     began: Instant,
-    usage: Option<Usage>,
 }
 
 impl Stopwatch {
     pub(super) fn start() -> Self {
-        let usage = getrusage(UsageWho::RUSAGE_THREAD).ok();
-        let began = Instant::now();
-        Self { began, usage }
+        Self {
+            sleeps: sleeps(),
+            cpu: cpu_time(),
+            began: Instant::now(),
+        }
     }
 
     pub(super) fn busy(&self) -> Duration {
         let taken = self.began.elapsed();
-        if taken <= SHORT_RUN {
-            return taken;
+        if taken > SHORT_RUN && self.sleeps.is_some() && self.sleeps == sleeps() {
+            return cpu_time().saturating_sub(self.cpu).min(taken);
         }
-        let now = getrusage(UsageWho::RUSAGE_THREAD).ok();
-        match self.usage.zip(now) {
-            Some((before, now)) if has_not_slept(&before, &now) => {
-                cpu_time(&now).saturating_sub(cpu_time(&before)).min(taken)
-            }
-            _ => taken,
-        }
+        taken
     }
 }
 
-/// To sleep is to give the processor up of one's own accord.
-fn has_not_slept(before: &Usage, now: &Usage) -> bool {
-    now.voluntary_context_switches() == before.voluntary_context_switches()
-}
-
-fn cpu_time(usage: &Usage) -> Duration {
-    let micros = (usage.user_time() + usage.system_time()).num_microseconds();
-    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+/// How often this thread has given its processor up of its own accord.
+fn sleeps() -> Option<i64> {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
+    Some(usage.voluntary_context_switches())
 }
 
 #[cfg(test)]
@@ -62,18 +55,13 @@ mod tests {
     /// However long others had the processor.
     #[test]
     fn one_that_computes_is_busy_for_its_share_of_the_processor() {
+        let before = cpu_time();
         let stopwatch = Stopwatch::start();
-        let cpu = || cpu_time(&getrusage(UsageWho::RUSAGE_THREAD).expect("Linux tells"));
-        let until = cpu() + Duration::from_millis(5);
-        while cpu() < until {
+        while cpu_time() < stopwatch.cpu + Duration::from_millis(3) {
             black_box(0);
         }
-        let taken = stopwatch.began.elapsed();
         let busy = stopwatch.busy();
-        assert!(busy >= Duration::from_millis(5), "{busy:?}");
-        assert!(
-            busy <= taken + Duration::from_millis(1),
-            "{busy:?} of {taken:?}"
-        );
+        assert!(busy >= Duration::from_millis(3), "{busy:?}");
+        assert!(busy <= cpu_time().saturating_sub(before), "{busy:?}");
     }
 }

@@ -5,12 +5,12 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use pin_project_lite::pin_project;
-use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Handle;
 
 use super::error::Panicked;
 use super::shared::Shared;
 use crate::run_delay;
+use crate::thread_state::cpu_time;
 
 /// Polls that hold a thread for less are too short for a reading of 4 us to pay.
 const LOOKED_UP_FROM: Duration = Duration::from_millis(1);
@@ -85,11 +85,11 @@ impl<F: Future> Metered<F> {
         let mut this = self.project();
         let work = this.work.as_mut().as_pin_mut().expect("polled until ready");
         let _entered = this.runtime.as_ref().map(Handle::enter);
-        let (began, cpu_began) = (Instant::now(), thread_cpu_time());
+        let (began, cpu_began) = (Instant::now(), cpu_time());
         let polled = catch_unwind(AssertUnwindSafe(|| work.poll(cx)));
         let held = began.elapsed();
         *this.held += held;
-        *this.wanted += wanted(thread_cpu_time().saturating_sub(cpu_began), held);
+        *this.wanted += wanted(cpu_time().saturating_sub(cpu_began), held);
         polled.map_err(|payload| Panicked::new(&*payload))
     }
 }
@@ -102,9 +102,4 @@ fn wanted(cpu: Duration, held: Duration) -> Duration {
         return cpu;
     }
     cpu + run_delay::since_last().min(held.saturating_sub(cpu))
-}
-
-fn thread_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::try_from(time).unwrap_or_default()
 }
