@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use http::{Request, Response};
 use tower_service::Service;
 
-use crate::{Address, RequestBody};
+use crate::{Address, Pressure, RequestBody};
 
 /// Any error, as tower and hyper pass them on.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -37,6 +37,10 @@ pub trait App: Clone + Send + 'static {
 
     /// The service for a new connection.
     fn connect(&self, info: &ConnectionInfo) -> Self::Service;
+
+    /// The loop's pressure has become this. Told on the loop's thread, to the loop's clone, as soon
+    /// as it is known; every loop begins with [`Pressure::None`]. It should return at once.
+    fn pressure(&self, _pressure: Pressure) {}
 }
 
 /// An [`App`] that gives every connection a clone of the same service.

@@ -26,5 +26,6 @@ pub use app::{App, BoxError, ConnectionInfo, Shared};
 pub use body::{BodyBytesMax, BodyError, RequestBody};
 pub use drain::{Cut, DrainReport};
 pub use error::Error;
+pub use event_loop::{LoopStatus, Pressure, Quantiles, loops};
 pub use limits::Limits;
 pub use server::{Handle, Server, ServerBuilder};

@@ -32,6 +32,12 @@ pub struct Limits {
     /// Connections at once, over all loops. At the limit, accepting pauses and the connections
     /// that are idle longest are closed. Default: 90 % of the process' descriptor limit.
     pub connections_max: usize,
+    /// Time that what is ready may wait for its loop. Beyond half of it the loop accepts new
+    /// connections slowly, and the application is told ([`Pressure`](crate::Pressure)); newcomers
+    /// that wait for twice as long are refused with 503 once they have done so for ten times as
+    /// long (with the default: 40 ms, for 200 ms). Default: 20 ms, at least 1 ms; `Duration::MAX`
+    /// for no limit.
+    pub loop_lag_max: Duration,
 }
 
 impl Default for Limits {
@@ -47,6 +53,7 @@ impl Default for Limits {
             keep_alive_timeout: Duration::from_mins(1),
             write_timeout: Duration::from_secs(30),
             connections_max: connections_default(),
+            loop_lag_max: Duration::from_millis(20),
         }
     }
 }

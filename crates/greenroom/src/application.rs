@@ -9,7 +9,8 @@ use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
 use axum::extract::connect_info::Connected;
-use greenroom_server::{Address, App, BoxError, ConnectionInfo, RequestBody};
+use greenroom_server::{Address, App, BoxError, ConnectionInfo, Pressure, RequestBody};
+use greenroom_stage::{Importance, shed_on_this_loop};
 use http::{Request, Response};
 use tower_service::Service;
 
@@ -110,6 +111,19 @@ where
     fn connect(&self, _info: &ConnectionInfo) -> Self {
         self.clone()
     }
+
+    fn pressure(&self, pressure: Pressure) {
+        shed_under(pressure);
+    }
+}
+
+/// Has the placements on this loop refuse what it can do without.
+fn shed_under(pressure: Pressure) {
+    shed_on_this_loop(match pressure {
+        Pressure::None => None,
+        Pressure::Raised => Some(Importance::Bulk),
+        Pressure::Over => Some(Importance::Normal),
+    });
 }
 
 impl<S: Service<Request<Body>>> Service<Request<RequestBody>> for Adapted<S> {
@@ -159,6 +173,10 @@ where
             making: None,
             service: None,
         }
+    }
+
+    fn pressure(&self, pressure: Pressure) {
+        shed_under(pressure);
     }
 }
 

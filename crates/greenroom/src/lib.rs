@@ -55,7 +55,8 @@ pub use application::{Application, IncomingConnection, OfConnections, OfRequests
 pub use axum::body::Body;
 pub use body_limit::{BodyLimit, BodyLimited};
 pub use greenroom_server::{
-    Address, AddressError, BodyError, Cut, DrainReport, Error, Handle, Limits, ServerBuilder,
+    Address, AddressError, BodyError, Cut, DrainReport, Error, Handle, Limits, LoopStatus,
+    Pressure, ServerBuilder,
 };
 pub use greenroom_stage::{
     BuildError, Importance, OnStage, Panicked, Placed, Placement, Quantiles, Rejected, RouteStatus,

@@ -1,10 +1,13 @@
 use axum::Json;
+use greenroom_server::LoopStatus;
 use greenroom_stage::{RouteStatus, StageStatus};
 use serde::Serialize;
 
-/// Stages and routes of the process at one moment.
+/// Loops, stages and routes of the process at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
+    /// The loops that serve, in the order in which they began.
+    pub loops: Vec<LoopStatus>,
     /// The stages, the oldest first.
     pub stages: Vec<StageStatus>,
     /// The placed routes that have had a request, in the order of their first.
@@ -15,7 +18,11 @@ pub struct Status {
 #[must_use]
 pub fn status() -> Status {
     let greenroom_stage::Status { stages, routes } = greenroom_stage::status();
-    Status { stages, routes }
+    Status {
+        loops: greenroom_server::loops(),
+        stages,
+        routes,
+    }
 }
 
 /// A handler that answers with [`status`] as JSON, to be mounted where only operators come: it

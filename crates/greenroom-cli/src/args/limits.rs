@@ -110,6 +110,16 @@ pub(crate) struct LimitArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     connections_max: Option<u32>,
+
+    /// Time that what is ready may wait for its loop; 503 for all but important requests beyond
+    #[arg(
+        long,
+        env = "GREENROOM_LOOP_LAG_MAX",
+        value_name = "TIME",
+        default_value = "20ms",
+        value_parser = value::positive_time
+    )]
+    loop_lag_max: Duration,
 }
 
 impl LimitArgs {
@@ -125,6 +135,7 @@ impl LimitArgs {
             body_rate_min: self.body_rate_min.as_u64(),
             keep_alive_timeout: self.keep_alive_timeout,
             write_timeout: self.write_timeout,
+            loop_lag_max: self.loop_lag_max,
             ..Limits::default()
         };
         if let Some(number) = self.connections_max {
@@ -170,6 +181,7 @@ mod tests {
             "--keep-alive-timeout=4s",
             "--write-timeout=5s",
             "--connections-max=6",
+            "--loop-lag-max=7ms",
         ]);
         let expected = Limits {
             head_bytes_max: 16 * 1024,
@@ -182,6 +194,7 @@ mod tests {
             keep_alive_timeout: Duration::from_secs(4),
             write_timeout: Duration::from_secs(5),
             connections_max: 6,
+            loop_lag_max: Duration::from_millis(7),
         };
         assert_eq!(line.limits.to_limits(), expected);
     }

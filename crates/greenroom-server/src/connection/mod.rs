@@ -113,6 +113,7 @@ impl<A: App> Connection<A> {
     /// Serves for as long as there is something to do. Pending on a fresh connection means that it
     /// must be registered and polled again.
     pub(crate) fn poll_served(&mut self, cx: &mut Context<'_>) -> Poll<Outcome<A>> {
+        self.home.count_poll();
         let mut scratch = self.home.take_scratch();
         scratch.load(&mut self.kept);
         let outcome = self.drive(cx, &mut scratch);

@@ -115,6 +115,7 @@ impl<A: App> Connection<A> {
         let request = request.map(|()| body);
         exchange.as_mut().begin(request, target, now, began);
         self.waiting.over(now);
+        self.home.meter.count_request();
         self.exchange = Some(exchange);
     }
 

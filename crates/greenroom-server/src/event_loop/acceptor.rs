@@ -8,9 +8,10 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
-use super::{Loop, TICK};
+use super::newcomers::Newcomers;
+use super::{Loop, Pressure, TICK};
 use crate::app::App;
 use crate::connection::{Connection, Outcome, message};
 use crate::drain::Phase;
@@ -19,6 +20,13 @@ use crate::listen::{Accepted, BACKLOG, Fault, Listener};
 
 /// Connections accepted before the others of the loop get a turn.
 const BATCH: usize = 64;
+/// The same while the loop is behind, by half and by the whole of what is allowed. Who is not
+/// accepted waits in the system's queue and costs nothing, where one connection more makes all
+/// others wait longer. Some are accepted all the same, or nobody could ask how the server is.
+pub(super) const BATCH_RAISED: usize = 16;
+const BATCH_OVER: usize = 1;
+/// Newcomers refused before the others of the loop get a turn.
+const REFUSED_MAX: usize = 512;
 /// First and longest pause after descriptors or memory ran out.
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
@@ -30,6 +38,8 @@ pub(super) async fn accept<A: App>(
 ) -> io::Result<()> {
     let mut phase = home.told.clone();
     let mut backoff = BACKOFF_MIN;
+    let mut newcomers = Newcomers::new(home.settings.limits.loop_lag_max);
+    let mut more_wait = false;
     loop {
         let mut ready = tokio::select! {
             biased;
@@ -41,12 +51,23 @@ pub(super) async fn accept<A: App>(
             continue;
         }
         make_room(&home).await;
-        match accept_batch(&home, listener.get_ref()) {
+        let accepted = if more_wait {
+            refuse_late(&home, listener.get_ref(), &mut newcomers)
+        } else {
+            Ok(())
+        };
+        let accepted =
+            accepted.and_then(|()| accept_batch(&home, listener.get_ref(), kept_max(&home)));
+        more_wait = accepted.is_ok();
+        match accepted {
             Ok(()) => {
                 backoff = BACKOFF_MIN;
                 tokio::task::yield_now().await;
             }
-            Err(Fault::WouldBlock) => ready.clear_ready(),
+            Err(Fault::WouldBlock) => {
+                newcomers.are_through();
+                ready.clear_ready();
+            }
             Err(Fault::OfTheConnection) => {}
             Err(Fault::Exhausted(error)) => {
                 let evicted = home.registry().evict_idle();
@@ -68,7 +89,7 @@ async fn accept_rest<A: App>(home: &Rc<Loop<A>>, listener: &Listener) {
         if home.seats.balance.is_full() || *home.told.borrow() == Phase::Ending {
             return;
         }
-        match accept_batch(home, listener) {
+        match accept_batch(home, listener, BATCH) {
             Ok(()) | Err(Fault::OfTheConnection) => tokio::task::yield_now().await,
             Err(_) => return,
         }
@@ -102,18 +123,58 @@ async fn make_room<A: App>(home: &Loop<A>) {
     }
 }
 
-fn accept_batch<A: App>(home: &Rc<Loop<A>>, listener: &Listener) -> Result<(), Fault> {
+/// How many newcomers the loop takes for itself before its connections get a turn.
+fn kept_max<A: App>(home: &Loop<A>) -> usize {
+    match home.meter.pressure() {
+        Pressure::None => BATCH,
+        Pressure::Raised => BATCH_RAISED,
+        Pressure::Over => BATCH_OVER,
+    }
+}
+
+fn accept_batch<A: App>(
+    home: &Rc<Loop<A>>,
+    listener: &Listener,
+    kept_max: usize,
+) -> Result<(), Fault> {
+    let mut kept = 0;
     for _ in 0..BATCH {
-        if home.seats.balance.is_full() {
+        if kept == kept_max || home.seats.balance.is_full() {
             break;
         }
+        kept += usize::from(place(home, listener.accept()?, listener.alone));
+    }
+    Ok(())
+}
+
+/// Gives a newcomer its loop: whether that is ours.
+fn place<A: App>(home: &Rc<Loop<A>>, accepted: Accepted, spread: bool) -> bool {
+    let chosen = home.seats.balance.choose(home.index, spread);
+    let ours = chosen == home.index;
+    if ours {
+        begin(home, accepted);
+    } else {
+        pass_on(home, accepted, chosen);
+    }
+    ours
+}
+
+/// Refuses those who have waited too long, and places the first who has not.
+fn refuse_late<A: App>(
+    home: &Rc<Loop<A>>,
+    listener: &Listener,
+    newcomers: &mut Newcomers,
+) -> Result<(), Fault> {
+    let now = Instant::now();
+    for _ in 0..REFUSED_MAX {
         let accepted = listener.accept()?;
-        let chosen = home.seats.balance.choose(home.index, listener.alone);
-        if chosen == home.index {
-            begin(home, accepted);
-        } else {
-            pass_on(home, accepted, chosen);
+        let waited = accepted.waited();
+        if waited.is_none_or(|waited| !newcomers.is_refused(waited, now)) {
+            place(home, accepted, listener.alone);
+            break;
         }
+        home.meter.count_refused();
+        accepted.refuse();
     }
     Ok(())
 }

@@ -1,4 +1,6 @@
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+
+use super::Pressure;
 
 /// A loop keeps a connection unless another has at least this many fewer. With 64 connections on
 /// two loops neither so has more than 34, however unevenly the system spread them.
@@ -19,6 +21,8 @@ struct Count {
     connections: AtomicUsize,
     /// Another loop has none that it could close for a newcomer.
     room_wanted: AtomicBool,
+    /// The loop's [`Pressure`].
+    pressure: AtomicU8,
 }
 
 impl Balance {
@@ -49,6 +53,15 @@ impl Balance {
         self.loops[index].connections.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn pressure(&self, index: usize) -> Pressure {
+        Pressure::from_u8(self.loops[index].pressure.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_pressure(&self, index: usize, pressure: Pressure) {
+        let kept = &self.loops[index].pressure;
+        kept.store(pressure as u8, Ordering::Relaxed);
+    }
+
     /// Has the loops other than `mine` close idle connections of theirs.
     pub(crate) fn want_room(&self, mine: usize) {
         let loops = self.loops.iter().enumerate();
@@ -68,14 +81,16 @@ impl Balance {
     }
 
     /// The loop that should have the next connection that `mine` accepted. With `spread`, `mine`
-    /// accepts for all, and has no claim of its own.
+    /// accepts for all, and has no claim of its own. None goes to a loop that is further behind than
+    /// another.
     pub(crate) fn choose(&self, mine: usize, spread: bool) -> usize {
         let least = (0..self.loops.len())
             .map(|offset| (mine + offset) % self.loops.len())
-            .min_by_key(|&index| self.count(index))
+            .min_by_key(|&index| (self.pressure(index), self.count(index)))
             .unwrap_or(mine);
         let slack = if spread { 1 } else { SLACK };
-        if self.count(mine) >= self.count(least) + slack {
+        let is_behind = self.pressure(mine) > self.pressure(least);
+        if is_behind || self.count(mine) >= self.count(least) + slack {
             least
         } else {
             mine
@@ -109,6 +124,23 @@ mod tests {
             held[chosen] += 1;
         }
         assert_eq!(held, [21, 21, 21]);
+    }
+
+    #[test]
+    fn a_loop_that_is_behind_gets_none_while_another_is_not() {
+        let balance = Balance::new(3, usize::MAX);
+        for index in [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2] {
+            balance.add(index);
+        }
+        balance.set_pressure(0, Pressure::Raised);
+        assert_eq!(balance.choose(0, false), 1);
+        assert_eq!(balance.choose(2, false), 2);
+        balance.set_pressure(1, Pressure::Over);
+        assert_eq!(balance.choose(0, true), 2);
+        balance.set_pressure(2, Pressure::Over);
+        assert_eq!(balance.choose(2, false), 0);
+        balance.set_pressure(0, Pressure::None);
+        assert_eq!(balance.choose(1, false), 0);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod acceptor;
 mod balance;
+mod lag;
+mod newcomers;
 mod registry;
 mod run;
 mod seats;
@@ -17,6 +19,7 @@ use greenroom_http::Context;
 use tokio::sync::{Notify, mpsc, watch};
 
 pub(crate) use balance::Balance;
+pub use lag::{LoopStatus, Pressure, Quantiles, loops};
 pub(crate) use registry::Notice;
 pub(crate) use run::{Member, run};
 pub(crate) use seats::{Seat, Seats};
@@ -28,6 +31,7 @@ use crate::drain::{Cut, Phase};
 use crate::handover::Ledger;
 use crate::listen::Accepted;
 use crate::settings::Settings;
+use lag::Meter;
 use registry::Registry;
 
 /// Deadlines and the date are kept to this precision.
@@ -51,6 +55,7 @@ pub(crate) struct Loop<A: App> {
     pub(crate) told: watch::Receiver<Phase>,
     pub(crate) seats: Arc<Seats>,
     pub(crate) ledger: Arc<Ledger>,
+    pub(crate) meter: Meter,
     app: A,
     phase: Cell<Phase>,
     ending: Notify,
@@ -64,14 +69,16 @@ pub(crate) struct Loop<A: App> {
 
 impl<A: App> Loop<A> {
     fn new(app: A, member: &Member) -> Rc<Self> {
-        let limits = member.settings.limits.http();
+        let limits = &member.settings.limits;
+        let balance = &member.balance;
         Rc::new(Self {
             index: member.index,
             settings: Arc::clone(&member.settings),
-            context: RefCell::new(Context::new(limits, SystemTime::now())),
+            context: RefCell::new(Context::new(limits.http(), SystemTime::now())),
             told: member.told.clone(),
-            seats: Arc::new(Seats::new(member.index, Arc::clone(&member.balance))),
+            seats: Arc::new(Seats::new(member.index, Arc::clone(balance))),
             ledger: Arc::default(),
+            meter: Meter::new(member.index, Arc::clone(balance), limits.loop_lag_max),
             app,
             phase: Cell::new(Phase::Serving),
             ending: Notify::new(),
@@ -152,6 +159,7 @@ impl<A: App> Loop<A> {
         self.now.set(now);
         self.context.borrow_mut().date.refresh(SystemTime::now());
         self.registry().turn(now);
+        self.meter.tick();
         if self.seats.balance.is_room_wanted(self.index) {
             self.registry().evict_idle();
         }

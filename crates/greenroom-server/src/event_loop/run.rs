@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, watch};
+use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use super::acceptor::{accept, take_over, watched};
-use super::{Balance, Loop, TICK};
+use super::acceptor::{BATCH_RAISED, accept, take_over, watched};
+use super::{Balance, Loop, Pressure, TICK};
 use crate::app::App;
 use crate::drain::{Cut, Phase};
 use crate::listen::{Accepted, Listener};
@@ -37,6 +38,7 @@ pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Cu
     let home = Loop::new(app, &member);
     let listeners: io::Result<Vec<_>> = member.listeners.drain(..).map(watched).collect();
     let ticking = tokio::task::spawn_local(tick(Rc::clone(&home)));
+    let probing = tokio::task::spawn_local(Rc::clone(&home).probe());
     let accepting: Vec<_> = listeners?
         .into_iter()
         .map(|listener| tokio::task::spawn_local(accept_or_say(Rc::clone(&home), listener)))
@@ -54,6 +56,7 @@ pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Cu
     }
     drain(&home, member.settings.drain_deadline).await;
     ticking.abort();
+    probing.abort();
     Ok(home.cut.take())
 }
 
@@ -76,7 +79,11 @@ async fn tick<A: App>(home: Rc<Loop<A>>) {
 
 /// Serves what other loops accepted, until the server drains.
 async fn receive<A: App>(home: &Rc<Loop<A>>, member: &mut Member) {
-    loop {
+    for taken in 1_usize.. {
+        let is_behind = home.meter.pressure() != Pressure::None;
+        if is_behind && taken.is_multiple_of(BATCH_RAISED) {
+            yield_now().await;
+        }
         tokio::select! {
             biased;
             _ = member.told.wait_for(|phase| *phase != Phase::Serving) => return,

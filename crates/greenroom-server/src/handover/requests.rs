@@ -133,6 +133,8 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
     type Future = Answering<A>;
 
     fn call(&self, request: Request<Incoming>) -> Answering<A> {
+        self.home.count_poll();
+        self.home.meter.count_request();
         let about = self.about(&request);
         let line = match &self.entry {
             Some(entry) => {

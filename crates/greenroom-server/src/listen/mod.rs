@@ -3,6 +3,8 @@
 
 mod accept;
 mod defer_accept;
+mod refuse;
+mod waited;
 
 use std::io;
 use std::net::SocketAddr;

@@ -8,6 +8,7 @@ mod connections;
 mod continues;
 mod drain;
 mod http2;
+mod lag;
 mod leaving;
 mod limits;
 mod listening;

@@ -4,6 +4,7 @@
 mod body_limit;
 mod h2c;
 mod placing;
+mod pressure;
 mod rig;
 mod serving;
 mod websocket;

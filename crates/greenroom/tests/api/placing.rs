@@ -138,7 +138,9 @@ async fn status_is_served_as_json() {
             (&"GET".into(), &"auto_staged".into())
         );
         assert!(own["busy"]["count"].as_u64() >= Some(1));
-        assert!(status["stages"][0]["queue_wait_max_micros"] == 500_000);
+        assert_eq!(status["stages"][0]["queue_wait_max_micros"], 500_000);
+        let loops = status["loops"].as_array().unwrap();
+        assert!(loops.iter().any(|each| each["name"] == "loop-1"));
         rig.end().await;
     })
     .await;

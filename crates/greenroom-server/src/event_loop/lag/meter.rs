@@ -1,0 +1,85 @@
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::Pressure;
+use super::gauge::Gauge;
+use super::record::Record;
+use crate::event_loop::Balance;
+
+/// The lag is probed once in so many polls of connections.
+const POLLS_PER_PROBE: u32 = 64;
+/// A shorter `loop_lag_max` counts as this: a loop with nothing to do would else be behind.
+const LAG_MAX_MIN: Duration = Duration::from_millis(1);
+
+/// What a loop knows of its lag. Only its thread ever touches it.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    pub(super) lag_max: Duration,
+    pub(super) record: Arc<Record>,
+    /// Told when a probe is due.
+    pub(super) due: Notify,
+    /// Since when a probe waits for its turn.
+    pub(super) probing_since: Cell<Option<Instant>>,
+    pub(super) gauge: Cell<Gauge>,
+    pub(super) warned_at: Cell<Option<Instant>>,
+    polls: Cell<u32>,
+    polls_told: Cell<u32>,
+    requests: Cell<u64>,
+}
+
+impl Meter {
+    pub(crate) fn new(index: usize, balance: Arc<Balance>, lag_max: Duration) -> Self {
+        let lag_max = lag_max.max(LAG_MAX_MIN);
+        Self {
+            lag_max,
+            record: Record::new(index, balance, lag_max),
+            due: Notify::new(),
+            probing_since: Cell::new(None),
+            gauge: Cell::new(Gauge::new(lag_max)),
+            warned_at: Cell::new(None),
+            polls: Cell::new(0),
+            polls_told: Cell::new(0),
+            requests: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn pressure(&self) -> Pressure {
+        self.gauge.get().pressure()
+    }
+
+    /// Counts a request that is given to the application.
+    pub(crate) fn count_request(&self) {
+        self.requests.set(self.requests.get() + 1);
+    }
+
+    /// Counts a newcomer that was refused.
+    pub(crate) fn count_refused(&self) {
+        self.record.count_refused();
+    }
+
+    /// Counts a poll; whether it is time to look after the probe.
+    pub(super) fn count_poll(&self) -> bool {
+        let polls = self.polls.get().wrapping_add(1);
+        self.polls.set(polls);
+        polls.is_multiple_of(POLLS_PER_PROBE)
+    }
+
+    /// One tick of the loop: has a loop probed that has too little to do for the count of its polls
+    /// to come to it.
+    pub(crate) fn tick(&self) {
+        self.publish();
+        let polls = self.polls.get();
+        if self.polls_told.replace(polls) != polls {
+            self.due.notify_one();
+        }
+    }
+
+    /// Lets the other threads see how much the loop has done.
+    pub(super) fn publish(&self) {
+        self.record.set_requests(self.requests.get());
+    }
+}

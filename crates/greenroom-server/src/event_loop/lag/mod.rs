@@ -1,0 +1,13 @@
+//! How far a loop is behind: measured by the loop itself, told to its application and to whoever
+//! looks.
+
+mod gauge;
+mod meter;
+mod pressure;
+mod probe;
+mod record;
+mod status;
+
+pub(crate) use meter::Meter;
+pub use pressure::Pressure;
+pub use status::{LoopStatus, Quantiles, loops};

@@ -1,0 +1,50 @@
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// How far a loop is behind, in the steps that something is done about.
+///
+/// With a `loop_lag_max` of 20 ms, two probes of the lag in a row decide, by the smaller of the
+/// two: 12 ms and 30 ms are `Raised`, 30 ms and 21 ms `Over`, 3 ms and 40 ms `None`. So a handler
+/// that holds up its loop once raises nothing, and one probe is enough to come back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pressure {
+    /// What is ready is served soon enough.
+    #[default]
+    None,
+    /// What is ready waits for more than half of [`loop_lag_max`](crate::Limits::loop_lag_max).
+    Raised,
+    /// What is ready waits for more than [`loop_lag_max`](crate::Limits::loop_lag_max).
+    Over,
+}
+
+impl Pressure {
+    /// What a single lag says.
+    pub(super) fn of(lag: Duration, lag_max: Duration) -> Self {
+        if lag > lag_max {
+            Self::Over
+        } else if lag > lag_max / 2 {
+            Self::Raised
+        } else {
+            Self::None
+        }
+    }
+
+    /// From what [`Balance`](crate::event_loop::Balance) keeps of it.
+    pub(in crate::event_loop) fn from_u8(kept: u8) -> Self {
+        match kept {
+            0 => Self::None,
+            1 => Self::Raised,
+            _ => Self::Over,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Raised => "raised",
+            Self::Over => "over",
+        }
+    }
+}

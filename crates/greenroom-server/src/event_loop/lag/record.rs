@@ -1,0 +1,105 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use super::Pressure;
+use super::status::{LoopStatus, Quantiles, add};
+use crate::event_loop::Balance;
+
+/// Two significant digits: a lag is off by 1 % at most, and a histogram takes some 20 kB.
+const SIGNIFICANT_DIGITS: u8 = 2;
+/// A longer lag counts as this: a minute.
+const LONGEST_MICROS: u64 = 60_000_000;
+
+/// What other threads may see of a loop. The loop writes it when it has probed its lag, and never
+/// for a single request.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) name: String,
+    index: usize,
+    balance: Arc<Balance>,
+    lag_max: Duration,
+    requests: AtomicU64,
+    lag_micros: AtomicU64,
+    over: AtomicU64,
+    refused: AtomicU64,
+    /// Locked by the loop once a probe; others copy it and let go.
+    lags: Mutex<Histogram<u64>>,
+    lags_told: metrics::Histogram,
+    refused_told: metrics::Counter,
+}
+
+impl Record {
+    pub(super) fn new(index: usize, balance: Arc<Balance>, lag_max: Duration) -> Arc<Self> {
+        let name = format!("loop-{index}");
+        let lags = Histogram::new_with_max(LONGEST_MICROS, SIGNIFICANT_DIGITS)
+            .expect("constants that the histogram allows");
+        let record = Arc::new(Self {
+            lags_told: metrics::histogram!("greenroom_loop_lag_seconds", "loop" => name.clone()),
+            refused_told: metrics::counter!("greenroom_loop_refused_total", "loop" => name.clone()),
+            name,
+            index,
+            balance,
+            lag_max,
+            requests: AtomicU64::new(0),
+            lag_micros: AtomicU64::new(0),
+            over: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            lags: Mutex::new(lags),
+        });
+        add(&record);
+        record
+    }
+
+    pub(super) fn set_requests(&self, requests: u64) {
+        self.requests.store(requests, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_lag(&self, lag: Duration) {
+        self.lag_micros.store(micros(lag), Ordering::Relaxed);
+    }
+
+    pub(super) fn add_lag(&self, lag: Duration) {
+        self.set_lag(lag);
+        self.lags_told.record(lag);
+        let mut lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
+        lags.saturating_record(micros(lag));
+    }
+
+    pub(super) fn count_change(&self, pressure: Pressure) {
+        if pressure == Pressure::Over {
+            self.over.fetch_add(1, Ordering::Relaxed);
+        }
+        let name = self.name.clone();
+        let labels = [("loop", name), ("to", pressure.name().to_owned())];
+        metrics::counter!("greenroom_loop_pressure_changes_total", &labels).increment(1);
+    }
+
+    pub(super) fn count_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.refused_told.increment(1);
+    }
+
+    pub(super) fn status(&self) -> LoopStatus {
+        let lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
+        let copied = lags.clone();
+        drop(lags);
+        LoopStatus {
+            name: self.name.clone(),
+            connections: self.balance.count(self.index),
+            requests: self.requests.load(Ordering::Relaxed),
+            pressure: self.balance.pressure(self.index),
+            over: self.over.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
+            loop_lag_max_micros: micros(self.lag_max),
+            lag_micros: self.lag_micros.load(Ordering::Relaxed),
+            lag: Quantiles::of(&copied),
+        }
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,31 @@
+use std::os::fd::AsFd;
+
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::{Accepted, AcceptedSocket};
+
+/// Valid as an answer to any request of HTTP/1.1, as it has no body.
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    Retry-After: 1\r\n\
+    Connection: close\r\n\
+    Content-Length: 0\r\n\r\n";
+/// What is read of a request that nobody looks at. A socket that is closed with unread input is
+/// reset, and the reset may overtake the answer.
+const UNHEEDED_BYTES: usize = 4 * 1_024;
+
+impl Accepted {
+    /// Answers with 503 whatever the request is, and closes the connection.
+    pub(crate) fn refuse(self) {
+        match &self.socket {
+            AcceptedSocket::Tcp(stream) => answer(stream),
+            AcceptedSocket::Unix(stream) => answer(stream),
+        }
+    }
+}
+
+/// A client that has left learns nothing, and need not.
+fn answer(socket: impl AsFd) {
+    let mut unheeded = [0; UNHEEDED_BYTES];
+    let _read = recv(&socket, &mut unheeded[..], RecvFlags::empty());
+    let _sent = send(&socket, BUSY, SendFlags::NOSIGNAL);
+}
