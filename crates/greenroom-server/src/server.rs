@@ -91,7 +91,7 @@ impl<S: From<Server>> ServerBuilder<S> {
 
     /// Answers clients that end their side of the connection while their request is under way,
     /// however long it takes. Such a client cannot be told from one that has left, so by default
-    /// (off) its request is dropped after 250 ms; an answer that is ready by then is sent.
+    /// (off) its request is dropped after 250 to 500 ms; an answer that is ready by then is sent.
     #[must_use]
     pub fn half_close(mut self, on: bool) -> Self {
         self.settings.half_close = on;

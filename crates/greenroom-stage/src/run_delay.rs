@@ -5,7 +5,7 @@
 //! take their share of the processors, a stage's runs need more time than they compute.
 
 use std::cell::Cell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use procfs::FromRead;
 use procfs::process::Schedstat;
@@ -21,15 +21,24 @@ pub(crate) fn of_thread(thread: i32) -> Option<u64> {
     read(&format!("/proc/self/task/{thread}/schedstat"))
 }
 
-/// This thread's, since it was asked last; zero the first time, and where the system does not tell.
-pub(crate) fn since_last() -> Duration {
+/// How old the last reading may be, beyond the time that is asked for.
+const READING_AGE_MAX: Duration = Duration::from_millis(10);
+
+/// This thread's, in the last `time`; zero if it was last read long before that, because most of what
+/// came since is not of that time, and where the system does not tell.
+pub(crate) fn in_the_last(time: Duration) -> Duration {
     thread_local! {
-        static LAST: Cell<Option<u64>> = const { Cell::new(None) };
+        static LAST: Cell<Option<(u64, Instant)>> = const { Cell::new(None) };
     }
-    let now = of_this_thread();
+    let now = of_this_thread().map(|delay| (delay, Instant::now()));
     let last = LAST.replace(now);
-    let nanos = now.zip(last).map(|(now, last)| now.saturating_sub(last));
-    Duration::from_nanos(nanos.unwrap_or(0))
+    let Some(((delay, at), (delay_then, then))) = now.zip(last) else {
+        return Duration::ZERO;
+    };
+    if at.saturating_duration_since(then) > time + READING_AGE_MAX {
+        return Duration::ZERO;
+    }
+    Duration::from_nanos(delay.saturating_sub(delay_then)).min(time)
 }
 
 fn read(path: &str) -> Option<u64> {

@@ -19,7 +19,7 @@ pub struct Status {
 #[must_use]
 pub fn status() -> Status {
     let mut routes = lock_routes().clone();
-    routes.retain(|route| !route.has_yielded());
+    routes.retain(|route| !route.is_passed_through());
     Status {
         stages: registry::stages()
             .iter()

@@ -59,8 +59,8 @@ pub use greenroom_server::{
     Pressure, ServerBuilder,
 };
 pub use greenroom_stage::{
-    BuildError, Importance, OnStage, Panicked, Placed, Placement, Quantiles, Rejected, RouteStatus,
-    Sheds, Spawned, Stage, StageBuilder, StageStatus, Threads,
+    BuildError, Error as StageError, Importance, OnStage, Panicked, Placed, Placement, Quantiles,
+    Reason, Rejected, RouteStatus, Sheds, Spawned, Stage, StageBuilder, StageStatus, Threads,
 };
 pub use serve::{Serve, serve};
 pub use server::Server;

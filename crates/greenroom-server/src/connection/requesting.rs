@@ -163,10 +163,10 @@ impl<A: App> Connection<A> {
             Ok((data, behind)) if !data.is_empty() => {
                 self.body_came();
                 self.feed(Frame::data(data.into()), cx);
-                self.put_off(behind);
                 if self.body_is_too_large() {
                     return self.refuse_body(BodyError::TooLarge, scratch);
                 }
+                self.put_off(behind);
                 Turn::Again
             }
             Ok((_, Behind::Nothing)) => self.read(Wait::Body, cx, scratch),

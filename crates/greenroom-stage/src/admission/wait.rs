@@ -11,9 +11,9 @@ pub struct Load {
     pub compute_threads: usize,
     /// How many threads there may be, those that block included; at least 1.
     pub threads_max: usize,
-    /// Mean time for which a run wants a processor: its CPU time, and the time that it stands ready
-    /// while others have the processors.
-    pub wanted: Duration,
+    /// For how long those who wait will want a processor, all together: their CPU time, and the time
+    /// that they stand ready while others have the processors.
+    pub backlog: Duration,
     /// Mean time for which a run holds a thread, computing or blocked.
     pub held: Duration,
     /// By how much the head of the queue is late: what it has waited, less what was predicted for
@@ -25,7 +25,7 @@ pub struct Load {
 ///
 /// Two things can be short, processors or threads; the scarcer decides:
 ///
-/// - processors: `waiting * wanted / compute_threads`;
+/// - processors: `backlog / compute_threads`;
 /// - threads: `(waiting + running + 1 - threads_max) * held / threads_max`, and nothing as long as
 ///   there may be a thread for everybody.
 ///
@@ -46,7 +46,7 @@ pub struct Load {
 ///     running: 2,
 ///     compute_threads: 2,
 ///     threads_max: 512,
-///     wanted: ms(30),
+///     backlog: 12 * ms(30),
 ///     held: ms(30),
 ///     head_late: ms(0),
 /// };
@@ -62,7 +62,7 @@ pub struct Load {
 /// let blocked = Load {
 ///     waiting: 100,
 ///     running: 400,
-///     wanted: Duration::from_micros(40),
+///     backlog: 100 * Duration::from_micros(40),
 ///     held: ms(2_000),
 ///     ..computing
 /// };
@@ -74,7 +74,7 @@ pub struct Load {
 /// ```
 #[must_use]
 pub fn predicted_wait(load: &Load) -> Duration {
-    let processors = share(load.wanted, load.waiting, load.compute_threads);
+    let processors = share(load.backlog, 1, load.compute_threads);
     let wanted = load.waiting.saturating_add(load.running).saturating_add(1);
     let excess = wanted.saturating_sub(load.threads_max);
     let threads = share(load.held, excess, load.threads_max);
@@ -101,7 +101,7 @@ mod tests {
                 running,
                 compute_threads: compute,
                 threads_max: compute + blocking,
-                wanted: Duration::from_micros(wanted),
+                backlog: Duration::from_micros(wanted),
                 held: Duration::from_micros(wanted + more),
                 head_late: Duration::from_micros(late),
             },
@@ -115,7 +115,7 @@ mod tests {
             running: 0,
             compute_threads: 1,
             threads_max: 1,
-            wanted: Duration::from_secs(9),
+            backlog: Duration::ZERO,
             held: Duration::from_secs(9),
             head_late: Duration::ZERO,
         };
@@ -131,7 +131,7 @@ mod tests {
             running: usize::MAX,
             compute_threads: 0,
             threads_max: 0,
-            wanted: Duration::MAX,
+            backlog: Duration::MAX,
             held: Duration::MAX,
             head_late: Duration::MAX,
         };
@@ -146,7 +146,7 @@ mod tests {
             for worse in [
                 Load { waiting: load.waiting + more, ..load },
                 Load { running: load.running + more, ..load },
-                Load { wanted: load.wanted + time, ..load },
+                Load { backlog: load.backlog + time, ..load },
                 Load { held: load.held + time, ..load },
                 Load { head_late: load.head_late + time, ..load },
             ] {

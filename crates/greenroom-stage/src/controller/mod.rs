@@ -65,13 +65,18 @@ impl Inbox {
     }
 }
 
-/// Looks at a stage and starts the threads that it needs; `false` if it needs none any more.
+/// Looks at a stage: drops what is overdue, and starts the threads that it needs. `false` if nothing
+/// waits any more.
 fn look_after(stage: &Arc<Shared>) -> bool {
+    stage.drop_overdue();
     let (counts, mut at_work) = stage.hand_off.inspect();
     if counts.waiting == 0 {
         return false;
     }
     let bounds = stage.settings.bounds;
+    if counts.started >= bounds.threads_max {
+        return true;
+    }
     let computing = census::take(&mut at_work, bounds.compute_max);
     let coming = counts.started.saturating_sub(at_work.len());
     let start = threads_to_start(&decide::Census {
@@ -81,10 +86,18 @@ fn look_after(stage: &Arc<Shared>) -> bool {
         compute_max: bounds.compute_max,
         threads_max: bounds.threads_max,
     });
-    for _ in 0..stage.hand_off.apply(&at_work, start) {
+    let announced = stage.hand_off.apply(&at_work, start);
+    start_threads(stage, announced);
+    true
+}
+
+/// If the system has no more, the rest is taken back: the next look tries again.
+fn start_threads(stage: &Arc<Shared>, announced: usize) {
+    for started in 0..announced {
         if let Err(error) = stage.start_thread() {
             stage.warn_of_threads(&error);
+            (started + 1..announced).for_each(|_| stage.hand_off.withdraw());
+            return;
         }
     }
-    true
 }

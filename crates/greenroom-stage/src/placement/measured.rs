@@ -70,12 +70,17 @@ where
         let run = this.run;
         let route = *this.route;
         let poll = || catch_unwind(AssertUnwindSafe(|| outer::within(route, || run.poll(cx))));
-        let (polled, busy) = watchdog::watch(this.route, poll);
-        *this.busy += busy;
-        let answer = match polled {
-            Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(answer)) => answer.map(IntoResponse::into_response),
-            Err(payload) => Ok(this.route.answer_panic(&Panicked::new(&*payload))),
+        let watched = watchdog::watch(this.route, poll);
+        outer::took(watched.taken);
+        let inner = watched
+            .polled
+            .as_ref()
+            .map_or(Duration::ZERO, |polled| polled.1);
+        *this.busy += watched.busy.saturating_sub(inner);
+        let answer = match watched.polled {
+            Ok((Poll::Pending, _)) => return Poll::Pending,
+            Ok((Poll::Ready(answer), _)) => answer.map(IntoResponse::into_response),
+            Err(payload) => Ok(this.route.answer_panic(&Panicked::of(payload))),
         };
         self.record();
         Poll::Ready(answer)
@@ -89,8 +94,8 @@ impl<F: Future> Future for Measured<F> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.as_mut().project();
         let stopwatch = Stopwatch::start();
-        let polled = outer::within(this.route, || this.run.poll(cx));
-        *this.busy += stopwatch.busy();
+        let (polled, inner) = outer::within(this.route, || this.run.poll(cx));
+        *this.busy += stopwatch.busy().saturating_sub(inner);
         if polled.is_ready() {
             self.record();
         }

@@ -45,7 +45,7 @@ use route::Routes;
 /// ```
 ///
 /// Each method of each matched path is a route of its own; what no path matches, and any service
-/// outside of axum's router, is one route for each method.
+/// outside of axum's router, is one route for each method, and may be given a [key](Self::key).
 ///
 /// Make placements where the router is built, not for each connection or request: a placement and
 /// its routes are kept for the life of the process, some kilobytes for each route, so that
@@ -65,6 +65,7 @@ pub struct Placement {
 pub(crate) struct Shared {
     stage: Option<Stage>,
     importance: Importance,
+    key: Option<&'static str>,
     routes: Routes,
     is_auto: bool,
 }
@@ -84,34 +85,66 @@ impl Placement {
     /// Like [`auto`](Self::auto), with a stage of your own.
     #[must_use]
     pub fn auto_on(stage: &Stage) -> Self {
-        Self::new(Some(stage.clone()), Importance::Normal, true)
+        Self::new(Some(stage.clone()), Importance::Normal, None, true)
     }
 
-    /// On the loop, always. For handlers that only wait, or do microseconds of work. The watchdog
+    /// On the loop, always; but behind another placement, that of `greenroom::serve` included, the
+    /// first request runs where that one says. For handlers that only wait, or do microseconds of work. The watchdog
     /// still tells when that is not so.
     #[must_use]
     pub fn inline() -> Self {
-        Self::new(None, Importance::Normal, false)
+        Self::new(None, Importance::Normal, None, false)
     }
 
     /// On this stage, always.
     #[must_use]
     pub fn on(stage: &Stage) -> Self {
-        Self::new(Some(stage.clone()), Importance::Normal, false)
+        Self::new(Some(stage.clone()), Importance::Normal, None, false)
     }
 
     /// Who is turned away first: see [`Importance`]. What runs inline is turned away only while its
     /// loop is behind: see [`shed_on_this_loop`](crate::shed_on_this_loop). The result is a placement of its own, with its own routes.
     #[must_use]
     pub fn importance(self, importance: Importance) -> Self {
-        Self::new(self.shared.stage.clone(), importance, self.shared.is_auto)
+        let Shared {
+            stage,
+            key,
+            is_auto,
+            ..
+        } = self.shared;
+        Self::new(stage.clone(), importance, *key, *is_auto)
     }
 
-    fn new(stage: Option<Stage>, importance: Importance, is_auto: bool) -> Self {
+    /// The name in status, log and metrics of what no router has matched, in place of a path. For
+    /// services outside of axum's router. The result is a placement of its own.
+    ///
+    /// ```
+    /// use greenroom_stage::Placement;
+    ///
+    /// let placement = Placement::auto().key("proxy");
+    /// ```
+    #[must_use]
+    pub fn key(self, key: &'static str) -> Self {
+        let Shared {
+            stage,
+            importance,
+            is_auto,
+            ..
+        } = self.shared;
+        Self::new(stage.clone(), *importance, Some(key), *is_auto)
+    }
+
+    fn new(
+        stage: Option<Stage>,
+        importance: Importance,
+        key: Option<&'static str>,
+        is_auto: bool,
+    ) -> Self {
         let is_inline = stage.is_none();
         let shared = Shared {
             stage,
             importance,
+            key,
             routes: Routes::new(is_inline, !is_auto),
             is_auto,
         };

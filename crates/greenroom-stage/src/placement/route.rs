@@ -69,24 +69,28 @@ impl Route {
         self.consult(Rule::stalled);
     }
 
-    /// What it runs has a placement of its own.
+    /// What it runs has a placement of its own. What no router has matched may be several things,
+    /// placed and not, and stays under its own rule.
     pub(super) fn yield_to_inner(&self) {
-        if !self.has_yielded() {
-            self.has_yielded.store(true, Ordering::Relaxed);
-            self.consult(Rule::yielded);
+        if self.path.is_empty() || self.has_yielded.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut rule = self.rule.lock().unwrap_or_else(PoisonError::into_inner);
+        if rule.yielded().is_some() {
+            self.is_inline.store(true, Ordering::Relaxed);
         }
     }
 
     /// Whether requests only come through it, to a route of another placement.
-    pub(crate) fn has_yielded(&self) -> bool {
-        self.has_yielded.load(Ordering::Relaxed)
+    pub(crate) fn is_passed_through(&self) -> bool {
+        self.has_yielded.load(Ordering::Relaxed) && self.is_inline()
     }
 
     /// The importance of the next request. The first [`STREAK_LIKELY`] of a route that is placed
     /// automatically are let through: of a new route nothing is known yet, neither whether it is
     /// short nor whether there is an inner placement, whose importance counts.
     pub(crate) fn importance(&self, own: Importance) -> Importance {
-        if self.has_yielded() || self.is_new() {
+        if self.is_passed_through() || self.is_new() {
             Importance::Critical
         } else {
             own
@@ -147,9 +151,6 @@ impl Route {
             .store(rule.is_likely_short(), Ordering::Relaxed);
         let Some(to) = moved else { return };
         self.is_inline.store(to == Move::Inline, Ordering::Relaxed);
-        if self.has_yielded() {
-            return;
-        }
         self.moves.fetch_add(1, Ordering::Relaxed);
         self.counter("greenroom_route_moves_total").increment(1);
         tracing::debug!(

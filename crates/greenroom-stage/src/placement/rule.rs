@@ -141,7 +141,8 @@ impl Rule {
     fn send_back(&mut self) -> Move {
         self.is_inline = false;
         self.streak = 0;
-        self.not_long = 0;
+        // Perhaps by mistake: the next run tells.
+        self.not_long = STREAK_LIKELY;
         self.needed = (self.needed * 2).min(STREAK_MAX);
         Move::Staged
     }
@@ -166,6 +167,16 @@ mod tests {
             assert_eq!(rule.stalled(), None);
         }
         assert_eq!(rule.needed(), STREAK_MAX);
+    }
+
+    #[test]
+    fn a_route_that_was_sent_back_is_likely_short_until_it_is_long_again() {
+        let mut rule = Rule::default();
+        rule.yielded();
+        assert_eq!(rule.stalled(), Some(Move::Staged));
+        assert!(rule.is_likely_short());
+        rule.record(2 * LONG_RUN);
+        assert!(!rule.is_likely_short());
     }
 
     #[test]

@@ -47,7 +47,8 @@ where
 
     fn call(&mut self, request: Request<B>) -> PlacedFuture<S, B> {
         let path = request.extensions().get::<MatchedPath>();
-        let path = path.map_or("", MatchedPath::as_str);
+        let key = self.placement.key.unwrap_or_default();
+        let path = path.map_or(key, MatchedPath::as_str);
         let route = self.placement.routes.find(request.method(), path);
         outer::yield_to_inner();
         let importance = route.importance(self.placement.importance);

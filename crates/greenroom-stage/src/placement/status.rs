@@ -7,7 +7,8 @@ use crate::stage::Quantiles;
 pub struct RouteStatus {
     /// The method; `other` for those that HTTP does not name.
     pub method: String,
-    /// The route's pattern, as the router matched it; empty for what no router has matched.
+    /// The route's pattern, as the router matched it; for what no router has matched, the placement's key, or
+    /// nothing.
     pub path: String,
     /// Where it runs.
     pub placed: Placed,

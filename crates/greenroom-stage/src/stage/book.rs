@@ -1,10 +1,9 @@
-use std::cell::OnceCell;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 use super::error::Reason;
-use super::meters::Meters;
+use super::hand_off::Lane;
 use super::status::{Quantiles, Sheds};
 use crate::admission::{Lateness, ServiceTime};
 
@@ -12,10 +11,23 @@ use crate::admission::{Lateness, ServiceTime};
 const SIGNIFICANT_DIGITS: u8 = 2;
 const LONGEST_MICROS: u64 = 3_600_000_000;
 
+/// What a run has taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// In which lane it waited.
+    pub(crate) lane: Lane,
+    /// For how long it wanted a processor.
+    pub(crate) wanted: Duration,
+    /// For how long it held a thread.
+    pub(crate) held: Duration,
+}
+
 /// What a stage remembers of its work.
 #[derive(Debug)]
 pub(crate) struct Book {
-    pub(crate) wanted: ServiceTime,
+    /// Of work that goes ahead, and of the rest: the one is mostly short, the other is not.
+    pub(crate) wanted_ahead: ServiceTime,
+    pub(crate) wanted_fresh: ServiceTime,
     pub(crate) held: ServiceTime,
     pub(crate) lateness: Lateness,
     pub(crate) completed: u64,
@@ -24,14 +36,13 @@ pub(crate) struct Book {
     pub(crate) sheds: Sheds,
     wait: Histogram<u64>,
     service: Histogram<u64>,
-    stage: String,
-    meters: OnceCell<Meters>,
 }
 
 impl Book {
-    pub(crate) fn of(stage: &str) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            wanted: ServiceTime::default(),
+            wanted_ahead: ServiceTime::default(),
+            wanted_fresh: ServiceTime::default(),
             held: ServiceTime::default(),
             lateness: Lateness::default(),
             completed: 0,
@@ -40,28 +51,28 @@ impl Book {
             sheds: Sheds::default(),
             wait: histogram(),
             service: histogram(),
-            stage: stage.to_owned(),
-            meters: OnceCell::new(),
         }
     }
 
     pub(crate) fn record_wait(&mut self, waited: Duration) {
         self.wait.saturating_record(micros(waited));
-        self.meters().waited(waited);
     }
 
-    pub(crate) fn record_end(&mut self, wanted: Duration, held: Duration, has_panicked: bool) {
-        self.wanted.record(wanted);
-        self.held.record(held);
-        self.service.saturating_record(micros(held));
+    /// A run has taken this, whether it came to its end or not.
+    pub(crate) fn record_run(&mut self, run: &Run) {
+        let mean = match run.lane {
+            Lane::Resumed | Lane::Ahead => &mut self.wanted_ahead,
+            Lane::Fresh => &mut self.wanted_fresh,
+        };
+        mean.record(run.wanted);
+        self.held.record(run.held);
+    }
+
+    pub(crate) fn record_end(&mut self, run: &Run, has_panicked: bool) {
+        self.record_run(run);
+        self.service.saturating_record(micros(run.held));
         self.panicked += u64::from(has_panicked);
         self.completed += u64::from(!has_panicked);
-        self.meters().ended(held, has_panicked);
-    }
-
-    pub(crate) fn record_cancelled(&mut self) {
-        self.cancelled += 1;
-        self.meters().cancelled();
     }
 
     pub(crate) fn record_shed(&mut self, reason: Reason) {
@@ -69,10 +80,8 @@ impl Book {
             Reason::Wait => &mut self.sheds.wait,
             Reason::QueueFull => &mut self.sheds.queue_full,
             Reason::Late => &mut self.sheds.late,
-            Reason::Closed => &mut self.sheds.closed,
         };
         *count += 1;
-        self.meters().shed(reason);
     }
 
     pub(crate) fn wait(&self) -> Quantiles {
@@ -81,10 +90,6 @@ impl Book {
 
     pub(crate) fn service(&self) -> Quantiles {
         Quantiles::of(&self.service)
-    }
-
-    fn meters(&self) -> &Meters {
-        self.meters.get_or_init(|| Meters::of(&self.stage))
     }
 }
 

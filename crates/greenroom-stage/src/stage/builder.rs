@@ -87,7 +87,7 @@ impl StageBuilder {
     }
 
     /// How long work may wait for a thread. Default: 500 ms. A newcomer is refused when its
-    /// predicted wait is over nine tenths of it: with 2 threads and runs of 30 ms, 30 may wait.
+    /// predicted wait is over nine tenths of it: with 2 threads and runs of 30 ms, 31 may wait.
     #[must_use]
     pub fn queue_wait_max(mut self, wait: Duration) -> Self {
         self.queue_wait_max = wait;

@@ -1,4 +1,6 @@
 use std::any::Any;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use axum::response::{IntoResponse, Response};
 use http::header::RETRY_AFTER;
@@ -39,9 +41,6 @@ pub enum Reason {
     /// It was let in, and its turn came too late all the same.
     #[error("its turn came too late")]
     Late,
-    /// The stage has ended.
-    #[error("the stage has ended")]
-    Closed,
 }
 
 /// Work that panicked.
@@ -52,7 +51,16 @@ pub struct Panicked {
 }
 
 impl Panicked {
-    pub(crate) fn new(payload: &(dyn Any + Send)) -> Self {
+    /// Takes the payload and drops it, whose destructor may panic too.
+    pub(crate) fn of(payload: Box<dyn Any + Send>) -> Self {
+        let panicked = Self::read(&*payload);
+        if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            mem::forget(second);
+        }
+        panicked
+    }
+
+    fn read(payload: &(dyn Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
         let message = text.unwrap_or("with a payload that is no text").to_owned();

@@ -1,10 +1,10 @@
 //! Where work meets threads: three lanes, and the rule who may take from them.
 //!
-//! It knows neither what the work is nor what time it is, and takes its locks from `super::sync`:
+//! It knows not what the work is, and takes its locks from `super::sync`:
 //! so `tests/loom.rs` compiles this same file against loom's locks and tries every interleaving.
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::sync::{Condvar, Mutex, MutexGuard};
 
@@ -20,6 +20,10 @@ pub(crate) enum Lane {
 }
 
 const LANES: usize = 3;
+
+/// Every eighth time it is the turn of the fresh lane, if anything waits there: it must not stand
+/// still, however much goes before it.
+const FRESH_EVERY: u64 = 8;
 
 /// How many threads there may be.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +106,12 @@ struct State<T> {
     extra: usize,
     is_controller_told: bool,
     is_closed: bool,
+    taken: u64,
+    /// The fewest idle threads since `idle_since`: so many were not needed.
+    idle_least: usize,
+    idle_since: Instant,
+    /// Idle threads that may leave.
+    surplus: usize,
 }
 
 /// Work, the threads that wait for it, and the gate between them.
@@ -132,6 +142,10 @@ impl<T> HandOff<T> {
                 extra: 0,
                 is_controller_told: false,
                 is_closed: false,
+                taken: 0,
+                idle_least: 0,
+                idle_since: Instant::now(),
+                surplus: 0,
             }),
             work: Condvar::new(),
         }
@@ -217,12 +231,13 @@ impl<T> HandOff<T> {
     pub(crate) fn next(&self, worker: usize, idle_timeout: Duration) -> Option<T> {
         let mut state = self.lock();
         state.end_run(worker);
+        state.review(self.bounds, idle_timeout);
         loop {
             if let Some(work) = state.take(worker, self.bounds) {
                 return Some(work);
             }
             // Whoever holds the gate shut takes what is left.
-            if state.is_closed {
+            if state.is_closed || state.is_superfluous(self.bounds) {
                 state.leave(worker);
                 return None;
             }
@@ -257,6 +272,7 @@ impl<T> HandOff<T> {
             state.called -= 1;
         } else {
             state.idle -= 1;
+            state.idle_least = state.idle_least.min(state.idle);
         }
         let must_look = is_wanted || state.is_closed;
         (state, must_look)
@@ -291,10 +307,9 @@ impl<T> HandOff<T> {
         let room = state.room(self.bounds);
         state.extra = start.saturating_sub(room);
         let woken = start.min(state.idle);
-        state.idle -= woken;
+        state.call_idle(woken);
         let created = (start - woken).min(self.bounds.threads_max - state.threads);
         state.threads += created;
-        state.called += woken;
         state.created += created;
         drop(state);
         for _ in 0..woken {
@@ -314,6 +329,20 @@ impl<T> HandOff<T> {
         }
         drop(state);
         dead.into_iter().flatten().collect()
+    }
+
+    /// Takes out the new work at the heads of the lanes for which `is_overdue` holds.
+    pub(crate) fn take_overdue(&self, is_overdue: impl Fn(&T) -> bool) -> Vec<T> {
+        let mut overdue = Vec::new();
+        let mut state = self.lock();
+        for lane in [Lane::Ahead, Lane::Fresh] {
+            let lane = &mut state.lanes[lane as usize];
+            while lane.front().is_some_and(&is_overdue) {
+                overdue.extend(lane.pop_front());
+            }
+        }
+        drop(state);
+        overdue
     }
 
     /// No thread stays once the lanes are empty.
@@ -372,24 +401,59 @@ impl<T> State<T> {
     fn wake_if_open(&mut self, bounds: Bounds) -> bool {
         let is_open = self.idle > 0 && self.room(bounds) > 0;
         if is_open {
-            self.idle -= 1;
-            self.called += 1;
+            self.call_idle(1);
         }
         is_open
     }
 
+    fn call_idle(&mut self, threads: usize) {
+        self.idle -= threads;
+        self.called += threads;
+        self.idle_least = self.idle_least.min(self.idle);
+    }
+
+    /// Once in each `idle_timeout`, finds out how many threads were idle all that time. Light work
+    /// goes round all idle threads, so each by itself seems to be needed.
+    fn review(&mut self, bounds: Bounds, idle_timeout: Duration) {
+        if self.idle_since.elapsed() < idle_timeout {
+            return;
+        }
+        self.surplus = self
+            .idle_least
+            .min(self.threads.saturating_sub(bounds.base));
+        self.idle_least = self.idle;
+        self.idle_since = Instant::now();
+    }
+
+    /// Whether a thread that has nothing to do may leave.
+    fn is_superfluous(&mut self, bounds: Bounds) -> bool {
+        let may_leave = self.surplus > 0 && self.threads > bounds.base;
+        self.surplus -= usize::from(may_leave);
+        may_leave
+    }
+
     fn take(&mut self, worker: usize, bounds: Bounds) -> Option<T> {
-        let computing = self.started() - self.blocked;
+        let computing = self.working - self.blocked;
         let is_extra = computing >= bounds.compute_max;
         if is_extra && self.extra == 0 {
             return None;
         }
-        let work = self.lanes.iter_mut().find_map(VecDeque::pop_front)?;
+        let work = self.pop()?;
         self.extra -= usize::from(is_extra);
         self.working += 1;
         let worker = self.workers[worker].as_mut().expect("it has entered");
         worker.is_working = true;
         worker.run += 1;
+        Some(work)
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        let is_turn_of_fresh = self.taken % FRESH_EVERY == FRESH_EVERY - 1;
+        let fresh = is_turn_of_fresh.then(|| self.lanes[Lane::Fresh as usize].pop_front());
+        let work = fresh
+            .flatten()
+            .or_else(|| self.lanes.iter_mut().find_map(VecDeque::pop_front))?;
+        self.taken += 1;
         Some(work)
     }
 

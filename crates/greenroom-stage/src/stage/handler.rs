@@ -38,7 +38,6 @@ impl<F> OnStage<F> {
         F: Send + 'static,
         R: IntoResponse,
     {
-        outer::yield_to_inner();
         let function = self.function;
         let run = async move { run(function).into_response() };
         match self.stage.spawn_as(self.importance, run).await {
@@ -57,6 +56,7 @@ where
     type Future = Pin<Box<dyn Future<Output = Response> + Send>>;
 
     fn call(self, _request: Request, _state: S) -> Self::Future {
+        outer::yield_to_inner();
         Box::pin(self.answer(|function| function()))
     }
 }
@@ -75,6 +75,7 @@ macro_rules! impl_handler {
 
             #[allow(non_snake_case, unused_mut, reason = "as many arguments as there are types")]
             fn call(self, request: Request, state: S) -> Self::Future {
+                outer::yield_to_inner();
                 Box::pin(async move {
                     if let Err(rejected) = self.stage.would_admit(self.importance) {
                         return rejected.into_response();

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
 
+use super::book::Run;
 use super::error::Panicked;
+use super::hand_off::Lane;
 use super::shared::Shared;
 use crate::run_delay;
 use crate::thread_state::cpu_time;
@@ -23,25 +25,37 @@ pin_project! {
         work: Option<F>,
         runtime: Option<Handle>,
         stage: Arc<Shared>,
-        wanted: Duration,
-        held: Duration,
+        run: Run,
     }
 
     impl<F> PinnedDrop for Metered<F> {
         fn drop(this: Pin<&mut Self>) {
-            this.discard();
+            this.give_up();
         }
     }
 }
 
 impl<F> Metered<F> {
-    pub(crate) fn new(work: F, stage: Arc<Shared>) -> Self {
+    pub(crate) fn new(work: F, lane: Lane, stage: Arc<Shared>) -> Self {
         Self {
             work: Some(work),
             runtime: Handle::try_current().ok(),
             stage,
-            wanted: Duration::ZERO,
-            held: Duration::ZERO,
+            run: Run {
+                lane,
+                wanted: Duration::ZERO,
+                held: Duration::ZERO,
+            },
+        }
+    }
+
+    /// What was given up in its midst tells how long such work takes, too.
+    fn give_up(mut self: Pin<&mut Self>) {
+        let is_unfinished = self.as_mut().project().work.is_some();
+        self.as_mut().discard();
+        let this = self.project();
+        if is_unfinished && !this.run.held.is_zero() {
+            this.stage.gave_up(this.run);
         }
     }
 
@@ -54,7 +68,7 @@ impl<F> Metered<F> {
         let _entered = this.runtime.as_ref().map(Handle::enter);
         let dropped = catch_unwind(AssertUnwindSafe(|| this.work.set(None)));
         if let Err(payload) = dropped {
-            this.stage.log_panic(&Panicked::new(&*payload));
+            this.stage.log_panic(&Panicked::of(payload));
         }
     }
 }
@@ -71,8 +85,7 @@ impl<F: Future> Future for Metered<F> {
         };
         self.as_mut().discard();
         let this = self.project();
-        this.stage
-            .end(*this.wanted, *this.held, ended.as_ref().err());
+        this.stage.end(this.run, ended.as_ref().err());
         Poll::Ready(ended)
     }
 }
@@ -88,18 +101,17 @@ impl<F: Future> Metered<F> {
         let (began, cpu_began) = (Instant::now(), cpu_time());
         let polled = catch_unwind(AssertUnwindSafe(|| work.poll(cx)));
         let held = began.elapsed();
-        *this.held += held;
-        *this.wanted += wanted(cpu_time().saturating_sub(cpu_began), held);
-        polled.map_err(|payload| Panicked::new(&*payload))
+        this.run.held += held;
+        this.run.wanted += wanted(cpu_time().saturating_sub(cpu_began), held);
+        polled.map_err(Panicked::of)
     }
 }
 
 /// For how long a poll wanted a processor, having one or not. What the thread was kept waiting is
-/// looked up for long polls only, so it may include what came of short ones before; it is never
-/// more than the poll was off the processor.
+/// looked up for long polls only; it is never more than the poll was off the processor.
 fn wanted(cpu: Duration, held: Duration) -> Duration {
     if held <= LOOKED_UP_FROM {
         return cpu;
     }
-    cpu + run_delay::since_last().min(held.saturating_sub(cpu))
+    cpu + run_delay::in_the_last(held).min(held.saturating_sub(cpu))
 }

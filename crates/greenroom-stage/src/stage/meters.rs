@@ -13,7 +13,6 @@ pub(super) struct Meters {
     shed_wait: Counter,
     shed_queue_full: Counter,
     shed_late: Counter,
-    shed_closed: Counter,
     wait: Histogram,
     service: Histogram,
 }
@@ -29,7 +28,6 @@ impl Meters {
             shed_wait: shed("wait"),
             shed_queue_full: shed("queue_full"),
             shed_late: shed("late"),
-            shed_closed: shed("closed"),
             wait: histogram!("greenroom_stage_wait_seconds", "stage" => stage.to_owned()),
             service: histogram!("greenroom_stage_service_seconds", "stage" => stage.to_owned()),
         }
@@ -58,7 +56,6 @@ impl Meters {
             Reason::Wait => &self.shed_wait,
             Reason::QueueFull => &self.shed_queue_full,
             Reason::Late => &self.shed_late,
-            Reason::Closed => &self.shed_closed,
         };
         reason.increment(1);
     }

@@ -28,7 +28,8 @@ use metered::Metered;
 use shared::Shared;
 
 /// A bounded queue and its threads, for work that is long or of unknown length. Clones are cheap
-/// and are the same stage; when the last is gone and its work done, its threads end.
+/// and are the same stage; when the last is gone and its work done, its threads end. A placement keeps
+/// its stage for the life of the process.
 ///
 /// ```
 /// use std::time::Duration;
@@ -134,7 +135,7 @@ impl Stage {
             Ok(ticket) => ticket,
             Err(rejected) => return Spawned::refused(rejected),
         };
-        let work = Metered::new(future, Arc::clone(self.shared()));
+        let work = Metered::new(future, ticket.lane, Arc::clone(self.shared()));
         let shared = Arc::clone(self.shared());
         let (runnable, task) = async_task::Builder::new()
             .metadata(Arc::clone(&ticket))

@@ -1,20 +1,21 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use async_task::Runnable;
 
-use super::book::{Book, micros};
+use super::book::{Book, Run, micros};
 use super::builder::Settings;
 use super::error::{Panicked, Reason, Rejected};
 use super::hand_off::{HandOff, Lane, Pushed, View};
 use super::importance::Importance;
+use super::meters::Meters;
 use super::status::{StageStatus, Threads};
 use super::ticket::Ticket;
 use super::worker;
-use crate::admission::{Load, admit, predicted_wait, retry_after};
+use crate::admission::{LATE_GRACE, Load, admit, predicted_wait, retry_after};
 use crate::controller;
 
 pub(crate) type Work = Runnable<Arc<Ticket>>;
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) hand_off: HandOff<Work>,
     book: Mutex<Book>,
+    meters: OnceLock<Meters>,
     /// Work in the queue whose client has left.
     abandoned: AtomicUsize,
     threads_started: AtomicUsize,
@@ -35,7 +37,8 @@ impl Shared {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
             hand_off: HandOff::new(settings.bounds),
-            book: Mutex::new(Book::of(&settings.name)),
+            book: Mutex::new(Book::new()),
+            meters: OnceLock::new(),
             settings,
             abandoned: AtomicUsize::new(0),
             threads_started: AtomicUsize::new(0),
@@ -84,7 +87,8 @@ impl Shared {
         match self.hand_off.push(lane, work) {
             Pushed::Done => {}
             Pushed::TellController => controller::tell(self),
-            Pushed::Closed(work) => self.drop_closed(work),
+            // Woken up to be cancelled: all that is left of it to do.
+            Pushed::Closed(work) => drop(work),
         }
     }
 
@@ -101,22 +105,46 @@ impl Shared {
             .importance
             .wait_max(self.settings.queue_wait_max)
             .is_some_and(|wait_max| !book.lateness.is_worth_running(now, waited, wait_max));
-        if is_late && ticket.drop_late() {
-            book.record_shed(Reason::Late);
-            return false;
-        }
-        if ticket.begin() {
+        let is_shed = is_late && ticket.drop_late();
+        let has_begun = !is_shed && ticket.begin();
+        if has_begun {
             book.record_wait(waited);
-            return true;
         }
-        self.abandoned.fetch_sub(1, Ordering::Relaxed);
-        false
+        drop(book);
+        if is_shed {
+            self.record_shed(Reason::Late);
+        } else if has_begun {
+            self.meters().waited(waited);
+        } else {
+            self.abandoned.fetch_sub(1, Ordering::Relaxed);
+        }
+        has_begun
+    }
+
+    /// Drops what waits at the head of its lane and is too late already. If all threads are held,
+    /// nobody else would tell its client.
+    pub(crate) fn drop_overdue(&self) {
+        let now = Instant::now();
+        let wait_max = self.settings.queue_wait_max;
+        let overdue = self.hand_off.take_overdue(|work| {
+            let ticket = work.metadata();
+            let wait_max = ticket.importance.wait_max(wait_max);
+            wait_max.is_some_and(|max| ticket.waited(now) > max.saturating_add(LATE_GRACE))
+        });
+        for work in overdue {
+            if work.metadata().drop_late() {
+                self.record_shed(Reason::Late);
+            } else {
+                self.abandoned.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Work whose client has left. What has not begun stays where it is, and is swept out once it
     /// is more than half of the queue: so the queue is bounded, and leaving costs little.
     pub(crate) fn abandon(&self, ticket: &Ticket) {
-        self.book().record_cancelled();
+        self.book().cancelled += 1;
+        self.meters().cancelled();
         // Counted first: a thread that finds it abandoned counts it out again.
         let abandoned = self.abandoned.fetch_add(1, Ordering::Relaxed) + 1;
         if !ticket.abandon() {
@@ -129,11 +157,17 @@ impl Shared {
         }
     }
 
-    pub(crate) fn end(&self, wanted: Duration, held: Duration, panicked: Option<&Panicked>) {
-        self.book().record_end(wanted, held, panicked.is_some());
+    pub(crate) fn end(&self, run: &Run, panicked: Option<&Panicked>) {
+        self.book().record_end(run, panicked.is_some());
+        self.meters().ended(run.held, panicked.is_some());
         if let Some(panicked) = panicked {
             self.log_panic(panicked);
         }
+    }
+
+    /// A run was given up in its midst.
+    pub(crate) fn gave_up(&self, run: &Run) {
+        self.book().record_run(run);
     }
 
     pub(crate) fn log_panic(&self, panicked: &Panicked) {
@@ -142,14 +176,14 @@ impl Shared {
     }
 
     /// When to come back, for work that was dropped late.
-    pub(crate) fn rejected(&self, reason: Reason) -> Rejected {
+    pub(crate) fn rejected_late(&self) -> Rejected {
         let now = Instant::now();
         let means = self.means();
         let load = self
             .hand_off
             .look(|view| self.load(view, Lane::Fresh, means, now));
         Rejected {
-            reason,
+            reason: Reason::Late,
             retry_after: retry_after(predicted_wait(&load), self.settings.queue_wait_max),
         }
     }
@@ -226,9 +260,15 @@ impl Shared {
     }
 
     fn load(&self, view: &View<'_, Work>, lane: Lane, means: Means, now: Instant) -> Load {
-        let (waiting, head) = match lane {
-            Lane::Resumed | Lane::Ahead => (view.ahead, None),
-            Lane::Fresh => (self.alive(view.waiting), view.head),
+        let ahead = means.ahead.saturating_mul(count(view.ahead));
+        let (waiting, backlog, head) = match lane {
+            Lane::Resumed | Lane::Ahead => (view.ahead, ahead, None),
+            Lane::Fresh => {
+                let waiting = self.alive(view.waiting);
+                let fresh = count(waiting.saturating_sub(view.ahead));
+                let fresh = means.fresh.saturating_mul(fresh);
+                (waiting, ahead.saturating_add(fresh), view.head)
+            }
         };
         let lateness = |head: &Work| head.metadata().late(now);
         Load {
@@ -236,7 +276,7 @@ impl Shared {
             running: view.started,
             compute_threads: self.settings.bounds.compute_max,
             threads_max: self.settings.bounds.threads_max,
-            wanted: means.wanted,
+            backlog,
             held: means.held,
             head_late: head.map(lateness).unwrap_or_default(),
         }
@@ -247,32 +287,45 @@ impl Shared {
     }
 
     fn shed(&self, rejected: Rejected) -> Rejected {
-        self.book().record_shed(rejected.reason);
+        self.record_shed(rejected.reason);
         rejected
     }
 
-    fn drop_closed(&self, work: Work) {
-        if work.metadata().close() {
-            self.book().record_shed(Reason::Closed);
-        }
-        drop(work);
+    fn record_shed(&self, reason: Reason) {
+        self.book().record_shed(reason);
+        self.meters().shed(reason);
     }
 
     fn means(&self) -> Means {
         let book = self.book();
         Means {
-            wanted: book.wanted.mean(),
+            ahead: book.wanted_ahead.mean(),
+            fresh: book.wanted_fresh.mean(),
             held: book.held.mean(),
         }
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().expect("no panic happens under this lock")
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Foreign code: not to be called while a lock is held.
+    fn meters(&self) -> &Meters {
+        self.meters.get_or_init(|| Meters::of(&self.settings.name))
     }
 }
 
+/// Mean times of runs.
 #[derive(Clone, Copy)]
 struct Means {
-    wanted: Duration,
+    /// That a run wants a processor, of those that go ahead.
+    ahead: Duration,
+    /// The same of the others.
+    fresh: Duration,
+    /// That a run holds a thread.
     held: Duration,
+}
+
+fn count(runs: usize) -> u32 {
+    u32::try_from(runs).unwrap_or(u32::MAX)
 }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use async_task::FallibleTask;
 
 use super::Stage;
-use super::error::{Error, Panicked, Reason, Rejected};
+use super::error::{Error, Panicked, Rejected};
 use super::ticket::Ticket;
 
 /// The result of work on a stage, to be awaited.
@@ -66,7 +66,7 @@ impl<T> Future for Spawned<T> {
             State::Refused(rejected) => Err((*rejected).into()),
             State::Admitted(admitted) => match ready!(Pin::new(&mut admitted.task).poll(cx)) {
                 Some(result) => result.map_err(Error::Panicked),
-                None => Err(admitted.rejected().into()),
+                None => Err(admitted.stage.shared().rejected_late().into()),
             },
             State::Ended => panic!("polled after it was ready"),
         };
@@ -76,17 +76,6 @@ impl<T> Future for Spawned<T> {
 }
 
 impl<T> Unpin for Spawned<T> {}
-
-impl<T> Admitted<T> {
-    fn rejected(&self) -> Rejected {
-        let reason = if self.ticket.is_late() {
-            Reason::Late
-        } else {
-            Reason::Closed
-        };
-        self.stage.shared().rejected(reason)
-    }
-}
 
 impl<T> Drop for Admitted<T> {
     fn drop(&mut self) {

@@ -53,15 +53,13 @@ pub struct Sheds {
     pub queue_full: u64,
     /// Dropped when its turn came too late.
     pub late: u64,
-    /// Dropped because the stage had ended.
-    pub closed: u64,
 }
 
 impl Sheds {
     /// All.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.wait + self.queue_full + self.late + self.closed
+        self.wait + self.queue_full + self.late
     }
 }
 

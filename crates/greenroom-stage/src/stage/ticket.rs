@@ -8,7 +8,6 @@ const QUEUED: u8 = 0;
 const BEGUN: u8 = 1;
 const ABANDONED: u8 = 2;
 const LATE: u8 = 3;
-const CLOSED: u8 = 4;
 
 /// What a run got at the door, and how far it has come since.
 #[derive(Debug)]
@@ -53,10 +52,6 @@ impl Ticket {
         self.progress.load(Ordering::Acquire) == ABANDONED
     }
 
-    pub(crate) fn is_late(&self) -> bool {
-        self.progress.load(Ordering::Acquire) == LATE
-    }
-
     pub(crate) fn begin(&self) -> bool {
         self.leave_queue(BEGUN)
     }
@@ -67,10 +62,6 @@ impl Ticket {
 
     pub(crate) fn drop_late(&self) -> bool {
         self.leave_queue(LATE)
-    }
-
-    pub(crate) fn close(&self) -> bool {
-        self.leave_queue(CLOSED)
     }
 
     /// Only one of those who would take it out of the queue succeeds.

@@ -21,6 +21,6 @@ pub(crate) fn work(stage: &Arc<Shared>) {
 /// wanted any more.
 fn run(stage: &Shared, work: Work) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work.run())) {
-        stage.log_panic(&Panicked::new(&*payload));
+        stage.log_panic(&Panicked::of(payload));
     }
 }

@@ -38,9 +38,18 @@ static THREAD: LazyLock<Option<Thread>> = LazyLock::new(|| {
     }
 });
 
-/// Polls a route on this thread, watched. Returns how long it was busy: the time inside `poll`,
-/// less the time in which the thread had no processor, which is looked up for long polls only.
-pub(crate) fn watch<R>(route: &'static Route, poll: impl FnOnce() -> R) -> (R, Duration) {
+/// A poll that was watched.
+pub(crate) struct Watched<R> {
+    pub(crate) polled: R,
+    /// The time inside it.
+    pub(crate) taken: Duration,
+    /// The same, less the time in which the thread had no processor, which is looked up for long
+    /// polls only.
+    pub(crate) busy: Duration,
+}
+
+/// Polls a route on this thread, watched.
+pub(crate) fn watch<R>(route: &'static Route, poll: impl FnOnce() -> R) -> Watched<R> {
     with_own(|own| {
         let began = Instant::now();
         let outer = own.map(|own| own.begin(route, nanos_of(began)));
@@ -50,7 +59,11 @@ pub(crate) fn watch<R>(route: &'static Route, poll: impl FnOnce() -> R) -> (R, D
         if let (Some(own), Some(outer)) = (own, outer) {
             own.end(&outer);
         }
-        (polled, busy(own, began, taken))
+        Watched {
+            polled,
+            taken,
+            busy: busy(own, began, taken),
+        }
     })
 }
 

@@ -145,3 +145,20 @@ async fn a_tower_service_without_a_router_is_placed_too() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_service_outside_of_a_router_has_the_key_that_it_is_given() {
+    within(async {
+        let hello = tower::service_fn(|_: axum::extract::Request| async {
+            Ok::<_, std::convert::Infallible>(axum::response::Response::new("hello".to_owned()))
+        });
+        let stage = patient().build().unwrap();
+        let placed = Placement::auto_on(&stage)
+            .key("moving service")
+            .layer(hello);
+        let request = axum::extract::Request::new(axum::body::Body::empty());
+        placed.oneshot(request).await.unwrap();
+        assert_eq!(route("moving service").placed, Placed::AutoStaged);
+    })
+    .await;
+}

@@ -1,7 +1,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::join_all;
 use tokio::sync::oneshot;
 
 use crate::{builder, one_thread, within};
@@ -127,6 +129,28 @@ async fn a_destructor_that_panics_costs_no_thread() {
         let _either = run.await;
         assert_eq!(stage.run(|| 1).await, Ok(1));
         assert_eq!(stage.status().threads.total, 1);
+    })
+    .await;
+}
+
+/// Light work goes round all threads, so none of them is ever idle for long.
+#[tokio::test]
+async fn threads_that_are_not_needed_leave_though_there_is_light_work() {
+    within(async {
+        let stage = builder()
+            .threads(1..=1)
+            .idle_timeout(Duration::from_millis(50));
+        let stage = stage.build().unwrap();
+        let gate = Arc::new(Barrier::new(20));
+        let blocked = (0..20).map(|_| {
+            let gate = Arc::clone(&gate);
+            stage.run(move || gate.wait())
+        });
+        join_all(blocked).await;
+        assert!(stage.status().threads.total >= 20);
+        while stage.status().threads.total > 2 {
+            stage.run(|| ()).await.unwrap();
+        }
     })
     .await;
 }

@@ -1,4 +1,4 @@
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -127,6 +127,52 @@ async fn what_comes_far_too_late_is_dropped_unbegun() {
         drop(release);
         assert_eq!(reason::<()>(late.await), Reason::Late);
         assert_eq!(stage.status().sheds.late, 1);
+    })
+    .await;
+}
+
+/// The only thread is held for as long as the test likes, and the client is told all the same.
+#[tokio::test]
+async fn work_that_waits_too_long_is_refused_though_no_thread_comes_for_it() {
+    within(async {
+        let stage = builder()
+            .threads(1..=1)
+            .blocking_threads_max(1)
+            .queue_wait_max(Duration::from_millis(50));
+        let stage = stage.build().unwrap();
+        let release = occupy(&stage).await;
+        assert_eq!(reason(stage.run(|| ()).await), Reason::Late);
+        assert_eq!(stage.status().queue_len, 0);
+        drop(release);
+        assert_eq!(stage.run(|| 1).await, Ok(1));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn new_work_gets_its_turn_beside_any_amount_of_more_important_work() {
+    within(async {
+        let stage = one_thread();
+        let release = occupy(&stage).await;
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let note = |name: &'static str| {
+            let order = Arc::clone(&order);
+            async move { order.lock().unwrap().push(name) }
+        };
+        let normal = stage.spawn(note("normal"));
+        let critical = (0..20).map(|_| stage.spawn_as(Importance::Critical, note("critical")));
+        let critical: Vec<_> = critical.collect();
+        drop(release);
+        normal.await.unwrap();
+        for run in critical {
+            run.await.unwrap();
+        }
+        let place = order
+            .lock()
+            .unwrap()
+            .iter()
+            .position(|name| *name == "normal");
+        assert!(place < Some(8), "{place:?}");
     })
     .await;
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
@@ -80,6 +81,13 @@ async fn an_inner_placement_decides_and_is_the_one_that_is_told_of() {
         let stage = Stage::builder("reports").threads(1..=1).build().unwrap();
         let app = Router::new()
             .route("/placing/inline", get(|| async { thread_name() }))
+            .route(
+                "/placing/slow",
+                get(|| async {
+                    thread::sleep(Duration::from_millis(2));
+                    thread_name()
+                }),
+            )
             .route_layer(Placement::inline())
             .merge(
                 Router::new()
@@ -93,8 +101,11 @@ async fn an_inner_placement_decides_and_is_the_one_that_is_told_of() {
             assert_eq!(fetch(rig.url("/placing/handler")).await.1, "reports-0");
         }
         fetch(rig.url("/placing/inline")).await;
-        let second = fetch(rig.url("/placing/inline")).await.1;
-        assert!(second.starts_with("loop-"), "{second}");
+        fetch(rig.url("/placing/slow")).await;
+        for path in ["/placing/inline", "/placing/slow", "/placing/slow"] {
+            let thread = fetch(rig.url(path)).await.1;
+            assert!(thread.starts_with("loop-"), "{path}: {thread}");
+        }
         let placed = |path| {
             routes(path)
                 .iter()
