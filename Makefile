@@ -3,14 +3,14 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CARGO ?= cargo
-# Further flags for `run`, `bench-http` and `bench-load`, such as ARGS='--listen [::1]:8080'.
+# Further flags for `run` and the benchmarks, such as ARGS='--listen [::1]:8080'.
 ARGS ?=
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 60
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## Serve the demo application at http://127.0.0.1:5000 (ARGS: further flags)
@@ -56,3 +56,7 @@ bench-http: ## Measure against raw epoll, hyper, axum and actix-web (ARGS=--help
 .PHONY: bench-load
 bench-load: ## Measure the load generator against wrk and ab (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/load-bench/Cargo.toml --bin bench-load -- $(ARGS)
+
+.PHONY: bench-isolation
+bench-isolation: ## Measure whether a slow request holds up a fast one, beside axum and Node (ARGS=--help)
+	$(CARGO) run --release --locked --manifest-path lab/isolation-bench/Cargo.toml --bin bench-isolation -- $(ARGS)

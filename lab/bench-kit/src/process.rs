@@ -1,6 +1,7 @@
 //! Servers as child processes, each on its core, ended when dropped.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// The core of the server under test.
 pub const SERVER_CORE: usize = 0;
@@ -16,6 +19,7 @@ pub const SERVER_CORE: usize = 0;
 pub const LOAD_CORE: usize = 1;
 
 const START_MAX: Duration = Duration::from_secs(10);
+const END_MAX: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(10);
 const UNKNOWN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
 
@@ -29,12 +33,17 @@ pub fn pinned(core: usize, program: impl AsRef<Path>) -> Command {
     command
 }
 
+/// A command that `taskset` keeps on one core, or that may run on any.
+pub(crate) fn placed(core: Option<usize>, program: &Path) -> Command {
+    core.map_or_else(|| Command::new(program), |core| pinned(core, program))
+}
+
 /// How to start a server.
 #[derive(Clone, Debug)]
 pub struct Launch {
     program: PathBuf,
     arguments: Vec<OsString>,
-    core: usize,
+    core: Option<usize>,
     listen_flag: Option<&'static str>,
 }
 
@@ -53,7 +62,7 @@ impl Launch {
         Self {
             program: program.into(),
             arguments: Vec::new(),
-            core: SERVER_CORE,
+            core: Some(SERVER_CORE),
             listen_flag: None,
         }
     }
@@ -68,7 +77,14 @@ impl Launch {
     /// Another core than the server's.
     #[must_use]
     pub fn on_core(mut self, core: usize) -> Self {
-        self.core = core;
+        self.core = Some(core);
+        self
+    }
+
+    /// No core of its own: the server has all of them, and shares them with the load.
+    #[must_use]
+    pub fn on_all_cores(mut self) -> Self {
+        self.core = None;
         self
     }
 
@@ -121,7 +137,7 @@ impl Launch {
     }
 
     fn command(&self) -> Command {
-        let mut command = pinned(self.core, &self.program);
+        let mut command = placed(self.core, &self.program);
         command.args(&self.arguments).stdin(Stdio::null());
         command
     }
@@ -151,6 +167,21 @@ impl Server {
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// Has it end by itself, as a supervisor does, and waits for that.
+    ///
+    /// # Errors
+    /// When it does not end within ten seconds.
+    pub fn terminate(mut self) -> anyhow::Result<()> {
+        let pid = Pid::from_raw(i32::try_from(self.pid())?);
+        kill(pid, Signal::SIGTERM).context("SIGTERM")?;
+        let deadline = Instant::now() + END_MAX;
+        while self.child.try_wait()?.is_none() {
+            ensure!(Instant::now() < deadline, "it does not end on SIGTERM");
+            thread::sleep(POLL);
+        }
+        Ok(())
     }
 
     fn read_address(&mut self) -> anyhow::Result<SocketAddr> {
@@ -183,9 +214,20 @@ impl Server {
     }
 }
 
+/// The processes that this one started. One that is busy would outlive it, and disturb the next measurement.
+fn workers(pid: u32) -> Vec<Pid> {
+    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let listed = listed.unwrap_or_default();
+    let pids = listed.split_ascii_whitespace().map(str::parse);
+    pids.filter_map(Result::ok).map(Pid::from_raw).collect()
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; there is nothing to do about a failure here.
+        // They may have ended by themselves; there is nothing to do about a failure here.
+        for worker in workers(self.pid()) {
+            let _ = kill(worker, Signal::SIGKILL);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

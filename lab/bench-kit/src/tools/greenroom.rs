@@ -11,18 +11,23 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::priority::Priority;
 use super::run_accepting;
 use crate::binaries::Binaries;
 use crate::measure::ChildrenCpu;
-use crate::process::{LOAD_CORE, pinned};
+use crate::process::{LOAD_CORE, placed};
 
 /// The program's exit status when it could not keep the asked rate; its report says so too.
 const RATE_MISSED: i32 = 3;
+/// The program's exit status when nothing was answered; its report says so too.
+const NOTHING_ANSWERED: i32 = 1;
 
-/// One run of `greenroom bench`, with one thread.
+/// One run of `greenroom bench`, with one thread for each stream.
 #[derive(Clone, Debug)]
 pub struct GreenroomBench {
     program: PathBuf,
+    core: Option<usize>,
+    priority: Priority,
     arguments: Vec<String>,
 }
 
@@ -31,20 +36,44 @@ pub struct GreenroomBench {
 pub struct GreenroomReport {
     /// From the begin to the last answer.
     pub elapsed_seconds: f64,
-    streams: [Stream; 1],
+    streams: Vec<Stream>,
     generator: Generator,
     /// The program's own, as the kernel counted it from outside.
     #[serde(skip_deserializing)]
     pub cpu: ChildrenCpu,
 }
 
+/// What became of the requests of a stream.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct Stream {
+pub struct Stream {
     requests: Requests,
     statuses: BTreeMap<u16, u64>,
     failures: BTreeMap<String, Failure>,
     latency_ns: Times,
+    good_latency_ns: Times,
+    bad_latency_ns: Times,
     generator_lag_ns: Times,
+    /// In the order of time.
+    pub timeline: Vec<Stretch>,
+}
+
+/// A stretch of the time line: what was answered in it.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub struct Stretch {
+    /// Since the begin of the run.
+    pub begin_seconds: f64,
+    /// How long it is.
+    pub length_seconds: f64,
+    /// Answers with a status below 400.
+    pub good: u64,
+    latency_ns: Brief,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+struct Brief {
+    p50: f64,
+    p99: f64,
+    max: f64,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -108,8 +137,31 @@ impl GreenroomBench {
     pub fn new(binaries: &Binaries) -> anyhow::Result<Self> {
         Ok(Self {
             program: binaries.path("greenroom")?.to_owned(),
+            core: Some(LOAD_CORE),
+            priority: Priority::Usual,
             arguments: Vec::new(),
         })
+    }
+
+    /// Another core than the load's.
+    #[must_use]
+    pub fn on_core(mut self, core: usize) -> Self {
+        self.core = Some(core);
+        self
+    }
+
+    /// No core of its own: it shares them all with the server.
+    #[must_use]
+    pub fn on_all_cores(mut self) -> Self {
+        self.core = None;
+        self
+    }
+
+    /// Run at this priority.
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
     }
 
     /// Further flags of `greenroom bench`.
@@ -140,7 +192,7 @@ impl GreenroomBench {
     }
 
     fn command(&self, url: &str, json: &Path) -> Command {
-        let mut command = pinned(LOAD_CORE, &self.program);
+        let mut command = self.priority.apply(placed(self.core, &self.program));
         command.args(["bench", "-q"]).args(&self.arguments);
         command.arg("--json").arg(json).arg(url);
         command
@@ -151,8 +203,20 @@ impl GreenroomBench {
     /// # Errors
     /// When the program fails.
     pub fn run(&self, url: &str) -> anyhow::Result<GreenroomReport> {
+        self.run_accepting(url, &[0, RATE_MISSED])
+    }
+
+    /// Runs to its end, also against a server that answers nothing any more.
+    ///
+    /// # Errors
+    /// When the program fails.
+    pub fn run_against_all_odds(&self, url: &str) -> anyhow::Result<GreenroomReport> {
+        self.run_accepting(url, &[0, NOTHING_ANSWERED, RATE_MISSED])
+    }
+
+    fn run_accepting(&self, url: &str, statuses: &[i32]) -> anyhow::Result<GreenroomReport> {
         let json = JsonFile::new();
-        let finished = run_accepting(&mut self.command(url, &json.0), &[0, RATE_MISSED])?;
+        let finished = run_accepting(&mut self.command(url, &json.0), statuses)?;
         let mut report = json.read()?;
         report.cpu = finished.cpu;
         Ok(report)
@@ -222,26 +286,31 @@ impl Drop for JsonFile {
 }
 
 impl GreenroomReport {
-    /// Counts of requests.
+    /// The streams, in the order of the command line; there is at least one.
+    #[must_use]
+    pub fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    /// Counts of requests of the first stream.
     #[must_use]
     pub fn requests(&self) -> Requests {
         self.streams[0].requests
     }
 
-    /// Requests that were answered with status 200.
+    /// Requests of the first stream that were answered with status 200.
     #[must_use]
     pub fn good(&self) -> u64 {
-        let statuses = &self.streams[0].statuses;
-        statuses.get(&200).copied().unwrap_or_default()
+        self.streams[0].answered_with(200)
     }
 
-    /// Latencies, from the intended time.
+    /// Latencies of the first stream, from the intended time.
     #[must_use]
     pub fn latency(&self) -> Latency {
-        Latency::of(self.streams[0].latency_ns)
+        self.streams[0].latency()
     }
 
-    /// How late the program itself was.
+    /// How late the program itself was with the first stream.
     #[must_use]
     pub fn lag(&self) -> Latency {
         Latency::of(self.streams[0].generator_lag_ns)
@@ -253,7 +322,7 @@ impl GreenroomReport {
         self.generator.user_seconds + self.generator.system_seconds
     }
 
-    /// Fails unless every request that was sent was answered with 200.
+    /// Fails unless every request of the first stream that was sent was answered with 200.
     ///
     /// # Errors
     /// Says what became of the others.
@@ -274,9 +343,91 @@ impl GreenroomReport {
     }
 }
 
+impl Stream {
+    /// Counts of requests.
+    #[must_use]
+    pub fn requests(&self) -> Requests {
+        self.requests
+    }
+
+    /// Requests that were answered with this status.
+    #[must_use]
+    pub fn answered_with(&self, status: u16) -> u64 {
+        self.statuses.get(&status).copied().unwrap_or_default()
+    }
+
+    /// Requests that failed in one of these ways, named as `greenroom bench` names them.
+    #[must_use]
+    pub fn failed(&self, kinds: &[&str]) -> u64 {
+        let counts = kinds.iter().filter_map(|kind| self.failures.get(*kind));
+        counts.map(|failure| failure.count).sum()
+    }
+
+    /// Answers with a status below 400 per second, of the time line's stretches whose middle is between two times; 0 if there is none.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+    pub fn good_per_second(&self, from_seconds: u32, to_seconds: u32) -> f64 {
+        let (from, to) = (f64::from(from_seconds), f64::from(to_seconds));
+        // Its ends stray where the generator is busy; its middle does not.
+        let counted = self.timeline.iter().filter(|stretch| {
+            let middle = stretch.begin_seconds.midpoint(stretch.end_seconds());
+            from < middle && middle < to
+        });
+        let (good, lasted) = counted.fold((0, 0.0), |(good, lasted), stretch| {
+            (good + stretch.good, lasted + stretch.length_seconds)
+        });
+        if lasted > 0.0 {
+            good as f64 / lasted
+        } else {
+            0.0
+        }
+    }
+
+    /// Latencies from the intended time, of answers and of what timed out.
+    #[must_use]
+    pub fn latency(&self) -> Latency {
+        Latency::of(self.latency_ns)
+    }
+
+    /// Latencies of answers with a status below 400.
+    #[must_use]
+    pub fn good_latency(&self) -> Latency {
+        Latency::of(self.good_latency_ns)
+    }
+
+    /// Latencies of answers with a status of 400 or more.
+    #[must_use]
+    pub fn bad_latency(&self) -> Latency {
+        Latency::of(self.bad_latency_ns)
+    }
+}
+
+impl Stretch {
+    /// Since the begin of the run.
+    #[must_use]
+    pub fn end_seconds(&self) -> f64 {
+        self.begin_seconds + self.length_seconds
+    }
+
+    /// 99 % of what was answered in it took no longer.
+    #[must_use]
+    pub fn p99_ms(&self) -> f64 {
+        millis(self.latency_ns.p99)
+    }
+
+    /// The longest that was answered in it.
+    #[must_use]
+    pub fn max_ms(&self) -> f64 {
+        millis(self.latency_ns.max)
+    }
+}
+
+fn millis(nanos: f64) -> f64 {
+    nanos / 1e6
+}
+
 impl Latency {
     fn of(times: Times) -> Self {
-        let millis = |nanos: f64| nanos / 1e6;
         Self {
             min_ms: millis(times.min),
             p50_ms: millis(times.p50),
@@ -297,9 +448,16 @@ mod tests {
         "streams": [{
             "requests": { "due": 4, "sent": 3, "answered": 3, "missed_share": 0.25, "later": 0 },
             "statuses": { "200": 2, "503": 1 },
-            "failures": {},
+            "failures": { "timeout": { "count": 3, "first": "" }, "reset": { "count": 4, "first": "" } },
             "latency_ns": { "min": 1, "p50": 2000000, "p90": 3, "p99": 4, "p99.9": 5, "max": 6 },
-            "generator_lag_ns": { "min": 1, "p50": 2, "p90": 3, "p99": 4, "p99.9": 5, "max": 6 }
+            "good_latency_ns": { "min": 1, "p50": 2, "p90": 3, "p99": 4, "p99.9": 5, "max": 6 },
+            "bad_latency_ns": { "min": 1, "p50": 2, "p90": 3, "p99": 7000000, "p99.9": 5, "max": 6 },
+            "generator_lag_ns": { "min": 1, "p50": 2, "p90": 3, "p99": 4, "p99.9": 5, "max": 6 },
+            "timeline": [
+                { "begin_seconds": 0.0, "length_seconds": 1.001, "good": 9, "latency_ns": { "p50": 1, "p99": 2000000, "max": 3 } },
+                { "begin_seconds": 1.001, "length_seconds": 1.0, "good": 5, "latency_ns": { "p50": 1, "p99": 2, "max": 3 } },
+                { "begin_seconds": 2.001, "length_seconds": 0.3, "good": 1, "latency_ns": { "p50": 1, "p99": 2, "max": 3 } }
+            ]
         }],
         "generator": { "user_seconds": 0.5, "system_seconds": 1.0 }
     }"#;
@@ -309,6 +467,13 @@ mod tests {
         let report: GreenroomReport = serde_json::from_str(REPORT).expect("a report");
         assert_eq!(report.good(), 2);
         assert!((report.latency().p50_ms - 2.0).abs() < f64::EPSILON);
+        let stream = &report.streams()[0];
+        assert!((stream.bad_latency().p99_ms - 7.0).abs() < f64::EPSILON);
+        assert_eq!(stream.answered_with(503), 1);
+        assert_eq!(stream.failed(&["reset", "timeout", "tls"]), 7);
+        assert!((stream.timeline[0].p99_ms() - 2.0).abs() < f64::EPSILON);
+        assert!((stream.good_per_second(1, 2) - 5.0).abs() < f64::EPSILON);
+        assert!(stream.good_per_second(5, 6).abs() < f64::EPSILON);
         let error = report.ensure_all_good().expect_err("one was refused");
         assert!(error.to_string().contains("2 of 3"), "{error}");
     }

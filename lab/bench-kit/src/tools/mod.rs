@@ -4,6 +4,7 @@
 
 mod ab;
 mod greenroom;
+mod priority;
 mod wrk;
 
 use std::process::{Command, Output, Stdio};
@@ -13,7 +14,8 @@ use anyhow::{Context, bail, ensure};
 use crate::measure::ChildrenCpu;
 
 pub use ab::{Ab, AbReport};
-pub use greenroom::{GreenroomBench, GreenroomReport, Latency, Requests};
+pub use greenroom::{GreenroomBench, GreenroomReport, Latency, Requests, Stream, Stretch};
+pub use priority::Priority;
 pub use wrk::{Wrk, WrkReport};
 
 /// Programs that a driver may start, and the packages that they are in.

@@ -1,0 +1,75 @@
+//! Where each application runs its handlers.
+
+use axum::error_handling::HandleErrorLayer;
+use axum::http::StatusCode;
+use axum::routing::{MethodRouter, get};
+use axum::{BoxError, Router};
+use clap::ValueEnum;
+use greenroom_stage::{Placement, Stage};
+use tower::ServiceBuilder;
+use tower::limit::GlobalConcurrencyLimitLayer;
+use tower::load_shed::LoadShedLayer;
+
+use crate::handlers::{block_elsewhere, block_inline, fib_elsewhere, fib_inline, hello, status};
+
+/// How many `/fib` requests the application with `load_shed` has under way at most.
+const CONCURRENCY_MAX: usize = 16;
+
+/// Who decides where the handlers run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Application {
+    /// `Placement::auto` around all routes, nothing said about any of them
+    Auto,
+    /// `/inline` and `/staged`: the same handler, placed by name
+    HandOff,
+    /// In the async handler, as a newcomer writes it
+    Inline,
+    /// `spawn_blocking`, and on `/fib` `load_shed` around a limit of 16
+    LoadShed,
+    /// `spawn_blocking` for what computes or blocks
+    SpawnBlocking,
+}
+
+impl Application {
+    /// Its routes.
+    ///
+    /// # Panics
+    /// When the system has no threads for a stage.
+    pub fn router(self) -> Router {
+        let placed = match self {
+            Self::Auto => routes(get(fib_inline), get(block_inline)).layer(Placement::auto()),
+            Self::HandOff => hand_off(),
+            Self::Inline => routes(get(fib_inline), get(block_inline)),
+            Self::LoadShed => routes(bounded(get(fib_elsewhere)), get(block_elsewhere)),
+            Self::SpawnBlocking => routes(get(fib_elsewhere), get(block_elsewhere)),
+        };
+        placed.route("/greenroom/status", get(status))
+    }
+}
+
+fn routes(fib: MethodRouter, block: MethodRouter) -> Router {
+    Router::new()
+        .route("/hello", get(hello))
+        .route("/fib/{n}", fib)
+        .route("/block/{millis}", block)
+}
+
+fn hand_off() -> Router {
+    let staged = Placement::on(Stage::global());
+    Router::new()
+        .route("/inline", get(hello).layer(Placement::inline()))
+        .route("/staged", get(hello).layer(staged))
+}
+
+/// As the documentation of both layers puts them together; the limit is one for all connections.
+fn bounded(route: MethodRouter) -> MethodRouter {
+    let layers = ServiceBuilder::new()
+        .layer(HandleErrorLayer::new(overloaded))
+        .layer(LoadShedLayer::new())
+        .layer(GlobalConcurrencyLimitLayer::new(CONCURRENCY_MAX));
+    route.layer(layers)
+}
+
+async fn overloaded(_: BoxError) -> StatusCode {
+    StatusCode::SERVICE_UNAVAILABLE
+}

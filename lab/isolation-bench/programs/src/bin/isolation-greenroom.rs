@@ -1,0 +1,46 @@
+//! An application behind Greenroom's own server.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+
+use axum::body::Body;
+use clap::Parser;
+use greenroom::{Address, Server};
+use http_bench_apps::{announce, runtime};
+use isolation_bench_programs::Application;
+
+/// Its flags.
+#[derive(Debug, Parser)]
+struct Options {
+    /// Who decides where the handlers run
+    #[arg(long, value_enum)]
+    application: Application,
+    /// Threads that serve connections
+    #[arg(long, default_value = "1")]
+    loops: NonZeroUsize,
+    /// Hand the router over as a bare service, which the server places nowhere
+    #[arg(long)]
+    unplaced: bool,
+}
+
+fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let server = Server::builder()
+        .listen(Address::from(address))
+        .loops(options.loops)
+        .access_log(false)
+        .bind()?;
+    if let Some(Address::Tcp(address)) = server.local_addresses().first() {
+        announce(*address)?;
+    }
+    let router = options.application.router();
+    let runtime = runtime()?;
+    if options.unplaced {
+        let service = router.into_service::<Body>();
+        runtime.block_on(server.serve(service))?;
+    } else {
+        runtime.block_on(server.serve(router))?;
+    }
+    Ok(())
+}

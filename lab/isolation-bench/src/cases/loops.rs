@@ -1,0 +1,210 @@
+//! `/hello` alone, more often than its loop can answer.
+
+use std::process::{Child, Command, Stdio};
+
+use bench_kit::process::{SERVER_CORE, Server, pinned};
+use bench_kit::rounds::{Row, find, interleave, samples};
+use bench_kit::tools::{GreenroomBench, Stream};
+use bench_kit::{Report, Verdict, cell, table};
+use serde::Serialize;
+
+use super::{Context, HELLO, PERCENT, TIMEOUT_SECONDS};
+use crate::contestant::{Contestant, LAYER, OURS};
+
+const ROUNDS_MAX: usize = 2;
+/// Programs that take their share of the server's core, so that one generator can ask for more than is left.
+const RIVALS: usize = 3;
+const CONNECTIONS: u32 = 64;
+/// Of an open loop; as many as its clients may keep waiting.
+const OPEN_CONNECTIONS: &str = "4000";
+/// Of what the closed loop reaches.
+const LADDER: [f64; 3] = [0.8, 1.0, 1.2];
+const OVERLOAD_FACTOR: f64 = 2.0;
+const SETTLING_SECONDS: u32 = 1;
+
+const GOODPUT_MIN: f64 = 0.9;
+const P99_MS_MAX: f64 = 100.0;
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Sample {
+    /// The most answers per second at any load.
+    peak: f64,
+    /// The same at twice as many requests, as a share of it.
+    goodput: f64,
+    answered_p99_ms: f64,
+    refused_percent: f64,
+    failed_percent: f64,
+    /// Of what was due.
+    sent_percent: f64,
+}
+
+pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
+    let axum =
+        |name, application| Contestant::axum(name, application).arguments(["--workers", "1"]);
+    let mut contestants = vec![
+        Contestant::ours().arguments(["--loops", "1"]),
+        axum(LAYER, "auto"),
+    ];
+    if !context.ours_only {
+        contestants.push(axum("axum, inline", "inline"));
+    }
+    let contestants = contestants
+        .into_iter()
+        .map(|server| server.on_core(SERVER_CORE));
+    let contestants: Vec<_> = contestants.collect();
+    let rounds = context.rounds.min(ROUNDS_MAX);
+    let rows = interleave("loops", rounds, &contestants, |contestant| {
+        measure(contestant, context)
+    })?;
+    Ok(Report {
+        case: "loops",
+        title: "/hello alone at 2 x what its loop can answer".to_owned(),
+        notes: vec![
+            format!(
+                "medians of {rounds} rounds (least–most) of {} s; one loop on a core that it shares with {RIVALS} busy programs of its priority, greenroom bench on the other: else one generator could not ask for twice what a loop can answer",
+                context.seconds
+            ),
+            format!(
+                "peak: the most answers with 200 per second in a closed loop over {CONNECTIONS} connections and in open loops at {LADDER:?} of that; then {OVERLOAD_FACTOR} x the peak, over at most {OPEN_CONNECTIONS} connections"
+            ),
+            "sent: of what was due; what was not sent found no free connection, or the generator too slow".to_owned(),
+        ],
+        table: render(&rows),
+        verdicts: [OURS, LAYER]
+            .into_iter()
+            .filter_map(|name| find(&rows, name))
+            .flat_map(verdicts)
+            .collect(),
+        samples: samples(&rows),
+    })
+}
+
+fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample> {
+    let server = contestant.start(context)?;
+    let _rivals = Rivals::start()?;
+    let bench = GreenroomBench::new(&context.binaries)?.flags(["-s", TIMEOUT_SECONDS]);
+    let seconds = context.seconds + SETTLING_SECONDS;
+    let closed = bench.clone().keep_alive(CONNECTIONS, seconds);
+    let closed = closed.run_well(&server.url(HELLO))?;
+    let closed = good_per_second(&closed.streams()[0], seconds);
+    let mut peak = closed;
+    for step in LADDER {
+        let stream = open(&bench, &server, closed * step, seconds)?;
+        peak = peak.max(good_per_second(&stream, seconds));
+    }
+    let stream = open(&bench, &server, peak * OVERLOAD_FACTOR, seconds)?;
+    Ok(Sample::of(&stream, peak, seconds))
+}
+
+fn open(
+    bench: &GreenroomBench,
+    server: &Server,
+    rate: f64,
+    seconds: u32,
+) -> anyhow::Result<Stream> {
+    let (rate, seconds) = (format!("{rate:.0}"), seconds.to_string());
+    let flags = [
+        "-k",
+        "-c",
+        OPEN_CONNECTIONS,
+        "--rate",
+        &rate,
+        "-t",
+        &seconds,
+    ];
+    let report = bench
+        .clone()
+        .flags(flags)
+        .run_against_all_odds(&server.url(HELLO))?;
+    Ok(report.streams()[0].clone())
+}
+
+fn good_per_second(stream: &Stream, seconds: u32) -> f64 {
+    stream.good_per_second(SETTLING_SECONDS, seconds)
+}
+
+impl Sample {
+    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+    fn of(stream: &Stream, peak: f64, seconds: u32) -> Self {
+        let requests = stream.requests();
+        let percent = |part: u64| part as f64 / requests.due.max(1) as f64 * PERCENT;
+        Self {
+            peak,
+            goodput: good_per_second(stream, seconds) / peak,
+            answered_p99_ms: stream.good_latency().p99_ms,
+            refused_percent: percent(stream.answered_with(503)),
+            failed_percent: percent(requests.sent.saturating_sub(requests.answered)),
+            sent_percent: percent(requests.sent),
+        }
+    }
+}
+
+/// Programs that do nothing, and want the server's core for it; they end with this value.
+struct Rivals(Vec<Child>);
+
+impl Rivals {
+    fn start() -> anyhow::Result<Self> {
+        let mut rivals = Self(Vec::new());
+        for _ in 0..RIVALS {
+            let mut command: Command = pinned(SERVER_CORE, "sh");
+            command
+                .args(["-c", "while :; do :; done"])
+                .stdin(Stdio::null());
+            rivals.0.push(command.spawn()?);
+        }
+        Ok(rivals)
+    }
+}
+
+impl Drop for Rivals {
+    fn drop(&mut self) {
+        for rival in &mut self.0 {
+            // It may have been ended by hand; there is nothing to do about a failure here.
+            let _ = rival.kill();
+            let _ = rival.wait();
+        }
+    }
+}
+
+fn render(rows: &[Row<Sample>]) -> String {
+    let mut out = table([
+        "server",
+        "peak answers/s",
+        "goodput at 2 x",
+        "answered p99 ms",
+        "refused %",
+        "failed %",
+        "sent %",
+    ]);
+    for row in rows {
+        let spread = |value: fn(&Sample) -> f64, digits| cell(row.spread(value), digits);
+        out.add_row([
+            row.name.clone(),
+            spread(|sample| sample.peak, 0),
+            spread(|sample| sample.goodput, 2),
+            spread(|sample| sample.answered_p99_ms, 1),
+            spread(|sample| sample.refused_percent, 1),
+            spread(|sample| sample.failed_percent, 1),
+            spread(|sample| sample.sent_percent, 1),
+        ]);
+    }
+    out.to_string()
+}
+
+fn verdicts(row: &Row<Sample>) -> Vec<Verdict> {
+    let median = |value: fn(&Sample) -> f64| row.spread(value).map(|spread| spread.median);
+    vec![
+        Verdict::at_least(
+            format!("{}: goodput at 2 x / peak", row.name),
+            median(|sample| sample.goodput),
+            GOODPUT_MIN,
+            "",
+        ),
+        Verdict::at_most(
+            format!("{}: answered p99 at 2 x", row.name),
+            median(|sample| sample.answered_p99_ms),
+            P99_MS_MAX,
+            " ms",
+        ),
+    ]
+}

@@ -1,0 +1,148 @@
+//! The cases, in the order of the table of goals.
+
+mod after;
+mod block;
+mod cost;
+mod hand_off;
+mod loops;
+mod niceness;
+mod overload;
+mod turning;
+
+use std::thread::available_parallelism;
+
+use anyhow::Context as _;
+use bench_kit::process::Server;
+use bench_kit::tools::{GreenroomBench, Priority};
+use bench_kit::{Binaries, Report};
+use clap::ValueEnum;
+
+use crate::args::Args;
+
+/// What is to be answered at once, whatever else goes on.
+const HELLO: &str = "/hello";
+/// What computes: some milliseconds of additions.
+const FIB: &str = "/fib/50000";
+/// Requests per second to [`HELLO`] beside the heavy ones.
+const HELLO_RATE: u32 = 100;
+/// Seconds after which a client has gone.
+const TIMEOUT_SECONDS: &str = "2";
+
+const WARM_UP_REQUESTS: u64 = 200;
+const WARM_UP_CONNECTIONS: u32 = 4;
+
+const MICROS_PER_MILLI: f64 = 1_000.0;
+const PERCENT: f64 = 100.0;
+
+/// What a case may use.
+pub(crate) struct Context {
+    pub(crate) binaries: Binaries,
+    pub(crate) ours_only: bool,
+    rounds: usize,
+    seconds: u32,
+    quick: bool,
+    /// Of the machine.
+    cores: f64,
+    priority: Priority,
+}
+
+impl Context {
+    pub(crate) fn new(args: &Args, binaries: Binaries) -> anyhow::Result<Self> {
+        let cores = available_parallelism().context("number of cores")?.get();
+        Ok(Self {
+            binaries,
+            ours_only: args.ours_only,
+            rounds: args.run.rounds(),
+            seconds: args.run.seconds(),
+            quick: args.run.quick,
+            cores: f64::from(u32::try_from(cores)?),
+            priority: Priority::highest(),
+        })
+    }
+
+    /// The generator, on the cores that the server has too, and before it where that may be.
+    fn bench(&self) -> anyhow::Result<GreenroomBench> {
+        let bench = GreenroomBench::new(&self.binaries)?;
+        Ok(bench.on_all_cores().priority(self.priority))
+    }
+
+    /// As [`bench`](Self::bench), over connections that are kept, with the clients' time-out, and [`HELLO`] asked for
+    /// all the while.
+    fn bench_beside_hello(&self, server: &Server) -> anyhow::Result<GreenroomBench> {
+        let url = server.url(HELLO);
+        let hello = format!("rate={HELLO_RATE} name=hello keep-alive=yes {url}");
+        let bench = self.bench()?;
+        Ok(bench.flags(["-k", "-s", TIMEOUT_SECONDS, "--also", &hello]))
+    }
+
+    /// Enough of [`HELLO`] for it to be proven short, where that is asked.
+    fn warm_up(&self, server: &Server) -> anyhow::Result<()> {
+        let bench = self.bench()?.flags(["-k"]);
+        let hello = bench
+            .clone()
+            .connections(WARM_UP_REQUESTS, WARM_UP_CONNECTIONS);
+        hello.run_well(&server.url(HELLO))?;
+        Ok(())
+    }
+
+    /// What every case notes of its load.
+    fn note(&self) -> String {
+        match self.priority {
+            Priority::Raised => {
+                "load by greenroom bench at niceness -10, on the cores that the server has".to_owned()
+            }
+            Priority::Usual => {
+                "load by greenroom bench at the usual priority, for only root may raise it: it waits for its turn as the server does, and tells latencies that are too long".to_owned()
+            }
+        }
+    }
+}
+
+/// One row of the table of goals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Case {
+    /// /hello at 100/s while fib(50000) is offered at 0.7, 2, 6, 10 x capacity
+    Overload,
+    /// How soon all is well again when a flood ends
+    After,
+    /// 500 and 200 requests that block for two seconds, at once
+    Block,
+    /// A route that turns long after 10,000 short runs
+    Turning,
+    /// /hello alone at twice what its loop can do
+    Loops,
+    /// User CPU that automatic placement costs a short route
+    Cost,
+    /// What a hand-off to a stage and back adds on an idle server
+    Handoff,
+    /// Overload with stage threads at niceness 0, 10, 19
+    Niceness,
+}
+
+impl Case {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Overload => "overload",
+            Self::After => "after",
+            Self::Block => "block",
+            Self::Turning => "turning",
+            Self::Loops => "loops",
+            Self::Cost => "cost",
+            Self::Handoff => "handoff",
+            Self::Niceness => "niceness",
+        }
+    }
+
+    pub(crate) fn run(self, context: &Context) -> anyhow::Result<Report> {
+        match self {
+            Self::Overload => overload::run(context),
+            Self::After => after::run(context),
+            Self::Block => block::run(context),
+            Self::Turning => turning::run(context),
+            Self::Loops => loops::run(context),
+            Self::Cost => cost::run(context),
+            Self::Handoff => hand_off::run(context),
+            Self::Niceness => niceness::run(context),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! `make bench-isolation`: whether a slow request holds up a fast one, in Greenroom, axum and Node.
+
+mod args;
+mod cases;
+mod contestant;
+mod http;
+mod status;
+
+use anyhow::Context as _;
+use bench_kit::tools::require;
+use bench_kit::{Binaries, Run};
+use clap::Parser;
+
+use crate::args::Args;
+use crate::cases::Context;
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    require(["taskset"])?;
+    let mut binaries = Binaries::default();
+    binaries.build_lab(&["isolation-bench-programs"])?;
+    // It is a contestant, and makes load, too.
+    binaries.build_greenroom()?;
+    let context = Context::new(&args, binaries)?;
+    let mut run = Run::begin("isolation", "Isolation benchmark")?;
+    for case in args.cases() {
+        let report = case
+            .run(&context)
+            .with_context(|| format!("case {}", case.name()))?;
+        run.add(report);
+    }
+    run.store(&args.run)
+}
