@@ -25,8 +25,10 @@ const BATCH: usize = 64;
 /// others wait longer. Some are accepted all the same, or nobody could ask how the server is.
 pub(super) const BATCH_RAISED: usize = 16;
 const BATCH_OVER: usize = 1;
-/// Newcomers refused before the others of the loop get a turn.
+/// Newcomers refused before the others of the loop get a turn, and the part of `loop_lag_max` that it
+/// may take: a tenth. A refusal costs nearly what a short answer costs.
 const REFUSED_MAX: usize = 512;
+const REFUSING_DIVISOR: u32 = 10;
 /// First and longest pause after descriptors or memory ran out.
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
@@ -166,7 +168,11 @@ fn refuse_late<A: App>(
     newcomers: &mut Newcomers,
 ) -> Result<(), Fault> {
     let now = Instant::now();
+    let time_max = home.settings.limits.loop_lag_max / REFUSING_DIVISOR;
     for _ in 0..REFUSED_MAX {
+        if now.elapsed() > time_max {
+            break;
+        }
         let accepted = listener.accept()?;
         let waited = accepted.waited();
         if waited.is_none_or(|waited| !newcomers.is_refused(waited, now)) {

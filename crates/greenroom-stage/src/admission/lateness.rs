@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 pub const STANDING_AFTER: Duration = Duration::from_millis(100);
 
 /// Whatever came this much too late is dropped even from a burst.
-pub const LATE_GRACE: Duration = Duration::from_millis(100);
+pub const LATE_GRACE: Duration = Duration::from_millis(20);
 
 /// Whether a run that has waited too long all the same is still worth running, decided when its
 /// turn comes, in the manner of `CoDel`: by how long it waited, not by how many wait.
@@ -21,12 +21,12 @@ pub const LATE_GRACE: Duration = Duration::from_millis(100);
 ///
 /// let (start, ms) = (Instant::now(), Duration::from_millis);
 /// let mut lateness = Lateness::default();
-/// assert!(lateness.is_worth_running(start, ms(600), ms(500))); // late, but the first
-/// assert!(lateness.is_worth_running(start + ms(99), ms(600), ms(500)));
-/// assert!(!lateness.is_worth_running(start + ms(100), ms(600), ms(500))); // the queue stands
+/// assert!(lateness.is_worth_running(start, ms(520), ms(500))); // late, but the first
+/// assert!(lateness.is_worth_running(start + ms(99), ms(520), ms(500)));
+/// assert!(!lateness.is_worth_running(start + ms(100), ms(520), ms(500))); // the queue stands
 /// assert!(lateness.is_worth_running(start + ms(110), ms(400), ms(500))); // on time again
-/// assert!(lateness.is_worth_running(start + ms(120), ms(600), ms(500)));
-/// assert!(!lateness.is_worth_running(start + ms(130), ms(601), ms(500)));
+/// assert!(lateness.is_worth_running(start + ms(120), ms(520), ms(500)));
+/// assert!(!lateness.is_worth_running(start + ms(130), ms(521), ms(500)));
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lateness {

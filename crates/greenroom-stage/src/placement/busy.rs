@@ -20,21 +20,41 @@ pub(crate) struct Busy {
 }
 
 #[derive(Debug)]
-struct Shard([AtomicU64; BUCKETS]);
+struct Shard {
+    runs: AtomicU64,
+    nanos: AtomicU64,
+    buckets: [AtomicU64; BUCKETS],
+}
 
 impl Busy {
     pub(crate) fn record(&self, busy: Duration) {
         let shard = self.shards[shard_of_thread()].get_or_init(|| {
-            let shard = Shard(std::array::from_fn(|_| AtomicU64::new(0)));
-            Box::new(CachePadded::new(shard))
+            Box::new(CachePadded::new(Shard {
+                runs: AtomicU64::new(0),
+                nanos: AtomicU64::new(0),
+                buckets: std::array::from_fn(|_| AtomicU64::new(0)),
+            }))
         });
-        shard.0[bucket(busy)].fetch_add(1, Ordering::Relaxed);
+        let nanos = u64::try_from(busy.as_nanos()).unwrap_or(u64::MAX);
+        shard.runs.fetch_add(1, Ordering::Relaxed);
+        shard.nanos.fetch_add(nanos, Ordering::Relaxed);
+        shard.buckets[bucket(busy)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The mean of the runs that the calling thread has recorded; zero before the first.
+    pub(crate) fn mean_of_this_thread(&self) -> Duration {
+        let Some(shard) = self.shards[shard_of_thread()].get() else {
+            return Duration::ZERO;
+        };
+        let nanos = shard.nanos.load(Ordering::Relaxed);
+        let mean = nanos.checked_div(shard.runs.load(Ordering::Relaxed));
+        Duration::from_nanos(mean.unwrap_or(0))
     }
 
     pub(crate) fn quantiles(&self) -> Quantiles {
         let mut counts = [0_u64; BUCKETS];
         for shard in self.shards.iter().filter_map(OnceLock::get) {
-            for (count, bucket) in counts.iter_mut().zip(&shard.0) {
+            for (count, bucket) in counts.iter_mut().zip(&shard.buckets) {
                 *count += bucket.load(Ordering::Relaxed);
             }
         }

@@ -31,11 +31,23 @@ pin_project! {
 }
 
 impl<F> Measured<F> {
-    pub(crate) fn new(run: F, route: &'static Route, is_inline: bool) -> Self {
+    /// A run on the loop, which was busy already when it was called.
+    pub(crate) fn called(run: F, route: &'static Route, busy: Duration) -> Self {
         Self {
             run,
             route,
-            is_inline,
+            is_inline: true,
+            is_recorded: false,
+            busy,
+        }
+    }
+
+    /// A run on a stage.
+    pub(crate) fn staged(run: F, route: &'static Route) -> Self {
+        Self {
+            run,
+            route,
+            is_inline: false,
             is_recorded: false,
             busy: Duration::ZERO,
         }
@@ -68,22 +80,30 @@ where
     ) -> Poll<Result<Response, E>> {
         let this = self.as_mut().project();
         let run = this.run;
-        let route = *this.route;
-        let poll = || catch_unwind(AssertUnwindSafe(|| outer::within(route, || run.poll(cx))));
-        let watched = watchdog::watch(this.route, poll);
-        outer::took(watched.taken);
-        let inner = watched
-            .polled
-            .as_ref()
-            .map_or(Duration::ZERO, |polled| polled.1);
-        *this.busy += watched.busy.saturating_sub(inner);
-        let answer = match watched.polled {
-            Ok((Poll::Pending, _)) => return Poll::Pending,
-            Ok((Poll::Ready(answer), _)) => answer.map(IntoResponse::into_response),
-            Err(payload) => Ok(this.route.answer_panic(&Panicked::of(payload))),
+        let (polled, busy) = watch(this.route, || run.poll(cx));
+        *this.busy += busy;
+        let answer = match polled {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(answer)) => answer.map(IntoResponse::into_response),
+            Err(panicked) => Ok(this.route.answer_panic(&panicked)),
         };
         self.record();
         Poll::Ready(answer)
+    }
+}
+
+/// Runs something of this route on the loop, watched. Returns how long the route was busy with it,
+/// without what was further in.
+pub(super) fn watch<R>(
+    route: &'static Route,
+    run: impl FnOnce() -> R,
+) -> (Result<R, Panicked>, Duration) {
+    let guarded = || catch_unwind(AssertUnwindSafe(|| outer::within(route, run)));
+    let watched = watchdog::watch(route, guarded);
+    outer::took(watched.taken);
+    match watched.polled {
+        Ok((result, inner)) => (Ok(result), watched.busy.saturating_sub(inner)),
+        Err(payload) => (Err(Panicked::of(payload)), watched.busy),
     }
 }
 
@@ -104,7 +124,7 @@ impl<F: Future> Future for Measured<F> {
 }
 
 impl Route {
-    fn answer_panic(&self, panicked: &Panicked) -> Response {
+    pub(super) fn answer_panic(&self, panicked: &Panicked) -> Response {
         let (method, path, message) = (self.method(), self.path(), panicked.message());
         tracing::error!(method, path, message, "a handler panicked");
         panicked.clone().into_response()

@@ -9,6 +9,7 @@ mod service;
 mod status;
 mod stopwatch;
 
+pub use route::WORTH_SHEDDING;
 pub use rule::{LONG_RUN, Move, Rule, SHORT_RUN, STREAK_FIRST, STREAK_LIKELY, STREAK_MAX};
 pub use service::{PlacedFuture, PlacedService};
 pub use status::{Placed, RouteStatus};

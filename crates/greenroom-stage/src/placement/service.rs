@@ -10,11 +10,11 @@ use pin_project_lite::pin_project;
 use tower::util::Oneshot;
 use tower_service::Service;
 
-use super::measured::Measured;
+use super::measured::{Measured, watch};
 use super::route::Route;
 use super::{Shared, outer};
 use crate::loop_shedding;
-use crate::stage::{Error, Spawned};
+use crate::stage::{Error, Importance, Spawned, Stage};
 
 /// A service behind a [`Placement`](super::Placement).
 #[derive(Clone, Debug)]
@@ -52,24 +52,59 @@ where
         let route = self.placement.routes.find(request.method(), path);
         outer::yield_to_inner();
         let importance = route.importance(self.placement.importance);
-        if loop_shedding::is_shed(importance) {
+        let place = if loop_shedding::is_shed(importance) && route.is_worth_shedding() {
             route.shed();
-            return PlacedFuture { place: Place::Shed };
+            Place::Answered {
+                response: Some(loop_shedding::answer()),
+            }
+        } else {
+            match &self.placement.stage {
+                Some(stage) if !route.is_inline() => {
+                    self.call_staged(stage, importance, route, request)
+                }
+                _ => self.call_inline(route, request),
+            }
+        };
+        PlacedFuture { place }
+    }
+}
+
+impl<S> PlacedService<S> {
+    fn call_inline<B>(&mut self, route: &'static Route, request: Request<B>) -> Place<S, B>
+    where
+        S: Service<Request<B>>,
+    {
+        let (called, busy) = watch(route, || self.inner.call(request));
+        match called {
+            Ok(future) => Place::Inline {
+                run: Measured::called(future, route, busy),
+            },
+            Err(panicked) => Place::Answered {
+                response: Some(route.answer_panic(&panicked)),
+            },
         }
+    }
+
+    fn call_staged<B>(
+        &mut self,
+        stage: &Stage,
+        importance: Importance,
+        route: &'static Route,
+        request: Request<B>,
+    ) -> Place<S, B>
+    where
+        S: Service<Request<B>> + Clone + Send + 'static,
+        S::Response: Send + 'static,
+        S::Error: Send + 'static,
+        S::Future: Send + 'static,
+        B: Send + 'static,
+    {
         // The clone was not polled ready, so it stays and the other one goes.
         let clone = self.inner.clone();
         let ready = mem::replace(&mut self.inner, clone);
-        let is_inline = route.is_inline();
-        let run = Measured::new(Oneshot::new(ready, request), route, is_inline);
-        let place = match (is_inline, &self.placement.stage) {
-            (false, Some(stage)) => {
-                let is_short = route.is_likely_short();
-                let spawned = stage.spawn_expected(importance, is_short, run);
-                Place::Staged { spawned, route }
-            }
-            _ => Place::Inline { run },
-        };
-        PlacedFuture { place }
+        let run = Measured::staged(Oneshot::new(ready, request), route);
+        let spawned = stage.spawn_expected(importance, route.is_likely_short(), run);
+        Place::Staged { spawned, route }
     }
 }
 
@@ -91,10 +126,12 @@ pin_project! {
     where
         S: Service<Request<B>>,
     {
-        Shed,
+        Answered {
+            response: Option<Response>,
+        },
         Inline {
             #[pin]
-            run: Measured<Oneshot<S, Request<B>>>,
+            run: Measured<S::Future>,
         },
         Staged {
             #[pin]
@@ -113,7 +150,10 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().place.project() {
-            PlaceProjected::Shed => Poll::Ready(Ok(loop_shedding::answer())),
+            PlaceProjected::Answered { response } => {
+                let response = response.take();
+                Poll::Ready(Ok(response.expect("polled after it was ready")))
+            }
             PlaceProjected::Inline { run } => run.poll_inline(cx),
             PlaceProjected::Staged { spawned, route } => match ready!(spawned.poll(cx)) {
                 Ok(answer) => Poll::Ready(answer.map(IntoResponse::into_response)),
