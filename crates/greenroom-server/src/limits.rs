@@ -34,8 +34,8 @@ pub struct Limits {
     pub connections_max: usize,
     /// Time that what is ready may wait for its loop. Beyond half of it the loop accepts new
     /// connections slowly, and the application is told ([`Pressure`](crate::Pressure)); newcomers
-    /// that wait for twice as long are refused with 503 once they have done so for ten times as
-    /// long (with the default: 40 ms, for 200 ms). Default: 20 ms, at least 1 ms; `Duration::MAX`
+    /// that wait for twice as long are refused with 503 once they have done so for five times as
+    /// long (with the default: 40 ms, for 100 ms). Default: 20 ms, at least 1 ms; `Duration::MAX`
     /// for no limit.
     pub loop_lag_max: Duration,
 }

@@ -5,8 +5,8 @@ use tokio::time::Instant;
 /// A newcomer is late after so many times `loop_lag_max`: 40 ms with 20 ms.
 const WAIT_MAX_LAGS: u32 = 2;
 /// Newcomers may be late for so many times `loop_lag_max`, as they are for a moment after anything
-/// that held up the loop: 200 ms with 20 ms.
-const PATIENCE_LAGS: u32 = 10;
+/// that held up the loop: 100 ms with 20 ms.
+const PATIENCE_LAGS: u32 = 5;
 
 /// Decides when those who wait to be accepted wait too long.
 ///
@@ -66,15 +66,8 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_is_refused_once_newcomers_have_been_late_for_200_ms() {
-        let newcomers = [
-            (0, 41),
-            (100, 90),
-            (199, 90),
-            (200, 41),
-            (210, 40),
-            (220, 41),
-        ];
+    fn who_is_late_is_refused_once_newcomers_have_been_late_for_100_ms() {
+        let newcomers = [(0, 41), (50, 90), (99, 90), (100, 41), (110, 40), (120, 41)];
         let expected = [false, false, false, true, false, true];
         assert_eq!(refused(&newcomers), expected);
     }
@@ -83,11 +76,11 @@ mod tests {
     fn one_that_has_hardly_waited_ends_it() {
         let newcomers = [
             (0, 90),
-            (200, 90),
-            (210, 20),
+            (100, 90),
+            (110, 20),
+            (120, 90),
+            (219, 90),
             (220, 90),
-            (419, 90),
-            (420, 90),
         ];
         let expected = [false, true, false, false, false, true];
         assert_eq!(refused(&newcomers), expected);
@@ -95,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_loop_that_stood_still_once_refuses_nobody() {
-        let newcomers: Vec<_> = (0..20).map(|each| (each * 9, 1_000 - each)).collect();
+        let newcomers: Vec<_> = (0..20).map(|each| (each * 4, 1_000 - each)).collect();
         assert!(!refused(&newcomers).contains(&true));
     }
 }

@@ -1,7 +1,9 @@
+use std::any::TypeId;
 use std::fmt;
 use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::extract::MatchedPath;
 use axum::response::{IntoResponse, Response};
@@ -72,8 +74,13 @@ where
 impl<S> PlacedService<S> {
     fn call_inline<B>(&mut self, route: &'static Route, request: Request<B>) -> Place<S, B>
     where
-        S: Service<Request<B>>,
+        S: Service<Request<B>> + 'static,
     {
+        if is_lazy::<S>() {
+            let run = self.inner.call(request);
+            let run = Measured::called(run, route, Duration::ZERO);
+            return Place::Inline { run };
+        }
         let (called, busy) = watch(route, || self.inner.call(request));
         match called {
             Ok(future) => Place::Inline {
@@ -106,6 +113,12 @@ impl<S> PlacedService<S> {
         let spawned = stage.spawn_expected(importance, route.is_likely_short(), run);
         Place::Staged { spawned, route }
     }
+}
+
+/// Whether nothing of the application runs before the future is polled, as with the routes of axum:
+/// then there is nothing to watch.
+fn is_lazy<S: 'static>() -> bool {
+    TypeId::of::<S>() == TypeId::of::<axum::routing::Route>()
 }
 
 pin_project! {

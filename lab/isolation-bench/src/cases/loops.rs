@@ -1,8 +1,8 @@
-//! `/hello` alone, more often than its loop can answer.
+//! One short route alone, more often than its loop can answer.
 
 use std::process::{Child, Command, Stdio};
 
-use bench_kit::process::{SERVER_CORE, Server, pinned};
+use bench_kit::process::{SERVER_CORE, pinned};
 use bench_kit::rounds::{Row, find, interleave, samples};
 use bench_kit::tools::{GreenroomBench, Stream};
 use bench_kit::{Report, Verdict, cell, table};
@@ -12,8 +12,33 @@ use super::{Context, HELLO, PERCENT, TIMEOUT_SECONDS};
 use crate::contestant::{Contestant, LAYER, OURS};
 
 const ROUNDS_MAX: usize = 2;
-/// Programs that take their share of the server's core, so that one generator can ask for more than is left.
-const RIVALS: usize = 3;
+/// Which route is asked for, and what else the server's core does.
+pub(super) struct Overload {
+    case: &'static str,
+    title: &'static str,
+    path: &'static str,
+    rivals: usize,
+    core: &'static str,
+}
+
+/// The smallest answer. Programs take their share of the core, so that one generator can ask for more than is left.
+pub(super) const SMALLEST: Overload = Overload {
+    case: "loops",
+    title: "/hello alone at 2 x what its loop can answer",
+    path: HELLO,
+    rivals: 3,
+    core: "a core that it shares with 3 busy programs of its priority, for one generator could not ask for twice what a loop can answer",
+};
+
+/// An answer for which the handler computes for some 80 us.
+pub(super) const COMPUTED: Overload = Overload {
+    case: "loops-busy",
+    title: "/fib/5000, inline, alone at 2 x what its loop can answer",
+    path: "/fib/5000",
+    rivals: 0,
+    core: "a core of its own",
+};
+
 const CONNECTIONS: u32 = 64;
 /// Of an open loop; as many as its clients may keep waiting.
 const OPEN_CONNECTIONS: &str = "4000";
@@ -38,7 +63,7 @@ struct Sample {
     sent_percent: f64,
 }
 
-pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
+pub(super) fn run(overload: &Overload, context: &Context) -> anyhow::Result<Report> {
     let axum =
         |name, application| Contestant::axum(name, application).arguments(["--workers", "1"]);
     let mut contestants = vec![
@@ -53,16 +78,16 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
         .map(|server| server.on_core(SERVER_CORE));
     let contestants: Vec<_> = contestants.collect();
     let rounds = context.rounds.min(ROUNDS_MAX);
-    let rows = interleave("loops", rounds, &contestants, |contestant| {
-        measure(contestant, context)
+    let rows = interleave(overload.case, rounds, &contestants, |contestant| {
+        measure(overload, contestant, context)
     })?;
     Ok(Report {
-        case: "loops",
-        title: "/hello alone at 2 x what its loop can answer".to_owned(),
+        case: overload.case,
+        title: overload.title.to_owned(),
         notes: vec![
             format!(
-                "medians of {rounds} rounds (least–most) of {} s; one loop on a core that it shares with {RIVALS} busy programs of its priority, greenroom bench on the other: else one generator could not ask for twice what a loop can answer",
-                context.seconds
+                "medians of {rounds} rounds (least–most) of {} s; one loop on {}, greenroom bench on the other",
+                context.seconds, overload.core
             ),
             format!(
                 "peak: the most answers with 200 per second in a closed loop over {CONNECTIONS} connections and in open loops at {LADDER:?} of that; then {OVERLOAD_FACTOR} x the peak, over at most {OPEN_CONNECTIONS} connections"
@@ -79,29 +104,29 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })
 }
 
-fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample> {
+fn measure(
+    overload: &Overload,
+    contestant: &Contestant,
+    context: &Context,
+) -> anyhow::Result<Sample> {
     let server = contestant.start(context)?;
-    let _rivals = Rivals::start()?;
+    let _rivals = Rivals::start(overload.rivals)?;
+    let url = server.url(overload.path);
     let bench = GreenroomBench::new(&context.binaries)?.flags(["-s", TIMEOUT_SECONDS]);
     let seconds = context.seconds + SETTLING_SECONDS;
     let closed = bench.clone().keep_alive(CONNECTIONS, seconds);
-    let closed = closed.run_well(&server.url(HELLO))?;
+    let closed = closed.run_well(&url)?;
     let closed = good_per_second(&closed.streams()[0], seconds);
     let mut peak = closed;
     for step in LADDER {
-        let stream = open(&bench, &server, closed * step, seconds)?;
+        let stream = open(&bench, &url, closed * step, seconds)?;
         peak = peak.max(good_per_second(&stream, seconds));
     }
-    let stream = open(&bench, &server, peak * OVERLOAD_FACTOR, seconds)?;
+    let stream = open(&bench, &url, peak * OVERLOAD_FACTOR, seconds)?;
     Ok(Sample::of(&stream, peak, seconds))
 }
 
-fn open(
-    bench: &GreenroomBench,
-    server: &Server,
-    rate: f64,
-    seconds: u32,
-) -> anyhow::Result<Stream> {
+fn open(bench: &GreenroomBench, url: &str, rate: f64, seconds: u32) -> anyhow::Result<Stream> {
     let (rate, seconds) = (format!("{rate:.0}"), seconds.to_string());
     let flags = [
         "-k",
@@ -112,10 +137,7 @@ fn open(
         "-t",
         &seconds,
     ];
-    let report = bench
-        .clone()
-        .flags(flags)
-        .run_against_all_odds(&server.url(HELLO))?;
+    let report = bench.clone().flags(flags).run_against_all_odds(url)?;
     Ok(report.streams()[0].clone())
 }
 
@@ -143,9 +165,9 @@ impl Sample {
 struct Rivals(Vec<Child>);
 
 impl Rivals {
-    fn start() -> anyhow::Result<Self> {
+    fn start(count: usize) -> anyhow::Result<Self> {
         let mut rivals = Self(Vec::new());
-        for _ in 0..RIVALS {
+        for _ in 0..count {
             let mut command: Command = pinned(SERVER_CORE, "sh");
             command
                 .args(["-c", "while :; do :; done"])

@@ -111,6 +111,8 @@ pub(crate) enum Case {
     Turning,
     /// /hello alone at twice what its loop can do
     Loops,
+    /// A handler of 80 us alone at twice what its loop can do
+    LoopsBusy,
     /// User CPU that automatic placement costs a short route
     Cost,
     /// What a hand-off to a stage and back adds on an idle server
@@ -127,6 +129,7 @@ impl Case {
             Self::Block => "block",
             Self::Turning => "turning",
             Self::Loops => "loops",
+            Self::LoopsBusy => "loops-busy",
             Self::Cost => "cost",
             Self::Handoff => "handoff",
             Self::Niceness => "niceness",
@@ -139,7 +142,8 @@ impl Case {
             Self::After => after::run(context),
             Self::Block => block::run(context),
             Self::Turning => turning::run(context),
-            Self::Loops => loops::run(context),
+            Self::Loops => loops::run(&loops::SMALLEST, context),
+            Self::LoopsBusy => loops::run(&loops::COMPUTED, context),
             Self::Cost => cost::run(context),
             Self::Handoff => hand_off::run(context),
             Self::Niceness => niceness::run(context),
