@@ -30,11 +30,11 @@ pub(super) const SMALLEST: Overload = Overload {
     core: "a core that it shares with 3 busy programs of its priority, for one generator could not ask for twice what a loop can answer",
 };
 
-/// An answer for which the handler computes for some 80 us.
+/// An answer for which the handler computes for some 60 us.
 pub(super) const COMPUTED: Overload = Overload {
     case: "loops-busy",
-    title: "/fib/5000, inline, alone at 2 x what its loop can answer",
-    path: "/fib/5000",
+    title: "/fib/4500, inline, alone at 2 x what its loop can answer",
+    path: "/fib/4500",
     rivals: 0,
     core: "a core of its own",
 };

@@ -22,7 +22,7 @@ use crate::args::Args;
 /// What is to be answered at once, whatever else goes on.
 const HELLO: &str = "/hello";
 /// What computes: some milliseconds of additions.
-const FIB: &str = "/fib/50000";
+const FIB: &str = "/fib/45000";
 /// Requests per second to [`HELLO`] beside the heavy ones.
 const HELLO_RATE: u32 = 100;
 /// Seconds after which a client has gone.
@@ -111,7 +111,7 @@ pub(crate) enum Case {
     Turning,
     /// /hello alone at twice what its loop can do
     Loops,
-    /// A handler of 80 us alone at twice what its loop can do
+    /// A handler of 60 us alone at twice what its loop can do
     LoopsBusy,
     /// User CPU that automatic placement costs a short route
     Cost,
