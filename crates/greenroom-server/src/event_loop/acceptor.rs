@@ -25,9 +25,10 @@ const BATCH: usize = 64;
 /// others wait longer. Some are accepted all the same, or nobody could ask how the server is.
 pub(super) const BATCH_RAISED: usize = 16;
 const BATCH_OVER: usize = 1;
-/// Newcomers refused before the others of the loop get a turn, and the part of `loop_lag_max` that it
-/// may take: a tenth. A refusal costs nearly what a short answer costs.
+/// Newcomers refused before the others of the loop get a turn.
 const REFUSED_MAX: usize = 512;
+/// The part of its time that a loop spends on refusing newcomers at most: a tenth. A refusal costs
+/// nearly what a short answer costs, and more of them would only take the place of answers.
 const REFUSING_DIVISOR: u32 = 10;
 /// First and longest pause after descriptors or memory ran out.
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
@@ -42,6 +43,7 @@ pub(super) async fn accept<A: App>(
     let mut backoff = BACKOFF_MIN;
     let mut newcomers = Newcomers::new(home.settings.limits.loop_lag_max);
     let mut more_wait = false;
+    let mut refuses_from = Instant::now();
     loop {
         let mut ready = tokio::select! {
             biased;
@@ -53,8 +55,12 @@ pub(super) async fn accept<A: App>(
             continue;
         }
         make_room(&home).await;
-        let accepted = if more_wait {
-            refuse_late(&home, listener.get_ref(), &mut newcomers)
+        let began = Instant::now();
+        let accepted = if more_wait && began >= refuses_from {
+            let refused = refuse_late(&home, listener.get_ref(), &mut newcomers, began);
+            let now = Instant::now();
+            refuses_from = now + (now - began) * (REFUSING_DIVISOR - 1);
+            refused
         } else {
             Ok(())
         };
@@ -166,8 +172,8 @@ fn refuse_late<A: App>(
     home: &Rc<Loop<A>>,
     listener: &Listener,
     newcomers: &mut Newcomers,
+    now: Instant,
 ) -> Result<(), Fault> {
-    let now = Instant::now();
     let time_max = home.settings.limits.loop_lag_max / REFUSING_DIVISOR;
     for _ in 0..REFUSED_MAX {
         if now.elapsed() > time_max {
