@@ -10,24 +10,26 @@ use crate::thread_state::cpu_time;
 /// A poll that never slept was busy for as long as it had a processor. For one that slept all time
 /// counts: on a loop it would have slept as well.
 pub(super) struct Stopwatch {
+    began: Instant,
     sleeps: Option<i64>,
     cpu: Duration,
-    began: Instant,
 }
 
 impl Stopwatch {
     pub(super) fn start() -> Self {
+        // The time taken is read around the processor's, which is so never the longer one.
+        let began = Instant::now();
         Self {
+            began,
             sleeps: sleeps(),
             cpu: cpu_time(),
-            began: Instant::now(),
         }
     }
 
     pub(super) fn busy(&self) -> Duration {
         let taken = self.began.elapsed();
         if taken > SHORT_RUN && self.sleeps.is_some() && self.sleeps == sleeps() {
-            return cpu_time().saturating_sub(self.cpu).min(taken);
+            return cpu_time().saturating_sub(self.cpu);
         }
         taken
     }
