@@ -76,12 +76,11 @@ impl<S> PlacedService<S> {
     where
         S: Service<Request<B>> + 'static,
     {
-        if is_lazy::<S>() {
-            let run = self.inner.call(request);
-            let run = Measured::called(run, route, Duration::ZERO);
-            return Place::Inline { run };
-        }
-        let (called, busy) = watch(route, || self.inner.call(request));
+        let (called, busy) = if is_lazy::<S>() {
+            (Ok(self.inner.call(request)), Duration::ZERO)
+        } else {
+            watch(route, || self.inner.call(request))
+        };
         match called {
             Ok(future) => Place::Inline {
                 run: Measured::called(future, route, busy),

@@ -56,7 +56,7 @@ impl Shared {
         let (now, means) = (Instant::now(), self.means());
         let mut predicted = Duration::ZERO;
         let reserved = self.hand_off.reserve(|view| {
-            predicted = predicted_wait(&self.load(view, lane, means, now));
+            predicted = self.predict(view, lane, means, now);
             self.judge(view, importance, predicted)
         });
         match reserved {
@@ -70,7 +70,7 @@ impl Shared {
         let (now, means) = (Instant::now(), self.means());
         let judged = self.hand_off.look(|view| {
             let lane = importance.lane(false);
-            let predicted = predicted_wait(&self.load(view, lane, means, now));
+            let predicted = self.predict(view, lane, means, now);
             self.judge(view, importance, predicted)
         });
         judged.map_err(|rejected| self.shed(rejected))
@@ -177,14 +177,9 @@ impl Shared {
 
     /// When to come back, for work that was dropped late.
     pub(crate) fn rejected_late(&self) -> Rejected {
-        let now = Instant::now();
-        let means = self.means();
-        let load = self
-            .hand_off
-            .look(|view| self.load(view, Lane::Fresh, means, now));
         Rejected {
             reason: Reason::Late,
-            retry_after: retry_after(predicted_wait(&load), self.settings.queue_wait_max),
+            retry_after: retry_after(self.newcomers_wait(), self.settings.queue_wait_max),
         }
     }
 
@@ -214,10 +209,7 @@ impl Shared {
     }
 
     pub(crate) fn status(&self) -> StageStatus {
-        let (now, means) = (Instant::now(), self.means());
-        let predicted = self
-            .hand_off
-            .look(|view| predicted_wait(&self.load(view, Lane::Fresh, means, now)));
+        let predicted = self.newcomers_wait();
         let counts = self.hand_off.counts();
         let book = self.book();
         StageStatus {
@@ -257,6 +249,17 @@ impl Shared {
         }
         admit(predicted, importance.wait_max(wait_max))
             .map_err(|seconds| refuse(Reason::Wait, seconds))
+    }
+
+    /// How long new work that is nothing special would wait.
+    fn newcomers_wait(&self) -> Duration {
+        let (now, means) = (Instant::now(), self.means());
+        self.hand_off
+            .look(|view| self.predict(view, Lane::Fresh, means, now))
+    }
+
+    fn predict(&self, view: &View<'_, Work>, lane: Lane, means: Means, now: Instant) -> Duration {
+        predicted_wait(&self.load(view, lane, means, now))
     }
 
     fn load(&self, view: &View<'_, Work>, lane: Lane, means: Means, now: Instant) -> Load {
