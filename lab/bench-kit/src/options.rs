@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 const QUICK_ROUNDS: usize = 3;
 const QUICK_SECONDS: u32 = 1;
@@ -46,5 +46,15 @@ impl RunOptions {
         } else {
             self.seconds
         }
+    }
+}
+
+/// The cases that a command line named; all of them, in their order, if it named none.
+#[must_use]
+pub fn named_or_all<C: ValueEnum + Clone>(named: &[C]) -> Vec<C> {
+    if named.is_empty() {
+        C::value_variants().to_vec()
+    } else {
+        named.to_vec()
     }
 }

@@ -6,11 +6,11 @@ use crate::stats::Spread;
 
 /// A table whose first column is a name and whose others are numbers.
 #[must_use]
-pub fn table<const N: usize>(header: [&str; N]) -> Table {
+pub fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table
         .load_preset(presets::ASCII_MARKDOWN)
-        .set_header(header);
+        .set_header(header.into_iter().collect::<Vec<_>>());
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }

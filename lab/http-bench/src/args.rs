@@ -1,7 +1,7 @@
 //! The driver's flags.
 
-use bench_kit::RunOptions;
-use clap::{Parser, ValueEnum};
+use bench_kit::{RunOptions, named_or_all};
+use clap::Parser;
 
 use crate::cases::Case;
 
@@ -20,10 +20,6 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn cases(&self) -> Vec<Case> {
-        if self.only.is_empty() {
-            Case::value_variants().to_vec()
-        } else {
-            self.only.clone()
-        }
+        named_or_all(&self.only)
     }
 }

@@ -9,7 +9,7 @@ use bench_kit::rounds::{Contestant as _, Row, interleave, samples};
 use bench_kit::{cell, table, tools};
 
 use super::Context;
-use super::overload::{Capacity, Flood};
+use super::overload::{Capacity, FLOOD_COLUMNS, Flood, flood_cells};
 use crate::contestant::{self, Contestant};
 
 const ROUNDS_MAX: usize = 2;
@@ -87,28 +87,10 @@ fn is_worker(name: &str) -> bool {
 }
 
 fn render(rows: &[Row<Flood>]) -> String {
-    let mut out = table([
-        "server",
-        "/hello answered %",
-        "p50 ms",
-        "p99 ms",
-        "goodput",
-        "corrected",
-        "accepted p99 ms",
-        "refused p99 ms",
-    ]);
+    let mut out = table(FLOOD_COLUMNS.into_iter().chain(["refused p99 ms"]));
     for row in rows {
-        let spread = |value: fn(&Flood) -> f64, digits| cell(row.spread(value), digits);
-        out.add_row([
-            row.name.clone(),
-            spread(|flood| flood.hello_answered_percent, 1),
-            spread(|flood| flood.hello_p50_ms, 2),
-            spread(|flood| flood.hello_p99_ms, 2),
-            spread(|flood| flood.goodput, 2),
-            spread(|flood| flood.goodput_corrected, 2),
-            spread(|flood| flood.accepted_p99_ms, 0),
-            spread(|flood| flood.refused_p99_ms, 1),
-        ]);
+        let refused = cell(row.spread(|flood| flood.refused_p99_ms), 1);
+        out.add_row(flood_cells(row).into_iter().chain([refused]));
     }
     out.to_string()
 }

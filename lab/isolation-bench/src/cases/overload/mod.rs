@@ -14,6 +14,7 @@ use crate::contestant::{Contestant, for_computing};
 
 pub(super) use capacity::{Capacity, roughly_per_second};
 pub(super) use flood::Flood;
+pub(super) use tell::{FLOOD_COLUMNS, flood_cells};
 
 const FACTORS: [f64; 4] = [0.7, 2.0, 6.0, 10.0];
 /// A round takes half a minute for each server.

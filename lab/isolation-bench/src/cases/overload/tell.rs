@@ -71,15 +71,33 @@ fn capacities(rows: &[Row<Sample>]) -> String {
     out.to_string()
 }
 
+/// What every table of floods begins with, behind the server's name.
+pub(in crate::cases) const FLOOD_COLUMNS: [&str; 7] = [
+    "server",
+    "/hello answered %",
+    "p50 ms",
+    "p99 ms",
+    "goodput",
+    "corrected",
+    "accepted p99 ms",
+];
+
+/// The cells of [`FLOOD_COLUMNS`].
+pub(in crate::cases) fn flood_cells(row: &Row<Flood>) -> Vec<String> {
+    let spread = |value: fn(&Flood) -> f64, digits| cell(row.spread(value), digits);
+    vec![
+        row.name.clone(),
+        spread(|flood| flood.hello_answered_percent, 1),
+        spread(|flood| flood.hello_p50_ms, 2),
+        spread(|flood| flood.hello_p99_ms, 2),
+        spread(|flood| flood.goodput, 2),
+        spread(|flood| flood.goodput_corrected, 2),
+        spread(|flood| flood.accepted_p99_ms, 0),
+    ]
+}
+
 fn flooded(rows: &[Row<Flood>]) -> String {
-    let mut out = table([
-        "server",
-        "/hello answered %",
-        "p50 ms",
-        "p99 ms",
-        "goodput",
-        "corrected",
-        "accepted p99 ms",
+    let others = [
         "refused %",
         "p99 ms",
         "of it late %",
@@ -87,17 +105,11 @@ fn flooded(rows: &[Row<Flood>]) -> String {
         "resets",
         "time-outs",
         "generator's cores",
-    ]);
+    ];
+    let mut out = table(FLOOD_COLUMNS.into_iter().chain(others));
     for row in rows {
         let spread = |value: fn(&Flood) -> f64, digits| cell(row.spread(value), digits);
-        out.add_row([
-            row.name.clone(),
-            spread(|flood| flood.hello_answered_percent, 1),
-            spread(|flood| flood.hello_p50_ms, 2),
-            spread(|flood| flood.hello_p99_ms, 2),
-            spread(|flood| flood.goodput, 2),
-            spread(|flood| flood.goodput_corrected, 2),
-            spread(|flood| flood.accepted_p99_ms, 0),
+        let others = [
             spread(|flood| flood.refused_percent, 1),
             cell(refused_p99_ms(row), 1),
             cell(late_percent(row), 1),
@@ -113,7 +125,8 @@ fn flooded(rows: &[Row<Flood>]) -> String {
                 .sum::<u64>()
                 .to_string(),
             spread(|flood| flood.generator_cores, 2),
-        ]);
+        ];
+        out.add_row(flood_cells(row).into_iter().chain(others));
     }
     out.to_string()
 }
