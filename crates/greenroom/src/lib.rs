@@ -43,6 +43,15 @@
 #[doc = include_str!("../../../README.md")]
 mod readme {}
 
+/// Actors: state with a mailbox, under supervision. See [`greenroom_actor`].
+pub mod actor {
+    pub use greenroom_actor::messages_of_greenroom as messages;
+    pub use greenroom_actor::*;
+}
+
+#[cfg(feature = "bus")]
+pub use greenroom_bus as bus;
+
 mod application;
 mod body_limit;
 mod placing;

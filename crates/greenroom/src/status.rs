@@ -1,9 +1,10 @@
 use axum::Json;
+use greenroom_actor::ActorSystemStatus;
 use greenroom_server::LoopStatus;
 use greenroom_stage::{RouteStatus, StageStatus};
 use serde::Serialize;
 
-/// Loops, stages and routes of the process at one moment.
+/// Loops, stages, routes and actors of the process at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// The loops that serve, in the order in which they began.
@@ -12,9 +13,11 @@ pub struct Status {
     pub stages: Vec<StageStatus>,
     /// The placed routes that have had a request, in the order of their first.
     pub routes: Vec<RouteStatus>,
+    /// The actor systems, the oldest first.
+    pub actors: Vec<ActorSystemStatus>,
 }
 
-/// Looks at all loops, stages and routes of the process. Takes each lock for a moment only.
+/// Looks at all loops, stages, routes and actors of the process. Takes each lock for a moment only.
 #[must_use]
 pub fn status() -> Status {
     let greenroom_stage::Status { stages, routes } = greenroom_stage::status();
@@ -22,6 +25,7 @@ pub fn status() -> Status {
         loops: greenroom_server::loops(),
         stages,
         routes,
+        actors: greenroom_actor::status(),
     }
 }
 

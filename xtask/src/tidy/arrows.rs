@@ -13,8 +13,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-server", &["greenroom-http"]),
     (
         "greenroom",
-        &["greenroom-http", "greenroom-server", "greenroom-stage"],
+        &[
+            "greenroom-actor",
+            "greenroom-bus",
+            "greenroom-http",
+            "greenroom-server",
+            "greenroom-stage",
+        ],
     ),
+    (
+        "greenroom-actor",
+        &["greenroom-actor-macros", "greenroom-stage"],
+    ),
+    // Its tests use what it generates.
+    ("greenroom-actor-macros", &["greenroom-actor"]),
+    ("greenroom-bus", &["greenroom-actor"]),
     ("greenroom-load", &[]),
     ("greenroom-stage", &[]),
     ("greenroom-cli", &["greenroom", "greenroom-load"]),

@@ -12,6 +12,9 @@ use super::{Finding, rust};
 /// The folder whose crates are held to this.
 const CRATES: &str = "crates";
 
+/// Crates with unsafe code, and the one folder that holds it.
+const UNSAFE_ROOMS: &[(&str, &str)] = &[("greenroom-actor", "crates/greenroom-actor/src/raw")];
+
 pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in packages {
@@ -43,10 +46,25 @@ fn check_lints(tree: &Tree, package: &Package) -> Option<Finding> {
         source(tree, root)
             .is_some_and(|source| rust::has_inner_attribute(&source, &["forbid", "unsafe_code"]))
     };
+    if let Some((_, room)) = UNSAFE_ROOMS.iter().find(|(name, _)| *name == package.name) {
+        return check_unsafe_room(tree, package, Path::new(room));
+    }
     let is_kept = inherits || package.roots.iter().all(|root| forbids(root));
     let text = "the crate neither inherits the workspace's lints (`[lints]`, `workspace = true`) \
                 nor has `#![forbid(unsafe_code)]`";
     (!is_kept).then(|| Finding::new(&package.manifest, 1, text))
+}
+
+/// The crate's manifest denies unsafe code; only its room may allow it.
+fn check_unsafe_room(tree: &Tree, package: &Package, room: &Path) -> Option<Finding> {
+    let folder = package.folder();
+    let stray = tree.files_with("rs").find_map(|(path, source)| {
+        // What stands in tests is not the crate's.
+        let is_ours = path.starts_with(folder.join("src")) && !path.starts_with(room);
+        (is_ours && source.contains("(unsafe_code")).then(|| path.to_owned())
+    });
+    let text = format!("only {} may allow unsafe code", room.display());
+    stray.map(|path| Finding::new(path, 1, text))
 }
 
 fn check_crate_docs(tree: &Tree, package: &Package) -> Vec<Finding> {

@@ -14,7 +14,7 @@ struct Need {
     is_met: fn() -> bool,
 }
 
-const NEEDS: [Need; 9] = [
+const NEEDS: [Need; 10] = [
     Need {
         package: "apache2-utils",
         what: "ab",
@@ -59,6 +59,11 @@ const NEEDS: [Need; 9] = [
         package: "npm",
         what: "npm",
         is_met: || is_on_path("npm"),
+    },
+    Need {
+        package: "redis-server",
+        what: "redis-server",
+        is_met: || is_on_path("redis-server"),
     },
 ];
 

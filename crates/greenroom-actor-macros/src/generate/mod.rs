@@ -1,0 +1,49 @@
+//! From what was read to what the compiler gets.
+
+mod handlers;
+mod references;
+mod structs;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::Generics;
+
+use crate::block::Block;
+use crate::message::Message;
+use crate::message_generics;
+
+pub(crate) fn all(block: &Block) -> TokenStream {
+    let methods = &block.methods;
+    let messages = block.messages.iter().map(|message| {
+        let item = structs::one(block, message);
+        let handler = handlers::one(block, message);
+        quote!(#item #handler)
+    });
+    let references = references::all(block);
+    quote!(#methods #(#messages)* #references)
+}
+
+fn generics(block: &Block, message: &Message) -> Generics {
+    message_generics::of_fields(&block.generics, message.fields().map(|field| &field.ty))
+}
+
+/// The message with its generics, as a type.
+fn message_type(block: &Block, message: &Message) -> TokenStream {
+    let name = &message.name;
+    let generics = generics(block, message);
+    let (_, arguments, _) = generics.split_for_impl();
+    quote!(#name #arguments)
+}
+
+/// The conditions under which there is such a message.
+fn conditions(block: &Block, message: &Message) -> TokenStream {
+    let of_block = &block.conditions;
+    let of_method = &message.shared.conditions;
+    quote!(#(#of_block)* #(#of_method)*)
+}
+
+/// Code that names a deprecated method is the user's only where the user wrote it.
+fn allow_deprecated(message: &Message) -> Option<TokenStream> {
+    let deprecated = message.shared.deprecated.as_ref();
+    deprecated.map(|_| quote!(#[allow(deprecated)]))
+}

@@ -1,0 +1,83 @@
+//! The attribute [`#[messages]`](macro@messages) of greenroom-actor, which re-exports it. Depend on
+//! that crate, or on `greenroom`, and not on this one.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
+mod argument;
+mod attributes;
+mod block;
+mod errors;
+mod generate;
+mod message;
+mod message_generics;
+mod options;
+mod owned;
+#[cfg(test)]
+mod refusals;
+mod self_type;
+#[cfg(test)]
+mod taken;
+mod visibility;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Item, ItemImpl, Path, parse_quote};
+
+use block::Block;
+use options::BlockOptions;
+
+#[doc = include_str!("docs/messages.md")]
+#[proc_macro_attribute]
+pub fn messages(
+    options: proc_macro::TokenStream,
+    block: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    let root = parse_quote!(::greenroom_actor);
+    expand_or_report(&root, options.into(), block.into()).into()
+}
+
+/// [`macro@messages`] for those who have the actors from `greenroom::actor`, which gives it to them as
+/// `greenroom::actor::messages`.
+#[proc_macro_attribute]
+pub fn messages_of_greenroom(
+    options: proc_macro::TokenStream,
+    block: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    let root = parse_quote!(::greenroom::actor);
+    expand_or_report(&root, options.into(), block.into()).into()
+}
+
+/// With what is wrong it gives back the methods, so that no error follows from their absence.
+fn expand_or_report(root: &Path, options: TokenStream, block: TokenStream) -> TokenStream {
+    let methods = block.clone();
+    expand(root, options, block).unwrap_or_else(|error| {
+        let error = error.into_compile_error();
+        let methods = without_marks(methods);
+        quote!(#error #methods)
+    })
+}
+
+/// The methods as they were, and what makes messages of them. `root` is the path of greenroom-actor
+/// where the options name no other.
+fn expand(root: &Path, options: TokenStream, block: TokenStream) -> syn::Result<TokenStream> {
+    let options = BlockOptions::parse(options)?;
+    let item = syn::parse2(block)?;
+    let Item::Impl(methods) = item else {
+        let text = "`#[messages]` belongs on an `impl` block of an actor: `impl Counter { .. }`";
+        return Err(syn::Error::new_spanned(item, text));
+    };
+    let block = Block::parse(root, options, methods)?;
+    Ok(generate::all(&block))
+}
+
+fn without_marks(block: TokenStream) -> TokenStream {
+    let Ok(mut methods) = syn::parse2::<ItemImpl>(block.clone()) else {
+        return block;
+    };
+    for method in block::methods_mut(&mut methods) {
+        attributes::remove_marks(method);
+    }
+    quote!(#methods)
+}

@@ -1,0 +1,244 @@
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use event_listener::EventListener;
+
+use crate::actor::Actor;
+use crate::cell::Posted;
+use crate::dead_letter::Reason;
+use crate::dispatcher::{self, AlarmKey, Core, Wait};
+use crate::error::AskError;
+use crate::receive::{Asked, Receive, Sealed};
+use crate::reference::{ActorId, ActorRef};
+use crate::reply::{Answer, ReplyTo};
+
+/// The deadline of an `ask`, if nothing else is said.
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
+
+/// A question on its way: a future of the answer.
+///
+/// Dropped before it is ready, it waits no longer; the message may be handled all the same.
+#[must_use = "nothing is asked before the future is polled"]
+pub struct Ask<'a, A: Receive<M, K>, M, K> {
+    callee: &'a ActorRef<A>,
+    timeout: Duration,
+    state: State<A, M, K>,
+    alarm: Option<Alarm>,
+    kind: PhantomData<fn(K)>,
+}
+
+enum State<A: Sealed<M, K>, M, K> {
+    Fresh(M),
+    /// The mailbox is full.
+    NoRoom(Asked<A, M, K>, Answer<A::Answer>, Pin<Box<EventListener>>),
+    Sent(Answer<A::Answer>),
+    Done,
+}
+
+struct Alarm {
+    key: AlarmKey,
+    worker: u16,
+    asker: Option<ActorId>,
+}
+
+impl<'a, A, M, K> Ask<'a, A, M, K>
+where
+    A: Receive<M, K>,
+    M: Send + 'static,
+    K: 'static,
+{
+    pub(crate) fn new(callee: &'a ActorRef<A>, message: M) -> Self {
+        Self {
+            callee,
+            timeout: TIMEOUT_DEFAULT,
+            state: State::Fresh(message),
+            alarm: None,
+            kind: PhantomData,
+        }
+    }
+
+    /// Waits at most this long, counted from the first poll. Default: 5 s. Exact to a millisecond.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    fn begin(&mut self, message: M) -> Result<State<A, M, K>, Result<A::Answer, AskError>> {
+        let message = match dispatcher::call_here(&self.callee.0, message) {
+            Ok(called) => return Err(called.map_err(|_| self.unhandled(Reason::Failed))),
+            Err(message) => message,
+        };
+        let (reply, answer) = ReplyTo::new();
+        self.post(Asked { message, reply }, answer)
+    }
+
+    fn post(
+        &self,
+        asked: Asked<A, M, K>,
+        answer: Answer<A::Answer>,
+    ) -> Result<State<A, M, K>, Result<A::Answer, AskError>> {
+        let cell = &self.callee.0;
+        let asked = match cell.post(asked) {
+            Posted::Done => return Ok(State::Sent(answer)),
+            Posted::Closed(asked) => return Err(Err(self.closed(asked))),
+            Posted::Full(asked) if !cell.lets_wait() => return Err(Err(self.full(asked))),
+            Posted::Full(asked) => asked,
+        };
+        let room = Box::pin(cell.listen_for_room());
+        match cell.post(asked) {
+            Posted::Done => Ok(State::Sent(answer)),
+            Posted::Closed(asked) => Err(Err(self.closed(asked))),
+            Posted::Full(asked) => Ok(State::NoRoom(asked, answer, room)),
+        }
+    }
+
+    /// Has the task woken up at the deadline; false if that is past.
+    fn watch_deadline(&mut self, waker: &Waker) -> bool {
+        let Some(alarm) = &self.alarm else {
+            let asker = dispatcher::running_actor();
+            let worker = self.callee.0.shared.home.load(Ordering::Relaxed);
+            let wait = Wait {
+                waker: waker.clone(),
+                asker,
+                callee: self.callee.id(),
+            };
+            let key = core(self.callee).wake_after(worker, self.timeout, wait);
+            self.alarm = Some(Alarm { key, worker, asker });
+            return true;
+        };
+        core(self.callee).keep_waiting(alarm.worker, alarm.key, waker)
+    }
+
+    fn answered(
+        &self,
+        answer: Result<Result<A::Answer, Reason>, oneshot::RecvError>,
+    ) -> Result<A::Answer, AskError> {
+        match answer {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(Reason::Ended)) => Err(AskError::Closed {
+                callee: self.callee_path(),
+            }),
+            Ok(Err(reason)) => Err(self.unhandled(reason)),
+            Err(_) => Err(AskError::NoReply {
+                callee: self.callee_path(),
+                message: message::<M>(),
+            }),
+        }
+    }
+
+    fn timed_out(&self) -> AskError {
+        let settings = &self.callee.0.shared.settings;
+        let path = |id| settings.system.find(id).map(|actor| actor.path().into());
+        let asker = self.alarm.as_ref().and_then(|alarm| alarm.asker);
+        AskError::TimedOut {
+            asker: asker.and_then(path),
+            callee: self.callee_path(),
+            callee_waits_for: settings.system.waits_for(self.callee.id()).and_then(path),
+            message: message::<M>(),
+            after: self.timeout,
+        }
+    }
+
+    fn unhandled(&self, reason: Reason) -> AskError {
+        AskError::Unhandled {
+            callee: self.callee_path(),
+            message: message::<M>(),
+            reason,
+        }
+    }
+
+    fn closed(&self, asked: Asked<A, M, K>) -> AskError {
+        asked.discard();
+        AskError::Closed {
+            callee: self.callee_path(),
+        }
+    }
+
+    fn full(&self, asked: Asked<A, M, K>) -> AskError {
+        asked.discard();
+        AskError::Full {
+            callee: self.callee_path(),
+        }
+    }
+
+    fn callee_path(&self) -> Box<str> {
+        self.callee.path().into()
+    }
+}
+
+impl<A, M, K> Future for Ask<'_, A, M, K>
+where
+    A: Receive<M, K>,
+    M: Send + 'static,
+    K: 'static,
+{
+    type Output = Result<A::Answer, AskError>;
+
+    /// # Panics
+    ///
+    /// If polled again after it was ready.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let ask = self.get_mut();
+        loop {
+            let next = match std::mem::replace(&mut ask.state, State::Done) {
+                State::Fresh(message) => ask.begin(message),
+                State::NoRoom(asked, answer, mut room) => match room.as_mut().poll(cx) {
+                    Poll::Ready(()) => ask.post(asked, answer),
+                    Poll::Pending if ask.watch_deadline(cx.waker()) => {
+                        ask.state = State::NoRoom(asked, answer, room);
+                        return Poll::Pending;
+                    }
+                    Poll::Pending => {
+                        asked.discard();
+                        Err(Err(ask.timed_out()))
+                    }
+                },
+                State::Sent(mut answer) => match Pin::new(&mut answer).poll(cx) {
+                    Poll::Ready(answer) => Err(ask.answered(answer)),
+                    Poll::Pending if ask.watch_deadline(cx.waker()) => {
+                        ask.state = State::Sent(answer);
+                        return Poll::Pending;
+                    }
+                    Poll::Pending => Err(Err(ask.timed_out())),
+                },
+                State::Done => panic!("polled after it was ready"),
+            };
+            match next {
+                Ok(state) => ask.state = state,
+                Err(result) => return Poll::Ready(result),
+            }
+        }
+    }
+}
+
+impl<A: Receive<M, K>, M, K> Unpin for Ask<'_, A, M, K> {}
+
+impl<A: Receive<M, K>, M, K> Drop for Ask<'_, A, M, K> {
+    fn drop(&mut self) {
+        if let Some(alarm) = &self.alarm {
+            core(self.callee).cancel_alarm(alarm.worker, alarm.key);
+        }
+    }
+}
+
+impl<A: Receive<M, K>, M, K> fmt::Debug for Ask<'_, A, M, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ask")
+            .field("callee", &self.callee)
+            .field("message", &message::<M>())
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+fn core<A: Actor>(callee: &ActorRef<A>) -> &Core {
+    &callee.0.shared.settings.dispatcher
+}
+
+fn message<M>() -> &'static str {
+    std::any::type_name::<M>()
+}

@@ -1,0 +1,206 @@
+//! One turn of an actor: control first, then what waits, then messages up to the quota.
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use std::task;
+
+use futures_util::task::waker_ref;
+
+use super::family::lock;
+use super::phase::Phase;
+use super::{After, Body};
+use crate::actor::Actor;
+use crate::dead_letter::{Reason, Why};
+use crate::dispatcher::Pace;
+use crate::mailbox::Overflow;
+use crate::raw::{ActorCell, Chain, Envelope, Fault, Served, Turn, Undelivered};
+use crate::supervision::Cause;
+
+/// An actor at work.
+pub(super) struct Activation<'a, A: Actor> {
+    pub(super) cell: &'a ActorCell<A>,
+    pub(super) me: &'a Arc<ActorCell<A>>,
+    pub(super) body: &'a Body<A>,
+    pub(super) turn: &'a Turn,
+    pub(super) backlog: Chain<A>,
+}
+
+/// What the phase allows.
+pub(super) enum Step {
+    /// Messages may be handled.
+    Serve,
+    /// The phase changed: look again.
+    Again,
+    /// Nothing to do before the next signal.
+    Suspend,
+    Ended,
+}
+
+/// How a turn ends.
+enum Left {
+    Again,
+    Rest,
+    Suspended,
+    Ended,
+}
+
+/// Why handling messages stopped.
+enum Stop {
+    Empty,
+    Quota,
+    Pending,
+    /// A signal came, or a failure.
+    Interrupted,
+}
+
+impl<A: Actor> ActorCell<A> {
+    pub(super) fn activate(&self, turn: &Turn, pace: &Pace) -> After {
+        let body = self.body(turn);
+        let me = body
+            .me
+            .take()
+            .expect("the holder of the turn finds the cell's reference to itself");
+        let backlog = body.backlog.take();
+        let mut activation = Activation {
+            cell: self,
+            me: &me,
+            body,
+            turn,
+            backlog,
+        };
+        let left = activation.run(pace);
+        body.backlog.set(activation.backlog);
+        let is_suspended = match left {
+            Left::Ended => return After::Ended(me),
+            Left::Again => None,
+            Left::Rest => Some(false),
+            Left::Suspended => Some(true),
+        };
+        body.me.set(Some(me));
+        is_suspended.map_or(After::Again, |is_suspended| After::Rest { is_suspended })
+    }
+}
+
+impl<A: Actor> Activation<'_, A> {
+    fn run(&mut self, pace: &Pace) -> Left {
+        let waker = waker_ref(self.me);
+        let waker = &mut task::Context::from_waker(&waker);
+        let mut quota = self.cell.shared.settings.throughput;
+        loop {
+            if self.cell.lane().is_signalled() {
+                self.cell.lane().acknowledge();
+                self.attend();
+            }
+            let step = if self.body.is_ready() {
+                Step::Serve
+            } else {
+                self.step(waker)
+            };
+            match step {
+                Step::Again => continue,
+                Step::Suspend => return Left::Suspended,
+                Step::Ended => return Left::Ended,
+                Step::Serve => {}
+            }
+            match self.serve(waker, &mut quota, pace) {
+                Stop::Interrupted => {}
+                Stop::Pending => return Left::Suspended,
+                Stop::Quota => return Left::Again,
+                Stop::Empty if self.cell.lane().is_closed() => {
+                    self.begin_ending(super::Ending::Stopped);
+                }
+                Stop::Empty => return Left::Rest,
+            }
+        }
+    }
+
+    fn serve(&mut self, waker: &mut task::Context<'_>, quota: &mut u32, pace: &Pace) -> Stop {
+        loop {
+            let Some(envelope) = self.next() else {
+                self.tell_of_room();
+                return Stop::Empty;
+            };
+            let message = envelope.message();
+            match self.body.seat.serve(waker, envelope) {
+                Served::Done => {}
+                Served::Pending => return Stop::Pending,
+                Served::Failed(fault) => {
+                    self.fail(fault, message());
+                    return Stop::Interrupted;
+                }
+            }
+            pace.count();
+            *quota = quota.saturating_sub(1);
+            if self.cell.lane().is_signalled() {
+                return Stop::Interrupted;
+            }
+            if *quota == 0 || pace.is_spent() {
+                self.tell_of_room();
+                return Stop::Quota;
+            }
+        }
+    }
+
+    /// The next message, if one waits.
+    pub(super) fn next(&mut self) -> Option<Envelope<A>> {
+        let is_ring = self.cell.shared.settings.mailbox.on_overflow() == Overflow::DropOldest;
+        if self.backlog.is_empty() {
+            if is_ring {
+                return lock(&self.cell.shared.family().ring).pop_front();
+            }
+            self.backlog = self.cell.take(self.turn);
+        }
+        let envelope = self.backlog.pop()?;
+        self.cell.shared.accounts.take();
+        Some(envelope)
+    }
+
+    /// The handler of a message failed: the message is a dead letter, the rest is the supervisor's
+    /// to decide.
+    pub(super) fn fail(&mut self, fault: Fault, message: &'static str) {
+        let cause = cause(fault);
+        let why = Why {
+            reason: Reason::Failed,
+            panic: cause.panic(),
+        };
+        self.cell.bury_letter(
+            Undelivered {
+                message,
+                content: None,
+            },
+            why,
+        );
+        self.give_up(cause, message);
+    }
+
+    /// Lets senders in that wait for room.
+    pub(super) fn tell_of_room(&self) {
+        let Some(family) = self.cell.shared.family.get() else {
+            return;
+        };
+        let capacity = self.cell.shared.settings.mailbox.capacity();
+        let room = capacity.saturating_sub(self.cell.shared.accounts.waiting());
+        family.room.notify(room as usize);
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.body.phase.take()
+    }
+
+    pub(super) fn enter(&self, phase: Phase) {
+        self.body.phase.enter(phase);
+    }
+
+    pub(super) fn mark_ended(&self) {
+        self.cell.shared.is_ended.store(true, Ordering::Release);
+        // Whoever makes the family after this sees the end; otherwise we see the family.
+        fence(Ordering::SeqCst);
+    }
+}
+
+pub(super) fn cause(fault: Fault) -> Cause {
+    match fault {
+        Fault::Panic(panic) => Cause::from_panic(&*panic),
+        Fault::Error(error) => Cause::from_error(error),
+    }
+}

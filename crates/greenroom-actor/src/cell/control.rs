@@ -1,0 +1,54 @@
+use std::sync::Arc;
+
+use super::Terminated;
+use crate::actor::Actor;
+use crate::raw::Envelope;
+use crate::reference::ActorId;
+use crate::supervision::Failure;
+
+/// What overtakes the mailbox.
+pub(crate) enum Control<A: Actor> {
+    Signal(Signal),
+    /// A notice, handled as a message.
+    Deliver(Envelope<A>),
+}
+
+/// What concerns an actor of any type.
+pub(crate) enum Signal {
+    /// Handle what waits, then end.
+    Stop,
+    /// End after the message at hand.
+    Kill,
+    ChildEnded,
+    ChildFailed {
+        child: ChildKey,
+        failure: Arc<Failure>,
+    },
+    /// The rest before a restart is over.
+    RestOver {
+        child: ChildKey,
+        failure: Arc<Failure>,
+    },
+    Verdict(Verdict),
+    /// An actor ended that this one is linked to, or it gave itself up.
+    Fail(Box<Failure>),
+}
+
+/// Where a parent finds a child. The slot may be another child's by then, the number never.
+#[derive(Clone, Copy)]
+pub(crate) struct ChildKey {
+    pub(crate) slot: u32,
+    pub(crate) id: ActorId,
+}
+
+/// What the supervisor decided.
+#[derive(Clone)]
+pub(crate) enum Verdict {
+    Resume,
+    Restart(Arc<Failure>),
+    /// End as failed.
+    Stop(Arc<Failure>),
+}
+
+/// Told of the end of an actor.
+pub(crate) type Watcher = Box<dyn FnOnce(Terminated) + Send>;

@@ -1,0 +1,128 @@
+//! An actor as the supervisor of its children.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::activation::Activation;
+use super::control::ChildKey;
+use super::family::lock;
+use super::{AnyCell, Ending, Signal, Verdict};
+use crate::actor::Actor;
+use crate::dispatcher;
+use crate::supervision::{Cause, Directive, Failure, Scope, Supervision};
+
+impl<A: Actor> Activation<'_, A> {
+    /// Whether children are left. If so, the last of them signals its end.
+    pub(super) fn has_children(&self) -> bool {
+        let Some(family) = self.cell.shared.family.get() else {
+            return false;
+        };
+        let mut children = lock(&family.children);
+        children.is_awaited = !children.cells.is_empty();
+        children.is_awaited
+    }
+
+    pub(super) fn stop_children(&self) {
+        for child in self.cell.children() {
+            child.signal(Signal::Stop);
+        }
+    }
+
+    pub(super) fn kill_children(&self) {
+        for child in self.cell.children() {
+            child.signal(Signal::Kill);
+        }
+    }
+
+    /// Lets no more children be born, and ends those that are there.
+    pub(super) fn close_nursery(&self, ending: &Ending) {
+        let Some(family) = self.cell.shared.family.get() else {
+            return;
+        };
+        lock(&family.children).is_closed = true;
+        match ending {
+            Ending::Stopped => self.stop_children(),
+            _ => self.kill_children(),
+        }
+    }
+
+    pub(super) fn decide_about(&mut self, key: ChildKey, failure: Arc<Failure>) {
+        let Some(child) = self.child(key) else { return };
+        let supervision = self.cell.shared.settings.supervision.clone();
+        match supervision.directive(&failure) {
+            Directive::Resume => self.pronounce(key, &Verdict::Resume),
+            Directive::Stop => self.pronounce(key, &Verdict::Stop(failure)),
+            Directive::Escalate => self.escalate(key, failure),
+            Directive::Restart => {
+                let restarts_max = supervision.restarts_max() as usize;
+                let failures = child.note_failure(supervision.within(), restarts_max + 1);
+                if failures > restarts_max {
+                    self.escalate(key, failure);
+                } else {
+                    self.restart_later(key, failure, rest(&supervision, failures));
+                }
+            }
+        }
+    }
+
+    /// Tells the child, and its siblings if the scope has them share its fate.
+    pub(super) fn pronounce(&self, key: ChildKey, verdict: &Verdict) {
+        let scope = match verdict {
+            // That one goes on has no bearing on others.
+            Verdict::Resume => Scope::OneForOne,
+            _ => self.cell.shared.settings.supervision.scope(),
+        };
+        let concerned = match scope {
+            Scope::OneForOne => self.child(key).into_iter().collect(),
+            Scope::OneForAll => self.cell.children(),
+            Scope::RestForOne => {
+                let mut children = self.cell.children();
+                children.retain(|child| child.id() >= key.id);
+                children
+            }
+        };
+        for child in concerned {
+            child.signal(Signal::Verdict(verdict.clone()));
+        }
+    }
+
+    fn restart_later(&self, child: ChildKey, failure: Arc<Failure>, rest: Duration) {
+        if rest.is_zero() {
+            self.pronounce(child, &Verdict::Restart(failure));
+            return;
+        }
+        let me = Arc::downgrade(self.me);
+        dispatcher::after(&self.cell.shared.settings.dispatcher, rest, move || {
+            if let Some(me) = me.upgrade() {
+                AnyCell::signal(&*me, Signal::RestOver { child, failure });
+            }
+        });
+    }
+
+    /// Fails because of a child. At the top of the tree nobody is above: the child ends.
+    fn escalate(&mut self, child: ChildKey, failure: Arc<Failure>) {
+        if self.cell.shared.parent.is_none() {
+            tracing::error!(target: "greenroom::actor", %failure, "ended: it failed too often, or its failure was escalated to the top");
+            self.pronounce(child, &Verdict::Stop(failure));
+            return;
+        }
+        // The child stays as it is: it ends with this actor's restart, or with this actor.
+        let during = "the supervision of a child";
+        self.fail_by(Failure {
+            during,
+            cause: Cause::Escalated(Arc::clone(&failure)),
+            ..(*failure).clone()
+        });
+    }
+
+    fn child(&self, key: ChildKey) -> Option<Arc<dyn AnyCell>> {
+        let family = self.cell.shared.family.get()?;
+        let children = lock(&family.children);
+        let child = children.cells.get(key.slot as usize)?;
+        (child.id() == key.id).then(|| Arc::clone(child))
+    }
+}
+
+fn rest(supervision: &Supervision, failures: usize) -> Duration {
+    supervision.rest(u32::try_from(failures).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,379 @@
+//! From the first `started` to the last dead letter.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task;
+
+use super::activation::{Activation, Step, cause};
+use super::control::ChildKey;
+use super::family::lock;
+use super::phase::Phase;
+use super::{AnyCell, Control, Ending, Signal, Terminated, Verdict};
+use crate::actor::Actor;
+use crate::context::Context;
+use crate::dead_letter::Reason;
+use crate::raw::{Envelope, Fault, Job, Served, Undelivered};
+use crate::supervision::{Cause, Failure};
+
+const STARTED: &str = "started";
+const STOPPED: &str = "stopped";
+
+impl<A: Actor> Activation<'_, A> {
+    /// Goes on with what the phase is about, if that is not messages.
+    pub(super) fn step(&mut self, waker: &mut task::Context<'_>) -> Step {
+        match self.phase() {
+            Phase::New => self.begin(waker, None),
+            Phase::Renewed(failure) => self.begin(waker, Some(failure)),
+            Phase::Starting => {
+                let served = self.body.seat.poll(waker);
+                self.after_start(served)
+            }
+            Phase::Running => {
+                self.enter(Phase::Running);
+                if self.body.seat.is_busy() {
+                    self.resume_job(waker)
+                } else {
+                    Step::Serve
+                }
+            }
+            Phase::Broken(broken) => {
+                self.fail(broken.fault, broken.message);
+                Step::Again
+            }
+            phase @ Phase::Failed(_) => {
+                self.enter(phase);
+                Step::Suspend
+            }
+            Phase::Restarting(failure) if self.has_children() => {
+                self.enter(Phase::Restarting(failure));
+                Step::Suspend
+            }
+            Phase::Restarting(failure) => {
+                self.enter(Phase::Renewed(failure));
+                Step::Again
+            }
+            Phase::Ending(ending) if self.has_children() => {
+                self.enter(Phase::Ending(ending));
+                Step::Suspend
+            }
+            Phase::Ending(ending) => self.begin_stopped(waker, ending),
+            Phase::Stopping => {
+                let served = self.body.seat.poll(waker);
+                self.after_stopped(served)
+            }
+            Phase::Ended => Step::Ended,
+        }
+    }
+
+    /// Makes the state and calls `started`, or `restarted`.
+    fn begin(&mut self, waker: &mut task::Context<'_>, failure: Option<Arc<Failure>>) -> Step {
+        let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (self.body.factory)()));
+        let actor = match made {
+            Ok(actor) => actor,
+            Err(panic) => {
+                self.give_up(
+                    cause(Fault::Panic(panic)),
+                    "the function that makes the actor",
+                );
+                return Step::Again;
+            }
+        };
+        self.body.seat.install(actor);
+        let served = match failure {
+            None => self.body.seat.hook(waker, |actor, context| {
+                Job::new(STARTED, actor.started(context))
+            }),
+            Some(failure) => self.body.seat.hook(waker, move |actor, context| {
+                Job::new(
+                    STARTED,
+                    async move { actor.restarted(&failure, context).await },
+                )
+            }),
+        };
+        self.after_start(served)
+    }
+
+    fn after_start(&mut self, served: Served) -> Step {
+        match served {
+            Served::Pending => {
+                self.enter(Phase::Starting);
+                Step::Suspend
+            }
+            Served::Done => {
+                self.enter(Phase::Running);
+                Step::Again
+            }
+            Served::Failed(fault) => {
+                self.give_up(cause(fault), STARTED);
+                Step::Again
+            }
+        }
+    }
+
+    fn resume_job(&mut self, waker: &mut task::Context<'_>) -> Step {
+        let message = self.body.seat.about().unwrap_or_default();
+        match self.body.seat.poll(waker) {
+            Served::Pending => Step::Suspend,
+            Served::Done => Step::Again,
+            Served::Failed(fault) => {
+                self.fail(fault, message);
+                Step::Again
+            }
+        }
+    }
+
+    /// Looks at everything that a signal may have been about.
+    pub(super) fn attend(&mut self) {
+        let mut notices = Vec::new();
+        for control in self.take_controls() {
+            match control {
+                Control::Signal(signal) => self.obey(signal),
+                Control::Deliver(envelope) => notices.push(envelope),
+            }
+        }
+        if !self.body.seat.is_busy() {
+            self.unstash();
+        }
+        // In front of the mailbox, but behind a job that runs.
+        self.put_in_front(notices);
+        self.tell_of_room();
+    }
+
+    fn take_controls(&self) -> VecDeque<Control<A>> {
+        let family = self.cell.shared.family.get();
+        family
+            .map(|family| std::mem::take(&mut *lock(&family.controls)))
+            .unwrap_or_default()
+    }
+
+    fn put_in_front(&mut self, envelopes: Vec<Envelope<A>>) {
+        for envelope in envelopes.into_iter().rev() {
+            self.cell.shared.accounts.let_in();
+            self.backlog.push_front(envelope);
+        }
+    }
+
+    fn unstash(&mut self) {
+        let unstashed = self.body.seat.with_context(Context::take_unstashed);
+        self.put_in_front(unstashed);
+    }
+
+    fn obey(&mut self, signal: Signal) {
+        match signal {
+            Signal::Stop => self.stop(),
+            Signal::Kill => self.end_now(Ending::Killed),
+            Signal::ChildEnded => {}
+            Signal::ChildFailed { child, failure } => self.decide_about(child, failure),
+            Signal::RestOver { child, failure } => {
+                self.pronounce(child, &Verdict::Restart(failure));
+            }
+            Signal::Verdict(verdict) => self.follow(verdict),
+            Signal::Fail(failure) => self.fail_by(*failure),
+        }
+    }
+
+    fn stop(&mut self) {
+        let phase = self.phase();
+        let begun = match &phase {
+            Phase::Starting | Phase::Running | Phase::Broken(_) => None,
+            // Nothing was begun: nothing can be drained.
+            Phase::New | Phase::Renewed(_) | Phase::Restarting(_) => Some(Ending::Stopped),
+            Phase::Failed(failure) => Some(Ending::Failed(Arc::clone(failure))),
+            Phase::Ending(_) | Phase::Stopping | Phase::Ended => return self.enter(phase),
+        };
+        self.enter(phase);
+        match begun {
+            Some(ending) => self.end_now(ending),
+            None => self.cell.lane().close(),
+        }
+    }
+
+    /// Ends without handling what waits.
+    fn end_now(&mut self, ending: Ending) {
+        let phase = self.phase();
+        match phase {
+            Phase::Ended => self.enter(phase),
+            Phase::Ending(_) | Phase::Stopping => {
+                self.abort();
+                self.kill_children();
+                self.enter(Phase::Ending(ending));
+            }
+            _ => {
+                self.abort();
+                self.begin_ending(ending);
+            }
+        }
+    }
+
+    /// Lets no more in, ends the children, and waits for them.
+    pub(super) fn begin_ending(&mut self, ending: Ending) {
+        self.cell.lane().close();
+        self.tell_of_room();
+        self.close_nursery(&ending);
+        self.enter(Phase::Ending(ending));
+    }
+
+    fn begin_stopped(&mut self, waker: &mut task::Context<'_>, ending: Ending) -> Step {
+        let is_stopped = matches!(ending, Ending::Stopped);
+        if !is_stopped || !self.body.seat.is_ready() {
+            return self.end(ending);
+        }
+        let served = self.body.seat.hook(waker, |actor, context| {
+            Job::new(STOPPED, async move {
+                actor.stopped(context).await;
+                Ok(())
+            })
+        });
+        self.after_stopped(served)
+    }
+
+    fn after_stopped(&mut self, served: Served) -> Step {
+        match served {
+            Served::Pending => {
+                self.enter(Phase::Stopping);
+                Step::Suspend
+            }
+            Served::Done => self.end(Ending::Stopped),
+            Served::Failed(fault) => {
+                let cause = cause(fault);
+                tracing::error!(target: "greenroom::actor", path = self.cell.path(), %cause, "`stopped` failed");
+                self.end(Ending::Stopped)
+            }
+        }
+    }
+
+    fn end(&mut self, ending: Ending) -> Step {
+        self.enter(Phase::Ended);
+        self.bury_all();
+        let path: Arc<str> = self.cell.path().into();
+        self.body.seat.vacate();
+        self.body.seat.with_context(Context::let_go);
+        self.mark_ended();
+        tracing::debug!(target: "greenroom::actor", %path, ?ending, "ended");
+        self.tell_of_end(&Terminated {
+            id: self.cell.id(),
+            path,
+            ending,
+        });
+        let shared = &self.cell.shared;
+        shared.settings.counts.ended();
+        if let Some(parent) = &shared.parent {
+            parent.disown(shared.slot.load(Ordering::Acquire));
+        }
+        Step::Ended
+    }
+
+    fn tell_of_end(&self, terminated: &Terminated) {
+        let Some(family) = self.cell.shared.family.get() else {
+            return;
+        };
+        family.tell_of_end(terminated);
+        family.end.notify(usize::MAX);
+        family.room.notify(usize::MAX);
+        // Signals that came after the last look.
+        for control in self.take_controls() {
+            if let Control::Deliver(envelope) = control {
+                self.cell.bury(envelope, Reason::Ended.into());
+            }
+        }
+    }
+
+    fn bury_all(&mut self) {
+        self.cell.lane().close();
+        let stashed = self.body.seat.with_context(Context::take_stash);
+        for envelope in stashed {
+            self.cell.bury(envelope, Reason::Ended.into());
+        }
+        while let Some(envelope) = self.next() {
+            self.cell.bury(envelope, Reason::Ended.into());
+        }
+    }
+
+    /// Drops a job; its message is a dead letter.
+    pub(super) fn abort(&mut self) {
+        let Some(message) = self.body.seat.about() else {
+            return;
+        };
+        self.body.seat.cancel();
+        if message != STARTED && message != STOPPED {
+            self.cell.bury_letter(
+                Undelivered {
+                    message,
+                    content: None,
+                },
+                Reason::Aborted.into(),
+            );
+        }
+    }
+
+    /// Fails: whoever supervises this actor decides what follows.
+    pub(super) fn give_up(&mut self, cause: Cause, during: &'static str) {
+        let failure = Arc::new(Failure {
+            id: self.cell.id(),
+            path: self.cell.path().into(),
+            during,
+            cause,
+        });
+        tracing::warn!(target: "greenroom::actor", %failure, "failed");
+        self.cell.shared.settings.note_failure();
+        match &self.cell.shared.parent {
+            Some(parent) => {
+                self.enter(Phase::Failed(Arc::clone(&failure)));
+                let slot = self.cell.shared.slot.load(Ordering::Acquire);
+                let child = ChildKey {
+                    slot,
+                    id: self.cell.id(),
+                };
+                parent.signal(Signal::ChildFailed { child, failure });
+            }
+            None => self.end_now(Ending::Failed(failure)),
+        }
+    }
+
+    pub(super) fn fail_by(&mut self, failure: Failure) {
+        let phase = self.phase();
+        let is_alive = matches!(phase, Phase::Running | Phase::Starting);
+        self.enter(phase);
+        if is_alive {
+            self.abort();
+            self.give_up(failure.cause, failure.during);
+        }
+    }
+
+    /// Does what the supervisor says.
+    fn follow(&mut self, verdict: Verdict) {
+        let phase = self.phase();
+        match (verdict, phase) {
+            (_, phase @ (Phase::Ending(_) | Phase::Stopping | Phase::Ended)) => {
+                self.enter(phase);
+            }
+            (Verdict::Stop(failure), _) => {
+                self.enter(Phase::Running);
+                self.end_now(Ending::Failed(failure));
+            }
+            (Verdict::Resume, Phase::Failed(failure)) => self.resume(failure),
+            (Verdict::Resume, phase) => self.enter(phase),
+            (Verdict::Restart(failure), _) => self.restart(failure),
+        }
+    }
+
+    fn resume(&mut self, failure: Arc<Failure>) {
+        // Without a state there is nothing to resume.
+        if self.body.seat.is_ready() {
+            self.enter(Phase::Running);
+        } else {
+            self.restart(failure);
+        }
+    }
+
+    fn restart(&mut self, failure: Arc<Failure>) {
+        self.abort();
+        self.body.seat.vacate();
+        self.body.seat.with_context(Context::reset);
+        self.unstash();
+        self.cell.shared.settings.note_restart();
+        self.stop_children();
+        self.enter(Phase::Restarting(failure));
+    }
+}

@@ -1,0 +1,158 @@
+//! One actor: what others reach of it (`Shared`), and what only the holder of its turn does
+//! (`Body`).
+
+mod accounts;
+mod activation;
+mod control;
+mod ending;
+pub(crate) mod family;
+mod kin;
+mod lifecycle;
+mod phase;
+mod post;
+mod sync;
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32};
+
+use futures_util::task::ArcWake;
+use once_cell::race::OnceBox;
+
+pub(crate) use control::{Control, Signal, Verdict, Watcher};
+pub use ending::{Ending, Terminated};
+pub(crate) use post::Posted;
+
+use crate::actor::Actor;
+use crate::dispatcher::Pace;
+use crate::raw::{ActorCell, Chain, Fault, Lane, Seat, Turn};
+use crate::reference::ActorId;
+use crate::system::Settings;
+use accounts::Accounts;
+use family::Family;
+use phase::{Broken, Phase, PhaseCell};
+
+/// What any thread may use of an actor.
+pub(crate) struct Shared<A: Actor> {
+    pub(crate) id: ActorId,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) parent: Option<Arc<dyn AnyCell>>,
+    accounts: Accounts,
+    /// The worker that ran it last, as a number within its dispatcher.
+    pub(crate) home: AtomicU16,
+    /// Where its parent keeps it.
+    slot: AtomicU32,
+    is_ended: AtomicBool,
+    family: OnceBox<Family<A>>,
+}
+
+impl<A: Actor> Shared<A> {
+    pub(crate) fn new(
+        id: ActorId,
+        settings: Arc<Settings>,
+        parent: Option<Arc<dyn AnyCell>>,
+        name: Option<Box<str>>,
+    ) -> Self {
+        let family = OnceBox::new();
+        if name.is_some() {
+            let _ = family.set(Box::new(Family::new(name)));
+        }
+        Self {
+            id,
+            home: AtomicU16::new(settings.dispatcher.next_home()),
+            settings,
+            parent,
+            accounts: Accounts::new(),
+            slot: AtomicU32::new(u32::MAX),
+            is_ended: AtomicBool::new(false),
+            family,
+        }
+    }
+
+    pub(crate) fn family(&self) -> &Family<A> {
+        self.family.get_or_init(|| Box::new(Family::new(None)))
+    }
+}
+
+/// What only the holder of the turn uses.
+pub(crate) struct Body<A: Actor> {
+    pub(crate) seat: Seat<A>,
+    /// Messages that were taken from the lane and not yet handled.
+    backlog: Cell<Chain<A>>,
+    /// Keeps the cell alive until the actor ends; taken out while it runs.
+    pub(crate) me: Cell<Option<Arc<ActorCell<A>>>>,
+    phase: PhaseCell,
+    factory: Box<dyn Fn() -> A + Send>,
+}
+
+impl<A: Actor> Body<A> {
+    pub(crate) fn new(seat: Seat<A>, factory: Box<dyn Fn() -> A + Send>) -> Self {
+        Self {
+            seat,
+            backlog: Cell::default(),
+            me: Cell::new(None),
+            phase: PhaseCell::default(),
+            factory,
+        }
+    }
+
+    /// Whether a message may be handled at once.
+    fn is_ready(&self) -> bool {
+        self.phase.is_running() && self.seat.is_ready()
+    }
+
+    /// Has the next turn deal with a failure.
+    fn fail_next(&self, fault: Fault, message: &'static str) {
+        self.phase.enter(Phase::Broken(Broken { fault, message }));
+    }
+}
+
+impl<A: Actor> Default for Chain<A> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What came of calling a handler on the spot: its answer, or that it failed; or the message, if it
+/// could not be called.
+pub(crate) type Called<R, M> = Result<Result<R, HandlerFailed>, M>;
+
+/// A handler panicked, which the actor's next turn deals with.
+pub(crate) struct HandlerFailed;
+
+/// What a turn led to.
+pub(crate) enum After {
+    /// There is more to do, after others had their turn.
+    Again,
+    /// The actor waits for a message, or, suspended, for a signal.
+    Rest { is_suspended: bool },
+    /// It is over.
+    Ended(Arc<dyn AnyCell>),
+}
+
+/// An actor of whatever type.
+pub(crate) trait AnyCell: Send + Sync {
+    fn run(&self, turn: &Turn, pace: &Pace) -> After;
+    fn lane(&self) -> &Lane;
+    fn id(&self) -> ActorId;
+    fn settings(&self) -> &Arc<Settings>;
+    /// Notes which worker runs it now; its number.
+    fn begin_turn(&self, worker: u16) -> ActorId;
+    fn path(&self) -> String;
+    fn waiting(&self) -> u32;
+    fn is_ended(&self) -> bool;
+    fn children(&self) -> Vec<Arc<dyn AnyCell>>;
+    fn signal(&self, signal: Signal);
+    fn adopt(&self, child: Arc<dyn AnyCell>) -> bool;
+    fn set_slot(&self, slot: u32);
+    fn disown(&self, slot: u32);
+    fn note_failure(&self, within: std::time::Duration, kept_max: usize) -> usize;
+    fn watch(&self, id: ActorId, watcher: Watcher);
+    fn unwatch(&self, id: ActorId);
+}
+
+impl<A: Actor> ArcWake for ActorCell<A> {
+    fn wake_by_ref(cell: &Arc<Self>) {
+        cell.look();
+    }
+}

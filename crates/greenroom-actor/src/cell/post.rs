@@ -1,0 +1,303 @@
+//! How messages and signals get into an actor.
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use event_listener::EventListener;
+use tokio::time::Instant;
+
+use super::family::{Children, lock};
+use super::{After, AnyCell, Called, Control, Ending, HandlerFailed, Signal, Terminated, Watcher};
+use crate::actor::Actor;
+use crate::dead_letter::{Reason, Why};
+use crate::dispatcher::{self, Pace};
+use crate::mailbox::Overflow;
+use crate::raw::{ActorCell, Deliver, Envelope, Lane, Turn, Undelivered};
+use crate::receive::Receive;
+use crate::reference::ActorId;
+use crate::system::Settings;
+
+/// What became of a message.
+pub(crate) enum Posted<T> {
+    Done,
+    Full(T),
+    Closed(T),
+}
+
+impl<A: Actor> ActorCell<A> {
+    /// Puts a message into the mailbox, or into the dead letters if the mailbox is to do so when it
+    /// is full.
+    pub(crate) fn post<T: Deliver<A>>(&self, content: T) -> Posted<T> {
+        let mailbox = self.shared.settings.mailbox;
+        if mailbox.on_overflow() == Overflow::DropOldest {
+            return self.post_to_ring(content);
+        }
+        if !self.shared.accounts.reserve(mailbox.capacity()) {
+            return self.post_to_full(content);
+        }
+        // Checked before the message is wrapped, and once more when it is pushed.
+        if self.lane().is_closed() {
+            self.shared.accounts.give_back();
+            return Posted::Closed(content);
+        }
+        match self.push(Envelope::new(content)) {
+            Ok(Some(turn)) => self.schedule(turn),
+            Ok(None) => {}
+            Err(late) => {
+                self.shared.accounts.give_back();
+                self.bury(late, Reason::Ended.into());
+            }
+        }
+        Posted::Done
+    }
+
+    fn post_to_full<T: Deliver<A>>(&self, content: T) -> Posted<T> {
+        if self.lane().is_closed() {
+            return Posted::Closed(content);
+        }
+        if self.shared.settings.mailbox.on_overflow() == Overflow::DropNewest {
+            self.bury(Envelope::new(content), Reason::DroppedNewest.into());
+            return Posted::Done;
+        }
+        Posted::Full(content)
+    }
+
+    fn post_to_ring<T: Deliver<A>>(&self, content: T) -> Posted<T> {
+        let mut ring = lock(&self.shared.family().ring);
+        if self.lane().is_closed() {
+            return Posted::Closed(content);
+        }
+        let is_full = ring.len() >= self.shared.settings.mailbox.capacity() as usize;
+        let oldest = if is_full { ring.pop_front() } else { None };
+        ring.push_back(Envelope::new(content));
+        drop(ring);
+        if let Some(oldest) = oldest {
+            self.bury(oldest, Reason::DroppedOldest.into());
+        }
+        self.look();
+        Posted::Done
+    }
+
+    /// Posts where nobody is there to be told: what does not fit is a dead letter.
+    pub(crate) fn post_or_bury<T: Deliver<A>>(&self, content: T) {
+        match self.post(content) {
+            Posted::Done => {}
+            Posted::Full(content) => self.bury(Envelope::new(content), Reason::MailboxFull.into()),
+            Posted::Closed(content) => self.bury(Envelope::new(content), Reason::Ended.into()),
+        }
+    }
+
+    /// Whether senders wait when the mailbox is full.
+    pub(crate) fn lets_wait(&self) -> bool {
+        self.shared.settings.mailbox.on_overflow() == Overflow::BackPressure
+    }
+
+    /// Done when there may be room. Whoever listens must try once more before it waits.
+    pub(crate) fn listen_for_room(&self) -> EventListener {
+        let listener = self.shared.family().room.listen();
+        // An actor that is about to rest may not have seen the family: have it look.
+        self.look();
+        listener
+    }
+
+    pub(crate) fn signal_any(&self, signal: Signal) {
+        self.control(Control::Signal(signal));
+    }
+
+    /// A notice by the control lane.
+    pub(crate) fn notify<T: Deliver<A>>(&self, content: T) {
+        self.control(Control::Deliver(Envelope::new(content)));
+    }
+
+    /// Makes a dead letter of a message.
+    pub(crate) fn bury(&self, envelope: Envelope<A>, why: Why<'_>) {
+        let letter = envelope.refuse(why.reason);
+        self.bury_letter(letter, why);
+    }
+
+    pub(crate) fn bury_letter(&self, letter: Undelivered, why: Why<'_>) {
+        let system = &self.shared.settings.system;
+        system.dead_letters.post(&|| self.path(), letter, why);
+    }
+
+    /// Makes the actor look at its control lane, and poll its job.
+    pub(crate) fn look(&self) {
+        if let Some(turn) = self.signal() {
+            self.schedule(turn);
+        }
+    }
+
+    /// Calls a handler that answers at once, for whoever claimed the turn of an idle actor. The turn
+    /// comes back if there is more to do. The message comes back if the actor is not ready for it.
+    pub(crate) fn call<M, K>(&self, turn: Turn, message: M) -> (Option<Turn>, Called<A::Answer, M>)
+    where
+        A: Receive<M, K>,
+    {
+        let body = self.body(&turn);
+        if !body.is_ready() {
+            return (Some(turn), Err(message));
+        }
+        let called = body
+            .seat
+            .call(|actor, context| actor.receive_now(message, context));
+        let fault = match called {
+            Ok(answered) => return (self.give_back(turn), answered.map(Ok)),
+            Err(fault) => fault,
+        };
+        body.fail_next(fault, std::any::type_name::<M>());
+        (Some(turn), Ok(Err(HandlerFailed)))
+    }
+
+    pub(super) fn control(&self, control: Control<A>) {
+        let mut controls = lock(&self.shared.family().controls);
+        fence(Ordering::SeqCst);
+        if self.is_ended() {
+            drop(controls);
+            if let Control::Deliver(envelope) = control {
+                self.bury(envelope, Reason::Ended.into());
+            }
+            return;
+        }
+        controls.push_back(control);
+        drop(controls);
+        self.look();
+    }
+
+    pub(crate) fn schedule(&self, turn: Turn) {
+        let home = self.shared.home.load(Ordering::Relaxed);
+        dispatcher::schedule(turn, &self.shared.settings.dispatcher, home);
+    }
+}
+
+impl<A: Actor> AnyCell for ActorCell<A> {
+    fn run(&self, turn: &Turn, pace: &Pace) -> After {
+        self.activate(turn, pace)
+    }
+
+    fn lane(&self) -> &Lane {
+        Self::lane(self)
+    }
+
+    fn id(&self) -> ActorId {
+        self.shared.id
+    }
+
+    fn settings(&self) -> &Arc<Settings> {
+        &self.shared.settings
+    }
+
+    fn begin_turn(&self, worker: u16) -> ActorId {
+        let home = &self.shared.home;
+        if home.load(Ordering::Relaxed) != worker {
+            home.store(worker, Ordering::Relaxed);
+        }
+        self.shared.id
+    }
+
+    fn path(&self) -> String {
+        // The root's own path is empty: those of its children begin with one slash.
+        let Some(parent) = &self.shared.parent else {
+            return String::new();
+        };
+        let above = parent.path();
+        let name = self
+            .shared
+            .family
+            .get()
+            .and_then(|family| family.name.as_deref());
+        match name {
+            Some(name) => format!("{above}/{name}"),
+            None => format!(
+                "{above}/{}-{}",
+                self.shared.settings.type_name(),
+                self.shared.id
+            ),
+        }
+    }
+
+    fn waiting(&self) -> u32 {
+        match self.shared.family.get() {
+            Some(family) if self.shared.settings.mailbox.on_overflow() == Overflow::DropOldest => {
+                u32::try_from(lock(&family.ring).len()).unwrap_or(u32::MAX)
+            }
+            _ => self.shared.accounts.waiting(),
+        }
+    }
+
+    fn is_ended(&self) -> bool {
+        self.shared.is_ended.load(Ordering::Acquire)
+    }
+
+    fn children(&self) -> Vec<Arc<dyn AnyCell>> {
+        let Some(family) = self.shared.family.get() else {
+            return Vec::new();
+        };
+        let children = lock(&family.children);
+        children
+            .cells
+            .iter()
+            .map(|(_, child)| Arc::clone(child))
+            .collect()
+    }
+
+    fn signal(&self, signal: Signal) {
+        self.control(Control::Signal(signal));
+    }
+
+    fn adopt(&self, child: Arc<dyn AnyCell>) -> bool {
+        let mut children = lock(&self.shared.family().children);
+        if children.is_closed {
+            return false;
+        }
+        let entry = children.cells.vacant_entry();
+        child.set_slot(
+            u32::try_from(entry.key()).expect("fewer than 2^32 children fit into memory"),
+        );
+        entry.insert(child);
+        true
+    }
+
+    fn set_slot(&self, slot: u32) {
+        self.shared.slot.store(slot, Ordering::Release);
+    }
+
+    fn disown(&self, slot: u32) {
+        let child = {
+            let mut children = lock(&self.shared.family().children);
+            let Children {
+                cells, is_awaited, ..
+            } = &mut *children;
+            let child = cells.try_remove(slot as usize);
+            if cells.is_empty() && *is_awaited {
+                drop(children);
+                self.control(Control::Signal(Signal::ChildEnded));
+            }
+            child
+        };
+        drop(child);
+    }
+
+    fn note_failure(&self, within: std::time::Duration, kept_max: usize) -> usize {
+        self.shared
+            .family()
+            .note_failure(Instant::now(), within, kept_max)
+    }
+
+    fn watch(&self, id: ActorId, watcher: Watcher) {
+        let family = self.shared.family();
+        family.watch(id, watcher);
+        fence(Ordering::SeqCst);
+        if self.is_ended() {
+            let terminated = Terminated {
+                id: self.shared.id,
+                path: self.path().into(),
+                ending: Ending::Unknown,
+            };
+            family.tell_of_end(&terminated);
+        }
+    }
+
+    fn unwatch(&self, id: ActorId) {
+        self.shared.family().unwatch(id);
+    }
+}

@@ -1,0 +1,355 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::BoxError;
+use crate::actor::Actor;
+use crate::cell::{Signal, Terminated};
+use crate::raw::Envelope;
+use crate::receive::{Asked, Receive, Sealed, Told};
+use crate::reference::ActorRef;
+use crate::reply::ReplyTo;
+use crate::supervision::{Cause, Failure};
+use crate::system::{ActorSystem, Spawn};
+use crate::timer::{Timer, Timers};
+
+/// Messages that an actor may set aside.
+pub const STASH_MAX: usize = 1_024;
+/// Futures that an actor may have [piped](Context::pipe) to itself at a time.
+pub const PIPES_MAX: usize = 1_024;
+
+/// An actor's access to itself and its surroundings, for the time of a handler.
+pub struct Context<A: Actor> {
+    me: Option<ActorRef<A>>,
+    extras: Option<Box<Extras<A>>>,
+}
+
+/// What only some actors need.
+struct Extras<A: Actor> {
+    stash: VecDeque<Envelope<A>>,
+    unstashed: Vec<Envelope<A>>,
+    pipes: JoinSet<()>,
+    timers: Timers,
+}
+
+/// The stash is full: [`STASH_MAX`] messages. The message comes back.
+#[derive(Error)]
+#[error("the stash is full: it holds {STASH_MAX} messages")]
+pub struct StashFull<M>(pub M);
+
+impl<M> fmt::Debug for StashFull<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StashFull(..)")
+    }
+}
+
+/// There are [`PIPES_MAX`] piped futures that are not ready.
+#[derive(Debug, Error)]
+#[error("the actor waits for {PIPES_MAX} piped futures already")]
+pub struct PipesFull;
+
+impl<A: Actor> Context<A> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            me: None,
+            extras: None,
+        }
+    }
+
+    /// The actor's reference to itself.
+    ///
+    /// # Panics
+    ///
+    /// Never within a handler or a hook.
+    #[must_use]
+    pub fn myself(&self) -> &ActorRef<A> {
+        self.me
+            .as_ref()
+            .expect("an actor that runs has a reference to itself")
+    }
+
+    /// The system that the actor belongs to.
+    #[must_use]
+    pub fn system(&self) -> ActorSystem {
+        ActorSystem::of(&self.myself().0.shared.settings.system)
+    }
+
+    /// Spawns a child, which ends with this actor and is supervised by it
+    /// ([`Actor::supervision`]). The function makes its state, and makes it anew after a failure.
+    pub fn spawn<C: Actor>(&self, make: impl Fn() -> C + Send + 'static) -> ActorRef<C> {
+        self.build(make).spawn_or_end()
+    }
+
+    /// Like [`spawn`](Self::spawn), with settings.
+    pub fn build<C: Actor>(&self, make: impl Fn() -> C + Send + 'static) -> Spawn<C> {
+        let me = &self.myself().0;
+        Spawn::new(
+            &me.shared.settings.system,
+            std::sync::Arc::clone(me) as _,
+            Box::new(make),
+        )
+    }
+
+    /// Ends this actor when it has handled what is in its mailbox; see [`ActorRef::stop`].
+    pub fn stop(&self) {
+        self.myself().stop();
+    }
+
+    /// Gives up: counts as a failure of this actor when the message at hand is handled.
+    pub fn fail(&self, error: impl Into<BoxError>) {
+        let cause = Cause::from_error(error.into());
+        self.myself()
+            .0
+            .signal_any(Signal::Fail(Box::new(self.failure(cause))));
+    }
+
+    /// Has this actor told when another ends: with [`Terminated`], by the control lane. At once, if
+    /// it has ended.
+    pub fn watch<B, K>(&self, other: &ActorRef<B>)
+    where
+        B: Actor,
+        A: Receive<Terminated, K>,
+        K: 'static,
+    {
+        let me = self.myself().clone();
+        let tell = move |terminated| me.0.notify(Told::<Terminated, K>::new(terminated));
+        crate::cell::AnyCell::watch(&*other.0, self.myself().id(), Box::new(tell));
+    }
+
+    /// Takes back [`watch`](Self::watch) and [`link`](Self::link).
+    pub fn unwatch<B: Actor>(&self, other: &ActorRef<B>) {
+        crate::cell::AnyCell::unwatch(&*other.0, self.myself().id());
+    }
+
+    /// Binds this actor's fate to another's, both ways: when one of them is killed or ends as failed,
+    /// the other fails. An actor that is stopped takes nobody with it.
+    pub fn link<B: Actor>(&self, other: &ActorRef<B>) {
+        link(self.myself(), other);
+        link(other, self.myself());
+    }
+
+    /// Sends this actor a message that is made of a future's result, without waiting for it here.
+    /// The future runs on the runtime of the actor's worker, and is dropped when the actor ends or
+    /// is restarted. If the mailbox is full, the message waits for room.
+    ///
+    /// # Errors
+    ///
+    /// If [`PIPES_MAX`] are on their way already.
+    pub fn pipe<F, M, K>(
+        &mut self,
+        future: F,
+        message: impl FnOnce(F::Output) -> M + Send + 'static,
+    ) -> Result<(), PipesFull>
+    where
+        F: Future + Send + 'static,
+        A: Receive<M, K>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        let me = self.myself().clone();
+        let pipes = &mut self.extras().pipes;
+        while pipes.try_join_next().is_some() {}
+        if pipes.len() >= PIPES_MAX {
+            return Err(PipesFull);
+        }
+        pipes.spawn(async move {
+            let message = message(future.await);
+            if let Err(error) = me.send::<M, K>(message).await {
+                me.0.post_or_bury(Told::<M, K>::new(error.into_message()));
+            }
+        });
+        Ok(())
+    }
+
+    /// Sends this actor a message after this time. Times are exact to a millisecond.
+    ///
+    /// Timers end with the actor, and when it is restarted. A message that does not fit into the
+    /// mailbox becomes a dead letter.
+    pub fn once<M, K>(&mut self, after: Duration, message: M) -> Timer
+    where
+        A: Receive<M, K>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        self.at(Instant::now() + after, message)
+    }
+
+    /// Like [`once`](Self::once), at a moment.
+    pub fn at<M, K>(&mut self, moment: Instant, message: M) -> Timer
+    where
+        A: Receive<M, K>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        let me = self.myself().clone();
+        self.extras().timers.at(&me, moment, message)
+    }
+
+    /// Sends this actor a message again and again, the first time after one interval of at least a
+    /// millisecond. They never pile up: while one waits in the mailbox, no other is sent.
+    pub fn every<M, K>(&mut self, interval: Duration, message: M) -> Timer
+    where
+        A: Receive<M, K>,
+        M: Clone + Send + 'static,
+        K: 'static,
+    {
+        let me = self.myself().clone();
+        self.extras().timers.every(&me, interval, message)
+    }
+
+    /// Sets a message aside until [`unstash_all`](Self::unstash_all). What is in the stash when the
+    /// actor ends becomes dead letters; a restart unstashes it.
+    ///
+    /// # Errors
+    ///
+    /// The message, if there are [`STASH_MAX`] set aside.
+    pub fn stash<M, K>(&mut self, message: M) -> Result<(), StashFull<M>>
+    where
+        A: Receive<M, K>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        let stash = &mut self.extras().stash;
+        if stash.len() >= STASH_MAX {
+            return Err(StashFull(message));
+        }
+        stash.push_back(Envelope::new(Told::<M, K>::new(message)));
+        Ok(())
+    }
+
+    /// Like [`stash`](Self::stash), with the way back to who asked, for a
+    /// [`ReplyHandler`](crate::ReplyHandler).
+    ///
+    /// # Errors
+    ///
+    /// Message and reply, if there are [`STASH_MAX`] set aside.
+    #[expect(clippy::type_complexity, reason = "what comes back is what was given")]
+    pub fn stash_asked<M, K>(
+        &mut self,
+        message: M,
+        reply: ReplyTo<<A as Sealed<M, K>>::Answer>,
+    ) -> Result<(), StashFull<(M, ReplyTo<<A as Sealed<M, K>>::Answer>)>>
+    where
+        A: Receive<M, K>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        let stash = &mut self.extras().stash;
+        if stash.len() >= STASH_MAX {
+            return Err(StashFull((message, reply)));
+        }
+        stash.push_back(Envelope::new(Asked::<A, M, K> { message, reply }));
+        Ok(())
+    }
+
+    /// Puts all that was set aside in front of the mailbox, in the order in which it was.
+    pub fn unstash_all(&mut self) {
+        let Some(extras) = &mut self.extras else {
+            return;
+        };
+        if extras.stash.is_empty() {
+            return;
+        }
+        extras.unstashed.extend(extras.stash.drain(..));
+        self.myself().0.look();
+    }
+
+    /// How many messages are set aside.
+    #[must_use]
+    pub fn stashed(&self) -> usize {
+        self.extras.as_ref().map_or(0, |extras| extras.stash.len())
+    }
+
+    pub(crate) fn introduce(&mut self, me: ActorRef<A>) {
+        self.me = Some(me);
+    }
+
+    pub(crate) fn take_unstashed(&mut self) -> Vec<Envelope<A>> {
+        self.extras
+            .as_mut()
+            .map(|extras| std::mem::take(&mut extras.unstashed))
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn take_stash(&mut self) -> Vec<Envelope<A>> {
+        self.unstash();
+        self.take_unstashed()
+    }
+
+    /// Before a restart: timers and pipes end, what was set aside comes first.
+    pub(crate) fn reset(&mut self) {
+        self.unstash();
+        if let Some(extras) = &mut self.extras {
+            extras.timers.cancel_all();
+            extras.pipes.abort_all();
+            extras.pipes.detach_all();
+        }
+    }
+
+    /// At the end: nothing keeps the actor's memory any more.
+    pub(crate) fn let_go(&mut self) {
+        if let Some(extras) = &mut self.extras {
+            extras.timers.cancel_all();
+        }
+        self.extras = None;
+        self.me = None;
+    }
+
+    fn unstash(&mut self) {
+        if let Some(extras) = &mut self.extras {
+            extras.unstashed.extend(extras.stash.drain(..));
+        }
+    }
+
+    fn extras(&mut self) -> &mut Extras<A> {
+        self.extras.get_or_insert_with(|| {
+            Box::new(Extras {
+                stash: VecDeque::new(),
+                unstashed: Vec::new(),
+                pipes: JoinSet::new(),
+                timers: Timers::default(),
+            })
+        })
+    }
+
+    fn failure(&self, cause: Cause) -> Failure {
+        let me = self.myself();
+        Failure {
+            id: me.id(),
+            path: me.path().into(),
+            during: "a handler",
+            cause,
+        }
+    }
+}
+
+/// Has `from` fail when `to` ends otherwise than by being stopped.
+fn link<A: Actor, B: Actor>(from: &ActorRef<A>, to: &ActorRef<B>) {
+    let from = from.clone();
+    let id = from.id();
+    let fail = move |terminated: Terminated| {
+        if matches!(terminated.ending, crate::Ending::Stopped) {
+            return;
+        }
+        let failure = Failure {
+            id: from.id(),
+            path: from.path().into(),
+            during: "its life",
+            cause: Cause::Linked(terminated.path),
+        };
+        from.0.signal_any(Signal::Fail(Box::new(failure)));
+    };
+    crate::cell::AnyCell::watch(&*to.0, id, Box::new(fail));
+}
+
+impl<A: Actor> fmt::Debug for Context<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("me", &self.me)
+            .finish_non_exhaustive()
+    }
+}

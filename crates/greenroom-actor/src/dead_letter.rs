@@ -1,0 +1,191 @@
+//! What was not delivered.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use serde::Serialize;
+
+use crate::raw::Undelivered;
+use crate::recipient::Recipient;
+
+/// Why a message was not handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// Its handler panicked.
+    Failed,
+    /// The actor was restarted or stopped while the handler waited.
+    Aborted,
+    /// The mailbox was full, and it was the newest ([`Overflow::DropNewest`](crate::Overflow)).
+    DroppedNewest,
+    /// The mailbox was full, and it was the oldest ([`Overflow::DropOldest`](crate::Overflow)).
+    DroppedOldest,
+    /// The mailbox was full, and nobody was there to be told, as with
+    /// [`pipe`](crate::Context::pipe) and timers.
+    MailboxFull,
+    /// The actor had ended, or ended before its turn came.
+    Ended,
+}
+
+const REASONS: usize = 6;
+
+impl Reason {
+    /// All reasons.
+    pub const ALL: [Self; REASONS] = [
+        Self::Failed,
+        Self::Aborted,
+        Self::DroppedNewest,
+        Self::DroppedOldest,
+        Self::MailboxFull,
+        Self::Ended,
+    ];
+
+    /// The reason as the status and the metrics name it.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Aborted => "aborted",
+            Self::DroppedNewest => "dropped_newest",
+            Self::DroppedOldest => "dropped_oldest",
+            Self::MailboxFull => "mailbox_full",
+            Self::Ended => "ended",
+        }
+    }
+
+    fn explanation(self) -> &'static str {
+        match self {
+            Self::Failed => "its handler failed",
+            Self::Aborted => "the actor was restarted or killed while the handler waited",
+            Self::DroppedNewest => "the mailbox was full and drops the newest",
+            Self::DroppedOldest => "the mailbox was full and drops the oldest",
+            Self::MailboxFull => "the mailbox was full",
+            Self::Ended => "the actor has ended",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.explanation())
+    }
+}
+
+/// A message that was not delivered, or whose handler failed. Clones are the same letter.
+#[derive(Clone, Debug)]
+pub struct DeadLetter {
+    /// The path of the actor that it was for.
+    pub receiver: Arc<str>,
+    /// The type of the message.
+    pub message: &'static str,
+    /// Why it was not handled.
+    pub reason: Reason,
+    /// The text of the panic, if its handler panicked.
+    pub panic: Option<Arc<str>>,
+    content: Content,
+}
+
+type Content = Arc<Mutex<Option<Box<dyn Any + Send>>>>;
+
+impl DeadLetter {
+    /// Takes the message out, to send it once more or to look at it. None if it is of another type,
+    /// if a handler had it already, or if somebody else took it.
+    #[must_use]
+    pub fn take_content<M: 'static>(&self) -> Option<M> {
+        let mut content = self.content.lock().unwrap_or_else(PoisonError::into_inner);
+        match content.take()?.downcast() {
+            Ok(message) => Some(*message),
+            Err(other) => {
+                *content = Some(other);
+                None
+            }
+        }
+    }
+}
+
+/// The dead letters of a system: counted by reason, told to `tracing` (target
+/// `greenroom::actor::dead_letter`, level DEBUG), and sent to who subscribed.
+#[derive(Default)]
+pub struct DeadLetters {
+    counts: [AtomicU64; REASONS],
+    subscribers: RwLock<Vec<Recipient<DeadLetter>>>,
+}
+
+impl fmt::Debug for DeadLetters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map()
+            .entries(Reason::ALL.map(|reason| (reason, self.count(reason))))
+            .finish()
+    }
+}
+
+impl DeadLetters {
+    /// How many there were for this reason.
+    #[must_use]
+    pub fn count(&self, reason: Reason) -> u64 {
+        self.counts[reason as usize].load(Ordering::Relaxed)
+    }
+
+    /// How many there were.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        Reason::ALL.map(|reason| self.count(reason)).iter().sum()
+    }
+
+    /// Sends every dead letter from now on to an actor, as long as that lives. What does not fit
+    /// into its mailbox is not sent; it is counted all the same.
+    pub fn subscribe(&self, recipient: Recipient<DeadLetter>) {
+        let mut subscribers = self
+            .subscribers
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        subscribers.retain(Recipient::is_alive);
+        subscribers.push(recipient);
+    }
+
+    pub(crate) fn post(&self, receiver: &dyn Fn() -> String, letter: Undelivered, why: Why<'_>) {
+        self.counts[why.reason as usize].fetch_add(1, Ordering::Relaxed);
+        metrics::counter!("greenroom_actor_dead_letters_total", "reason" => why.reason.label())
+            .increment(1);
+        let subscribers = self
+            .subscribers
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_traced = tracing::enabled!(target: TARGET, tracing::Level::DEBUG);
+        if subscribers.is_empty() && !is_traced {
+            return;
+        }
+        let receiver = receiver();
+        tracing::debug!(target: TARGET, %receiver, message = letter.message, reason = %why.reason, panic = why.panic, "dead letter");
+        let letter = DeadLetter {
+            receiver: receiver.into(),
+            message: letter.message,
+            reason: why.reason,
+            panic: why.panic.map(Arc::from),
+            content: Arc::new(Mutex::new(letter.content)),
+        };
+        for subscriber in subscribers.iter() {
+            let _ = subscriber.offer(letter.clone());
+        }
+    }
+}
+
+const TARGET: &str = "greenroom::actor::dead_letter";
+
+/// Why a letter is dead, and what the panic said, if it was one.
+#[derive(Clone, Copy)]
+pub(crate) struct Why<'a> {
+    pub(crate) reason: Reason,
+    pub(crate) panic: Option<&'a str>,
+}
+
+impl From<Reason> for Why<'_> {
+    fn from(reason: Reason) -> Self {
+        Self {
+            reason,
+            panic: None,
+        }
+    }
+}

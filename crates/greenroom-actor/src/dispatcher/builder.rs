@@ -1,0 +1,133 @@
+//! Starts the workers of a dispatcher.
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use crossbeam_deque::Worker as Queue;
+use greenroom_stage::Stage;
+use tokio::runtime::{Builder, Handle};
+use tokio::task::unconstrained;
+
+use super::core::Core;
+use super::error::DispatcherError;
+use super::settings::{Dispatcher, Place};
+use super::watchdog;
+use super::worker::{Order, Seeded, Worker};
+
+/// Starts a dispatcher. The places that are made anew for each actor or each runtime are made for
+/// one.
+pub(crate) fn start(name: &str, dispatcher: &Dispatcher) -> Result<Arc<Core>, DispatcherError> {
+    let Dispatcher { place, throughput } = dispatcher;
+    let make = |kind, workers| {
+        let (core, workers) = make(name, kind, *throughput, workers, place)?;
+        watchdog::watch(&core);
+        Ok((core, workers))
+    };
+    let no_runtime = |_| DispatcherError::NoRuntime {
+        name: name.to_owned(),
+    };
+    match place {
+        Place::Tokio => {
+            let Ok(runtime) = Handle::try_current() else {
+                let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+                return start(name, &Dispatcher::pool(threads).throughput(*throughput));
+            };
+            let (core, workers) = make("tokio", runtime.metrics().num_workers())?;
+            spawn_on(&runtime, workers);
+            Ok(core)
+        }
+        Place::Pool { threads } => {
+            let (core, workers) = make("pool", *threads)?;
+            start_threads(name, workers)?;
+            Ok(core)
+        }
+        Place::Pinned => {
+            let (core, workers) = make("pinned", 1)?;
+            start_threads(name, workers)?;
+            Ok(core)
+        }
+        Place::Loop | Place::Seeded { .. } => {
+            let runtime = Handle::try_current().map_err(no_runtime)?;
+            let (core, workers) = make("loop", 1)?;
+            spawn_on(&runtime, workers);
+            Ok(core)
+        }
+        Place::Stage { stage, workers } => {
+            let runtime = Handle::try_current().map_err(no_runtime)?;
+            let (core, workers) = make("stage", *workers)?;
+            spawn_on_stage(name, stage, &runtime, workers)?;
+            Ok(core)
+        }
+    }
+}
+
+fn make(
+    name: &str,
+    kind: &'static str,
+    throughput: u32,
+    workers: usize,
+    place: &Place,
+) -> Result<(Arc<Core>, Vec<Worker>), DispatcherError> {
+    if !(1..=Dispatcher::WORKERS_MAX).contains(&workers) {
+        return Err(DispatcherError::Workers {
+            name: name.to_owned(),
+            workers,
+        });
+    }
+    let queues: Vec<_> = (0..workers).map(|_| Queue::new_fifo()).collect();
+    let stealers = queues.iter().map(Queue::stealer).collect();
+    let core = Arc::new(Core::new(name, kind, throughput, stealers));
+    let order = || match place {
+        Place::Seeded { seed } => Order::Seeded(Seeded::new(*seed)),
+        _ => Order::Fifo,
+    };
+    let worker = |(number, queue)| Worker::new(Arc::clone(&core), number, queue, order());
+    let workers = (0_u16..).zip(queues).map(worker).collect();
+    Ok((core, workers))
+}
+
+/// The tasks are detached: they end with the runtime or with the actor system. Other tasks get
+/// their turn because a worker yields of itself, so tokio need not make it.
+fn spawn_on(runtime: &Handle, workers: Vec<Worker>) {
+    for worker in workers {
+        drop(runtime.spawn(unconstrained(worker)));
+    }
+}
+
+fn start_threads(name: &str, workers: Vec<Worker>) -> Result<(), DispatcherError> {
+    let failed = |source| DispatcherError::Thread {
+        name: name.to_owned(),
+        source,
+    };
+    for (number, worker) in workers.into_iter().enumerate() {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        std::thread::Builder::new()
+            .name(format!("{name}-{number}"))
+            .spawn(move || runtime.block_on(unconstrained(worker)))
+            .map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn spawn_on_stage(
+    name: &str,
+    stage: &Stage,
+    runtime: &Handle,
+    workers: Vec<Worker>,
+) -> Result<(), DispatcherError> {
+    for worker in workers {
+        let spawned = stage.spawn(unconstrained(worker));
+        if let Some(source) = spawned.rejected() {
+            return Err(DispatcherError::Stage {
+                name: name.to_owned(),
+                source,
+            });
+        }
+        // To drop it would cancel the worker.
+        drop(runtime.spawn(spawned));
+    }
+    Ok(())
+}

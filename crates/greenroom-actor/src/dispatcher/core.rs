@@ -1,0 +1,307 @@
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::task::Waker;
+use std::time::Duration;
+
+use atomic_waker::AtomicWaker;
+use crossbeam_deque::Stealer;
+use crossbeam_queue::SegQueue;
+use crossbeam_utils::CachePadded;
+use tokio::time::Instant;
+
+use super::pace::Pace;
+use super::sleep::Sleeper;
+use super::timetable::{Alarm, Timetable, Wait};
+use super::wheel::AlarmKey;
+use crate::cell::Signal;
+use crate::raw::Turn;
+use crate::reference::ActorId;
+use crate::system::DispatcherStatus;
+
+/// A dispatcher: its workers, as everybody sees them.
+pub(crate) struct Core {
+    pub(crate) name: Box<str>,
+    pub(crate) kind: &'static str,
+    pub(crate) throughput: u32,
+    workers: Box<[CachePadded<Station>]>,
+    /// Workers that rest, or are about to.
+    sleeping: AtomicUsize,
+    next_home: AtomicU16,
+    is_closed: AtomicBool,
+}
+
+/// Where a worker gets its work, and what it says of itself.
+pub(super) struct Station {
+    /// Actors that others have scheduled.
+    inbox: SegQueue<Turn>,
+    /// Actors that actors of this worker have scheduled.
+    pub(super) stealer: Stealer<Turn>,
+    sleeper: Sleeper,
+    pub(super) waker: AtomicWaker,
+    pub(super) timetable: Timetable,
+    pub(super) report: CachePadded<Report>,
+    /// The worker is gone: whoever puts something into the inbox has to see to it.
+    is_gone: AtomicBool,
+}
+
+/// What a worker does right now, for the watchdog and the status.
+pub(super) struct Report {
+    /// The actor that runs, or 0.
+    pub(super) running: AtomicU64,
+    /// How many turns actors have had.
+    pub(super) turns: AtomicU64,
+    /// Microseconds that the worker ran actors.
+    pub(super) busy_micros: AtomicU64,
+    /// How often an actor held the worker for too long.
+    pub(super) stalls: AtomicU64,
+}
+
+impl Core {
+    pub(super) fn new(
+        name: &str,
+        kind: &'static str,
+        throughput: u32,
+        stealers: Vec<Stealer<Turn>>,
+    ) -> Self {
+        let workers = stealers
+            .into_iter()
+            .map(|stealer| CachePadded::new(Station::new(stealer)));
+        Self {
+            name: name.into(),
+            kind,
+            throughput,
+            workers: workers.collect(),
+            sleeping: AtomicUsize::new(0),
+            next_home: AtomicU16::new(0),
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
+    /// The worker for a new actor: each in turn.
+    pub(crate) fn next_home(&self) -> u16 {
+        match self.workers.len() {
+            1 => 0,
+            workers => {
+                let next = self.next_home.fetch_add(1, Ordering::Relaxed);
+                next % u16::try_from(workers).unwrap_or(u16::MAX)
+            }
+        }
+    }
+
+    /// Has a worker run an actor, from outside of all workers of this dispatcher.
+    pub(super) fn inject(&self, turn: Turn, home: u16) {
+        let station = self.station(home);
+        station.inbox.push(turn);
+        if station.is_gone() {
+            end_orphans(station);
+        } else if !self.wake(station) {
+            // It is at work, perhaps for long: another may take this over.
+            self.wake_any();
+        }
+    }
+
+    /// Has a resting worker look for work, if there is one.
+    pub(super) fn wake_any(&self) {
+        if self.has_resting() {
+            let _ = self.workers.iter().any(|station| self.wake(station));
+        }
+    }
+
+    pub(super) fn has_resting(&self) -> bool {
+        self.sleeping.load(Ordering::Relaxed) > 0
+    }
+
+    pub(super) fn go_to_sleep(&self, worker: u16) {
+        self.sleeping.fetch_add(1, Ordering::Relaxed);
+        self.workers[usize::from(worker)].sleeper.go_to_sleep();
+    }
+
+    /// A worker found work, or was polled for another reason, while it rested.
+    pub(super) fn get_up(&self, worker: u16) {
+        if self.workers[usize::from(worker)].sleeper.wake() {
+            self.sleeping.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn wake(&self, station: &Station) -> bool {
+        let is_woken = station.sleeper.wake();
+        if is_woken {
+            self.sleeping.fetch_sub(1, Ordering::Relaxed);
+            station.waker.wake();
+        }
+        is_woken
+    }
+
+    /// Work of another worker: what was sent to it first, then what its own actors have scheduled.
+    pub(super) fn steal(&self, worker: u16) -> Option<Turn> {
+        let others = self.workers.len() - 1;
+        (1..=others).find_map(|offset| {
+            let station = &self.workers[(usize::from(worker) + offset) % self.workers.len()];
+            station.inbox.pop().or_else(|| steal_from(&station.stealer))
+        })
+    }
+
+    pub(super) fn take_injected(&self, worker: u16) -> Option<Turn> {
+        self.workers[usize::from(worker)].inbox.pop()
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        self.workers
+            .iter()
+            .any(|station| !station.inbox.is_empty() || !station.stealer.is_empty())
+    }
+
+    pub(super) fn station(&self, worker: u16) -> &Station {
+        let workers = self.workers.len();
+        &self.workers[usize::from(worker) % workers]
+    }
+
+    pub(super) fn stations(&self) -> impl Iterator<Item = &Station> {
+        self.workers.iter().map(|station| &**station)
+    }
+
+    /// The worker is gone, with the runtime or the stage that it was on: its actors are killed, for
+    /// nobody would ever run them.
+    pub(super) fn leave(&self, worker: u16, left: Vec<Turn>) {
+        let station = &*self.workers[usize::from(worker)];
+        station.is_gone.store(true, Ordering::SeqCst);
+        left.into_iter().for_each(end_orphan);
+        end_orphans(station);
+    }
+
+    /// Lets the workers end when they have nothing to do.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        for station in self.stations() {
+            station.waker.wake();
+        }
+    }
+
+    /// Whether all workers are gone.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.stations().all(Station::is_gone)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn wake_after(&self, worker: u16, time: Duration, wait: Wait) -> AlarmKey {
+        self.set(worker, Instant::now() + time, Alarm::Wake(wait))
+    }
+
+    pub(crate) fn call_at(
+        &self,
+        worker: u16,
+        at: Instant,
+        call: Box<dyn FnOnce() + Send>,
+    ) -> AlarmKey {
+        self.set(worker, at, Alarm::Call(call))
+    }
+
+    fn set(&self, worker: u16, at: Instant, alarm: Alarm) -> AlarmKey {
+        let station = self.station(worker);
+        let (key, is_earliest) = station.timetable.set(at, alarm);
+        if is_earliest {
+            self.wake(station);
+        }
+        key
+    }
+
+    pub(crate) fn cancel_alarm(&self, worker: u16, key: AlarmKey) {
+        drop(self.station(worker).timetable.cancel(key));
+    }
+
+    pub(crate) fn keep_waiting(&self, worker: u16, key: AlarmKey, waker: &Waker) -> bool {
+        self.station(worker).timetable.keep_waiting(key, waker)
+    }
+
+    /// The actor that this one waits for, if it asks one of this dispatcher.
+    pub(crate) fn waits_for(&self, asker: ActorId) -> Option<ActorId> {
+        self.stations()
+            .find_map(|station| station.timetable.waits_for(asker))
+    }
+
+    pub(crate) fn status(&self) -> DispatcherStatus {
+        let sum = |count: fn(&Station) -> u64| self.stations().map(count).sum::<u64>();
+        let runnable = |station: &Station| station.inbox.len() + station.stealer.len();
+        let busy = sum(|station| station.report.busy_micros.load(Ordering::Relaxed));
+        DispatcherStatus {
+            name: self.name.to_string(),
+            kind: self.kind,
+            workers: self.workers.len(),
+            resting: self
+                .sleeping
+                .load(Ordering::Relaxed)
+                .min(self.workers.len()),
+            runnable: self.stations().map(runnable).sum(),
+            turns: sum(|station| station.report.turns.load(Ordering::Relaxed)),
+            busy_seconds: Duration::from_micros(busy).as_secs_f64(),
+            stalls: sum(|station| station.report.stalls.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+impl Station {
+    fn new(stealer: Stealer<Turn>) -> Self {
+        let report = Report {
+            running: AtomicU64::new(0),
+            turns: AtomicU64::new(0),
+            busy_micros: AtomicU64::new(0),
+            stalls: AtomicU64::new(0),
+        };
+        Self {
+            inbox: SegQueue::new(),
+            stealer,
+            sleeper: Sleeper::new(),
+            waker: AtomicWaker::new(),
+            timetable: Timetable::new(),
+            report: CachePadded::new(report),
+            is_gone: AtomicBool::new(false),
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        // Orders the push before it with the load: `leave` stores first, then empties the inbox.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        self.is_gone.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.inbox.is_empty() || !self.stealer.is_empty()
+    }
+}
+
+fn steal_from(stealer: &Stealer<Turn>) -> Option<Turn> {
+    loop {
+        match stealer.steal() {
+            crossbeam_deque::Steal::Success(turn) => return Some(turn),
+            crossbeam_deque::Steal::Empty => return None,
+            crossbeam_deque::Steal::Retry => {}
+        }
+    }
+}
+
+fn end_orphans(station: &Station) {
+    while let Some(turn) = station.inbox.pop() {
+        end_orphan(turn);
+    }
+}
+
+fn end_orphan(turn: Turn) {
+    turn.cell().signal(Signal::Kill);
+    let pace = Pace::new();
+    let mut next = Some(turn);
+    while let Some(turn) = next {
+        next = turn.run(&pace);
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("name", &self.name)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}

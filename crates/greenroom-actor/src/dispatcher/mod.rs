@@ -1,0 +1,43 @@
+//! Who runs actors, and where.
+
+mod builder;
+mod core;
+mod error;
+mod local;
+mod pace;
+mod settings;
+mod sleep;
+mod sync;
+mod timetable;
+mod watchdog;
+mod wheel;
+mod worker;
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+pub(crate) use builder::start;
+pub(crate) use core::Core;
+pub use error::DispatcherError;
+pub(crate) use local::{call_here, running_actor};
+pub(crate) use pace::Pace;
+pub use settings::{Dispatcher, THROUGHPUT_DEFAULT};
+pub(crate) use timetable::Wait;
+pub(crate) use wheel::AlarmKey;
+
+use crate::raw::Turn;
+
+/// Sees to it that an actor is run: by the worker that the caller runs on, if that is of the actor's
+/// dispatcher, so that actors which talk stay together; otherwise by the worker that ran it last.
+pub(crate) fn schedule(turn: Turn, dispatcher: &Core, home: u16) {
+    if let Some(turn) = local::schedule_here(turn, dispatcher) {
+        dispatcher.inject(turn, home);
+    }
+}
+
+/// Calls a function on a worker of the dispatcher after this time, to the millisecond.
+pub(crate) fn after(dispatcher: &Core, time: Duration, call: impl FnOnce() + Send + 'static) {
+    let worker = dispatcher.next_home();
+    dispatcher.call_at(worker, Instant::now() + time, Box::new(call));
+}

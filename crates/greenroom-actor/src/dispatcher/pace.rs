@@ -1,0 +1,83 @@
+//! How long a worker goes on before it lets the runtime look at sockets and timers.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A worker that has run actors for this long yields to its runtime.
+const RUN_MAX: Duration = Duration::from_micros(500);
+/// Messages after which it yields in any case, such as under a clock that stands still.
+const MESSAGES_MAX: u32 = 16_384;
+/// Messages after which the clock is read, if they are short.
+const STRIDE_MAX: u32 = 64;
+
+/// The time that a worker has run in one go. Reading a clock costs about as much as a short
+/// message, so it is read once in a stride, which is shorter the longer messages take.
+pub(crate) struct Pace {
+    begin: Cell<Instant>,
+    looked: Cell<Instant>,
+    stride: Cell<u32>,
+    left_of_stride: Cell<u32>,
+    left: Cell<u32>,
+    is_spent: Cell<bool>,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            begin: Cell::new(now),
+            looked: Cell::new(now),
+            stride: Cell::new(1),
+            left_of_stride: Cell::new(1),
+            left: Cell::new(MESSAGES_MAX),
+            is_spent: Cell::new(false),
+        }
+    }
+
+    pub(super) fn restart(&self, now: Instant) {
+        self.begin.set(now);
+        self.looked.set(now);
+        self.left_of_stride.set(self.stride.get());
+        self.left.set(MESSAGES_MAX);
+        self.is_spent.set(false);
+    }
+
+    /// Counts a message.
+    pub(crate) fn count(&self) {
+        let left = self.left_of_stride.get() - 1;
+        self.left_of_stride.set(left);
+        if left == 0 {
+            self.look();
+        }
+    }
+
+    /// Whether it is time to yield.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_spent.get()
+    }
+
+    /// How long the run was that is spent.
+    pub(super) fn ran(&self) -> Duration {
+        self.looked.get() - self.begin.get()
+    }
+
+    fn look(&self) {
+        let now = Instant::now();
+        let took = now - self.looked.replace(now);
+        let stride = self.stride.get();
+        let left = self.left.get().saturating_sub(stride);
+        self.left.set(left);
+        // A stride is to take at most an eighth of the run.
+        let next = if took > RUN_MAX / 8 {
+            stride / 2
+        } else {
+            stride * 2
+        };
+        self.stride.set(next.clamp(1, STRIDE_MAX));
+        self.left_of_stride.set(self.stride.get());
+        self.is_spent
+            .set(left == 0 || now - self.begin.get() > RUN_MAX);
+    }
+}

@@ -1,0 +1,171 @@
+use greenroom_stage::Stage;
+use serde::{Deserialize, Serialize};
+
+/// Messages that an actor handles before others on its worker have their turn, if nothing else is
+/// said.
+pub const THROUGHPUT_DEFAULT: u32 = 32;
+
+/// Where actors run. Registered under a name with
+/// [`ActorSystemBuilder::dispatcher`](crate::ActorSystemBuilder::dispatcher), and chosen by that name when an actor is spawned.
+///
+/// From a configuration file, such as TOML, with `serde`:
+///
+/// ```
+/// # use greenroom_actor::Dispatcher;
+/// let images: Dispatcher = toml::from_str(r#"
+///     kind = "pool"
+///     threads = 2
+///     throughput = 1
+/// "#)?;
+/// # Ok::<_, toml::de::Error>(())
+/// ```
+///
+/// `kind` is `tokio`, `pool`, `pinned` or `loop`; `threads` belongs to `pool` and is required there.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Configured")]
+pub struct Dispatcher {
+    pub(super) place: Place,
+    pub(super) throughput: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    Tokio,
+    Pool { threads: usize },
+    Pinned,
+    Loop,
+    Stage { stage: Stage, workers: usize },
+    Seeded { seed: u64 },
+}
+
+impl Dispatcher {
+    /// The most threads or workers of one dispatcher.
+    pub const WORKERS_MAX: usize = 1_024;
+
+    /// On the tokio runtime in which the actor system is built: as many tasks as it has workers.
+    /// Outside of a runtime, a pool with a thread for each core.
+    #[must_use]
+    pub fn tokio() -> Self {
+        Self::at(Place::Tokio)
+    }
+
+    /// On threads of its own, from 1 to [`WORKERS_MAX`](Self::WORKERS_MAX). Each has a tokio runtime,
+    /// so actors may use timers and sockets.
+    #[must_use]
+    pub fn pool(threads: usize) -> Self {
+        Self::at(Place::Pool { threads })
+    }
+
+    /// On a thread of its own for each actor, with a tokio runtime.
+    #[must_use]
+    pub fn pinned() -> Self {
+        Self::at(Place::Pinned)
+    }
+
+    /// On the thread that spawns the actor, between the other tasks of its tokio runtime, and never
+    /// on another: for actors that belong to a connection or a request that one of the server's loops
+    /// serves. Meant for runtimes of one thread.
+    #[must_use]
+    pub fn on_loop() -> Self {
+        Self::at(Place::Loop)
+    }
+
+    /// On a stage, for actors that compute or block: up to `workers` of them at a time, from 1 to
+    /// [`WORKERS_MAX`](Self::WORKERS_MAX). The stage sees to it that no more compute than there are
+    /// cores; what blocks gets more threads.
+    #[must_use]
+    pub fn stage(stage: &Stage, workers: usize) -> Self {
+        Self::at(Place::Stage {
+            stage: stage.clone(),
+            workers,
+        })
+    }
+
+    /// One worker that runs one message at a time, of an actor picked at random among those that
+    /// could run. The same seed picks the same again, as long as nothing else is random: for tests,
+    /// on a runtime of one thread whose clock is paused.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Self {
+        Self {
+            place: Place::Seeded { seed },
+            throughput: 1,
+        }
+    }
+
+    /// Messages that an actor handles before others on its worker have their turn; at least 1.
+    /// Default: [`THROUGHPUT_DEFAULT`]. A worker also yields to its runtime after half a millisecond.
+    #[must_use]
+    pub fn throughput(self, messages: u32) -> Self {
+        Self {
+            throughput: messages.max(1),
+            ..self
+        }
+    }
+
+    /// Whether it is started anew where it is needed.
+    pub(crate) fn is_template(&self) -> bool {
+        matches!(self.place, Place::Pinned | Place::Loop)
+    }
+
+    /// Whether it is started once for each runtime.
+    pub(crate) fn is_by_runtime(&self) -> bool {
+        matches!(self.place, Place::Loop)
+    }
+
+    fn at(place: Place) -> Self {
+        Self {
+            place,
+            throughput: THROUGHPUT_DEFAULT,
+        }
+    }
+}
+
+/// A dispatcher as a configuration names it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Configured {
+    kind: Kind,
+    threads: Option<usize>,
+    throughput: Option<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Tokio,
+    Pool,
+    Pinned,
+    Loop,
+}
+
+impl TryFrom<Configured> for Dispatcher {
+    type Error = String;
+
+    fn try_from(configured: Configured) -> Result<Self, String> {
+        let dispatcher = match (configured.kind, configured.threads) {
+            (Kind::Pool, Some(threads)) if (1..=Self::WORKERS_MAX).contains(&threads) => {
+                Self::pool(threads)
+            }
+            (Kind::Pool, Some(threads)) => {
+                return Err(format!(
+                    "`threads` is {threads}; a pool has 1 to {} threads",
+                    Self::WORKERS_MAX
+                ));
+            }
+            (Kind::Pool, None) => {
+                return Err("a pool needs `threads`, its number of threads".to_owned());
+            }
+            (_, Some(_)) => return Err("`threads` belongs to kind = \"pool\"".to_owned()),
+            (Kind::Tokio, None) => Self::tokio(),
+            (Kind::Pinned, None) => Self::pinned(),
+            (Kind::Loop, None) => Self::on_loop(),
+        };
+        match configured.throughput {
+            Some(0) => {
+                Err("`throughput` is 0; an actor handles at least 1 message in a turn".to_owned())
+            }
+            Some(messages) => Ok(dispatcher.throughput(messages)),
+            None => Ok(dispatcher),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Finds actors that hold their worker.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, Once, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::core::{Core, Station};
+use crate::cell::family::lock;
+use crate::reference::ActorId;
+use crate::system;
+
+/// How often the watchdog looks, while actors run.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How often it looks while none does.
+const LOOK_EVERY_IDLE: Duration = Duration::from_millis(50);
+/// Looks in a row that find the same turn before the actor is named: 10 to 15 ms.
+const LOOKS_MAX: u32 = 3;
+
+/// How often the gauges of the systems are told to the metrics recorder.
+const PUBLISH_EVERY: Duration = Duration::from_secs(1);
+
+static WATCHED: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
+
+/// What was seen of a worker.
+#[derive(Default)]
+struct Seen {
+    turns: u64,
+    looks: u32,
+}
+
+pub(super) fn watch(core: &Arc<Core>) {
+    static STARTED: Once = Once::new();
+    let mut watched = lock(&WATCHED);
+    watched.retain(|core| core.strong_count() > 0);
+    watched.push(Arc::downgrade(core));
+    drop(watched);
+    STARTED.call_once(|| {
+        let started = thread::Builder::new().name("actor-watchdog".to_owned()).spawn(look_on);
+        if let Err(error) = started {
+            tracing::error!(target: "greenroom::actor", %error, "no watchdog: the system gave no thread");
+        }
+    });
+}
+
+fn look_on() {
+    let mut seen = HashMap::new();
+    let mut published = Instant::now();
+    loop {
+        if published.elapsed() >= PUBLISH_EVERY {
+            published = Instant::now();
+            for system in system::systems() {
+                system.publish_gauges();
+            }
+        }
+        let cores: Vec<_> = lock(&WATCHED).iter().filter_map(Weak::upgrade).collect();
+        let is_any_busy = look(&cores, &mut seen);
+        drop(cores);
+        thread::sleep(if is_any_busy {
+            LOOK_EVERY
+        } else {
+            LOOK_EVERY_IDLE
+        });
+    }
+}
+
+fn look(cores: &[Arc<Core>], seen: &mut HashMap<usize, Seen>) -> bool {
+    let mut now = HashMap::new();
+    for core in cores {
+        for station in core.stations() {
+            let running = station.report.running.load(Ordering::Relaxed);
+            if running == 0 {
+                continue;
+            }
+            let key = std::ptr::from_ref(station).addr();
+            let before = seen.remove(&key).unwrap_or_default();
+            let turns = station.report.turns.load(Ordering::Relaxed);
+            let looks = if before.turns == turns {
+                before.looks + 1
+            } else {
+                0
+            };
+            if looks > 0 && station.has_waiting() {
+                core.wake_any();
+            }
+            if looks == LOOKS_MAX && core.kind != "stage" {
+                name(core, station, ActorId(running));
+            }
+            now.insert(key, Seen { turns, looks });
+        }
+    }
+    *seen = now;
+    !seen.is_empty()
+}
+
+fn name(core: &Core, station: &Station, id: ActorId) {
+    station.report.stalls.fetch_add(1, Ordering::Relaxed);
+    let actor =
+        system::find_anywhere(id).map_or_else(|| format!("actor {id}"), |actor| actor.path());
+    tracing::warn!(
+        target: "greenroom::actor",
+        %actor,
+        dispatcher = %core.name,
+        held_millis = (LOOK_EVERY * LOOKS_MAX).as_millis(),
+        "an actor holds its worker: what computes or blocks belongs on a stage"
+    );
+    metrics::counter!("greenroom_actor_stalls_total", "dispatcher" => core.name.to_string())
+        .increment(1);
+}

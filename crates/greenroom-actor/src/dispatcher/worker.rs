@@ -1,0 +1,219 @@
+//! A worker: a run queue and the future that works it off.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+
+use crossbeam_deque::Worker as Queue;
+use fastrand::Rng;
+use tokio::time::{Instant, Sleep};
+
+use super::core::Core;
+use super::local::Local;
+use crate::raw::Turn;
+
+/// Every so many turns the worker looks first at what came from outside.
+const OUTSIDE_FIRST_EVERY: u32 = 61;
+
+/// Of the runs that end for want of work, one in so many is measured.
+const MEASURED_EVERY: u32 = 8;
+
+/// Runs the actors of one run queue, wherever it is polled: in a task of a runtime, on a thread of
+/// its own, on a stage.
+pub(super) struct Worker {
+    local: Local,
+    order: Order,
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Who is woken by the timer, while it is armed.
+    armed_for: Option<Waker>,
+    short_runs: u32,
+    ticks: u32,
+}
+
+/// Which of the runnable actors comes next.
+pub(super) enum Order {
+    /// The one that waits longest.
+    Fifo,
+    /// Any, as the seed has it.
+    Seeded(Seeded),
+}
+
+pub(super) struct Seeded {
+    random: Rng,
+    runnable: Vec<Turn>,
+}
+
+impl Seeded {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            random: Rng::with_seed(seed),
+            runnable: Vec::new(),
+        }
+    }
+
+    fn next(&mut self, local: &Local) -> Option<Turn> {
+        self.runnable
+            .extend(std::iter::from_fn(|| local.queue.pop()));
+        self.runnable.extend(std::iter::from_fn(|| {
+            local.core.take_injected(local.number)
+        }));
+        if self.runnable.is_empty() {
+            return None;
+        }
+        let picked = self.random.usize(..self.runnable.len());
+        Some(self.runnable.swap_remove(picked))
+    }
+}
+
+enum Left {
+    Work,
+    Nothing,
+}
+
+impl Worker {
+    pub(super) fn new(core: Arc<Core>, number: u16, queue: Queue<Turn>, order: Order) -> Self {
+        Self {
+            local: Local::new(core, number, queue),
+            order,
+            timer: None,
+            armed_for: None,
+            short_runs: 0,
+            ticks: 0,
+        }
+    }
+
+    /// Runs actors until there are none to run, or it is time to yield.
+    fn work(&mut self, now: Instant) -> Left {
+        let Self {
+            local,
+            order,
+            ticks,
+            ..
+        } = self;
+        local.pace.restart(now);
+        let left = local.enter(|| {
+            local.station().timetable.go_off(now);
+            loop {
+                *ticks = ticks.wrapping_add(1);
+                let next = match order {
+                    Order::Fifo => next(local, *ticks),
+                    Order::Seeded(seeded) => seeded.next(local),
+                };
+                let Some(turn) = next else {
+                    return Left::Nothing;
+                };
+                local.run(turn);
+                local.pace.count();
+                if local.pace.is_spent() {
+                    return Left::Work;
+                }
+            }
+        });
+        local.report(0);
+        left
+    }
+
+    /// Adds to the time that the worker was busy. A run that ended because nothing was left is
+    /// measured once in a while and stands for the others, as reading the clock costs more than a
+    /// short run.
+    fn account(&mut self, begin: Instant, left: &Left) {
+        let ran = match left {
+            Left::Work => self.local.pace.ran(),
+            Left::Nothing => {
+                self.short_runs = self.short_runs.wrapping_add(1);
+                if !self.short_runs.is_multiple_of(MEASURED_EVERY) {
+                    return;
+                }
+                begin.elapsed() * MEASURED_EVERY
+            }
+        };
+        let micros = u64::try_from(ran.as_micros()).unwrap_or(u64::MAX);
+        self.local
+            .station()
+            .report
+            .busy_micros
+            .fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// Arms the timer for the next alarm; whether it has gone off already.
+    fn arm(&mut self, cx: &mut Context<'_>) -> bool {
+        let timetable = &self.local.station().timetable;
+        if let Some(at) = timetable.arm() {
+            match &mut self.timer {
+                Some(timer) => timer.as_mut().reset(at),
+                None => self.timer = Some(Box::pin(tokio::time::sleep_until(at))),
+            }
+            self.armed_for = Some(cx.waker().clone());
+            let timer = self.timer.as_mut().expect("it was made above");
+            // Registers the waker. What is due already is seen below.
+            let _ = timer.as_mut().poll(cx);
+        }
+        let (Some(timer), Some(waker)) = (&mut self.timer, &self.armed_for) else {
+            return false;
+        };
+        let has_gone_off = if waker.will_wake(cx.waker()) {
+            timer.is_elapsed()
+        } else {
+            timer.as_mut().poll(cx).is_ready()
+        };
+        if has_gone_off {
+            self.armed_for = None;
+            timetable.disarm();
+        }
+        has_gone_off
+    }
+}
+
+impl Future for Worker {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let worker = &mut *self;
+        worker.local.core.get_up(worker.local.number);
+        worker.local.station().waker.register(cx.waker());
+        loop {
+            let now = Instant::now();
+            let left = worker.work(now);
+            worker.account(now, &left);
+            if let Left::Work = left {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if worker.local.core.is_closed() {
+                return Poll::Ready(());
+            }
+            // First asleep, then the last look at alarms and work: who sets one after that look
+            // finds a worker to wake.
+            worker.local.core.go_to_sleep(worker.local.number);
+            if !worker.arm(cx) && !worker.local.core.has_work() {
+                return Poll::Pending;
+            }
+            worker.local.core.get_up(worker.local.number);
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let Self { local, order, .. } = self;
+        let mut left: Vec<_> = std::iter::from_fn(|| local.queue.pop()).collect();
+        if let Order::Seeded(seeded) = order {
+            left.append(&mut seeded.runnable);
+        }
+        local.core.leave(local.number, left);
+    }
+}
+
+fn next(local: &Local, ticks: u32) -> Option<Turn> {
+    let outside = || local.core.take_injected(local.number);
+    let first = if ticks.is_multiple_of(OUTSIDE_FIRST_EVERY) {
+        outside()
+    } else {
+        None
+    };
+    first
+        .or_else(|| local.queue.pop())
+        .or_else(outside)
+        .or_else(|| local.core.steal(local.number))
+}

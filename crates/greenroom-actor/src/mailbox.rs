@@ -1,0 +1,69 @@
+use serde::{Deserialize, Serialize};
+
+/// How many messages an actor may have waiting, and what happens to more.
+///
+/// The message that is being handled does not count. Control (stop, restart, notices of other
+/// actors' ends) has a lane of its own that overtakes messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mailbox {
+    /// Messages that may wait. Default: [`Mailbox::CAPACITY_DEFAULT`].
+    capacity: u32,
+    overflow: Overflow,
+}
+
+/// What happens to a message for a full mailbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overflow {
+    /// `tell` returns it, `send` and `ask` wait for room.
+    #[default]
+    BackPressure,
+    /// `tell`, `send` and `ask` return at once with an error.
+    Refuse,
+    /// It becomes a dead letter. Who told it is not told so; who asked is.
+    DropNewest,
+    /// It takes the place of the oldest message, which becomes a dead letter. Such a mailbox takes
+    /// a lock for each message.
+    DropOldest,
+}
+
+impl Mailbox {
+    /// Messages that may wait, if nothing else is said.
+    pub const CAPACITY_DEFAULT: u32 = 1_024;
+    /// The largest capacity, in messages.
+    pub const CAPACITY_MAX: u32 = 1 << 24;
+
+    /// A mailbox for this many messages, from 1 to [`CAPACITY_MAX`](Self::CAPACITY_MAX). Other
+    /// numbers mean the nearest allowed.
+    #[must_use]
+    pub fn bounded(capacity: u32) -> Self {
+        Self {
+            capacity: capacity.clamp(1, Self::CAPACITY_MAX),
+            ..Self::default()
+        }
+    }
+
+    /// Says what happens when it is full. Default: [`Overflow::BackPressure`].
+    #[must_use]
+    pub fn overflow(self, overflow: Overflow) -> Self {
+        Self { overflow, ..self }
+    }
+
+    pub(crate) fn capacity(self) -> u32 {
+        self.capacity.clamp(1, Self::CAPACITY_MAX)
+    }
+
+    pub(crate) fn on_overflow(self) -> Overflow {
+        self.overflow
+    }
+}
+
+impl Default for Mailbox {
+    fn default() -> Self {
+        Self {
+            capacity: Self::CAPACITY_DEFAULT,
+            overflow: Overflow::default(),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A handler's future, in a block of the pool.
+
+use std::alloc::Layout;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll};
+
+use super::pool::Class;
+use crate::BoxError;
+
+/// How a handler or a hook ends.
+pub(crate) type JobEnd = Result<(), BoxError>;
+
+/// What runs in a job.
+trait Run: Send {
+    fn about(&self) -> &'static str;
+    fn poll(self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<JobEnd>;
+}
+
+struct Running<F> {
+    about: &'static str,
+    future: F,
+}
+
+impl<F: Future<Output = JobEnd> + Send> Run for Running<F> {
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn poll(self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<JobEnd> {
+        // SAFETY: the future is pinned with what holds it: it is never moved out, and nothing has
+        // a destructor that could.
+        unsafe { self.map_unchecked_mut(|running| &mut running.future) }.poll(waker)
+    }
+}
+
+/// A future that may borrow for `'a`.
+pub(crate) struct Job<'a> {
+    running: NonNull<dyn Run + 'a>,
+    owns: PhantomData<Box<dyn Run + 'a>>,
+}
+
+// SAFETY: a job owns its future, which is `Send`.
+unsafe impl Send for Job<'_> {}
+
+impl<'a> Job<'a> {
+    /// A future, and the message or the hook that it is about.
+    pub(crate) fn new<F>(about: &'static str, future: F) -> Self
+    where
+        F: Future<Output = JobEnd> + Send + 'a,
+    {
+        let block = Class::of(Layout::new::<Running<F>>())
+            .allocate()
+            .cast::<Running<F>>();
+        // SAFETY: the block is fresh, large enough and aligned for what runs.
+        unsafe { block.write(Running { about, future }) };
+        Self {
+            running: block as NonNull<dyn Run + 'a>,
+            owns: PhantomData,
+        }
+    }
+
+    pub(crate) fn about(&self) -> &'static str {
+        // SAFETY: what runs is valid until it is dropped in place, and is only reached through this
+        // job.
+        unsafe { self.running.as_ref() }.about()
+    }
+
+    pub(crate) fn poll(&mut self, waker: &mut Context<'_>) -> Poll<JobEnd> {
+        // SAFETY: as above; and it stays where it is until then.
+        let running = unsafe { Pin::new_unchecked(self.running.as_mut()) };
+        running.poll(waker)
+    }
+
+    /// # Safety
+    ///
+    /// What the future borrows outlives the job in truth, and is touched by nobody else until the
+    /// job is dropped.
+    pub(super) unsafe fn forget_lifetime(self) -> Job<'static> {
+        // SAFETY: only the lifetime changes, for which the caller vouches.
+        unsafe { std::mem::transmute::<Job<'a>, Job<'static>>(self) }
+    }
+}
+
+impl Drop for Job<'_> {
+    fn drop(&mut self) {
+        struct Block(NonNull<u8>, Class);
+
+        impl Drop for Block {
+            fn drop(&mut self) {
+                // SAFETY: `Job::new` allocated the block with the layout of its future, which is
+                // dropped by now, or had a destructor that panicked.
+                unsafe { self.1.release(self.0) };
+            }
+        }
+
+        // SAFETY: the future is valid until it is dropped here.
+        let layout = unsafe { Layout::for_value(self.running.as_ref()) };
+        let block = Block(self.running.cast(), Class::of(layout));
+        // SAFETY: as above; nobody reaches the future after this.
+        unsafe { self.running.drop_in_place() };
+        drop(block);
+    }
+}

@@ -1,0 +1,223 @@
+//! Where an actor sits with its context, and the job that may borrow both while it waits.
+
+use std::any::Any;
+use std::cell::{Cell, UnsafeCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::{self, Poll};
+
+use super::envelope::Envelope;
+use super::job::{Job, JobEnd};
+use crate::BoxError;
+use crate::actor::Actor;
+use crate::context::Context;
+
+/// What came of giving an actor something to do.
+pub(crate) enum Served {
+    Done,
+    /// It waits: a job is kept, and polled again by [`Seat::poll`].
+    Pending,
+    Failed(Fault),
+}
+
+/// Why it failed.
+pub(crate) enum Fault {
+    Panic(Box<dyn Any + Send>),
+    Error(BoxError),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Vacant,
+    Ready,
+    /// A handler or a job borrows the actor and the context.
+    Busy,
+}
+
+/// The seat is not `Sync`, so one thread at a time can reach it; `state` keeps that thread from
+/// reaching the actor twice.
+pub(crate) struct Seat<A: Actor> {
+    state: Cell<Use>,
+    // Dropped first: it may borrow the two below.
+    job: UnsafeCell<Option<Job<'static>>>,
+    actor: UnsafeCell<Option<A>>,
+    context: UnsafeCell<Context<A>>,
+}
+
+impl<A: Actor> Seat<A> {
+    pub(crate) fn new(context: Context<A>) -> Self {
+        Self {
+            state: Cell::new(Use::Vacant),
+            job: UnsafeCell::new(None),
+            actor: UnsafeCell::new(None),
+            context: UnsafeCell::new(context),
+        }
+    }
+
+    /// # Panics
+    ///
+    /// If an actor sits there already.
+    pub(crate) fn install(&self, actor: A) {
+        assert!(self.state.get() == Use::Vacant, "the seat is taken");
+        // SAFETY: nothing borrows a vacant seat's actor.
+        unsafe { *self.actor.get() = Some(actor) };
+        self.state.set(Use::Ready);
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.state.get() == Use::Busy
+    }
+
+    /// Whether an actor sits there and nothing borrows it.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.state.get() == Use::Ready
+    }
+
+    /// What the job that waits is about.
+    pub(crate) fn about(&self) -> Option<&'static str> {
+        // SAFETY: as in `poll`; the reference ends here.
+        unsafe { (*self.job.get()).as_ref() }.map(Job::about)
+    }
+
+    /// Gives the actor a message, and polls the job that may come of it once.
+    ///
+    /// # Panics
+    ///
+    /// If the seat is not ready.
+    pub(crate) fn serve(&self, waker: &mut task::Context<'_>, envelope: Envelope<A>) -> Served {
+        self.begin(waker, |actor, context| envelope.deliver(actor, context))
+    }
+
+    /// Calls a hook of the actor.
+    ///
+    /// # Panics
+    ///
+    /// If the seat is not ready.
+    pub(crate) fn hook<F>(&self, waker: &mut task::Context<'_>, hook: F) -> Served
+    where
+        F: for<'a> FnOnce(&'a mut A, &'a mut Context<A>) -> Job<'a>,
+    {
+        self.begin(waker, |actor, context| Some(hook(actor, context)))
+    }
+
+    /// Calls a function with the actor that is done when it returns.
+    ///
+    /// # Panics
+    ///
+    /// If the seat is not ready.
+    pub(crate) fn call<F, R>(&self, function: F) -> Result<R, Fault>
+    where
+        F: FnOnce(&mut A, &mut Context<A>) -> R,
+    {
+        let (actor, context) = self.occupy();
+        let result = catch_unwind(AssertUnwindSafe(|| function(actor, context)));
+        self.state.set(Use::Ready);
+        result.map_err(Fault::Panic)
+    }
+
+    /// Polls the job that waits.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub(crate) fn poll(&self, waker: &mut task::Context<'_>) -> Served {
+        // SAFETY: only this thread reaches the seat, and no reference to the job outlives a call.
+        let job = unsafe { &mut *self.job.get() };
+        let polled = {
+            let job = job.as_mut().expect("a job waits");
+            catch_unwind(AssertUnwindSafe(|| job.poll(waker)))
+        };
+        match polled {
+            Ok(Poll::Pending) => Served::Pending,
+            Ok(Poll::Ready(end)) => self.finish(served(end)),
+            Err(panic) => self.finish(Served::Failed(Fault::Panic(panic))),
+        }
+    }
+
+    /// Drops the job, if one waits; true if so.
+    pub(crate) fn cancel(&self) -> bool {
+        // SAFETY: as in `poll`. The slot is emptied before the future is dropped.
+        let job = unsafe { (*self.job.get()).take() };
+        let was_busy = job.is_some();
+        if was_busy {
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(job)));
+            self.state.set(Use::Ready);
+        }
+        was_busy
+    }
+
+    /// Drops job and actor.
+    pub(crate) fn vacate(&self) {
+        self.cancel();
+        assert!(self.state.get() != Use::Busy, "a handler runs");
+        self.state.set(Use::Vacant);
+        // SAFETY: no job is left, and no handler runs.
+        let actor = unsafe { (*self.actor.get()).take() };
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(actor)));
+    }
+
+    /// Calls a function with the context.
+    ///
+    /// # Panics
+    ///
+    /// If a handler or a job borrows it.
+    pub(crate) fn with_context<R>(&self, function: impl FnOnce(&mut Context<A>) -> R) -> R {
+        let before = self.state.replace(Use::Busy);
+        assert!(before != Use::Busy, "the context is borrowed");
+        // SAFETY: nobody else borrows it, for the state was not busy, and is now.
+        let result = function(unsafe { &mut *self.context.get() });
+        self.state.set(before);
+        result
+    }
+
+    fn begin<F>(&self, waker: &mut task::Context<'_>, function: F) -> Served
+    where
+        F: for<'a> FnOnce(&'a mut A, &'a mut Context<A>) -> Option<Job<'a>>,
+    {
+        let (actor, context) = self.occupy();
+        let begun = catch_unwind(AssertUnwindSafe(|| function(actor, context)));
+        let job = match begun {
+            Ok(None) => {
+                self.state.set(Use::Ready);
+                return Served::Done;
+            }
+            Ok(Some(job)) => job,
+            Err(panic) => {
+                self.state.set(Use::Ready);
+                return Served::Failed(Fault::Panic(panic));
+            }
+        };
+        // SAFETY: the job borrows the actor and the context, which stay in place until the job is
+        // dropped: `state` is busy meanwhile, and the job is declared, and so dropped, before them.
+        unsafe { *self.job.get() = Some(job.forget_lifetime()) };
+        self.poll(waker)
+    }
+
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the state lets only one borrow at a time begin"
+    )]
+    fn occupy(&self) -> (&mut A, &mut Context<A>) {
+        assert!(self.state.get() == Use::Ready, "the seat is ready");
+        self.state.set(Use::Busy);
+        // SAFETY: nobody else borrows them, for the state was ready, and is busy until they are
+        // given back.
+        unsafe {
+            let actor = (*self.actor.get())
+                .as_mut()
+                .expect("a ready seat has an actor");
+            (actor, &mut *self.context.get())
+        }
+    }
+
+    fn finish(&self, served: Served) -> Served {
+        self.cancel();
+        served
+    }
+}
+
+fn served(end: JobEnd) -> Served {
+    match end {
+        Ok(()) => Served::Done,
+        Err(error) => Served::Failed(Fault::Error(error)),
+    }
+}

@@ -1,0 +1,190 @@
+use std::any::Any;
+use std::marker::PhantomData;
+
+use crate::actor::{Actor, AsyncHandler, Handler, ReplyHandler};
+use crate::context::Context;
+use crate::dead_letter::Reason;
+use crate::raw::{Deliver, Job};
+use crate::reply::ReplyTo;
+
+/// Which of the three kinds of handler an actor has for a message. The compiler finds it out.
+pub mod marker {
+    /// [`Handler`](crate::Handler).
+    #[derive(Debug)]
+    pub enum Sync {}
+    /// [`AsyncHandler`](crate::AsyncHandler).
+    #[derive(Debug)]
+    pub enum Async {}
+    /// [`ReplyHandler`](crate::ReplyHandler).
+    #[derive(Debug)]
+    pub enum Reply {}
+}
+
+/// Implemented for every actor that has a [`Handler`], an [`AsyncHandler`] or a [`ReplyHandler`]
+/// for `M`; `K` says which, and is inferred. Have one of them for each message, not more.
+#[diagnostic::on_unimplemented(
+    message = "the actor `{Self}` has no handler for `{M}`",
+    label = "no handler for this message",
+    note = "implement `Handler<{M}>`, `AsyncHandler<{M}>` or `ReplyHandler<{M}>` for `{Self}`"
+)]
+pub trait Receive<M, K>: Actor + Sealed<M, K> {}
+
+impl<A: Handler<M>, M: Send + 'static> Receive<M, marker::Sync> for A {}
+impl<A: AsyncHandler<M>, M: Send + 'static> Receive<M, marker::Async> for A {}
+impl<A: ReplyHandler<M>, M: Send + 'static> Receive<M, marker::Reply> for A {}
+
+mod sealed {
+    use super::{Actor, Context, Job, ReplyTo};
+
+    /// How a message gets into a handler of kind `K`.
+    pub trait Sealed<M, K>: Actor {
+        type Answer: Send + 'static;
+
+        #[allow(private_interfaces, reason = "nobody outside can name this trait")]
+        fn receive<'a>(
+            &'a mut self,
+            message: M,
+            reply: ReplyTo<Self::Answer>,
+            context: &'a mut Context<Self>,
+        ) -> Option<Job<'a>>;
+
+        /// The answer, if the handler gives one when it returns; the message otherwise.
+        fn receive_now(
+            &mut self,
+            message: M,
+            context: &mut Context<Self>,
+        ) -> Result<Self::Answer, M>;
+
+        /// Whether [`receive_now`](Self::receive_now) answers.
+        const ANSWERS_NOW: bool;
+    }
+}
+pub(crate) use sealed::Sealed;
+
+#[allow(private_interfaces, reason = "nobody outside can name this trait")]
+impl<A: Handler<M>, M: Send + 'static> Sealed<M, marker::Sync> for A {
+    type Answer = <A as Handler<M>>::Reply;
+    const ANSWERS_NOW: bool = true;
+
+    fn receive<'a>(
+        &'a mut self,
+        message: M,
+        reply: ReplyTo<Self::Answer>,
+        context: &'a mut Context<Self>,
+    ) -> Option<Job<'a>> {
+        reply.send(self.handle(message, context));
+        None
+    }
+
+    fn receive_now(&mut self, message: M, context: &mut Context<Self>) -> Result<Self::Answer, M> {
+        Ok(self.handle(message, context))
+    }
+}
+
+#[allow(private_interfaces, reason = "nobody outside can name this trait")]
+impl<A: AsyncHandler<M>, M: Send + 'static> Sealed<M, marker::Async> for A {
+    type Answer = <A as AsyncHandler<M>>::Reply;
+    const ANSWERS_NOW: bool = false;
+
+    fn receive<'a>(
+        &'a mut self,
+        message: M,
+        reply: ReplyTo<Self::Answer>,
+        context: &'a mut Context<Self>,
+    ) -> Option<Job<'a>> {
+        let handled = self.handle(message, context);
+        Some(Job::new(std::any::type_name::<M>(), async move {
+            reply.send(handled.await);
+            Ok(())
+        }))
+    }
+
+    fn receive_now(&mut self, message: M, _: &mut Context<Self>) -> Result<Self::Answer, M> {
+        Err(message)
+    }
+}
+
+#[allow(private_interfaces, reason = "nobody outside can name this trait")]
+impl<A: ReplyHandler<M>, M: Send + 'static> Sealed<M, marker::Reply> for A {
+    type Answer = <A as ReplyHandler<M>>::Reply;
+    const ANSWERS_NOW: bool = false;
+
+    fn receive<'a>(
+        &'a mut self,
+        message: M,
+        reply: ReplyTo<Self::Answer>,
+        context: &'a mut Context<Self>,
+    ) -> Option<Job<'a>> {
+        self.handle(message, reply, context);
+        None
+    }
+
+    fn receive_now(&mut self, message: M, _: &mut Context<Self>) -> Result<Self::Answer, M> {
+        Err(message)
+    }
+}
+
+/// A message that nobody waits for.
+pub(crate) struct Told<M, K>(M, PhantomData<fn(K)>);
+
+impl<M, K> Told<M, K> {
+    pub(crate) fn new(message: M) -> Self {
+        Self(message, PhantomData)
+    }
+
+    pub(crate) fn into_message(self) -> M {
+        self.0
+    }
+}
+
+impl<A, M, K> Deliver<A> for Told<M, K>
+where
+    A: Receive<M, K>,
+    M: Send + 'static,
+    K: 'static,
+{
+    fn deliver<'a>(self, actor: &'a mut A, context: &'a mut Context<A>) -> Option<Job<'a>> {
+        actor.receive(self.0, ReplyTo::nobody(), context)
+    }
+
+    fn refuse(self, _: Reason) -> Box<dyn Any + Send> {
+        Box::new(self.0)
+    }
+
+    fn message() -> &'static str {
+        std::any::type_name::<M>()
+    }
+}
+
+/// A message whose sender waits for the answer.
+pub(crate) struct Asked<A: Sealed<M, K>, M, K> {
+    pub(crate) message: M,
+    pub(crate) reply: ReplyTo<A::Answer>,
+}
+
+impl<A: Sealed<M, K>, M, K> Asked<A, M, K> {
+    /// Drops a question whose asker knows already.
+    pub(crate) fn discard(self) {
+        self.reply.forget();
+    }
+}
+
+impl<A, M, K> Deliver<A> for Asked<A, M, K>
+where
+    A: Receive<M, K>,
+    M: Send + 'static,
+    K: 'static,
+{
+    fn deliver<'a>(self, actor: &'a mut A, context: &'a mut Context<A>) -> Option<Job<'a>> {
+        actor.receive(self.message, self.reply, context)
+    }
+
+    fn refuse(self, reason: Reason) -> Box<dyn Any + Send> {
+        self.reply.refuse(reason);
+        Box::new(self.message)
+    }
+
+    fn message() -> &'static str {
+        std::any::type_name::<M>()
+    }
+}

@@ -1,0 +1,221 @@
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use serde::Serialize;
+
+use crate::actor::Actor;
+use crate::ask::Ask;
+use crate::cell::{AnyCell, Posted, Signal};
+use crate::error::{SendError, TellError};
+use crate::raw::ActorCell;
+use crate::receive::{Asked, Receive, Sealed, Told};
+use crate::recipient::Recipient;
+use crate::reply::ReplyTo;
+
+/// The number of an actor, unique within the process. Later actors have larger numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct ActorId(pub(crate) u64);
+
+impl fmt::Display for ActorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A reference to an actor: how others send it messages. Clones are cheap and mean the same actor,
+/// across restarts too. An actor lives until it is stopped, whether it is referred to or not.
+///
+/// Messages that one sender sends to one actor are handled in the order in which they were sent. Control
+/// (stop, restart, notices of ends) overtakes them.
+pub struct ActorRef<A: Actor>(pub(crate) Arc<ActorCell<A>>);
+
+impl<A: Actor> Clone for ActorRef<A> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<A: Actor> PartialEq for ActorRef<A> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<A: Actor> Eq for ActorRef<A> {}
+
+impl<A: Actor> fmt::Debug for ActorRef<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ActorRef").field(&self.path()).finish()
+    }
+}
+
+impl<A: Actor> ActorRef<A> {
+    /// Puts a message into the mailbox, without waiting and without asking for an answer.
+    ///
+    /// # Errors
+    ///
+    /// The message, if the mailbox is full or the actor has ended. What a full mailbox that
+    /// [drops](crate::Overflow) loses is a dead letter instead.
+    pub fn tell<M, K>(&self, message: M) -> Result<(), TellError<M>>
+    where
+        A: Receive<M, K>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        match self.0.post(Told::<M, K>::new(message)) {
+            Posted::Done => Ok(()),
+            Posted::Full(told) => Err(TellError::Full(told.into_message())),
+            Posted::Closed(told) => Err(TellError::Closed(told.into_message())),
+        }
+    }
+
+    /// Puts a message into the mailbox, and waits for room if it is full: back-pressure. Dropped
+    /// before it is ready, it has sent nothing.
+    ///
+    /// # Errors
+    ///
+    /// The message, if the actor has ended, or if a full mailbox [refuses](crate::Overflow::Refuse).
+    pub async fn send<M, K>(&self, message: M) -> Result<(), SendError<M>>
+    where
+        A: Receive<M, K>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        let mut told = Told::<M, K>::new(message);
+        loop {
+            told = match self.0.post(told) {
+                Posted::Done => return Ok(()),
+                Posted::Closed(told) => return Err(SendError::Closed(told.into_message())),
+                Posted::Full(told) if !self.0.lets_wait() => {
+                    return Err(SendError::Full(told.into_message()));
+                }
+                Posted::Full(told) => told,
+            };
+            // Listened to before the second try, or room made in between would go unnoticed.
+            let room = self.0.listen_for_room();
+            told = match self.0.post(told) {
+                Posted::Done => return Ok(()),
+                Posted::Closed(told) => return Err(SendError::Closed(told.into_message())),
+                Posted::Full(told) => told,
+            };
+            room.await;
+        }
+    }
+
+    /// Sends a message and waits for the answer, for at most 5 s if
+    /// [`timeout`](Ask::timeout) does not say otherwise. Nothing is sent before the first poll.
+    ///
+    /// An actor that asks from an [`AsyncHandler`](crate::AsyncHandler) is answered without any queue
+    /// if the other is idle, on the same dispatcher and answers at once ([`Handler`](crate::Handler)). While it waits its own
+    /// mailbox waits: two actors that ask each other wait until the deadline, whose error names both.
+    pub fn ask<M, K>(&self, message: M) -> Ask<'_, A, M, K>
+    where
+        A: Receive<M, K>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        Ask::new(self, message)
+    }
+
+    /// Sends a message on, to be answered to who asked first. What cannot be delivered is a dead
+    /// letter, and who asked is told.
+    pub fn forward<M, K>(&self, message: M, reply: ReplyTo<<A as Sealed<M, K>>::Answer>)
+    where
+        A: Receive<M, K>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        self.0.post_or_bury(Asked::<A, M, K> { message, reply });
+    }
+
+    /// A reference that hides the actor's type.
+    #[must_use]
+    pub fn recipient<M, K>(&self) -> Recipient<M>
+    where
+        A: Receive<M, K>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        Recipient::new(self.clone())
+    }
+
+    /// Has the actor end when it has handled what is in its mailbox, and its children theirs. Takes
+    /// no more messages from now on. Returns at once.
+    pub fn stop(&self) {
+        self.0.signal_any(Signal::Stop);
+    }
+
+    /// Has the actor and its children end without handling what is in their mailboxes, which becomes
+    /// dead letters. A handler that runs is not interrupted, one that waits is given up. Returns at
+    /// once.
+    pub fn kill(&self) {
+        self.0.signal_any(Signal::Kill);
+    }
+
+    /// Waits until the actor has ended.
+    pub async fn terminated(&self) {
+        loop {
+            let end = self.0.shared.family().end.listen();
+            std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+            if AnyCell::is_ended(&*self.0) {
+                return;
+            }
+            end.await;
+        }
+    }
+
+    /// Whether the actor takes messages.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        !self.0.lane().is_closed()
+    }
+
+    /// Messages that wait in the mailbox, at about this moment.
+    #[must_use]
+    pub fn waiting(&self) -> u32 {
+        AnyCell::waiting(&*self.0)
+    }
+
+    /// The actor's number.
+    #[must_use]
+    pub fn id(&self) -> ActorId {
+        self.0.shared.id
+    }
+
+    /// The actor's place in the tree, such as `/feeder-3/subscriber-17`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        AnyCell::path(&*self.0)
+    }
+
+    /// A reference that does not keep the memory of an ended actor.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakActorRef<A> {
+        WeakActorRef(Arc::downgrade(&self.0))
+    }
+}
+
+/// A reference that does not keep the memory of an ended actor.
+pub struct WeakActorRef<A: Actor>(Weak<ActorCell<A>>);
+
+impl<A: Actor> WeakActorRef<A> {
+    /// The reference, if the actor lives or somebody else refers to it.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<ActorRef<A>> {
+        self.0.upgrade().map(ActorRef)
+    }
+}
+
+impl<A: Actor> Clone for WeakActorRef<A> {
+    fn clone(&self) -> Self {
+        Self(Weak::clone(&self.0))
+    }
+}
+
+impl<A: Actor> fmt::Debug for WeakActorRef<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeakActorRef")
+            .field(&self.upgrade())
+            .finish()
+    }
+}

@@ -1,0 +1,9 @@
+//! What happens when an actor fails.
+
+mod backoff;
+mod failure;
+mod strategy;
+
+pub use backoff::Backoff;
+pub use failure::{Cause, Failure};
+pub use strategy::{Directive, Scope, Supervision};

@@ -1,0 +1,159 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Backoff, Failure};
+
+/// What a supervisor does when a child fails.
+///
+/// The default: the child that failed is restarted ([`Scope::OneForOne`]), up to 5 times within
+/// 5 s, after a rest that doubles from 100 ms ([`Backoff`]); one failure more is escalated.
+///
+/// Across a restart the mailbox survives, all but the message that failed; the state is made anew,
+/// timers, pipes and children of the old one end, and stashed messages come first.
+#[derive(Clone)]
+pub struct Supervision {
+    scope: Scope,
+    directive: Decide,
+    intensity: u32,
+    within: Duration,
+    backoff: Backoff,
+}
+
+#[derive(Clone)]
+enum Decide {
+    Always(Directive),
+    By(Arc<dyn Fn(&Failure) -> Directive + Send + Sync>),
+}
+
+/// Which children the decision about one concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The one that failed.
+    OneForOne,
+    /// All of them.
+    OneForAll,
+    /// The one that failed and those that were spawned after it.
+    RestForOne,
+}
+
+/// What to do about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Directive {
+    /// Make the state anew, and go on with the next message.
+    Restart,
+    /// Keep the state, and go on with the next message.
+    Resume,
+    /// End the actor. What is in its mailbox becomes dead letters.
+    Stop,
+    /// Fail in turn: the supervisor's supervisor decides, about the supervisor.
+    Escalate,
+}
+
+impl Supervision {
+    /// The default directive and limits for the child that failed.
+    #[must_use]
+    pub fn one_for_one() -> Self {
+        Self::new(Scope::OneForOne)
+    }
+
+    /// The default directive and limits for all children together.
+    #[must_use]
+    pub fn one_for_all() -> Self {
+        Self::new(Scope::OneForAll)
+    }
+
+    /// The default directive and limits for the child that failed and those spawned after it.
+    #[must_use]
+    pub fn rest_for_one() -> Self {
+        Self::new(Scope::RestForOne)
+    }
+
+    /// What to do about every failure. Default: [`Directive::Restart`].
+    #[must_use]
+    pub fn always(self, directive: Directive) -> Self {
+        Self {
+            directive: Decide::Always(directive),
+            ..self
+        }
+    }
+
+    /// Decides about each failure by a function, which must not block.
+    #[must_use]
+    pub fn decide(self, decide: impl Fn(&Failure) -> Directive + Send + Sync + 'static) -> Self {
+        Self {
+            directive: Decide::By(Arc::new(decide)),
+            ..self
+        }
+    }
+
+    /// Allows `restarts` within this time; one failure more is escalated. Default: 5 within 5 s. Each
+    /// child has its own count. At most 1,000.
+    #[must_use]
+    pub fn intensity(self, restarts: u32, within: Duration) -> Self {
+        Self {
+            intensity: restarts.min(Self::INTENSITY_MAX),
+            within,
+            ..self
+        }
+    }
+
+    /// How long a child rests before it is restarted.
+    #[must_use]
+    pub fn backoff(self, backoff: Backoff) -> Self {
+        Self { backoff, ..self }
+    }
+
+    /// The most restarts that an intensity may allow.
+    pub const INTENSITY_MAX: u32 = 1_000;
+
+    pub(crate) fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    pub(crate) fn directive(&self, failure: &Failure) -> Directive {
+        match &self.directive {
+            Decide::Always(directive) => *directive,
+            Decide::By(decide) => decide(failure),
+        }
+    }
+
+    pub(crate) fn restarts_max(&self) -> u32 {
+        self.intensity
+    }
+
+    pub(crate) fn within(&self) -> Duration {
+        self.within
+    }
+
+    pub(crate) fn rest(&self, restart: u32) -> Duration {
+        self.backoff.rest(restart, fastrand::f64())
+    }
+
+    fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            directive: Decide::Always(Directive::Restart),
+            intensity: 5,
+            within: Duration::from_secs(5),
+            backoff: Backoff::default(),
+        }
+    }
+}
+
+impl Default for Supervision {
+    fn default() -> Self {
+        Self::one_for_one()
+    }
+}
+
+impl fmt::Debug for Supervision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Supervision")
+            .field("scope", &self.scope)
+            .field("intensity", &self.intensity)
+            .field("within", &self.within)
+            .field("backoff", &self.backoff)
+            .finish_non_exhaustive()
+    }
+}

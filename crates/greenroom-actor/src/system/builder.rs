@@ -1,0 +1,133 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use thiserror::Error;
+
+use super::guardian::Guardian;
+use super::settings::{Overrides, Types};
+use super::{ActorSystem, Registered, SystemShared, registry, spawn};
+use crate::dead_letter::DeadLetters;
+use crate::dispatcher::{Core, Dispatcher, DispatcherError};
+use crate::supervision::Supervision;
+
+/// The name of the dispatcher for actors that do not say otherwise.
+pub(super) const DEFAULT: &str = "default";
+
+/// Settings of an actor system.
+#[derive(Clone, Debug)]
+pub struct ActorSystemBuilder {
+    name: String,
+    dispatchers: BTreeMap<String, Dispatcher>,
+    supervision: Supervision,
+}
+
+/// Why a system could not be built.
+#[derive(Debug, Error)]
+pub enum BuildError {
+    /// One of its dispatchers could not be started.
+    #[error(transparent)]
+    Dispatcher(#[from] DispatcherError),
+    /// The default dispatcher must be there wherever an actor is spawned.
+    #[error(
+        "the dispatcher `{DEFAULT}` is of a kind that is started for each runtime or each actor; register it under another name"
+    )]
+    DefaultIsTemplate,
+}
+
+impl Default for ActorSystemBuilder {
+    fn default() -> Self {
+        Self {
+            name: "actors".to_owned(),
+            dispatchers: BTreeMap::from([(DEFAULT.to_owned(), Dispatcher::tokio())]),
+            supervision: Supervision::default(),
+        }
+    }
+}
+
+impl ActorSystemBuilder {
+    /// What the system is called in logs and the status. Default: `actors`.
+    #[must_use]
+    pub fn name(self, name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..self
+        }
+    }
+
+    /// Registers a dispatcher under a name, by which [`Spawn::dispatcher`](crate::Spawn::dispatcher) finds it. The name
+    /// `default` replaces the one for actors that do not say otherwise.
+    #[must_use]
+    pub fn dispatcher(mut self, name: impl Into<String>, dispatcher: Dispatcher) -> Self {
+        self.dispatchers.insert(name.into(), dispatcher);
+        self
+    }
+
+    /// Registers several dispatchers, such as those of a configuration file.
+    #[must_use]
+    pub fn dispatchers(
+        mut self,
+        dispatchers: impl IntoIterator<Item = (String, Dispatcher)>,
+    ) -> Self {
+        self.dispatchers.extend(dispatchers);
+        self
+    }
+
+    /// What happens when an actor at the top of the tree fails. Nobody is above to escalate to: such
+    /// a failure ends the actor.
+    #[must_use]
+    pub fn supervision(self, supervision: Supervision) -> Self {
+        Self {
+            supervision,
+            ..self
+        }
+    }
+
+    /// Starts the system and its dispatchers.
+    ///
+    /// # Errors
+    ///
+    /// If a dispatcher cannot be started.
+    pub fn build(self) -> Result<ActorSystem, BuildError> {
+        let mut dispatchers = BTreeMap::new();
+        for (name, dispatcher) in &self.dispatchers {
+            dispatchers.insert(name.clone(), Registered::new(name, dispatcher)?);
+        }
+        let Some(Registered::Started(default)) = dispatchers.get(DEFAULT) else {
+            return Err(BuildError::DefaultIsTemplate);
+        };
+        let default = Arc::clone(default);
+        let system = Arc::new(SystemShared {
+            name: self.name,
+            dead_letters: DeadLetters::default(),
+            dispatchers,
+            types: Types::default(),
+            root: OnceLock::new(),
+        });
+        let overrides = Overrides {
+            supervision: Some(self.supervision),
+            ..Overrides::default()
+        };
+        let settings = system
+            .types
+            .settings::<Guardian>(&system, default, overrides);
+        let root = spawn::make(None, settings, None, Box::new(|| Guardian));
+        let _ = system.root.set(Arc::clone(&root) as _);
+        spawn::begin(&root);
+        registry::add(&system);
+        Ok(ActorSystem(system))
+    }
+}
+
+impl SystemShared {
+    /// The dispatcher of this name, for an actor that is spawned here.
+    pub(super) fn dispatcher(&self, name: &str) -> Result<Arc<Core>, DispatcherError> {
+        let Some(registered) = self.dispatchers.get(name) else {
+            let known: Vec<_> = self.dispatchers.keys().map(String::as_str).collect();
+            return Err(DispatcherError::Unknown {
+                name: name.to_owned(),
+                known: known.join(", "),
+            });
+        };
+        registered.core(name)
+    }
+}

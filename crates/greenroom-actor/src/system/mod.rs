@@ -1,0 +1,139 @@
+//! Actors that belong together: their tree, dispatchers, dead letters.
+
+mod builder;
+mod counts;
+mod guardian;
+mod registry;
+mod settings;
+mod shutdown;
+mod spawn;
+mod status;
+
+pub use builder::{ActorSystemBuilder, BuildError};
+pub(crate) use registry::{find_anywhere, systems};
+pub(crate) use settings::Settings;
+pub use shutdown::ShutdownReport;
+pub use spawn::Spawn;
+pub use status::{
+    ActorSystemStatus, DeadLetterCounts, DispatcherStatus, STATUS_ACTORS_MAX, TypeStatus, status,
+};
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::actor::Actor;
+use crate::cell::AnyCell;
+use crate::dead_letter::DeadLetters;
+use crate::dispatcher::{Core, Dispatcher};
+use crate::reference::{ActorId, ActorRef};
+use settings::Types;
+
+/// A tree of actors, with the dispatchers that run them. Clones are the same system. It goes on when
+/// all clones are dropped, until it is [shut down](Self::shutdown) or its runtime ends.
+#[derive(Clone)]
+pub struct ActorSystem(Arc<SystemShared>);
+
+pub(crate) struct SystemShared {
+    name: String,
+    pub(crate) dead_letters: DeadLetters,
+    dispatchers: BTreeMap<String, Registered>,
+    types: Types,
+    root: OnceLock<Arc<dyn AnyCell>>,
+}
+
+/// A dispatcher under its name.
+pub(crate) enum Registered {
+    Started(Arc<Core>),
+    /// Started anew where it is needed.
+    Template(Dispatcher, settings::Places),
+}
+
+static IDS: AtomicU64 = AtomicU64::new(1);
+
+impl ActorSystem {
+    /// A system with the default settings, whose actors run on the current tokio runtime. Outside of a
+    /// runtime they run on a pool of threads, one for each core.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no threads.
+    pub fn new() -> Result<Self, BuildError> {
+        Self::builder().build()
+    }
+
+    /// Settings of a system, to begin with the defaults.
+    #[must_use]
+    pub fn builder() -> ActorSystemBuilder {
+        ActorSystemBuilder::default()
+    }
+
+    /// Spawns an actor at the top of the tree. The function makes its state, and makes it anew after
+    /// a failure. After [`shutdown`](Self::shutdown) the actor ends before it begins.
+    pub fn spawn<A: Actor>(&self, make: impl Fn() -> A + Send + 'static) -> ActorRef<A> {
+        self.build(make).spawn_or_end()
+    }
+
+    /// Like [`spawn`](Self::spawn), with settings.
+    pub fn build<A: Actor>(&self, make: impl Fn() -> A + Send + 'static) -> Spawn<A> {
+        Spawn::new(&self.0, Arc::clone(self.0.root()), Box::new(make))
+    }
+
+    /// What was not delivered.
+    #[must_use]
+    pub fn dead_letters(&self) -> &DeadLetters {
+        &self.0.dead_letters
+    }
+
+    /// The system's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    pub(crate) fn of(shared: &Arc<SystemShared>) -> Self {
+        Self(Arc::clone(shared))
+    }
+}
+
+impl fmt::Debug for ActorSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ActorSystem").field(&self.0.name).finish()
+    }
+}
+
+impl SystemShared {
+    pub(crate) fn root(&self) -> &Arc<dyn AnyCell> {
+        self.root.get().expect("a system that was built has a root")
+    }
+
+    /// The actor with this number, if it lives. Looks at the whole tree.
+    pub(crate) fn find(&self, id: ActorId) -> Option<Arc<dyn AnyCell>> {
+        let mut unseen = vec![Arc::clone(self.root.get()?)];
+        while let Some(actor) = unseen.pop() {
+            if actor.id() == id {
+                return Some(actor);
+            }
+            unseen.extend(actor.children());
+        }
+        None
+    }
+
+    /// The actor that this one waits for, if it asks one.
+    pub(crate) fn waits_for(&self, asker: ActorId) -> Option<ActorId> {
+        self.cores().iter().find_map(|core| core.waits_for(asker))
+    }
+
+    /// All dispatchers that run.
+    pub(crate) fn cores(&self) -> Vec<Arc<Core>> {
+        self.dispatchers
+            .values()
+            .flat_map(Registered::cores)
+            .collect()
+    }
+}
+
+fn next_id() -> ActorId {
+    ActorId(IDS.fetch_add(1, Ordering::Relaxed))
+}

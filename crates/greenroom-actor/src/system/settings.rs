@@ -1,0 +1,174 @@
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use tokio::runtime::{Handle, Id};
+
+use super::counts::Counts;
+use super::{Registered, SystemShared};
+use crate::actor::Actor;
+use crate::cell::family::lock;
+use crate::dispatcher::{Core, Dispatcher, DispatcherError, start};
+use crate::mailbox::Mailbox;
+use crate::supervision::Supervision;
+
+/// What actors of one type on one dispatcher share.
+pub(crate) struct Settings {
+    pub(crate) system: Arc<SystemShared>,
+    pub(crate) dispatcher: Arc<Core>,
+    pub(crate) mailbox: Mailbox,
+    pub(crate) supervision: Supervision,
+    pub(crate) throughput: u32,
+    pub(crate) counts: Arc<Counts>,
+    type_name: &'static str,
+}
+
+impl Settings {
+    pub(crate) fn type_name(&self) -> &'static str {
+        self.type_name
+    }
+
+    pub(crate) fn note_failure(&self) {
+        self.counts.failed();
+        metrics::counter!("greenroom_actor_failures_total", "type" => self.type_name).increment(1);
+    }
+
+    pub(crate) fn note_restart(&self) {
+        self.counts.restarted();
+        metrics::counter!("greenroom_actor_restarts_total", "type" => self.type_name).increment(1);
+    }
+}
+
+/// The types of actors of a system.
+#[derive(Default)]
+pub(crate) struct Types {
+    /// By type and by the dispatcher's address, those that were spawned without settings of their own.
+    common: RwLock<HashMap<(TypeId, usize), Arc<Settings>>>,
+    counts: Mutex<HashMap<TypeId, (&'static str, Arc<Counts>)>>,
+}
+
+/// What the spawner said otherwise than the type.
+#[derive(Default)]
+pub(super) struct Overrides {
+    pub(super) mailbox: Option<Mailbox>,
+    pub(super) supervision: Option<Supervision>,
+}
+
+impl Types {
+    pub(super) fn settings<A: Actor>(
+        &self,
+        system: &Arc<SystemShared>,
+        dispatcher: Arc<Core>,
+        overrides: Overrides,
+    ) -> Arc<Settings> {
+        if overrides.mailbox.is_some() || overrides.supervision.is_some() {
+            return Arc::new(self.make::<A>(system, dispatcher, overrides));
+        }
+        let key = (TypeId::of::<A>(), Arc::as_ptr(&dispatcher).addr());
+        let known = self.common.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(settings) = known.get(&key) {
+            return Arc::clone(settings);
+        }
+        drop(known);
+        let made = Arc::new(self.make::<A>(system, dispatcher, overrides));
+        let mut known = self.common.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(known.entry(key).or_insert(made))
+    }
+
+    fn make<A: Actor>(
+        &self,
+        system: &Arc<SystemShared>,
+        dispatcher: Arc<Core>,
+        overrides: Overrides,
+    ) -> Settings {
+        let mut counts = lock(&self.counts);
+        let (_, counts) = counts
+            .entry(TypeId::of::<A>())
+            .or_insert_with(|| (A::type_name(), Arc::default()));
+        Settings {
+            system: Arc::clone(system),
+            mailbox: overrides.mailbox.unwrap_or_else(A::mailbox),
+            supervision: overrides.supervision.unwrap_or_else(A::supervision),
+            throughput: dispatcher.throughput,
+            dispatcher,
+            counts: Arc::clone(counts),
+            type_name: A::type_name(),
+        }
+    }
+
+    /// The types that were ever spawned, by name.
+    pub(super) fn counts(&self) -> Vec<(&'static str, Arc<Counts>)> {
+        let counts = lock(&self.counts);
+        let mut counts: Vec<_> = counts.values().cloned().collect();
+        counts.sort_by_key(|(name, _)| *name);
+        counts
+    }
+
+    /// Breaks the circle of system and settings.
+    pub(super) fn clear(&self) {
+        self.common
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+}
+
+/// The dispatchers that were made of one template: for each runtime one, or for each actor.
+#[derive(Default)]
+pub(crate) struct Places {
+    by_runtime: Mutex<HashMap<Id, Arc<Core>>>,
+    all: Mutex<Vec<std::sync::Weak<Core>>>,
+}
+
+impl Registered {
+    pub(super) fn new(name: &str, dispatcher: &Dispatcher) -> Result<Self, DispatcherError> {
+        if dispatcher.is_template() {
+            Ok(Self::Template(dispatcher.clone(), Places::default()))
+        } else {
+            start(name, dispatcher).map(Self::Started)
+        }
+    }
+
+    /// The dispatcher for an actor that is spawned here.
+    pub(super) fn core(&self, name: &str) -> Result<Arc<Core>, DispatcherError> {
+        match self {
+            Self::Started(core) => Ok(Arc::clone(core)),
+            Self::Template(dispatcher, places) if dispatcher.is_by_runtime() => {
+                let no_runtime = |_| DispatcherError::NoRuntime {
+                    name: name.to_owned(),
+                };
+                let runtime = Handle::try_current().map_err(no_runtime)?.id();
+                let mut by_runtime = lock(&places.by_runtime);
+                by_runtime.retain(|_, core| !core.is_gone());
+                if let Some(core) = by_runtime.get(&runtime) {
+                    return Ok(Arc::clone(core));
+                }
+                let core = start(name, dispatcher)?;
+                by_runtime.insert(runtime, Arc::clone(&core));
+                Ok(core)
+            }
+            Self::Template(dispatcher, places) => {
+                let core = start(name, dispatcher)?;
+                let mut all = lock(&places.all);
+                all.retain(|core| core.strong_count() > 0);
+                all.push(Arc::downgrade(&core));
+                Ok(core)
+            }
+        }
+    }
+
+    pub(super) fn cores(&self) -> Vec<Arc<Core>> {
+        match self {
+            Self::Started(core) => vec![Arc::clone(core)],
+            Self::Template(_, places) => {
+                let mut cores: Vec<_> = lock(&places.by_runtime).values().cloned().collect();
+                cores.extend(
+                    lock(&places.all)
+                        .iter()
+                        .filter_map(std::sync::Weak::upgrade),
+                );
+                cores
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::time::{Instant, timeout_at};
+
+use super::ActorSystem;
+use crate::cell::{AnyCell, Signal};
+use crate::reference::ActorId;
+
+/// Paths that a report lists.
+const LISTED_MAX: usize = 100;
+/// How long actors that were killed have to end: as long as a handler takes that cannot be
+/// interrupted.
+const KILLED_WAIT: Duration = Duration::from_secs(1);
+
+/// What a shutdown came to.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ShutdownReport {
+    /// Actors that there were when it began.
+    pub actors: usize,
+    /// Actors that had not drained at the deadline, and were killed.
+    pub killed: usize,
+    /// Actors that could not be killed within a second, because a handler of theirs does not return.
+    pub stuck: usize,
+    /// The paths of the killed, at most 100.
+    pub killed_paths: Vec<String>,
+    /// The paths of the stuck, at most 100.
+    pub stuck_paths: Vec<String>,
+    /// Dead letters that came of it.
+    pub dead_letters: u64,
+}
+
+impl ShutdownReport {
+    /// Whether every actor had handled its mailbox and ended in time.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.killed == 0
+    }
+}
+
+impl ActorSystem {
+    /// Ends all actors: each handles what is in its mailbox, then its children end, then it ends. What
+    /// is left at the deadline is killed. Then the dispatchers end. From the beginning on no actor
+    /// at the top takes messages, and what is spawned ends at once.
+    pub async fn shutdown(&self, deadline: Duration) -> ShutdownReport {
+        let root = Arc::clone(self.0.root());
+        let dead_letters = self.dead_letters().total();
+        let actors = self.alive().len();
+        let (ended, mut has_ended) = tokio::sync::watch::channel(false);
+        root.watch(
+            ActorId(0),
+            Box::new(move |_| {
+                ended.send_replace(true);
+            }),
+        );
+        root.signal(Signal::Stop);
+        let mut report = ShutdownReport {
+            actors,
+            ..ShutdownReport::default()
+        };
+        let drained = timeout_at(
+            Instant::now() + deadline,
+            has_ended.wait_for(|ended| *ended),
+        );
+        if drained.await.is_err() {
+            (report.killed, report.killed_paths) = list(&self.alive());
+            root.signal(Signal::Kill);
+            let killed = timeout_at(
+                Instant::now() + KILLED_WAIT,
+                has_ended.wait_for(|ended| *ended),
+            );
+            if killed.await.is_err() {
+                (report.stuck, report.stuck_paths) = list(&self.alive());
+            }
+        }
+        for core in self.0.cores() {
+            core.close();
+        }
+        self.0.types.clear();
+        report.dead_letters = self.dead_letters().total() - dead_letters;
+        report
+    }
+
+    /// All actors but the root.
+    pub(super) fn alive(&self) -> Vec<Arc<dyn AnyCell>> {
+        let mut alive = Vec::new();
+        let mut unseen = self.0.root().children();
+        while let Some(actor) = unseen.pop() {
+            unseen.extend(actor.children());
+            alive.push(actor);
+        }
+        alive
+    }
+}
+
+fn list(actors: &[Arc<dyn AnyCell>]) -> (usize, Vec<String>) {
+    let mut paths: Vec<_> = actors
+        .iter()
+        .take(LISTED_MAX)
+        .map(|actor| actor.path())
+        .collect();
+    paths.sort();
+    (actors.len(), paths)
+}

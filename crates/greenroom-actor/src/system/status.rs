@@ -1,0 +1,185 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{ActorSystem, SystemShared, registry};
+use crate::cell::AnyCell;
+use crate::dead_letter::Reason;
+
+/// Actors of a system whose mailboxes a status looks at; there may be more.
+pub const STATUS_ACTORS_MAX: usize = 100_000;
+
+/// An actor system at one moment.
+#[derive(Clone, Debug, Serialize)]
+pub struct ActorSystemStatus {
+    /// The system's name.
+    pub name: String,
+    /// Its types of actors, by name.
+    pub types: Vec<TypeStatus>,
+    /// Its dispatchers, by name.
+    pub dispatchers: Vec<DispatcherStatus>,
+    /// What was not delivered.
+    pub dead_letters: DeadLetterCounts,
+    /// Actors whose mailboxes were looked at, at most [`STATUS_ACTORS_MAX`].
+    pub looked_at: usize,
+}
+
+/// The actors of one type.
+#[derive(Clone, Debug, Serialize)]
+pub struct TypeStatus {
+    /// The type's name.
+    pub name: &'static str,
+    /// How many live.
+    pub alive: u64,
+    /// How many were spawned.
+    pub spawned: u64,
+    /// How often one failed.
+    pub failures: u64,
+    /// How often one was restarted.
+    pub restarts: u64,
+    /// Messages in their mailboxes, of those that were looked at.
+    pub waiting: u64,
+    /// The fullest mailbox of those that were looked at.
+    pub waiting_max: u32,
+    /// Whose that is, if it is not empty.
+    pub fullest: Option<String>,
+}
+
+/// A dispatcher.
+#[derive(Clone, Debug, Serialize)]
+pub struct DispatcherStatus {
+    /// Its name.
+    pub name: String,
+    /// Its kind: `tokio`, `pool`, `pinned`, `loop` or `stage`.
+    pub kind: &'static str,
+    /// How many workers it has.
+    pub workers: usize,
+    /// How many of them have nothing to do.
+    pub resting: usize,
+    /// Actors that wait for their turn.
+    pub runnable: usize,
+    /// Turns that actors have had.
+    pub turns: u64,
+    /// Seconds that its workers have run actors, all together.
+    pub busy_seconds: f64,
+    /// How often an actor held a worker for more than about 10 ms.
+    pub stalls: u64,
+}
+
+/// Dead letters by [reason](Reason).
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct DeadLetterCounts {
+    /// All of them.
+    pub total: u64,
+    /// [`Reason::Failed`].
+    pub failed: u64,
+    /// [`Reason::Aborted`].
+    pub aborted: u64,
+    /// [`Reason::DroppedNewest`].
+    pub dropped_newest: u64,
+    /// [`Reason::DroppedOldest`].
+    pub dropped_oldest: u64,
+    /// [`Reason::MailboxFull`].
+    pub mailbox_full: u64,
+    /// [`Reason::Ended`].
+    pub ended: u64,
+}
+
+/// All actor systems of the process at this moment, the oldest first.
+#[must_use]
+pub fn status() -> Vec<ActorSystemStatus> {
+    registry::systems()
+        .iter()
+        .map(|system| system.status())
+        .collect()
+}
+
+impl ActorSystem {
+    /// This system at this moment.
+    #[must_use]
+    pub fn status(&self) -> ActorSystemStatus {
+        self.0.status()
+    }
+}
+
+/// The mailboxes of one type.
+#[derive(Default)]
+struct Mailboxes {
+    waiting: u64,
+    fullest: Option<(u32, Arc<dyn AnyCell>)>,
+}
+
+impl SystemShared {
+    fn status(&self) -> ActorSystemStatus {
+        let (looked_at, mut mailboxes) = self.look_at_mailboxes();
+        let types = self.types.counts().into_iter().map(|(name, counts)| {
+            let Mailboxes { waiting, fullest } = mailboxes.remove(name).unwrap_or_default();
+            TypeStatus {
+                name,
+                alive: counts.alive(),
+                spawned: counts.total(),
+                failures: counts.failures(),
+                restarts: counts.restarts(),
+                waiting,
+                waiting_max: fullest.as_ref().map_or(0, |(waiting, _)| *waiting),
+                fullest: fullest.map(|(_, actor)| actor.path()),
+            }
+        });
+        ActorSystemStatus {
+            name: self.name.clone(),
+            types: types.collect(),
+            dispatchers: self.cores().iter().map(|core| core.status()).collect(),
+            dead_letters: self.count_dead_letters(),
+            looked_at,
+        }
+    }
+
+    fn look_at_mailboxes(&self) -> (usize, HashMap<&'static str, Mailboxes>) {
+        let mut mailboxes: HashMap<_, Mailboxes> = HashMap::new();
+        let mut looked_at = 0;
+        let mut unseen = self.root().children();
+        while let Some(actor) = unseen.pop() {
+            looked_at += 1;
+            if looked_at + unseen.len() < STATUS_ACTORS_MAX {
+                unseen.extend(actor.children());
+            }
+            unseen.truncate(STATUS_ACTORS_MAX - looked_at.min(STATUS_ACTORS_MAX));
+            let of_type = mailboxes.entry(actor.settings().type_name()).or_default();
+            let waiting = actor.waiting();
+            of_type.waiting += u64::from(waiting);
+            if waiting > of_type.fullest.as_ref().map_or(0, |(most, _)| *most) {
+                of_type.fullest = Some((waiting, actor));
+            }
+        }
+        (looked_at, mailboxes)
+    }
+
+    fn count_dead_letters(&self) -> DeadLetterCounts {
+        let count = |reason| self.dead_letters.count(reason);
+        DeadLetterCounts {
+            total: self.dead_letters.total(),
+            failed: count(Reason::Failed),
+            aborted: count(Reason::Aborted),
+            dropped_newest: count(Reason::DroppedNewest),
+            dropped_oldest: count(Reason::DroppedOldest),
+            mailbox_full: count(Reason::MailboxFull),
+            ended: count(Reason::Ended),
+        }
+    }
+
+    /// Gauges that change with every actor, told once in a while instead.
+    pub(crate) fn publish_gauges(&self) {
+        for (name, counts) in self.types.counts() {
+            let labels = [("system", self.name.clone()), ("type", name.to_owned())];
+            #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+            metrics::gauge!("greenroom_actor_alive", &labels).set(counts.alive() as f64);
+        }
+        for status in self.cores().iter().map(|core| core.status()) {
+            let labels = [("system", self.name.clone()), ("dispatcher", status.name)];
+            #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+            metrics::gauge!("greenroom_actor_runnable", &labels).set(status.runnable as f64);
+            metrics::gauge!("greenroom_actor_busy_seconds", &labels).set(status.busy_seconds);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::core::{Adaptor, Core};
+use crate::lock::read;
+use crate::publish::PAYLOAD_BYTES_MAX;
+use crate::redis::Redis;
+use crate::subscription::Receiver;
+use crate::{
+    Accepted, Pattern, PublishError, QueueSettings, RedisSettings, Sink, SinkSubscription, Status,
+    Subscription, Topic, TopicError,
+};
+
+/// The most subscriptions of one bus.
+pub const SUBSCRIPTIONS_MAX: usize = 1_048_576;
+
+/// Topics to publish to and to subscribe to. Cheap to clone. With its last clone it ends: its
+/// subscriptions give what they have and end too.
+///
+/// It needs no runtime of its own: publish and subscribe from any thread and any executor.
+#[derive(Clone)]
+pub struct Bus(Arc<Handle>);
+
+struct Handle {
+    core: Arc<Core>,
+}
+
+/// A subscription that was not made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubscribeError {
+    /// The topic or pattern is none.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    /// The bus publishes with sharded pub/sub, which has no patterns. Use a bus without
+    /// [`sharded`](RedisSettings::sharded) for the topics that need them.
+    #[error("`{0}` has a wildcard, and sharded pub/sub of Redis has no patterns")]
+    PatternOnSharded(Pattern),
+    /// There are as many subscriptions as may be.
+    #[error("the bus has {SUBSCRIPTIONS_MAX} subscriptions, and may have no more")]
+    TooMany,
+}
+
+impl Bus {
+    /// A bus within this process.
+    #[must_use]
+    pub fn in_process() -> Self {
+        Self::new(Arc::new(Core::new(Adaptor::InProcess)))
+    }
+
+    /// A bus through Redis, shared by all processes that are connected to the same server. It
+    /// connects in the background, and again whenever the connection is lost, so that a program
+    /// starts also while Redis is away; [`connected`](Self::connected) waits for it. All that it
+    /// does runs on one thread of its own.
+    ///
+    /// # Errors
+    /// The system gives no thread, or no I/O driver for it.
+    pub fn redis(settings: RedisSettings) -> io::Result<Self> {
+        let redis = Arc::new(Redis::new(settings));
+        let core = Arc::new(Core::new(Adaptor::Redis(Arc::clone(&redis))));
+        crate::redis::start(Arc::clone(&core), redis)?;
+        Ok(Self::new(core))
+    }
+
+    fn new(core: Arc<Core>) -> Self {
+        Self(Arc::new(Handle { core }))
+    }
+
+    /// Waits until the bus is connected. In-process it is so from the beginning. Put a time-out
+    /// around it. Of a single subscription, [`Subscription::established`] tells.
+    pub async fn connected(&self) {
+        if let Adaptor::Redis(redis) = &self.core().adaptor {
+            redis.connected().await;
+        }
+    }
+
+    /// Publishes to all who have subscribed, here and (with Redis) elsewhere.
+    ///
+    /// In-process it never waits. With Redis it waits for the server's answer, and before that for
+    /// room in the queue if many publish at once; while Redis is away it does not wait at all, but
+    /// fails or queues, as [`RedisSettings::while_away`] says. Dropping the future does not take
+    /// back a message that is queued.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub async fn publish(
+        &self,
+        topic: impl TryInto<Topic, Error: Into<TopicError>>,
+        payload: impl Into<Bytes>,
+    ) -> Result<Accepted, PublishError> {
+        let (topic, payload) = check(topic, payload)?;
+        match &self.core().adaptor {
+            Adaptor::InProcess => Ok(self.publish_here(topic, payload)),
+            Adaptor::Redis(redis) => redis.outbox.publish(topic, payload).await,
+        }
+    }
+
+    /// As [`publish`](Self::publish), without waiting: with Redis, [`Accepted::Queued`] says that
+    /// the message will be sent. If that fails, it is counted in [`Status`] and logged.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn try_publish(
+        &self,
+        topic: impl TryInto<Topic, Error: Into<TopicError>>,
+        payload: impl Into<Bytes>,
+    ) -> Result<Accepted, PublishError> {
+        let (topic, payload) = check(topic, payload)?;
+        match &self.core().adaptor {
+            Adaptor::InProcess => Ok(self.publish_here(topic, payload)),
+            Adaptor::Redis(redis) => redis.outbox.try_publish(topic, payload),
+        }
+    }
+
+    /// Publishes a value as JSON: see [`publish`](Self::publish).
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    #[cfg(feature = "json")]
+    pub async fn publish_json<T: serde::Serialize + ?Sized>(
+        &self,
+        topic: impl TryInto<Topic, Error: Into<TopicError>>,
+        value: &T,
+    ) -> Result<Accepted, PublishError> {
+        let topic = topic.try_into().map_err(Into::into)?;
+        let payload = crate::json::encode(&topic, value)?;
+        self.publish(topic, payload).await
+    }
+
+    /// Subscribes to a topic, or to a pattern such as `/picture/*/likes`, with a queue of
+    /// [`EVENTS_MAX`](crate::EVENTS_MAX) messages that drops the oldest when it is full. With
+    /// Redis it is heard after a moment: see [`Subscription::established`].
+    ///
+    /// # Errors
+    /// See [`SubscribeError`].
+    pub fn subscribe(
+        &self,
+        pattern: impl TryInto<Pattern, Error: Into<TopicError>>,
+    ) -> Result<Subscription, SubscribeError> {
+        self.subscribe_with(pattern, QueueSettings::default())
+    }
+
+    /// As [`subscribe`](Self::subscribe), with a queue of its own kind.
+    ///
+    /// # Errors
+    /// See [`SubscribeError`].
+    pub fn subscribe_with(
+        &self,
+        pattern: impl TryInto<Pattern, Error: Into<TopicError>>,
+        settings: QueueSettings,
+    ) -> Result<Subscription, SubscribeError> {
+        let pattern = pattern.try_into().map_err(Into::into)?;
+        let receiver = Arc::new(Receiver::queue(pattern, settings));
+        self.core().join(&receiver)?;
+        Ok(Subscription::new(Arc::clone(self.core()), receiver))
+    }
+
+    /// Subscribes a [`Sink`], which the bus calls with each event.
+    ///
+    /// # Errors
+    /// See [`SubscribeError`].
+    pub fn subscribe_sink(
+        &self,
+        pattern: impl TryInto<Pattern, Error: Into<TopicError>>,
+        sink: impl Sink,
+    ) -> Result<SinkSubscription, SubscribeError> {
+        let pattern = pattern.try_into().map_err(Into::into)?;
+        let receiver = Arc::new(Receiver::sink(pattern, sink));
+        self.core().join(&receiver)?;
+        Ok(SinkSubscription::new(Arc::clone(self.core()), receiver))
+    }
+
+    /// The bus at this moment.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let core = self.core();
+        let (subscriptions, topics, patterns) = read(&core.table).sizes();
+        Status {
+            adaptor: core.adaptor.name(),
+            subscriptions,
+            topics,
+            patterns,
+            published: core.meters.published.read(),
+            delivered: core.meters.delivered.read(),
+            dropped: core.meters.dropped.read(),
+            overflow_closed: core.meters.overflow_closed.read(),
+            reconnect_gaps: core.meters.reconnect_gaps.read(),
+            redis: match &core.adaptor {
+                Adaptor::InProcess => None,
+                Adaptor::Redis(redis) => Some(redis.status(&core.meters)),
+            },
+        }
+    }
+
+    fn publish_here(&self, topic: Topic, payload: Bytes) -> Accepted {
+        self.core().meters.published.add(1);
+        self.core().deliver(topic, payload);
+        Accepted::Published
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        &self.0.core
+    }
+}
+
+fn check(
+    topic: impl TryInto<Topic, Error: Into<TopicError>>,
+    payload: impl Into<Bytes>,
+) -> Result<(Topic, Bytes), PublishError> {
+    let topic = topic.try_into().map_err(Into::into)?;
+    let payload = payload.into();
+    if payload.len() > PAYLOAD_BYTES_MAX {
+        let bytes = payload.len();
+        return Err(PublishError::TooLong { topic, bytes });
+    }
+    Ok((topic, payload))
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.core.end();
+    }
+}
+
+impl fmt::Debug for Bus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Bus")
+            .field("adaptor", &self.core().adaptor.name())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,94 @@
+//! What the server sends without being asked.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use redis::{PushInfo, PushKind, Value};
+use smallvec::SmallVec;
+use tokio::sync::Notify;
+use tracing::debug;
+
+use crate::core::Core;
+use crate::lock::read;
+use crate::table::Matches;
+use crate::{Message, Topic};
+
+use super::Redis;
+use super::channel::Answer;
+
+/// Takes the pushes of one connection, in their order, on the bus' thread. It delivers at once:
+/// the subscriptions' queues are the only ones there are.
+pub(super) struct Pushes {
+    pub(super) core: Arc<Core>,
+    pub(super) redis: Arc<Redis>,
+    /// The connection is gone.
+    pub(super) lost: Arc<Notify>,
+}
+
+impl redis::aio::AsyncPushSender for Pushes {
+    fn send(&self, mut push: PushInfo) -> Result<(), redis::aio::SendError> {
+        let payload = take_payload(&mut push.data);
+        let names: SmallVec<[&str; 2]> = push.data.iter().filter_map(text).collect();
+        match (push.kind, names.as_slice(), payload) {
+            (PushKind::Disconnection, ..) => self.lost.notify_one(),
+            (PushKind::Message | PushKind::SMessage, [channel], Some(payload)) => {
+                self.deliver(channel, payload);
+            }
+            (PushKind::PMessage, [glob, channel], Some(payload)) => {
+                self.deliver_by_glob(glob, channel, payload);
+            }
+            (kind, [name], None) => match Answer::of(&kind) {
+                Some(Answer::Subscribed(kind)) => {
+                    self.redis.channels.confirm(kind, name, &self.core);
+                }
+                Some(Answer::Unsubscribed(kind)) => self.redis.channels.ended_by_server(kind, name),
+                None => {}
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Pushes {
+    /// Only to those who asked for the topic by name: for patterns the server sends another push.
+    fn deliver(&self, channel: &str, payload: Bytes) {
+        let found = read(&self.core.table).of_topic(channel);
+        if let Some((topic, members)) = found {
+            self.core
+                .deliver_to(&[members], &Message::new(topic, payload));
+        }
+    }
+
+    fn deliver_by_glob(&self, glob: &str, channel: &str, payload: Bytes) {
+        let Ok(topic) = Topic::new(channel) else {
+            debug!(channel, "a glob of ours found what is no topic of ours");
+            return;
+        };
+        let patterns = self.redis.channels.patterns(glob);
+        let matching = patterns.iter().filter(|pattern| pattern.matches(&topic));
+        let members: Matches<_> = matching
+            .filter_map(|pattern| self.core.members(pattern))
+            .collect();
+        if !members.is_empty() {
+            self.core
+                .deliver_to(&members, &Message::new(topic, payload));
+        }
+    }
+}
+
+/// The last of a message's parts, without a copy. That of an answer is a number.
+fn take_payload(data: &mut Vec<Value>) -> Option<Bytes> {
+    match data.pop() {
+        Some(Value::BulkString(bytes)) => Some(bytes.into()),
+        _ => None,
+    }
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
+        Value::SimpleString(text) => Some(text),
+        _ => None,
+    }
+}

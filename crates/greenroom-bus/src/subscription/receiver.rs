@@ -1,0 +1,169 @@
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
+use tokio::sync::Notify;
+
+use crate::lock::lock;
+use crate::table::{Member, Place};
+use crate::{Message, Pattern};
+
+use super::queue::{Queue, Taken};
+use super::sink::{Outlet, Sink};
+use super::{End, EstablishError, QueueSettings};
+
+/// What the bus holds of a subscription.
+pub(crate) struct Receiver {
+    pattern: Pattern,
+    place: Place,
+    phase: Mutex<Phase>,
+    phase_changed: Notify,
+    end: Destination,
+}
+
+enum Destination {
+    Queue(Queue),
+    Outlet(Outlet),
+}
+
+enum Phase {
+    Pending,
+    Established,
+    Refused(Arc<str>),
+}
+
+/// What became of a message that was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offer {
+    Taken,
+    /// Taken, and an older one was dropped for it.
+    DroppedOldest,
+    /// Dropped.
+    DroppedNewest,
+    /// The subscription has ended.
+    Gone,
+}
+
+impl Receiver {
+    pub(crate) fn queue(pattern: Pattern, settings: QueueSettings) -> Self {
+        Self::new(pattern, Destination::Queue(Queue::new(settings)))
+    }
+
+    pub(crate) fn sink(pattern: Pattern, sink: impl Sink) -> Self {
+        Self::new(pattern, Destination::Outlet(Outlet::new(sink)))
+    }
+
+    fn new(pattern: Pattern, end: Destination) -> Self {
+        Self {
+            pattern,
+            place: Place::default(),
+            phase: Mutex::new(Phase::Pending),
+            phase_changed: Notify::new(),
+            end,
+        }
+    }
+
+    pub(crate) fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
+    pub(crate) fn offer(&self, message: &Message) -> Offer {
+        match &self.end {
+            Destination::Queue(queue) => queue.offer(message),
+            Destination::Outlet(outlet) => outlet.offer(message),
+        }
+    }
+
+    /// From now on it hears everything.
+    pub(crate) fn establish(&self) {
+        *lock(&self.phase) = Phase::Established;
+        self.phase_changed.notify_waiters();
+    }
+
+    /// The server has confirmed its topic on a new connection. Says whether that left a gap, of
+    /// which the subscriber is to be told before anything else.
+    pub(crate) fn confirm(&self) -> bool {
+        let before = std::mem::replace(&mut *lock(&self.phase), Phase::Established);
+        self.phase_changed.notify_waiters();
+        matches!(before, Phase::Established)
+    }
+
+    pub(crate) fn tell_reconnected(&self) {
+        match &self.end {
+            Destination::Queue(queue) => queue.reconnected(),
+            Destination::Outlet(outlet) => outlet.reconnected(),
+        }
+    }
+
+    /// One that had been established stays so: it is owed a gap when it is heard again.
+    pub(crate) fn refuse(&self, reason: &Arc<str>) {
+        let mut phase = lock(&self.phase);
+        if !matches!(*phase, Phase::Established) {
+            *phase = Phase::Refused(Arc::clone(reason));
+        }
+        drop(phase);
+        self.phase_changed.notify_waiters();
+    }
+
+    pub(crate) fn end(&self, end: End) {
+        match &self.end {
+            Destination::Queue(queue) => queue.end(end),
+            Destination::Outlet(outlet) => outlet.close(),
+        }
+        self.phase_changed.notify_waiters();
+    }
+
+    pub(crate) fn ended(&self) -> Option<End> {
+        match &self.end {
+            Destination::Queue(queue) => queue.ended(),
+            Destination::Outlet(outlet) => outlet.is_closed().then_some(End::SinkClosed),
+        }
+    }
+
+    pub(super) async fn established(&self) -> Result<(), EstablishError> {
+        loop {
+            let mut changed = std::pin::pin!(self.phase_changed.notified());
+            // Before the look: what changes between the look and the wait is not missed.
+            changed.as_mut().enable();
+            if self.ended().is_some() {
+                return Err(EstablishError::Ended);
+            }
+            match &*lock(&self.phase) {
+                Phase::Established => return Ok(()),
+                Phase::Refused(reason) => {
+                    let reason = Arc::clone(reason);
+                    return Err(EstablishError::Refused { reason });
+                }
+                Phase::Pending => {}
+            }
+            changed.await;
+        }
+    }
+
+    /// `reader` is woken by the next event if there is none now. A sink has nothing to take.
+    pub(super) fn take(&self, reader: &Waker) -> Taken {
+        match &self.end {
+            Destination::Queue(queue) => queue.take(reader),
+            Destination::Outlet(_) => Taken::End,
+        }
+    }
+
+    pub(super) fn try_take(&self) -> Taken {
+        match &self.end {
+            Destination::Queue(queue) => queue.try_take(),
+            Destination::Outlet(_) => Taken::End,
+        }
+    }
+
+    /// Frees what nobody will take any more.
+    pub(super) fn discard(&self) {
+        if let Destination::Queue(queue) = &self.end {
+            queue.discard();
+        }
+    }
+}
+
+impl Member for Receiver {
+    fn place(&self) -> &Place {
+        &self.place
+    }
+}

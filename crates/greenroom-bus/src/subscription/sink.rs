@@ -1,0 +1,159 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::lock::lock;
+use crate::{Event, Message};
+
+use super::lost::Lost;
+use super::receiver::Offer;
+
+/// A place that the bus delivers events to by calling it, instead of a queue that a task reads:
+/// the mailbox of an actor, a channel that is there already.
+///
+/// A closure `Fn(Event) -> Result<(), SinkError>` is a sink:
+///
+/// ```
+/// use greenroom_bus::{Bus, SinkError};
+/// use tokio::sync::mpsc::{self, error::TrySendError};
+///
+/// let bus = Bus::in_process();
+/// let (sender, mut receiver) = mpsc::channel(64);
+/// bus.subscribe_sink("/picture/*/likes", move |event| {
+///     sender.try_send(event).map_err(|error| match error {
+///         TrySendError::Full(_) => SinkError::Full,
+///         TrySendError::Closed(_) => SinkError::Closed,
+///     })
+/// })?
+/// .detach(); // until the channel is closed
+/// # Ok::<(), greenroom_bus::SubscribeError>(())
+/// ```
+pub trait Sink: Send + Sync + 'static {
+    /// Takes the event, or says at once why not. It runs on the thread of the publisher, or on the
+    /// bus' own with Redis, so it must not block. It may publish and subscribe, but must not
+    /// publish to its own topic in answer to a [`Event::Gap`].
+    ///
+    /// # Errors
+    /// [`SinkError::Full`]: the event is dropped, counted, and told of in an [`Event::Gap`] before
+    /// the next event. [`SinkError::Closed`]: the subscription ends. A panic counts as closed.
+    fn deliver(&self, event: Event) -> Result<(), SinkError>;
+}
+
+/// Why a [`Sink`] did not take an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SinkError {
+    /// Not now.
+    #[error("the sink is full")]
+    Full,
+    /// Never again.
+    #[error("the sink is closed")]
+    Closed,
+}
+
+impl<F> Sink for F
+where
+    F: Fn(Event) -> Result<(), SinkError> + Send + Sync + 'static,
+{
+    fn deliver(&self, event: Event) -> Result<(), SinkError> {
+        self(event)
+    }
+}
+
+/// An actor that has a handler for [`Event`]. When its mailbox is full, the event is dropped and told
+/// of in a gap; when it has ended, so does the subscription. The actor's own
+/// [overflow](greenroom_actor::Overflow) must not drop, or it would miss events without a gap.
+#[cfg(feature = "actor")]
+impl Sink for greenroom_actor::Recipient<Event> {
+    fn deliver(&self, event: Event) -> Result<(), SinkError> {
+        self.tell(event).map_err(|error| {
+            if error.is_full() {
+                SinkError::Full
+            } else {
+                SinkError::Closed
+            }
+        })
+    }
+}
+
+/// A sink and what it has missed.
+pub(super) struct Outlet {
+    sink: Box<dyn Sink>,
+    is_closed: AtomicBool,
+    /// Whether `lost` holds something: spares the lock while the sink keeps up.
+    is_behind: AtomicBool,
+    lost: Mutex<Lost>,
+}
+
+impl Outlet {
+    pub(super) fn new(sink: impl Sink) -> Self {
+        Self {
+            sink: Box::new(sink),
+            is_closed: AtomicBool::new(false),
+            is_behind: AtomicBool::new(false),
+            lost: Mutex::default(),
+        }
+    }
+
+    pub(super) fn offer(&self, message: &Message) -> Offer {
+        if self.is_closed() {
+            return Offer::Gone;
+        }
+        let told = self.tell_of_gaps();
+        match told.and_then(|()| self.call(Event::Message(message.clone()))) {
+            Ok(()) => Offer::Taken,
+            Err(SinkError::Full) => {
+                self.lose(Lost::ONE);
+                Offer::DroppedNewest
+            }
+            Err(SinkError::Closed) => {
+                self.close();
+                Offer::Gone
+            }
+        }
+    }
+
+    pub(super) fn reconnected(&self) {
+        self.lose(Lost::RECONNECTED);
+        if self.tell_of_gaps() == Err(SinkError::Closed) {
+            self.close();
+        }
+    }
+
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    fn lose(&self, lost: Lost) {
+        let mut all = lock(&self.lost);
+        all.add(lost);
+        self.is_behind.store(true, Ordering::Release);
+    }
+
+    /// Holds the lock, so that no message overtakes the gap before it.
+    fn tell_of_gaps(&self) -> Result<(), SinkError> {
+        if !self.is_behind.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut lost = lock(&self.lost);
+        loop {
+            let before = *lost;
+            let Some(gap) = lost.take() else {
+                self.is_behind.store(false, Ordering::Release);
+                return Ok(());
+            };
+            self.call(gap).inspect_err(|_| *lost = before)?;
+        }
+    }
+
+    fn call(&self, event: Event) -> Result<(), SinkError> {
+        // Another's code, on the thread of a publisher who has nothing to do with it.
+        catch_unwind(AssertUnwindSafe(|| self.sink.deliver(event))).unwrap_or_else(|_| {
+            tracing::error!("a sink panicked; its subscription ends");
+            Err(SinkError::Closed)
+        })
+    }
+}
