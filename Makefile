@@ -49,6 +49,17 @@ docs: ## Build the documentation; a warning is an error
 fuzz: ## Fuzz the HTTP engine, FUZZ_SECONDS for each target (needs a nightly toolchain)
 	fuzz/run.sh $(FUZZ_SECONDS)
 
+# Stacked Borrows where only our own code and tokio run; crossbeam, which the threads of a pool
+# share, keeps to Tree Borrows only. What ends with the process is no leak.
+MIRI_TEST := test --package greenroom-actor --test memory --target-dir target/miri
+MIRI_FLAGS := -Zmiri-disable-isolation -Zmiri-ignore-leaks
+
+.PHONY: miri
+miri: ## Run the actors' unsafe code under Miri (needs a nightly toolchain; installs Miri)
+	rustup component add --toolchain nightly miri rust-src
+	MIRIFLAGS='$(MIRI_FLAGS)' $(CARGO) +nightly miri $(MIRI_TEST) -- --skip senders_on_other_threads
+	MIRIFLAGS='$(MIRI_FLAGS) -Zmiri-tree-borrows' $(CARGO) +nightly miri $(MIRI_TEST) -- senders_on_other_threads
+
 .PHONY: bench-http
 bench-http: ## Measure against raw epoll, hyper, axum and actix-web (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/http-bench/Cargo.toml --bin bench-http -- $(ARGS)
@@ -60,3 +71,7 @@ bench-load: ## Measure the load generator against wrk and ab (ARGS=--help)
 .PHONY: bench-isolation
 bench-isolation: ## Measure whether a slow request holds up a fast one, beside axum and Node (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/isolation-bench/Cargo.toml --bin bench-isolation -- $(ARGS)
+
+.PHONY: bench-actors
+bench-actors: ## Measure messages and actors beside ractor, kameo, xtra, actix, Pekko and Erlang (ARGS=--help)
+	$(CARGO) run --release --locked --manifest-path lab/actor-bench/Cargo.toml --bin bench-actors -- $(ARGS)

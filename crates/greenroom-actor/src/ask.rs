@@ -24,11 +24,28 @@ const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 /// Dropped before it is ready, it waits no longer; the message may be handled all the same.
 #[must_use = "nothing is asked before the future is polled"]
 pub struct Ask<'a, A: Receive<M, K>, M, K> {
-    callee: &'a ActorRef<A>,
+    callee: Callee<'a, A>,
     timeout: Duration,
     state: State<A, M, K>,
     alarm: Option<Alarm>,
     kind: PhantomData<fn(K)>,
+}
+
+/// Who is asked: the caller's reference, or one that a router picked.
+pub(crate) enum Callee<'a, A: Actor> {
+    Borrowed(&'a ActorRef<A>),
+    Picked(ActorRef<A>),
+}
+
+impl<A: Actor> std::ops::Deref for Callee<'_, A> {
+    type Target = ActorRef<A>;
+
+    fn deref(&self) -> &ActorRef<A> {
+        match self {
+            Self::Borrowed(callee) => callee,
+            Self::Picked(callee) => callee,
+        }
+    }
 }
 
 enum State<A: Sealed<M, K>, M, K> {
@@ -51,7 +68,7 @@ where
     M: Send + 'static,
     K: 'static,
 {
-    pub(crate) fn new(callee: &'a ActorRef<A>, message: M) -> Self {
+    pub(crate) fn new(callee: Callee<'a, A>, message: M) -> Self {
         Self {
             callee,
             timeout: TIMEOUT_DEFAULT,
@@ -106,11 +123,11 @@ where
                 asker,
                 callee: self.callee.id(),
             };
-            let key = core(self.callee).wake_after(worker, self.timeout, wait);
+            let key = core(&self.callee).wake_after(worker, self.timeout, wait);
             self.alarm = Some(Alarm { key, worker, asker });
             return true;
         };
-        core(self.callee).keep_waiting(alarm.worker, alarm.key, waker)
+        core(&self.callee).keep_waiting(alarm.worker, alarm.key, waker)
     }
 
     fn answered(
@@ -220,7 +237,7 @@ impl<A: Receive<M, K>, M, K> Unpin for Ask<'_, A, M, K> {}
 impl<A: Receive<M, K>, M, K> Drop for Ask<'_, A, M, K> {
     fn drop(&mut self) {
         if let Some(alarm) = &self.alarm {
-            core(self.callee).cancel_alarm(alarm.worker, alarm.key);
+            core(&self.callee).cancel_alarm(alarm.worker, alarm.key);
         }
     }
 }
@@ -228,7 +245,7 @@ impl<A: Receive<M, K>, M, K> Drop for Ask<'_, A, M, K> {
 impl<A: Receive<M, K>, M, K> fmt::Debug for Ask<'_, A, M, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ask")
-            .field("callee", &self.callee)
+            .field("callee", &*self.callee)
             .field("message", &message::<M>())
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()

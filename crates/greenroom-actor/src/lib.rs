@@ -8,15 +8,19 @@ mod context;
 mod dead_letter;
 mod dispatcher;
 mod error;
+mod events;
 mod mailbox;
 mod raw;
 mod receive;
 mod recipient;
 mod reference;
 mod reply;
+mod router;
 mod supervision;
 mod system;
 mod timer;
+#[cfg(feature = "web")]
+pub mod web;
 
 pub use greenroom_actor_macros::messages;
 #[doc(hidden)]
@@ -33,11 +37,13 @@ pub use context::{Context, PIPES_MAX, PipesFull, STASH_MAX, StashFull};
 pub use dead_letter::{DeadLetter, DeadLetters, Reason};
 pub use dispatcher::{Dispatcher, DispatcherError, THROUGHPUT_DEFAULT};
 pub use error::{AskError, SendError, TellError};
+pub use events::EventStream;
 pub use mailbox::{Mailbox, Overflow};
 pub use receive::{Receive, marker};
 pub use recipient::Recipient;
 pub use reference::{ActorId, ActorRef, WeakActorRef};
 pub use reply::ReplyTo;
+pub use router::{ConsistentHash, LeastLoaded, ROUTEES_MAX, RoundRobin, Router, Strategy};
 pub use supervision::{Backoff, Cause, Directive, Failure, Scope, Supervision};
 pub use system::{
     ActorSystem, ActorSystemBuilder, ActorSystemStatus, BuildError, DeadLetterCounts,

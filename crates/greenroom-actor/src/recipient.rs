@@ -64,6 +64,11 @@ impl<M: Send + 'static> Recipient<M> {
         self.0.id()
     }
 
+    /// Tells, and makes a dead letter of what does not fit. False if the actor has ended.
+    pub(crate) fn publish(&self, message: M) -> bool {
+        self.0.publish(message)
+    }
+
     /// Tells, and makes no dead letter of it when that fails, for senders that are themselves the
     /// place where dead letters come from.
     pub(crate) fn offer(&self, message: M) -> Result<(), TellError<M>> {
@@ -74,6 +79,7 @@ impl<M: Send + 'static> Recipient<M> {
 trait Accept<M>: Send + Sync {
     fn tell(&self, message: M) -> Result<(), TellError<M>>;
     fn send(&self, message: M) -> BoxFuture<'_, Result<(), SendError<M>>>;
+    fn publish(&self, message: M) -> bool;
     fn is_alive(&self) -> bool;
     fn id(&self) -> ActorId;
     fn path(&self) -> String;
@@ -96,6 +102,10 @@ where
 
     fn send(&self, message: M) -> BoxFuture<'_, Result<(), SendError<M>>> {
         Box::pin(self.actor.send(message))
+    }
+
+    fn publish(&self, message: M) -> bool {
+        self.actor.publish::<M, K>(message)
     }
 
     fn is_alive(&self) -> bool {

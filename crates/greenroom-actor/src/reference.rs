@@ -4,10 +4,11 @@ use std::sync::{Arc, Weak};
 use serde::Serialize;
 
 use crate::actor::Actor;
-use crate::ask::Ask;
+use crate::ask::{Ask, Callee};
 use crate::cell::{AnyCell, Posted, Signal};
+use crate::dead_letter::Reason;
 use crate::error::{SendError, TellError};
-use crate::raw::ActorCell;
+use crate::raw::{ActorCell, Envelope};
 use crate::receive::{Asked, Receive, Sealed, Told};
 use crate::recipient::Recipient;
 use crate::reply::ReplyTo;
@@ -114,7 +115,7 @@ impl<A: Actor> ActorRef<A> {
         M: Send + 'static,
         K: 'static,
     {
-        Ask::new(self, message)
+        Ask::new(Callee::Borrowed(self), message)
     }
 
     /// Sends a message on, to be answered to who asked first. What cannot be delivered is a dead
@@ -126,6 +127,23 @@ impl<A: Actor> ActorRef<A> {
         K: 'static,
     {
         self.0.post_or_bury(Asked::<A, M, K> { message, reply });
+    }
+
+    /// Tells, and makes a dead letter of what does not fit. False if the actor has ended.
+    pub(crate) fn publish<M, K>(&self, message: M) -> bool
+    where
+        A: Receive<M, K>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        match self.0.post(Told::<M, K>::new(message)) {
+            Posted::Done => true,
+            Posted::Full(told) => {
+                self.0.bury(Envelope::new(told), Reason::MailboxFull.into());
+                true
+            }
+            Posted::Closed(_) => false,
+        }
     }
 
     /// A reference that hides the actor's type.
@@ -174,6 +192,16 @@ impl<A: Actor> ActorRef<A> {
     #[must_use]
     pub fn waiting(&self) -> u32 {
         AnyCell::waiting(&*self.0)
+    }
+
+    /// Whether a message would fit into the mailbox, at about this moment.
+    pub(crate) fn has_room(&self) -> bool {
+        self.waiting() < self.0.shared.settings.mailbox.capacity()
+    }
+
+    /// Messages that wait, the one at hand included, at about this moment.
+    pub(crate) fn load(&self) -> u32 {
+        self.waiting() + u32::from(!self.0.lane().is_idle())
     }
 
     /// The actor's number.

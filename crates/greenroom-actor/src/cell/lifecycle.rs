@@ -176,11 +176,10 @@ impl<A: Actor> Activation<'_, A> {
     fn stop(&mut self) {
         let phase = self.phase();
         let begun = match &phase {
-            Phase::Starting | Phase::Running | Phase::Broken(_) => None,
-            // Nothing was begun: nothing can be drained.
-            Phase::New | Phase::Renewed(_) | Phase::Restarting(_) => Some(Ending::Stopped),
             Phase::Failed(failure) => Some(Ending::Failed(Arc::clone(failure))),
             Phase::Ending(_) | Phase::Stopping | Phase::Ended => return self.enter(phase),
+            // It handles what is in the mailbox first, once it has started.
+            _ => None,
         };
         self.enter(phase);
         match begun {

@@ -63,6 +63,8 @@ pub(crate) struct Envelope<A: Actor> {
 
 // SAFETY: an envelope owns its content, which is `Send` (`Deliver` says so).
 unsafe impl<A: Actor> Send for Envelope<A> {}
+// SAFETY: a shared reference to an envelope gives away the name of the message's type, no more.
+unsafe impl<A: Actor> Sync for Envelope<A> {}
 
 impl<A: Actor> Envelope<A> {
     pub(crate) fn new<T: Deliver<A>>(content: T) -> Self {

@@ -14,20 +14,24 @@ pub(crate) type JobEnd = Result<(), BoxError>;
 
 /// What runs in a job.
 trait Run: Send {
-    fn about(&self) -> &'static str;
     fn poll(self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<JobEnd>;
 }
 
-struct Running<F> {
+/// What is known of a job without a reference to its future, which may hold references into itself:
+/// a reference to the whole would invalidate those.
+#[derive(Clone, Copy)]
+struct Header {
     about: &'static str,
+    class: Class,
+}
+
+#[repr(C)]
+struct Running<F> {
+    header: Header,
     future: F,
 }
 
 impl<F: Future<Output = JobEnd> + Send> Run for Running<F> {
-    fn about(&self) -> &'static str {
-        self.about
-    }
-
     fn poll(self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<JobEnd> {
         // SAFETY: the future is pinned with what holds it: it is never moved out, and nothing has
         // a destructor that could.
@@ -50,11 +54,11 @@ impl<'a> Job<'a> {
     where
         F: Future<Output = JobEnd> + Send + 'a,
     {
-        let block = Class::of(Layout::new::<Running<F>>())
-            .allocate()
-            .cast::<Running<F>>();
+        let class = const { Class::of(Layout::new::<Running<F>>()) };
+        let block = class.allocate().cast::<Running<F>>();
+        let header = Header { about, class };
         // SAFETY: the block is fresh, large enough and aligned for what runs.
-        unsafe { block.write(Running { about, future }) };
+        unsafe { block.write(Running { header, future }) };
         Self {
             running: block as NonNull<dyn Run + 'a>,
             owns: PhantomData,
@@ -62,15 +66,19 @@ impl<'a> Job<'a> {
     }
 
     pub(crate) fn about(&self) -> &'static str {
-        // SAFETY: what runs is valid until it is dropped in place, and is only reached through this
-        // job.
-        unsafe { self.running.as_ref() }.about()
+        self.header().about
     }
 
     pub(crate) fn poll(&mut self, waker: &mut Context<'_>) -> Poll<JobEnd> {
-        // SAFETY: as above; and it stays where it is until then.
+        // SAFETY: what runs is valid until it is dropped in place, stays where it is until then, and
+        // is only reached through this job.
         let running = unsafe { Pin::new_unchecked(self.running.as_mut()) };
         running.poll(waker)
+    }
+
+    fn header(&self) -> Header {
+        // SAFETY: what runs is valid, and begins with its header (`repr(C)`), which is copied.
+        unsafe { self.running.cast::<Header>().read() }
     }
 
     /// # Safety
@@ -95,10 +103,8 @@ impl Drop for Job<'_> {
             }
         }
 
-        // SAFETY: the future is valid until it is dropped here.
-        let layout = unsafe { Layout::for_value(self.running.as_ref()) };
-        let block = Block(self.running.cast(), Class::of(layout));
-        // SAFETY: as above; nobody reaches the future after this.
+        let block = Block(self.running.cast(), self.header().class);
+        // SAFETY: what runs is valid until it is dropped here; nobody reaches it after this.
         unsafe { self.running.drop_in_place() };
         drop(block);
     }

@@ -142,6 +142,11 @@ impl Lane {
         }
     }
 
+    /// Whether nothing waits, and nobody has the turn.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.word.load(Ordering::Relaxed).is_null()
+    }
+
     /// Lets no more messages in.
     pub(crate) fn close(&self) {
         self.update(|flags| flags | CLOSED);

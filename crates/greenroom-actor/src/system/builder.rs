@@ -8,6 +8,7 @@ use super::settings::{Overrides, Types};
 use super::{ActorSystem, Registered, SystemShared, registry, spawn};
 use crate::dead_letter::DeadLetters;
 use crate::dispatcher::{Core, Dispatcher, DispatcherError};
+use crate::events::EventStream;
 use crate::supervision::Supervision;
 
 /// The name of the dispatcher for actors that do not say otherwise.
@@ -99,6 +100,9 @@ impl ActorSystemBuilder {
         let system = Arc::new(SystemShared {
             name: self.name,
             dead_letters: DeadLetters::default(),
+            events: EventStream::default(),
+            #[cfg(feature = "web")]
+            connections: tokio::sync::watch::Sender::new(0),
             dispatchers,
             types: Types::default(),
             root: OnceLock::new(),
@@ -121,13 +125,17 @@ impl ActorSystemBuilder {
 impl SystemShared {
     /// The dispatcher of this name, for an actor that is spawned here.
     pub(super) fn dispatcher(&self, name: &str) -> Result<Arc<Core>, DispatcherError> {
-        let Some(registered) = self.dispatchers.get(name) else {
+        self.registered(name)?.core(name)
+    }
+
+    /// The dispatcher of this name, started or not.
+    pub(crate) fn registered(&self, name: &str) -> Result<&Registered, DispatcherError> {
+        self.dispatchers.get(name).ok_or_else(|| {
             let known: Vec<_> = self.dispatchers.keys().map(String::as_str).collect();
-            return Err(DispatcherError::Unknown {
+            DispatcherError::Unknown {
                 name: name.to_owned(),
                 known: known.join(", "),
-            });
-        };
-        registered.core(name)
+            }
+        })
     }
 }

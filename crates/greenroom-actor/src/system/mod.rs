@@ -8,6 +8,7 @@ mod settings;
 mod shutdown;
 mod spawn;
 mod status;
+mod template;
 
 pub use builder::{ActorSystemBuilder, BuildError};
 pub(crate) use registry::{find_anywhere, systems};
@@ -17,6 +18,7 @@ pub use spawn::Spawn;
 pub use status::{
     ActorSystemStatus, DeadLetterCounts, DispatcherStatus, STATUS_ACTORS_MAX, TypeStatus, status,
 };
+pub(crate) use template::Template;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,6 +29,7 @@ use crate::actor::Actor;
 use crate::cell::AnyCell;
 use crate::dead_letter::DeadLetters;
 use crate::dispatcher::{Core, Dispatcher};
+use crate::events::EventStream;
 use crate::reference::{ActorId, ActorRef};
 use settings::Types;
 
@@ -38,6 +41,10 @@ pub struct ActorSystem(Arc<SystemShared>);
 pub(crate) struct SystemShared {
     name: String,
     pub(crate) dead_letters: DeadLetters,
+    events: EventStream,
+    /// Connections whose close frame is not yet written.
+    #[cfg(feature = "web")]
+    pub(crate) connections: tokio::sync::watch::Sender<usize>,
     dispatchers: BTreeMap<String, Registered>,
     types: Types,
     root: OnceLock<Arc<dyn AnyCell>>,
@@ -86,10 +93,27 @@ impl ActorSystem {
         &self.0.dead_letters
     }
 
+    /// The event stream: events by their type, to the actors that subscribed to it.
+    #[must_use]
+    pub fn events(&self) -> &EventStream {
+        &self.0.events
+    }
+
     /// The system's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// Whether [`shutdown`](Self::shutdown) has begun.
+    #[cfg(feature = "web")]
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        self.0.root().lane().is_closed()
+    }
+
+    #[cfg(feature = "web")]
+    pub(crate) fn shared(&self) -> &Arc<SystemShared> {
+        &self.0
     }
 
     pub(crate) fn of(shared: &Arc<SystemShared>) -> Self {

@@ -48,7 +48,7 @@ pub(crate) struct Types {
 }
 
 /// What the spawner said otherwise than the type.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Overrides {
     pub(super) mailbox: Option<Mailbox>,
     pub(super) supervision: Option<Supervision>,

@@ -59,10 +59,8 @@ impl ActorSystem {
             actors,
             ..ShutdownReport::default()
         };
-        let drained = timeout_at(
-            Instant::now() + deadline,
-            has_ended.wait_for(|ended| *ended),
-        );
+        let end = Instant::now() + deadline;
+        let drained = timeout_at(end, has_ended.wait_for(|ended| *ended));
         if drained.await.is_err() {
             (report.killed, report.killed_paths) = list(&self.alive());
             root.signal(Signal::Kill);
@@ -74,10 +72,17 @@ impl ActorSystem {
                 (report.stuck, report.stuck_paths) = list(&self.alive());
             }
         }
+        #[cfg(feature = "web")]
+        let _ = timeout_at(
+            end,
+            self.0.connections.subscribe().wait_for(|open| *open == 0),
+        )
+        .await;
         for core in self.0.cores() {
             core.close();
         }
         self.0.types.clear();
+        self.0.events.clear();
         report.dead_letters = self.dead_letters().total() - dead_letters;
         report
     }

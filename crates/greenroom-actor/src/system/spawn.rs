@@ -4,23 +4,24 @@ use std::sync::Arc;
 use super::settings::Overrides;
 use super::{SystemShared, next_id};
 use crate::actor::Actor;
-use crate::cell::{AnyCell, Body, Shared, Signal};
+use crate::cell::{AnyCell, Body, Shared, Signal, Watcher};
 use crate::context::Context;
 use crate::dispatcher::DispatcherError;
 use crate::mailbox::Mailbox;
 use crate::raw::{ActorCell, Seat, Turn};
-use crate::reference::ActorRef;
+use crate::reference::{ActorId, ActorRef};
 use crate::supervision::Supervision;
 
 /// An actor that is about to be spawned, with settings.
 #[must_use = "nothing is spawned before `spawn`"]
 pub struct Spawn<A: Actor> {
-    system: Arc<SystemShared>,
-    parent: Arc<dyn AnyCell>,
-    factory: Box<dyn Fn() -> A + Send>,
-    name: Option<Box<str>>,
-    dispatcher: Option<String>,
-    overrides: Overrides,
+    pub(super) system: Arc<SystemShared>,
+    pub(super) parent: Arc<dyn AnyCell>,
+    pub(super) factory: Box<dyn Fn() -> A + Send>,
+    pub(super) name: Option<Box<str>>,
+    pub(super) dispatcher: Option<String>,
+    pub(super) overrides: Overrides,
+    pub(super) watcher: Option<Watcher>,
 }
 
 impl<A: Actor> Spawn<A> {
@@ -36,7 +37,18 @@ impl<A: Actor> Spawn<A> {
             name: None,
             dispatcher: None,
             overrides: Overrides::default(),
+            watcher: None,
         }
+    }
+
+    /// Has somebody who is no actor told of its end.
+    #[cfg(feature = "web")]
+    pub(crate) fn watched_by(
+        mut self,
+        watcher: impl FnOnce(crate::Terminated) + Send + 'static,
+    ) -> Self {
+        self.watcher = Some(Box::new(watcher));
+        self
     }
 
     /// What the actor is called in its path, instead of its type and number. Need not be unique.
@@ -84,7 +96,12 @@ impl<A: Actor> Spawn<A> {
             .system
             .types
             .settings::<A>(&self.system, dispatcher, self.overrides);
-        Ok(spawn(&self.parent, settings, self.name, self.factory))
+        let parent = Some(Arc::clone(&self.parent));
+        let cell = make(parent, settings, self.name, self.factory);
+        if let Some(watcher) = self.watcher {
+            cell.watch(OUTSIDE, watcher);
+        }
+        Ok(hand_over(&self.parent, cell))
     }
 
     /// Spawns it on the default dispatcher, which is there.
@@ -102,13 +119,10 @@ impl<A: Actor> fmt::Debug for Spawn<A> {
     }
 }
 
-fn spawn<A: Actor>(
-    parent: &Arc<dyn AnyCell>,
-    settings: Arc<super::Settings>,
-    name: Option<Box<str>>,
-    factory: Box<dyn Fn() -> A + Send>,
-) -> ActorRef<A> {
-    let cell = make(Some(Arc::clone(parent)), settings, name, factory);
+/// The number of a watcher that is no actor.
+const OUTSIDE: ActorId = ActorId(0);
+
+fn hand_over<A: Actor>(parent: &Arc<dyn AnyCell>, cell: Arc<ActorCell<A>>) -> ActorRef<A> {
     let turn = wake_up(&cell);
     if !parent.adopt(Arc::clone(&cell) as _) {
         cell.signal_any(Signal::Kill);

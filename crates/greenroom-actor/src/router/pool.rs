@@ -1,0 +1,264 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+use super::strategy::Strategy;
+use crate::actor::Actor;
+use crate::ask::{Ask, Callee};
+use crate::cell::family::lock;
+use crate::dispatcher::DispatcherError;
+use crate::error::{SendError, TellError};
+use crate::receive::{Receive, Sealed};
+use crate::reference::ActorRef;
+use crate::reply::ReplyTo;
+use crate::system::{Spawn, Template};
+
+/// The most routees of one router.
+pub const ROUTEES_MAX: usize = 1_024;
+
+/// A pool of actors that do the same, behind one handle. The sender picks the routee: no actor is in
+/// between. Clones are the same pool.
+///
+/// - The routees are children of whoever built the router ([`Spawn::router`]), and supervised as
+///   such: one that fails is restarted, and gets messages meanwhile, as any actor does.
+/// - One that has ended is left out, and not replaced before the next [`resize`](Self::resize). When
+///   all have ended, messages come back as for an actor that has ended.
+/// - When the picked routee has no room, [`RoundRobin`](crate::RoundRobin) and
+///   [`LeastLoaded`](crate::LeastLoaded) take another; with
+///   [`ConsistentHash`](crate::ConsistentHash) the sender waits or gets the message back.
+/// - Dropping the handle ends nothing; [`stop`](Self::stop) does, or the end of the parent.
+///
+/// ```
+/// use greenroom_actor::{Actor, ActorSystem, Context, Handler, RoundRobin};
+///
+/// struct Resizer;
+/// impl Actor for Resizer {}
+///
+/// struct Resize(u32);
+/// impl Handler<Resize> for Resizer {
+///     type Reply = u32;
+///     fn handle(&mut self, Resize(pixels): Resize, _: &mut Context<Self>) -> u32 {
+///         pixels / 2
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let system = ActorSystem::new()?;
+/// let resizers = system.build(|| Resizer).name("resizer").router(RoundRobin::new(), 4)?;
+/// assert_eq!(resizers.ask(Resize(640)).await?, 320);
+/// resizers.resize(8)?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Router<A: Actor, S>(Arc<Pool<A, S>>);
+
+struct Pool<A: Actor, S> {
+    strategy: S,
+    /// Never empty; may hold some that have ended. A routee's place says which keys it has.
+    routees: RwLock<Vec<ActorRef<A>>>,
+    /// Held during a change of size.
+    template: Mutex<Template<A>>,
+}
+
+impl<A: Actor> Spawn<A> {
+    /// Spawns so many actors like this, from 1 to [`ROUTEES_MAX`] (other numbers mean the nearest
+    /// allowed), as the routees of a router. If a name was given, a number follows it: `resizer-1`,
+    /// `resizer-2` and so on. The function that makes their states is called by one at a time.
+    ///
+    /// # Errors
+    ///
+    /// If there is no dispatcher of that name, or it could not be started here.
+    pub fn router<S>(self, strategy: S, routees: usize) -> Result<Router<A, S>, DispatcherError> {
+        let pool = Pool {
+            strategy,
+            routees: RwLock::default(),
+            template: Mutex::new(Template::new(self)),
+        };
+        let router = Router(Arc::new(pool));
+        let spawned = router.resize(routees);
+        if spawned.is_err() {
+            router.stop();
+        }
+        spawned.map(|()| router)
+    }
+}
+
+impl<A: Actor, S> Router<A, S> {
+    /// Tells one routee. See [`ActorRef::tell`].
+    ///
+    /// # Errors
+    ///
+    /// The message, if no routee that may take it has room, or all have ended.
+    pub fn tell<M, K>(&self, mut message: M) -> Result<(), TellError<M>>
+    where
+        A: Receive<M, K>,
+        S: Strategy<M>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        let routees = self.routees();
+        let mut attempts = routees.len();
+        loop {
+            attempts -= 1;
+            let routee = self.0.strategy.pick(&message, &routees);
+            message = match routee.tell(message) {
+                Ok(()) => return Ok(()),
+                Err(error) if attempts == 0 || (error.is_full() && !S::TRIES_OTHERS) => {
+                    return Err(error);
+                }
+                Err(error) => error.into_message(),
+            }
+        }
+    }
+
+    /// Tells one routee, and waits for room if none that may take the message has any. See
+    /// [`ActorRef::send`].
+    ///
+    /// # Errors
+    ///
+    /// The message, if all routees have ended, or if a full mailbox refuses.
+    pub async fn send<M, K>(&self, mut message: M) -> Result<(), SendError<M>>
+    where
+        A: Receive<M, K>,
+        S: Strategy<M>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        let mut attempts = self.routees().len();
+        loop {
+            let routee = self.pick(&message);
+            message = match routee.send(message).await {
+                // It ended in the meantime.
+                Err(SendError::Closed(message)) if attempts > 1 => message,
+                result => return result,
+            };
+            attempts -= 1;
+        }
+    }
+
+    /// Asks one routee. See [`ActorRef::ask`].
+    pub fn ask<M, K>(&self, message: M) -> Ask<'static, A, M, K>
+    where
+        A: Receive<M, K>,
+        S: Strategy<M>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        Ask::new(Callee::Picked(self.pick(&message)), message)
+    }
+
+    /// Sends a message on to one routee, to be answered to who asked first. See
+    /// [`ActorRef::forward`].
+    pub fn forward<M, K>(&self, message: M, reply: ReplyTo<<A as Sealed<M, K>>::Answer>)
+    where
+        A: Receive<M, K>,
+        S: Strategy<M>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        self.pick(&message).forward(message, reply);
+    }
+
+    /// Tells every routee, and returns how many lived. For one whose mailbox is full the message is a
+    /// dead letter.
+    pub fn broadcast<M, K>(&self, message: M) -> usize
+    where
+        A: Receive<M, K>,
+        M: Clone + Send + 'static,
+        K: 'static,
+    {
+        let routees = self.routees();
+        let Some((last, others)) = routees.split_last() else {
+            return 0;
+        };
+        let tell = |routee: &&ActorRef<A>| routee.publish::<M, K>(message.clone());
+        let reached = others.iter().filter(tell).count();
+        reached + usize::from(last.publish::<M, K>(message))
+    }
+
+    /// Makes it so many routees, from 1 to [`ROUTEES_MAX`] (other numbers mean the nearest allowed).
+    /// Those that have ended are replaced. Of too many the youngest are stopped: they handle what is
+    /// in their mailboxes, perhaps after others have begun with newer messages of the same key.
+    ///
+    /// # Errors
+    ///
+    /// If the dispatcher could not be started here. What was spawned before stays.
+    pub fn resize(&self, routees: usize) -> Result<(), DispatcherError> {
+        let size = routees.clamp(1, ROUTEES_MAX);
+        let mut template = lock(&self.0.template);
+        let mut routees = self.routees().clone();
+        let surplus = routees.split_off(size.min(routees.len()));
+        let filled = fill(&mut routees, size, &mut template);
+        if !routees.is_empty() {
+            *self
+                .0
+                .routees
+                .write()
+                .unwrap_or_else(PoisonError::into_inner) = routees;
+        }
+        surplus.iter().for_each(ActorRef::stop);
+        filled
+    }
+
+    /// How many routees live.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let routees = self.routees();
+        routees.iter().filter(|routee| routee.is_alive()).count()
+    }
+
+    /// Has all routees end when they have handled what is in their mailboxes. Returns at once.
+    pub fn stop(&self) {
+        self.routees().iter().for_each(ActorRef::stop);
+    }
+
+    /// Waits until all routees have ended.
+    pub async fn terminated(&self) {
+        let routees = self.routees().clone();
+        for routee in routees {
+            routee.terminated().await;
+        }
+    }
+
+    fn pick<M>(&self, message: &M) -> ActorRef<A>
+    where
+        S: Strategy<M>,
+    {
+        self.0.strategy.pick(message, &self.routees()).clone()
+    }
+
+    fn routees(&self) -> RwLockReadGuard<'_, Vec<ActorRef<A>>> {
+        self.0
+            .routees
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A newcomer takes the place of one that has ended, and so its keys.
+fn fill<A: Actor>(
+    routees: &mut Vec<ActorRef<A>>,
+    size: usize,
+    template: &mut Template<A>,
+) -> Result<(), DispatcherError> {
+    for place in 0..size {
+        match routees.get_mut(place) {
+            Some(routee) if routee.is_alive() => {}
+            Some(ended) => *ended = template.spawn()?,
+            None => routees.push(template.spawn()?),
+        }
+    }
+    Ok(())
+}
+
+impl<A: Actor, S> Clone for Router<A, S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<A: Actor, S> fmt::Debug for Router<A, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Router").field(&*self.routees()).finish()
+    }
+}

@@ -1,0 +1,55 @@
+use std::sync::{Arc, Mutex};
+
+use super::Spawn;
+use super::settings::Overrides;
+use crate::actor::Actor;
+use crate::cell::AnyCell;
+use crate::cell::family::lock;
+use crate::dispatcher::DispatcherError;
+use crate::reference::ActorRef;
+
+/// Actors of one kind under one parent, to be spawned again and again.
+pub(crate) struct Template<A: Actor> {
+    system: Arc<super::SystemShared>,
+    parent: Arc<dyn AnyCell>,
+    factory: Arc<Mutex<Box<dyn Fn() -> A + Send>>>,
+    name: Option<Box<str>>,
+    dispatcher: Option<String>,
+    overrides: Overrides,
+    spawned: u64,
+}
+
+impl<A: Actor> Template<A> {
+    pub(crate) fn new(spawn: Spawn<A>) -> Self {
+        Self {
+            system: spawn.system,
+            parent: spawn.parent,
+            factory: Arc::new(Mutex::new(spawn.factory)),
+            name: spawn.name,
+            dispatcher: spawn.dispatcher,
+            overrides: spawn.overrides,
+            spawned: 0,
+        }
+    }
+
+    /// Spawns one. If they have a name, it is followed by a number from 1.
+    pub(crate) fn spawn(&mut self) -> Result<ActorRef<A>, DispatcherError> {
+        let factory = Arc::clone(&self.factory);
+        let number = self.spawned + 1;
+        let spawn = Spawn {
+            system: Arc::clone(&self.system),
+            parent: Arc::clone(&self.parent),
+            factory: Box::new(move || lock(&factory)()),
+            name: self
+                .name
+                .as_ref()
+                .map(|name| format!("{name}-{number}").into()),
+            dispatcher: self.dispatcher.clone(),
+            overrides: self.overrides.clone(),
+            watcher: None,
+        };
+        let actor = spawn.spawn()?;
+        self.spawned = number;
+        Ok(actor)
+    }
+}

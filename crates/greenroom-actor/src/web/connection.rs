@@ -1,0 +1,196 @@
+//! One task for each WebSocket: reads for the actor, writes for it, and sees to the end of both.
+
+use std::pin::pin;
+
+use axum::body::Bytes;
+use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_tungstenite::tungstenite;
+
+use super::frame::Frame;
+use super::outbox::{End, Next, Outbox};
+use super::settings::WebSocketSettings;
+use super::websocket::CLOSE_WAIT;
+use crate::actor::Actor;
+use crate::dead_letter::Reason;
+use crate::error::SendError;
+use crate::raw::Envelope;
+use crate::receive::{Receive, Told};
+use crate::reference::ActorRef;
+use crate::system::ActorSystem;
+
+pub(super) struct Connection<A: Actor> {
+    pub(super) actor: ActorRef<A>,
+    pub(super) outbox: Outbox<Frame>,
+    pub(super) settings: WebSocketSettings,
+    pub(super) system: ActorSystem,
+}
+
+/// Also when the task is dropped, with its runtime: the actor may be elsewhere.
+impl<A: Actor> Drop for Connection<A> {
+    fn drop(&mut self) {
+        self.outbox.leave();
+    }
+}
+
+/// Why nothing more is read.
+enum Left {
+    /// The client is gone, or has closed.
+    Gone,
+    /// It is to be told why.
+    Fault(CloseFrame),
+}
+
+impl<A: Actor> Connection<A> {
+    /// Ends with the connection. The actor has been stopped then.
+    pub(super) async fn run<K>(self, socket: WebSocket)
+    where
+        A: Receive<Frame, K>,
+        K: 'static,
+    {
+        let open = Open::new(&self.system);
+        let (sink, stream) = socket.split();
+        let mut reader = pin!(self.read(stream));
+        let mut writer = pin!(self.write(sink));
+        let too_late = async {
+            self.outbox.closing().await;
+            sleep(CLOSE_WAIT).await;
+        };
+        tokio::select! {
+            left = &mut reader => {
+                match left {
+                    Left::Gone => self.outbox.leave(),
+                    Left::Fault(frame) => self.outbox.finish(frame),
+                }
+                let _ = timeout(CLOSE_WAIT, writer).await;
+            }
+            written = &mut writer => {
+                drop(open);
+                if written.is_ok() {
+                    let _ = timeout(CLOSE_WAIT, reader).await;
+                }
+            }
+            () = too_late => {}
+        }
+    }
+
+    async fn read<K>(&self, mut stream: SplitStream<WebSocket>) -> Left
+    where
+        A: Receive<Frame, K>,
+        K: 'static,
+    {
+        loop {
+            let message = match timeout(self.settings.silence_max, stream.next()).await {
+                Ok(Some(Ok(message))) => message,
+                Ok(Some(Err(error))) => return fault(error),
+                Ok(None) => return Left::Gone,
+                Err(_) => return Left::Fault(silent()),
+            };
+            match message {
+                Message::Text(text) => self.hand_over(Frame::Text(text)).await,
+                Message::Binary(bytes) => self.hand_over(Frame::Binary(bytes)).await,
+                // Answered already; after a close the stream ends.
+                Message::Ping(_) | Message::Pong(_) | Message::Close(_) => {}
+            }
+        }
+    }
+
+    async fn hand_over<K>(&self, frame: Frame)
+    where
+        A: Receive<Frame, K>,
+        K: 'static,
+    {
+        match self.actor.send::<Frame, K>(frame).await {
+            // An actor that has ended takes nothing: the close frame is on its way to the client.
+            Ok(()) | Err(SendError::Closed(_)) => {}
+            Err(SendError::Full(frame)) => {
+                let frame = Envelope::new(Told::<Frame, K>::new(frame));
+                self.actor.0.bury(frame, Reason::MailboxFull.into());
+            }
+        }
+    }
+
+    /// Done when the close frame is written, or an error of the socket makes that vain.
+    async fn write(&self, mut sink: SplitSink<WebSocket, Message>) -> Result<(), axum::Error> {
+        let mut ping_at = Instant::now() + self.settings.ping_interval;
+        loop {
+            let next = std::future::poll_fn(|cx| self.outbox.poll_next(cx));
+            let message = match timeout_at(ping_at, next).await {
+                Ok(Next::Send(frame)) => Some(frame.into()),
+                Ok(Next::End(End::Close(frame))) => {
+                    return sink.send(Message::Close(Some(frame))).await;
+                }
+                Ok(Next::End(End::Left)) => return Ok(()),
+                Err(_) => None,
+            };
+            if let Some(message) = message {
+                sink.feed(message).await?;
+            }
+            // Also when there is always something to send: a client that only reads is heard of by
+            // its answers alone.
+            if Instant::now() >= ping_at {
+                sink.feed(Message::Ping(Bytes::new())).await?;
+                ping_at = Instant::now() + self.settings.ping_interval;
+            }
+            if self.outbox.waiting() == 0 {
+                sink.flush().await?;
+            }
+        }
+    }
+}
+
+/// "Protocol error", "invalid payload data", "policy violation" and "message too big" (RFC 6455,
+/// 7.4.1).
+const PROTOCOL_ERROR: u16 = 1002;
+const NOT_UTF8: u16 = 1007;
+const POLICY: u16 = 1008;
+const TOO_BIG: u16 = 1009;
+
+fn silent() -> CloseFrame {
+    CloseFrame {
+        code: POLICY,
+        reason: "nothing was heard of the client".into(),
+    }
+}
+
+fn fault(error: axum::Error) -> Left {
+    let Ok(error) = error.into_inner().downcast::<tungstenite::Error>() else {
+        return Left::Gone;
+    };
+    let code = match &*error {
+        tungstenite::Error::Capacity(_) => TOO_BIG,
+        tungstenite::Error::Utf8(_) => NOT_UTF8,
+        tungstenite::Error::Protocol(
+            tungstenite::error::ProtocolError::ResetWithoutClosingHandshake,
+        ) => return Left::Gone,
+        tungstenite::Error::Protocol(_) => PROTOCOL_ERROR,
+        _ => return Left::Gone,
+    };
+    let reason = error.to_string();
+    Left::Fault(
+        super::frame::close_frame(code, &reason).unwrap_or(CloseFrame {
+            code,
+            reason: "".into(),
+        }),
+    )
+}
+
+/// A connection whose close frame a shutdown waits for.
+struct Open<'a>(&'a ActorSystem);
+
+impl<'a> Open<'a> {
+    fn new(system: &'a ActorSystem) -> Self {
+        let connections = &system.shared().connections;
+        connections.send_modify(|open| *open += 1);
+        Self(system)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        let connections = &self.0.shared().connections;
+        connections.send_modify(|open| *open -= 1);
+    }
+}

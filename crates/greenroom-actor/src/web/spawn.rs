@@ -1,0 +1,93 @@
+//! What both kinds of connections have in common: the actor and its end.
+
+use axum::extract::ws::CloseFrame;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use super::outbox::Outbox;
+use super::settings::Common;
+use crate::actor::Actor;
+use crate::cell::Ending;
+use crate::dispatcher::DispatcherError;
+use crate::reference::ActorRef;
+use crate::system::ActorSystem;
+
+/// The dispatcher for connections, if the system has it.
+const LOOP: &str = "loop";
+
+/// "Normal closure", "going away" and "internal error" (RFC 6455, 7.4.1).
+pub(super) const NORMAL: u16 = 1000;
+pub(super) const GOING_AWAY: u16 = 1001;
+const INTERNAL_ERROR: u16 = 1011;
+
+/// Spawns the actor of a connection. The end of one is the end of the other.
+pub(super) fn spawn<A: Actor, T: Send + 'static>(
+    system: &ActorSystem,
+    settings: &Common,
+    outbox: &Outbox<T>,
+    make: impl Fn(Outbox<T>) -> A + Send + 'static,
+) -> Result<ActorRef<A>, DispatcherError> {
+    let theirs = outbox.clone();
+    let (ended, of) = (outbox.clone(), system.clone());
+    let mut spawn = system
+        .build(move || make(theirs.clone()))
+        .watched_by(move |terminated| {
+            ended.finish(farewell(&terminated.ending, of.is_shutting_down()));
+        });
+    if let Some(dispatcher) = dispatcher(system, settings) {
+        spawn = spawn.dispatcher(dispatcher);
+    }
+    let actor = spawn.spawn()?;
+    let weak = actor.downgrade();
+    outbox.at_end(move || {
+        if let Some(actor) = weak.upgrade() {
+            actor.stop();
+        }
+    });
+    Ok(actor)
+}
+
+/// Whether the dispatcher that the settings name exists.
+pub(super) fn check(system: &ActorSystem, settings: &Common) -> Result<(), DispatcherError> {
+    match &settings.dispatcher {
+        Some(name) => system.shared().registered(name).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// The answer when there is no actor for the connection.
+pub(super) fn refusal(error: &DispatcherError) -> Response {
+    tracing::error!(target: "greenroom::actor::web", %error, "no actor for a connection");
+    StatusCode::INTERNAL_SERVER_ERROR.into_response()
+}
+
+/// What the client is told of the actor's end.
+pub(super) fn failed() -> CloseFrame {
+    CloseFrame {
+        code: INTERNAL_ERROR,
+        reason: "internal error".into(),
+    }
+}
+
+fn farewell(ending: &Ending, is_shutting_down: bool) -> CloseFrame {
+    match ending {
+        Ending::Failed(_) => failed(),
+        _ if is_shutting_down => CloseFrame {
+            code: GOING_AWAY,
+            reason: "the server is shutting down".into(),
+        },
+        Ending::Killed | Ending::Unknown => failed(),
+        Ending::Stopped => CloseFrame {
+            code: NORMAL,
+            reason: "".into(),
+        },
+    }
+}
+
+fn dispatcher<'a>(system: &ActorSystem, settings: &'a Common) -> Option<&'a str> {
+    let is_there = |name: &&str| system.shared().registered(name).is_ok();
+    settings
+        .dispatcher
+        .as_deref()
+        .or_else(|| Some(LOOP).filter(is_there))
+}

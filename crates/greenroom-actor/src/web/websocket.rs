@@ -1,0 +1,96 @@
+use std::time::Duration;
+
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::response::Response;
+
+use super::connection::Connection;
+use super::frame::Frame;
+use super::outbox::Outbox;
+use super::settings::WebSocketSettings;
+use super::spawn::{check, failed, refusal, spawn};
+use crate::receive::Receive;
+use crate::system::ActorSystem;
+
+/// How long the end of a connection may take: what waits in the outbox, the close frame, and the
+/// client's answer to it. What is not done by then is cut off.
+pub const CLOSE_WAIT: Duration = Duration::from_secs(10);
+
+/// What is read from a socket at once, in bytes; an idle connection keeps as much.
+const READ_BYTES: usize = 4 * 1024;
+/// What is gathered before it is written, in bytes.
+const WRITE_BYTES: usize = 16 * 1024;
+
+/// Turns a connection into an actor. `make` makes its state, and makes it anew after a failure; the
+/// outbox is the way to the client. The actor is spawned when the connection has become a WebSocket.
+///
+/// The client's messages are the actor's: [`Frame`]s, in order. While its mailbox is full nothing is
+/// read, and the client has to wait: back-pressure. (A mailbox that [drops or
+/// refuses](crate::Overflow) makes dead letters instead.)
+///
+/// The connection is closed with the code
+///
+/// | code | when |
+/// |---|---|
+/// | what the actor says | by [`Outbox::close`] |
+/// | 1000 | the actor stopped |
+/// | 1001 | the system is [shut down](ActorSystem::shutdown), which waits for the close frames |
+/// | 1002, 1007 | the client broke the protocol, or sent text that is not UTF-8 |
+/// | 1008 | the client [reads too slowly](super::SlowReader::Close), or [nothing was heard](WebSocketSettings::silence_max) of it |
+/// | 1009 | a message was [too long](WebSocketSettings::frame_bytes_max) |
+/// | 1011 | the actor was killed, or failed for good: a failure after which it is restarted closes nothing |
+///
+/// Whoever closes, the other side has [`CLOSE_WAIT`] to answer. In every case the actor is stopped.
+///
+/// Of what `upgrade` was set to, the protocols stay; sizes are as the settings say.
+///
+/// If there is no dispatcher of the name that the settings say, the answer is 500, and the reason is
+/// told to `tracing` (target `greenroom::actor::web`, level ERROR).
+pub fn websocket<A, K>(
+    upgrade: WebSocketUpgrade,
+    system: &ActorSystem,
+    settings: &WebSocketSettings,
+    make: impl Fn(Outbox<Frame>) -> A + Send + 'static,
+) -> Response
+where
+    A: Receive<Frame, K>,
+    K: 'static,
+{
+    if let Err(error) = check(system, &settings.common) {
+        return refusal(&error);
+    }
+    let (system, settings) = (system.clone(), settings.clone());
+    upgrade
+        .read_buffer_size(READ_BYTES)
+        .write_buffer_size(WRITE_BYTES)
+        .max_message_size(settings.frame_bytes_max)
+        .max_frame_size(settings.frame_bytes_max)
+        .on_upgrade(move |socket| serve(socket, system, settings, make))
+}
+
+async fn serve<A, K>(
+    mut socket: WebSocket,
+    system: ActorSystem,
+    settings: WebSocketSettings,
+    make: impl Fn(Outbox<Frame>) -> A + Send + 'static,
+) where
+    A: Receive<Frame, K>,
+    K: 'static,
+{
+    let common = &settings.common;
+    let outbox = Outbox::new(common.outbox, common.slow_reader, "websocket");
+    match spawn(&system, common, &outbox, make) {
+        Ok(actor) => {
+            let connection = Connection {
+                actor,
+                outbox,
+                settings,
+                system,
+            };
+            connection.run(socket).await;
+        }
+        Err(error) => {
+            tracing::error!(target: "greenroom::actor::web", %error, "no actor for a connection");
+            let _ = socket.send(Message::Close(Some(failed()))).await;
+        }
+    }
+}

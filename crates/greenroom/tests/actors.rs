@@ -1,0 +1,87 @@
+//! Connections as actors under `greenroom::serve`.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::extract::{State, WebSocketUpgrade};
+use axum::response::Response;
+use axum::routing::any;
+use futures_util::{SinkExt, StreamExt};
+use greenroom_actor::web::{Frame, Outbox, WebSocketSettings, websocket};
+use greenroom_actor::{Actor, ActorSystem, Context, Dispatcher, Handler};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+/// Answers with the name of the thread that it runs on.
+struct Where(Outbox<Frame>);
+
+impl Actor for Where {}
+
+impl Handler<Frame> for Where {
+    type Reply = ();
+
+    fn handle(&mut self, _: Frame, _: &mut Context<Self>) {
+        let thread = std::thread::current();
+        let _ = self.0.tell(thread.name().unwrap_or("?"));
+    }
+}
+
+async fn connect(upgrade: WebSocketUpgrade, State(system): State<ActorSystem>) -> Response {
+    websocket(upgrade, &system, &WebSocketSettings::default(), Where)
+}
+
+async fn open(address: SocketAddr) -> WebSocketStream<TcpStream> {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (socket, _) = client_async(format!("ws://{address}/ws"), stream)
+        .await
+        .unwrap();
+    socket
+}
+
+#[tokio::test]
+async fn a_websocket_is_an_actor_on_the_loop_of_its_connection() {
+    let test = async {
+        let system = ActorSystem::builder()
+            .dispatcher("loop", Dispatcher::on_loop())
+            .build()
+            .unwrap();
+        let app = axum::Router::new()
+            .route("/ws", any(connect))
+            .with_state(system.clone());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (end, ended) = oneshot::channel::<()>();
+        let serving = tokio::spawn(async move {
+            let serve = greenroom::serve(listener, app).with_graceful_shutdown(async {
+                let _ = ended.await;
+            });
+            serve.await.unwrap()
+        });
+        let mut clients = Vec::new();
+        for _ in 0..8 {
+            clients.push(open(address).await);
+        }
+        for client in &mut clients {
+            client.send(Message::text("where are you?")).await.unwrap();
+            let answer = client.next().await.unwrap().unwrap().into_text().unwrap();
+            assert!(answer.starts_with("loop-"), "on {answer}");
+        }
+        assert!(system.shutdown(Duration::from_secs(30)).await.is_clean());
+        for mut client in clients {
+            let Message::Close(Some(frame)) = client.next().await.unwrap().unwrap() else {
+                panic!("no close frame with a code");
+            };
+            assert_eq!(u16::from(frame.code), 1001);
+            assert!(client.next().await.is_none());
+        }
+        end.send(()).unwrap();
+        assert_eq!(serving.await.unwrap().cut, []);
+    };
+    timeout(Duration::from_mins(1), test)
+        .await
+        .expect("the test hangs");
+}

@@ -1,0 +1,58 @@
+//! Many actors: what it takes to start one, and what one takes that has nothing to do.
+
+use std::process;
+
+use bench_kit::measure::rss_kb;
+
+use crate::options::Options;
+use crate::outcome::{Outcome, Sample};
+use crate::stopwatch::Stopwatch;
+
+/// Started at once, before the task that starts them waits until all have begun.
+const CHUNK: usize = 1_000;
+const STATE_BYTES: f64 = 8.0;
+const BYTES_PER_KB: f64 = 1_024.0;
+
+impl Options {
+    /// Starts the actors, each with a state of 8 bytes. `settle` returns when the actor and all that were started
+    /// before it have begun.
+    ///
+    /// # Errors
+    /// When the kernel does not tell the CPU time or the memory.
+    pub async fn crowd<R>(
+        &self,
+        mut spawn: impl AsyncFnMut() -> R,
+        mut settle: impl AsyncFnMut(&R),
+    ) -> anyhow::Result<Outcome> {
+        let count = usize::try_from(self.actors)?;
+        let mut actors = Vec::with_capacity(count);
+        let before = rss_kb(process::id())?;
+        let stopwatch = Stopwatch::start()?;
+        while actors.len() < count {
+            for _ in 0..CHUNK.min(count - actors.len()) {
+                actors.push(spawn().await);
+            }
+            if let Some(last) = actors.last() {
+                settle(last).await;
+            }
+        }
+        let sample = stopwatch.stop(u64::from(self.actors))?;
+        let bytes = self.bytes_each(rss_kb(process::id())?.saturating_sub(before));
+        // To drop them would stop them all.
+        std::mem::forget(actors);
+        Ok(Outcome::Measured(Sample {
+            bytes: Some(bytes - size_of_f64::<R>() - STATE_BYTES),
+            ..sample
+        }))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "gigabytes at most")]
+    fn bytes_each(&self, grown_kb: u64) -> f64 {
+        grown_kb as f64 * BYTES_PER_KB / f64::from(self.actors)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a reference has some bytes")]
+fn size_of_f64<T>() -> f64 {
+    size_of::<T>() as f64
+}

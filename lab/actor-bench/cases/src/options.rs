@@ -1,0 +1,87 @@
+//! What the driver tells a program.
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use clap::Parser;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::case::Case;
+use crate::outcome::Outcome;
+
+const WARM_UP_DIVISOR: u32 = 2;
+
+/// One case with one actor library; tells what it took as a line of JSON.
+#[derive(Clone, Debug, Parser)]
+pub struct Options {
+    /// What to measure
+    #[arg(long, value_enum)]
+    pub case: Case,
+    /// How long to measure; half as long before that, to warm up
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    milliseconds: u64,
+    /// How many actors the cases spawn and idle start
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) actors: u32,
+}
+
+impl Options {
+    /// How long to measure.
+    #[must_use]
+    pub fn time(&self) -> Duration {
+        Duration::from_millis(self.milliseconds)
+    }
+
+    /// How long to warm up.
+    #[must_use]
+    pub fn warm_up(&self) -> Duration {
+        self.time() / WARM_UP_DIVISOR
+    }
+
+    /// The case's workers.
+    ///
+    /// # Errors
+    /// When the system refuses threads.
+    pub fn runtime(&self) -> io::Result<Runtime> {
+        let workers = self.case.workers();
+        let mut builder = if workers == 1 {
+            Builder::new_current_thread()
+        } else {
+            Builder::new_multi_thread()
+        };
+        builder.worker_threads(workers).enable_all().build()
+    }
+}
+
+/// Runs the case of the command line, prints what came out, and ends the process.
+///
+/// # Errors
+/// When the measurement fails, or standard output is closed.
+pub fn report(measure: impl FnOnce(&Options) -> anyhow::Result<Outcome>) -> anyhow::Result<()> {
+    let outcome = measure(&Options::parse())?;
+    print(&outcome)
+}
+
+/// Prints what came out, as the driver reads it.
+///
+/// # Errors
+/// When standard output is closed.
+pub fn print(outcome: &Outcome) -> anyhow::Result<()> {
+    writeln!(io::stdout(), "{}", serde_json::to_string(outcome)?)?;
+    Ok(())
+}
+
+/// Runs a measurement on the workers of its case.
+///
+/// # Errors
+/// Those of the measurement, and when the system refuses threads.
+pub fn on_tokio(
+    options: &Options,
+    measure: impl AsyncFnOnce(&Options) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<Outcome> {
+    let runtime = options.runtime()?;
+    let outcome = runtime.block_on(measure(options));
+    // A million actors take their time to stop, and the process ends anyhow.
+    std::mem::forget(runtime);
+    outcome
+}
