@@ -1,14 +1,17 @@
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::BoxError;
 use crate::actor::Actor;
-use crate::cell::{Signal, Terminated};
+use crate::cell::{AnyCell, Posted, Signal, Terminated};
+use crate::dispatcher;
 use crate::raw::Envelope;
 use crate::receive::{Asked, Receive, Sealed, Told};
 use crate::reference::ActorRef;
@@ -16,6 +19,7 @@ use crate::reply::ReplyTo;
 use crate::supervision::{Cause, Failure};
 use crate::system::{ActorSystem, Spawn};
 use crate::timer::{Timer, Timers};
+use crate::watched::{Tie, Watched};
 
 /// Messages that an actor may set aside.
 pub const STASH_MAX: usize = 1_024;
@@ -34,6 +38,7 @@ struct Extras<A: Actor> {
     unstashed: Vec<Envelope<A>>,
     pipes: JoinSet<()>,
     timers: Timers,
+    watched: Watched,
 }
 
 /// The stash is full: [`STASH_MAX`] messages. The message comes back.
@@ -89,7 +94,7 @@ impl<A: Actor> Context<A> {
         let me = &self.myself().0;
         Spawn::new(
             &me.shared.settings.system,
-            std::sync::Arc::clone(me) as _,
+            Some(std::sync::Arc::clone(me) as _),
             Box::new(make),
         )
     }
@@ -109,30 +114,43 @@ impl<A: Actor> Context<A> {
 
     /// Has this actor told when another ends: with [`Terminated`], by the control lane. At once, if
     /// it has ended.
-    pub fn watch<B, K>(&self, other: &ActorRef<B>)
+    pub fn watch<B, K>(&mut self, other: &ActorRef<B>)
     where
         B: Actor,
         A: Receive<Terminated, K>,
         K: 'static,
     {
-        let me = self.myself().clone();
-        let tell = move |terminated| me.0.notify(Told::<Terminated, K>::new(terminated));
-        crate::cell::AnyCell::watch(&*other.0, self.myself().id(), Box::new(tell));
+        let me = self.myself().downgrade();
+        let id = self.myself().id();
+        if self.extras().watched.add(other, Tie::Watch) {
+            let tell = move |terminated| {
+                if let Some(me) = me.upgrade() {
+                    me.0.notify(Told::<Terminated, K>::new(terminated));
+                }
+            };
+            AnyCell::watch(&*other.0, id, Box::new(tell));
+        }
     }
 
     /// Takes back [`watch`](Self::watch) and [`link`](Self::link).
-    pub fn unwatch<B: Actor>(&self, other: &ActorRef<B>) {
-        crate::cell::AnyCell::unwatch(&*other.0, self.myself().id());
+    pub fn unwatch<B: Actor>(&mut self, other: &ActorRef<B>) {
+        if let Some(extras) = &mut self.extras {
+            extras.watched.remove(other.id());
+        }
+        AnyCell::unwatch(&*other.0, self.myself().id());
     }
 
     /// Binds this actor's fate to another's, both ways: when one of them is killed or ends as failed,
     /// the other fails. An actor that is stopped takes nobody with it.
-    pub fn link<B: Actor>(&self, other: &ActorRef<B>) {
-        link(self.myself(), other);
-        link(other, self.myself());
+    pub fn link<B: Actor>(&mut self, other: &ActorRef<B>) {
+        if self.extras().watched.add(other, Tie::Link) {
+            link(self.myself(), other);
+            link(other, self.myself());
+        }
     }
 
     /// Sends this actor a message that is made of a future's result, without waiting for it here.
+    /// If the future panics, the actor fails.
     /// The future runs on the runtime of the actor's worker, and is dropped when the actor ends or
     /// is restarted. If the mailbox is full, the message waits for room.
     ///
@@ -157,9 +175,10 @@ impl<A: Actor> Context<A> {
             return Err(PipesFull);
         }
         pipes.spawn(async move {
-            let message = message(future.await);
-            if let Err(error) = me.send::<M, K>(message).await {
-                me.0.post_or_bury(Told::<M, K>::new(error.into_message()));
+            let made = async { message(future.await) };
+            match AssertUnwindSafe(made).catch_unwind().await {
+                Ok(message) => Piped::<A, M, K>::new(me, message).send().await,
+                Err(panic) => me.fail_of_pipe(&*panic),
             }
         });
         Ok(())
@@ -175,7 +194,7 @@ impl<A: Actor> Context<A> {
         M: Send + 'static,
         K: 'static,
     {
-        self.at(Instant::now() + after, message)
+        self.at(dispatcher::moment_after(after), message)
     }
 
     /// Like [`once`](Self::once), at a moment.
@@ -292,8 +311,9 @@ impl<A: Actor> Context<A> {
 
     /// At the end: nothing keeps the actor's memory any more.
     pub(crate) fn let_go(&mut self) {
-        if let Some(extras) = &mut self.extras {
+        if let (Some(extras), Some(me)) = (&mut self.extras, &self.me) {
             extras.timers.cancel_all();
+            extras.watched.leave_all(me.id());
         }
         self.extras = None;
         self.me = None;
@@ -312,6 +332,7 @@ impl<A: Actor> Context<A> {
                 unstashed: Vec::new(),
                 pipes: JoinSet::new(),
                 timers: Timers::default(),
+                watched: Watched::default(),
             })
         })
     }
@@ -327,11 +348,70 @@ impl<A: Actor> Context<A> {
     }
 }
 
+impl<A: Actor> ActorRef<A> {
+    fn fail_of_pipe(&self, panic: &(dyn std::any::Any + Send)) {
+        let failure = Failure {
+            id: self.id(),
+            path: self.path().into(),
+            during: "a piped future",
+            cause: Cause::from_panic(panic),
+        };
+        self.0.signal_any(Signal::Fail(Box::new(failure)));
+    }
+}
+
+/// A message on its way to the actor that piped it. Given up while it waits for room, it is a dead
+/// letter.
+struct Piped<A: Receive<M, K>, M: Send + 'static, K: 'static> {
+    to: ActorRef<A>,
+    told: Option<Told<M, K>>,
+}
+
+impl<A: Receive<M, K>, M: Send + 'static, K: 'static> Piped<A, M, K> {
+    fn new(to: ActorRef<A>, message: M) -> Self {
+        let told = Some(Told::new(message));
+        Self { to, told }
+    }
+
+    /// What does not fit because the actor has ended or refuses is left to `drop`.
+    async fn send(mut self) {
+        while self.is_to_wait() {
+            let room = self.to.0.listen_for_room();
+            if self.is_to_wait() {
+                room.await;
+            }
+        }
+    }
+
+    fn is_to_wait(&mut self) -> bool {
+        let Some(told) = self.told.take() else {
+            return false;
+        };
+        let (is_full, told) = match self.to.0.post(told) {
+            Posted::Done => return false,
+            Posted::Full(told) => (true, told),
+            Posted::Closed(told) => (false, told),
+        };
+        self.told = Some(told);
+        is_full && self.to.0.lets_wait()
+    }
+}
+
+impl<A: Receive<M, K>, M: Send + 'static, K: 'static> Drop for Piped<A, M, K> {
+    fn drop(&mut self) {
+        if let Some(told) = self.told.take() {
+            self.to.0.post_or_bury(told);
+        }
+    }
+}
+
 /// Has `from` fail when `to` ends otherwise than by being stopped.
 fn link<A: Actor, B: Actor>(from: &ActorRef<A>, to: &ActorRef<B>) {
-    let from = from.clone();
     let id = from.id();
+    let from = from.downgrade();
     let fail = move |terminated: Terminated| {
+        let Some(from) = from.upgrade() else { return };
+        AnyCell::unwatch(&*from.0, terminated.id);
         if matches!(terminated.ending, crate::Ending::Stopped) {
             return;
         }
@@ -343,7 +423,7 @@ fn link<A: Actor, B: Actor>(from: &ActorRef<A>, to: &ActorRef<B>) {
         };
         from.0.signal_any(Signal::Fail(Box::new(failure)));
     };
-    crate::cell::AnyCell::watch(&*to.0, id, Box::new(fail));
+    AnyCell::watch(&*to.0, id, Box::new(fail));
 }
 
 impl<A: Actor> fmt::Debug for Context<A> {

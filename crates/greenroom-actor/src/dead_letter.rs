@@ -149,6 +149,10 @@ impl DeadLetters {
         self.counts[why.reason as usize].fetch_add(1, Ordering::Relaxed);
         metrics::counter!("greenroom_actor_dead_letters_total", "reason" => why.reason.label())
             .increment(1);
+        // A subscriber that cannot take a letter would be sent that letter's letter, for ever.
+        if letter.message == std::any::type_name::<DeadLetter>() {
+            return;
+        }
         let subscribers = self
             .subscribers
             .read()

@@ -1,4 +1,52 @@
 //! Actors: state with a mailbox, run by a dispatcher, under supervision.
+//!
+//! ```
+//! use greenroom_actor::{Actor, ActorSystem, messages};
+//!
+//! struct Counter {
+//!     value: u64,
+//! }
+//!
+//! impl Actor for Counter {}
+//!
+//! #[messages]
+//! impl Counter {
+//!     #[message]
+//!     fn add(&mut self, amount: u64) -> u64 {
+//!         self.value += amount;
+//!         self.value
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let counter = ActorSystem::new()?.spawn(|| Counter { value: 0 });
+//! counter.add(1).tell()?;
+//! assert_eq!(counter.add(2).ask().await?, 3);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - An [`Actor`] is a state that only its own handlers touch, one message at a time: a [`Handler`]
+//!   answers at once, an [`AsyncHandler`] may wait, a [`ReplyHandler`] answers later. [`messages`]
+//!   makes messages of methods.
+//! - Others have an [`ActorRef`], or a [`Recipient`] that hides what kind of actor it is: to tell, to
+//!   send and wait for room, to ask with a deadline.
+//! - Every [`Mailbox`] is bounded, and says what happens when it is full. What is not handled comes
+//!   back to its sender or is a [`DeadLetter`].
+//! - An actor that panics is made anew, after a rest, and keeps its mailbox: [`Supervision`].
+//! - An [`ActorSystem`] is a tree of actors and the [`Dispatcher`]s that run them.
+//! - A handler reaches itself and its surroundings by its [`Context`]: children, timers, futures,
+//!   other actors' ends.
+//! - [`status`] shows all of it.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/actors.md")]
+mod guide {}
 
 mod actor;
 mod ask;
@@ -18,7 +66,10 @@ mod reply;
 mod router;
 mod supervision;
 mod system;
+#[cfg(feature = "test-kit")]
+pub mod testing;
 mod timer;
+mod watched;
 #[cfg(feature = "web")]
 pub mod web;
 

@@ -72,11 +72,15 @@ impl<A: Handler<M>, M: Send + 'static> Sealed<M, marker::Sync> for A {
         reply: ReplyTo<Self::Answer>,
         context: &'a mut Context<Self>,
     ) -> Option<Job<'a>> {
+        #[cfg(feature = "test-kit")]
+        crate::testing::strike::<A, M>(context);
         reply.send(self.handle(message, context));
         None
     }
 
     fn receive_now(&mut self, message: M, context: &mut Context<Self>) -> Result<Self::Answer, M> {
+        #[cfg(feature = "test-kit")]
+        crate::testing::strike::<A, M>(context);
         Ok(self.handle(message, context))
     }
 }
@@ -92,6 +96,8 @@ impl<A: AsyncHandler<M>, M: Send + 'static> Sealed<M, marker::Async> for A {
         reply: ReplyTo<Self::Answer>,
         context: &'a mut Context<Self>,
     ) -> Option<Job<'a>> {
+        #[cfg(feature = "test-kit")]
+        crate::testing::strike::<A, M>(context);
         let handled = self.handle(message, context);
         Some(Job::new(std::any::type_name::<M>(), async move {
             reply.send(handled.await);
@@ -115,6 +121,8 @@ impl<A: ReplyHandler<M>, M: Send + 'static> Sealed<M, marker::Reply> for A {
         reply: ReplyTo<Self::Answer>,
         context: &'a mut Context<Self>,
     ) -> Option<Job<'a>> {
+        #[cfg(feature = "test-kit")]
+        crate::testing::strike::<A, M>(context);
         self.handle(message, reply, context);
         None
     }

@@ -1,3 +1,5 @@
+use std::cell::Cell;
+
 use crate::dead_letter::Reason;
 
 /// The way back to who asked. Kept, passed on or used at once; dropped unused, it tells who asked
@@ -46,10 +48,27 @@ impl<R> ReplyTo<R> {
 
 impl<R> Drop for ReplyTo<R> {
     fn drop(&mut self) {
-        if let Some(sender) = self.0.take()
-            && std::thread::panicking()
-        {
-            let _ = sender.send(Err(Reason::Failed));
+        let reason = if std::thread::panicking() {
+            Reason::Failed
+        } else if IS_GIVEN_UP.get() {
+            Reason::Aborted
+        } else {
+            return;
+        };
+        if let Some(sender) = self.0.take() {
+            let _ = sender.send(Err(reason));
         }
     }
+}
+
+thread_local! {
+    static IS_GIVEN_UP: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls a function that drops a handler which waits: who asked is told that it was given up.
+pub(crate) fn give_up<T>(drop: impl FnOnce() -> T) -> T {
+    let before = IS_GIVEN_UP.replace(true);
+    let result = drop();
+    IS_GIVEN_UP.set(before);
+    result
 }

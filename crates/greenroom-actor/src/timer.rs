@@ -20,6 +20,8 @@ use crate::reply::ReplyTo;
 
 /// The shortest interval of a timer that goes off again and again.
 const INTERVAL_MIN: Duration = Duration::from_millis(1);
+/// The longest, a year.
+const INTERVAL_MAX: Duration = Duration::from_hours(365 * 24);
 
 /// A timer of an actor. Dropping this does not cancel it.
 #[derive(Clone)]
@@ -113,7 +115,7 @@ impl Timers {
         let timer = self.add(actor);
         let repeated = Repeated {
             actor: actor.downgrade(),
-            interval: interval.max(INTERVAL_MIN),
+            interval: interval.clamp(INTERVAL_MIN, INTERVAL_MAX),
             message,
             of: timer.clone(),
             kind: PhantomData::<fn(K)>,

@@ -123,8 +123,12 @@ impl<A: Actor> Activation<'_, A> {
             let message = envelope.message();
             match self.body.seat.serve(waker, envelope) {
                 Served::Done => {}
-                Served::Pending => return Stop::Pending,
+                Served::Pending => {
+                    self.tell_of_room();
+                    return Stop::Pending;
+                }
                 Served::Failed(fault) => {
+                    self.tell_of_room();
                     self.fail(fault, message());
                     return Stop::Interrupted;
                 }
@@ -158,18 +162,7 @@ impl<A: Actor> Activation<'_, A> {
     /// The handler of a message failed: the message is a dead letter, the rest is the supervisor's
     /// to decide.
     pub(super) fn fail(&mut self, fault: Fault, message: &'static str) {
-        let cause = cause(fault);
-        let why = Why {
-            reason: Reason::Failed,
-            panic: cause.panic(),
-        };
-        self.cell.bury_letter(
-            Undelivered {
-                message,
-                content: None,
-            },
-            why,
-        );
+        let cause = self.cell.bury_failed(fault, message);
         self.give_up(cause, message);
     }
 
@@ -195,6 +188,23 @@ impl<A: Actor> Activation<'_, A> {
         self.cell.shared.is_ended.store(true, Ordering::Release);
         // Whoever makes the family after this sees the end; otherwise we see the family.
         fence(Ordering::SeqCst);
+    }
+}
+
+impl<A: Actor> ActorCell<A> {
+    /// Makes a dead letter of a message whose handler failed, and has it.
+    pub(super) fn bury_failed(&self, fault: Fault, message: &'static str) -> Cause {
+        let cause = cause(fault);
+        let letter = Undelivered {
+            message,
+            content: None,
+        };
+        let why = Why {
+            reason: Reason::Failed,
+            panic: cause.panic(),
+        };
+        self.bury_letter(letter, why);
+        cause
     }
 }
 

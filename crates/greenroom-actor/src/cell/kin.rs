@@ -1,5 +1,6 @@
 //! An actor as the supervisor of its children.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use super::family::lock;
 use super::{AnyCell, Ending, Signal, Verdict};
 use crate::actor::Actor;
 use crate::dispatcher;
+use crate::reference::ActorId;
 use crate::supervision::{Cause, Directive, Failure, Scope, Supervision};
 
 impl<A: Actor> Activation<'_, A> {
@@ -25,6 +27,14 @@ impl<A: Actor> Activation<'_, A> {
     pub(super) fn stop_children(&self) {
         for child in self.cell.children() {
             child.signal(Signal::Stop);
+        }
+    }
+
+    /// Has the child go on whose failure was this actor's.
+    pub(super) fn resume_child(&self, id: ActorId) {
+        let children = self.cell.children();
+        if let Some(child) = children.iter().find(|child| child.id() == id) {
+            child.signal(Signal::Verdict(Verdict::Resume));
         }
     }
 
@@ -49,7 +59,8 @@ impl<A: Actor> Activation<'_, A> {
     pub(super) fn decide_about(&mut self, key: ChildKey, failure: Arc<Failure>) {
         let Some(child) = self.child(key) else { return };
         let supervision = self.cell.shared.settings.supervision.clone();
-        match supervision.directive(&failure) {
+        let decided = catch_unwind(AssertUnwindSafe(|| supervision.directive(&failure)));
+        match decided.unwrap_or(Directive::Escalate) {
             Directive::Resume => self.pronounce(key, &Verdict::Resume),
             Directive::Stop => self.pronounce(key, &Verdict::Stop(failure)),
             Directive::Escalate => self.escalate(key, failure),
@@ -106,13 +117,32 @@ impl<A: Actor> Activation<'_, A> {
             self.pronounce(child, &Verdict::Stop(failure));
             return;
         }
-        // The child stays as it is: it ends with this actor's restart, or with this actor.
+        if !self.may_fail() {
+            // Nobody will decide about this actor, nor so about its child.
+            if let Some(child) = self.child(child) {
+                child.signal(Signal::Verdict(Verdict::Stop(failure)));
+            }
+            return;
+        }
+        // The child stays as it is: it goes on with this actor, ends with its restart, or with it.
         let during = "the supervision of a child";
         self.fail_by(Failure {
             during,
             cause: Cause::Escalated(Arc::clone(&failure)),
             ..(*failure).clone()
         });
+    }
+
+    /// A child whose failure was escalated to this actor's supervisor shares the verdict.
+    pub(super) fn resume_escalated_child(&self, cause: &Cause) {
+        let Cause::Escalated(failure) = cause else {
+            return;
+        };
+        for child in self.cell.children() {
+            if child.id() == failure.id {
+                child.signal(Signal::Verdict(Verdict::Resume));
+            }
+        }
     }
 
     fn child(&self, key: ChildKey) -> Option<Arc<dyn AnyCell>> {

@@ -14,6 +14,7 @@ use crate::actor::Actor;
 use crate::context::Context;
 use crate::dead_letter::Reason;
 use crate::raw::{Envelope, Fault, Job, Served, Undelivered};
+use crate::reply;
 use crate::supervision::{Cause, Failure};
 
 const STARTED: &str = "started";
@@ -38,7 +39,7 @@ impl<A: Actor> Activation<'_, A> {
                 }
             }
             Phase::Broken(broken) => {
-                self.fail(broken.fault, broken.message);
+                self.give_up(broken.cause, broken.message);
                 Step::Again
             }
             phase @ Phase::Failed(_) => {
@@ -115,7 +116,10 @@ impl<A: Actor> Activation<'_, A> {
         let message = self.body.seat.about().unwrap_or_default();
         match self.body.seat.poll(waker) {
             Served::Pending => Step::Suspend,
-            Served::Done => Step::Again,
+            Served::Done => {
+                self.unstash();
+                Step::Again
+            }
             Served::Failed(fault) => {
                 self.fail(fault, message);
                 Step::Again
@@ -257,9 +261,11 @@ impl<A: Actor> Activation<'_, A> {
         });
         let shared = &self.cell.shared;
         shared.settings.counts.ended();
-        if let Some(parent) = &shared.parent {
-            parent.disown(shared.slot.load(Ordering::Acquire));
+        match &shared.parent {
+            Some(parent) => parent.disown(shared.slot.load(Ordering::Acquire)),
+            None => shared.settings.system.let_go(),
         }
+        shared.settings.dispatcher.actor_ended();
         Step::Ended
     }
 
@@ -294,7 +300,7 @@ impl<A: Actor> Activation<'_, A> {
         let Some(message) = self.body.seat.about() else {
             return;
         };
-        self.body.seat.cancel();
+        reply::give_up(|| self.body.seat.cancel());
         if message != STARTED && message != STOPPED {
             self.cell.bury_letter(
                 Undelivered {
@@ -331,13 +337,18 @@ impl<A: Actor> Activation<'_, A> {
     }
 
     pub(super) fn fail_by(&mut self, failure: Failure) {
-        let phase = self.phase();
-        let is_alive = matches!(phase, Phase::Running | Phase::Starting);
-        self.enter(phase);
-        if is_alive {
+        if self.may_fail() {
             self.abort();
             self.give_up(failure.cause, failure.during);
         }
+    }
+
+    /// Whether it neither has failed nor ends.
+    pub(super) fn may_fail(&self) -> bool {
+        let phase = self.phase();
+        let is_alive = matches!(phase, Phase::Running | Phase::Starting);
+        self.enter(phase);
+        is_alive
     }
 
     /// Does what the supervisor says.
@@ -353,16 +364,21 @@ impl<A: Actor> Activation<'_, A> {
             }
             (Verdict::Resume, Phase::Failed(failure)) => self.resume(failure),
             (Verdict::Resume, phase) => self.enter(phase),
+            // What has not begun needs no restart.
+            (Verdict::Restart(_), Phase::New) => self.enter(Phase::New),
             (Verdict::Restart(failure), _) => self.restart(failure),
         }
     }
 
     fn resume(&mut self, failure: Arc<Failure>) {
+        self.resume_escalated_child(&failure.cause);
         // Without a state there is nothing to resume.
-        if self.body.seat.is_ready() {
-            self.enter(Phase::Running);
-        } else {
-            self.restart(failure);
+        if !self.body.seat.is_ready() {
+            return self.restart(failure);
+        }
+        self.enter(Phase::Running);
+        if let Cause::Escalated(of_child) = &failure.cause {
+            self.resume_child(of_child.id);
         }
     }
 

@@ -25,8 +25,9 @@ pub(crate) use post::Posted;
 
 use crate::actor::Actor;
 use crate::dispatcher::Pace;
-use crate::raw::{ActorCell, Chain, Fault, Lane, Seat, Turn};
+use crate::raw::{ActorCell, Chain, Lane, Seat, Turn};
 use crate::reference::ActorId;
+use crate::supervision::Cause;
 use crate::system::Settings;
 use accounts::Accounts;
 use family::Family;
@@ -102,8 +103,8 @@ impl<A: Actor> Body<A> {
     }
 
     /// Has the next turn deal with a failure.
-    fn fail_next(&self, fault: Fault, message: &'static str) {
-        self.phase.enter(Phase::Broken(Broken { fault, message }));
+    fn fail_next(&self, cause: Cause, message: &'static str) {
+        self.phase.enter(Phase::Broken(Broken { cause, message }));
     }
 }
 

@@ -4,8 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use super::Ending;
-use crate::raw::Fault;
-use crate::supervision::Failure;
+use crate::supervision::{Cause, Failure};
 
 /// Where an actor is in its life.
 pub(super) enum Phase {
@@ -16,7 +15,7 @@ pub(super) enum Phase {
     Starting,
     /// It handles messages. If its lane is closed it was stopped, and handles the last.
     Running,
-    /// A message that was handled outside of the actor's own turn failed.
+    /// A message that was handled outside of the actor's own turn failed, and is a dead letter.
     Broken(Broken),
     /// It failed, and waits for its supervisor.
     Failed(Arc<Failure>),
@@ -31,7 +30,7 @@ pub(super) enum Phase {
 
 /// A failure, and the message whose handler failed.
 pub(super) struct Broken {
-    pub(super) fault: Fault,
+    pub(super) cause: Cause,
     pub(super) message: &'static str,
 }
 

@@ -1,5 +1,6 @@
 //! How messages and signals get into an actor.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -117,7 +118,11 @@ impl<A: Actor> ActorCell<A> {
 
     pub(crate) fn bury_letter(&self, letter: Undelivered, why: Why<'_>) {
         let system = &self.shared.settings.system;
-        system.dead_letters.post(&|| self.path(), letter, why);
+        let post = || system.dead_letters.post(&|| self.path(), letter, why);
+        // Drops a user's message, whose destructor may panic.
+        if catch_unwind(AssertUnwindSafe(post)).is_err() {
+            tracing::error!(target: "greenroom::actor", path = self.path(), "a message panicked when it was dropped");
+        }
     }
 
     /// Makes the actor look at its control lane, and poll its job.
@@ -144,7 +149,8 @@ impl<A: Actor> ActorCell<A> {
             Ok(answered) => return (self.give_back(turn), answered.map(Ok)),
             Err(fault) => fault,
         };
-        body.fail_next(fault, std::any::type_name::<M>());
+        let message = std::any::type_name::<M>();
+        body.fail_next(self.bury_failed(fault, message), message);
         (Some(turn), Ok(Err(HandlerFailed)))
     }
 

@@ -7,6 +7,7 @@ use atomic_waker::AtomicWaker;
 use crossbeam_deque::Stealer;
 use crossbeam_queue::SegQueue;
 use crossbeam_utils::CachePadded;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
 use super::pace::Pace;
@@ -16,7 +17,7 @@ use super::wheel::AlarmKey;
 use crate::cell::Signal;
 use crate::raw::Turn;
 use crate::reference::ActorId;
-use crate::system::DispatcherStatus;
+use crate::system::{self, DispatcherStatus};
 
 /// A dispatcher: its workers, as everybody sees them.
 pub(crate) struct Core {
@@ -28,6 +29,7 @@ pub(crate) struct Core {
     sleeping: AtomicUsize,
     next_home: AtomicU16,
     is_closed: AtomicBool,
+    is_of_one_actor: bool,
 }
 
 /// Where a worker gets its work, and what it says of itself.
@@ -54,6 +56,8 @@ pub(super) struct Report {
     pub(super) busy_micros: AtomicU64,
     /// How often an actor held the worker for too long.
     pub(super) stalls: AtomicU64,
+    /// Its clock is not one that a test moves.
+    pub(super) is_clock_real: AtomicBool,
 }
 
 impl Core {
@@ -74,6 +78,7 @@ impl Core {
             sleeping: AtomicUsize::new(0),
             next_home: AtomicU16::new(0),
             is_closed: AtomicBool::new(false),
+            is_of_one_actor: kind == "pinned",
         }
     }
 
@@ -128,6 +133,9 @@ impl Core {
         if is_woken {
             self.sleeping.fetch_sub(1, Ordering::Relaxed);
             station.waker.wake();
+            if self.kind == "tokio" {
+                let_be_stolen();
+            }
         }
         is_woken
     }
@@ -165,8 +173,13 @@ impl Core {
     pub(super) fn leave(&self, worker: u16, left: Vec<Turn>) {
         let station = &*self.workers[usize::from(worker)];
         station.is_gone.store(true, Ordering::SeqCst);
+        station.timetable.close();
         left.into_iter().for_each(end_orphan);
         end_orphans(station);
+        // Those that rest are in no queue.
+        if !self.is_closed() && self.is_gone() {
+            system::end_actors_of(self);
+        }
     }
 
     /// Lets the workers end when they have nothing to do.
@@ -174,6 +187,18 @@ impl Core {
         self.is_closed.store(true, Ordering::SeqCst);
         for station in self.stations() {
             station.waker.wake();
+        }
+    }
+
+    /// Whether it was started for one actor, and ends with it.
+    pub(crate) fn is_of_one_actor(&self) -> bool {
+        self.is_of_one_actor
+    }
+
+    /// An actor ended: if the dispatcher was for that one only, its thread ends.
+    pub(crate) fn actor_ended(&self) {
+        if self.is_of_one_actor {
+            self.close();
         }
     }
 
@@ -187,7 +212,7 @@ impl Core {
     }
 
     pub(crate) fn wake_after(&self, worker: u16, time: Duration, wait: Wait) -> AlarmKey {
-        self.set(worker, Instant::now() + time, Alarm::Wake(wait))
+        self.set(worker, super::moment_after(time), Alarm::Wake(wait))
     }
 
     pub(crate) fn call_at(
@@ -202,6 +227,9 @@ impl Core {
     fn set(&self, worker: u16, at: Instant, alarm: Alarm) -> AlarmKey {
         let station = self.station(worker);
         let (key, is_earliest) = station.timetable.set(at, alarm);
+        if station.is_gone() {
+            station.timetable.close();
+        }
         if is_earliest {
             self.wake(station);
         }
@@ -249,6 +277,7 @@ impl Station {
             turns: AtomicU64::new(0),
             busy_micros: AtomicU64::new(0),
             stalls: AtomicU64::new(0),
+            is_clock_real: AtomicBool::new(false),
         };
         Self {
             inbox: SegQueue::new(),
@@ -269,6 +298,20 @@ impl Station {
 
     pub(super) fn has_waiting(&self) -> bool {
         !self.inbox.is_empty() || !self.stealer.is_empty()
+    }
+}
+
+/// A task that an actor's worker wakes is the next to run on the same thread of tokio, and no other
+/// thread can take it, however long that actor goes on. One more task, which does nothing, takes
+/// that place.
+fn let_be_stolen() {
+    if super::running_actor().is_none() {
+        return;
+    }
+    if let Ok(runtime) = Handle::try_current()
+        && runtime.runtime_flavor() == RuntimeFlavor::MultiThread
+    {
+        drop(runtime.spawn(std::future::ready(())));
     }
 }
 

@@ -116,7 +116,8 @@ where
             &raw const *local.core,
             &raw const *cell.shared.settings.dispatcher,
         );
-        if !is_ours || local.inline_depth.get() >= INLINE_DEPTH_MAX {
+        // A worker that is to yield gets there by way of the queue.
+        if !is_ours || local.inline_depth.get() >= INLINE_DEPTH_MAX || local.pace.is_spent() {
             return Err(message);
         }
         let Some(turn) = cell.claim() else {
@@ -126,6 +127,7 @@ where
         let asker = local.running.get();
         local.report(cell.shared.id.0);
         let (turn, called) = cell.call(turn, message);
+        local.pace.count();
         local.report(asker);
         local.inline_depth.set(local.inline_depth.get() - 1);
         if let Some(turn) = turn {

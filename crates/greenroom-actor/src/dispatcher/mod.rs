@@ -36,8 +36,16 @@ pub(crate) fn schedule(turn: Turn, dispatcher: &Core, home: u16) {
     }
 }
 
+/// A moment after this time. What is too far away to be said in numbers is 30 years away.
+pub(crate) fn moment_after(time: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(time.min(FAR)).unwrap_or(now)
+}
+
+const FAR: Duration = Duration::from_hours(30 * 365 * 24);
+
 /// Calls a function on a worker of the dispatcher after this time, to the millisecond.
 pub(crate) fn after(dispatcher: &Core, time: Duration, call: impl FnOnce() + Send + 'static) {
     let worker = dispatcher.next_home();
-    dispatcher.call_at(worker, Instant::now() + time, Box::new(call));
+    dispatcher.call_at(worker, moment_after(time), Box::new(call));
 }

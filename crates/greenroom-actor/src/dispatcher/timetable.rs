@@ -1,5 +1,6 @@
 //! The deadlines that one worker watches.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
@@ -15,6 +16,8 @@ use crate::reference::ActorId;
 pub(super) struct Timetable {
     begin: Instant,
     wheel: Mutex<Wheel<Alarm>>,
+    /// Who waits still for whom although the deadline is past: nobody has told them yet.
+    overdue: Mutex<Vec<(AlarmKey, ActorId, ActorId)>>,
     /// The millisecond for which the worker's timer is armed, or `u64::MAX`. Written under the lock.
     armed: AtomicU64,
 }
@@ -37,6 +40,7 @@ impl Timetable {
         Self {
             begin: Instant::now(),
             wheel: Mutex::new(Wheel::new()),
+            overdue: Mutex::default(),
             armed: AtomicU64::new(u64::MAX),
         }
     }
@@ -50,7 +54,11 @@ impl Timetable {
     }
 
     pub(super) fn cancel(&self, key: AlarmKey) -> Option<Alarm> {
-        lock(&self.wheel).cancel(key)
+        let cancelled = lock(&self.wheel).cancel(key);
+        if cancelled.is_none() {
+            lock(&self.overdue).retain(|(other, ..)| *other != key);
+        }
+        cancelled
     }
 
     /// Has that one woken up at the deadline, whoever it was before; false if it is past.
@@ -66,9 +74,15 @@ impl Timetable {
     /// The actor that this one waits for, if it asks one.
     pub(super) fn waits_for(&self, asker: ActorId) -> Option<ActorId> {
         let wheel = lock(&self.wheel);
-        wheel.items().find_map(|alarm| match alarm {
+        let waits = wheel.items().find_map(|alarm| match alarm {
             Alarm::Wake(wait) if wait.asker == Some(asker) => Some(wait.callee),
             _ => None,
+        });
+        drop(wheel);
+        waits.or_else(|| {
+            let overdue = lock(&self.overdue);
+            let mut of_asker = overdue.iter().filter(|(_, other, _)| *other == asker);
+            of_asker.next().map(|(_, _, callee)| *callee)
         })
     }
 
@@ -82,10 +96,30 @@ impl Timetable {
             }
             wheel.advance(self.millisecond(now), &mut due);
         }
-        for alarm in due {
+        let is_asked = |(key, alarm): &(AlarmKey, Alarm)| match alarm {
+            Alarm::Wake(wait) => wait.asker.map(|asker| (*key, asker, wait.callee)),
+            Alarm::Call(_) => None,
+        };
+        lock(&self.overdue).extend(due.iter().filter_map(is_asked));
+        for (_, alarm) in due {
             match alarm {
                 Alarm::Wake(wait) => wait.waker.wake(),
-                Alarm::Call(call) => call(),
+                Alarm::Call(call) => {
+                    // What is called clones a user's message.
+                    if catch_unwind(AssertUnwindSafe(call)).is_err() {
+                        tracing::error!(target: "greenroom::actor", "the message of a timer panicked when it was cloned");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nobody looks any more: who waits is woken now, and finds the deadline past; calls are dropped.
+    pub(super) fn close(&self) {
+        let alarms = lock(&self.wheel).take_all();
+        for alarm in alarms {
+            if let Alarm::Wake(wait) = alarm {
+                wait.waker.wake();
             }
         }
     }
@@ -109,17 +143,19 @@ impl Timetable {
     }
 
     fn millisecond(&self, at: Instant) -> u64 {
-        whole_millis(at.saturating_duration_since(self.begin))
+        let since = at.saturating_duration_since(self.begin);
+        millis(since, since.subsec_millis())
     }
 
     /// Rounded up: an alarm is never early.
     fn millisecond_after(&self, at: Instant) -> u64 {
-        whole_millis(at.saturating_duration_since(self.begin)) + 1
+        let since = at.saturating_duration_since(self.begin);
+        millis(since, since.subsec_nanos().div_ceil(1_000_000))
     }
 }
 
 /// Cheaper than `as_millis`, which calculates with 128 bits.
-fn whole_millis(time: Duration) -> u64 {
-    let millis = time.as_secs().saturating_mul(1_000) + u64::from(time.subsec_millis());
-    millis.min(u64::MAX / 2)
+fn millis(time: Duration, below_second: u32) -> u64 {
+    let millis = time.as_secs().saturating_mul(1_000);
+    millis.saturating_add(below_second.into()).min(u64::MAX / 2)
 }

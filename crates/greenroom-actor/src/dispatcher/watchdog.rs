@@ -84,6 +84,10 @@ fn look(cores: &[Arc<Core>], seen: &mut HashMap<usize, Seen>) -> bool {
             if looks > 0 && station.has_waiting() {
                 core.wake_any();
             }
+            // Its deadlines are for others to keep. What they call takes messages, not time.
+            if looks > 0 && station.report.is_clock_real.load(Ordering::Relaxed) {
+                station.timetable.go_off(tokio::time::Instant::now());
+            }
             if looks == LOOKS_MAX && core.kind != "stage" {
                 name(core, station, ActorId(running));
             }

@@ -25,6 +25,7 @@ pub(super) struct Worker {
     local: Local,
     order: Order,
     timer: Option<Pin<Box<Sleep>>>,
+    has_begun: bool,
     /// Who is woken by the timer, while it is armed.
     armed_for: Option<Waker>,
     short_runs: u32,
@@ -77,6 +78,7 @@ impl Worker {
             local: Local::new(core, number, queue),
             order,
             timer: None,
+            has_begun: false,
             armed_for: None,
             short_runs: 0,
             ticks: 0,
@@ -92,6 +94,8 @@ impl Worker {
             ..
         } = self;
         local.pace.restart(now);
+        // What came from outside in the meantime must not wait until a busy actor had many turns.
+        *ticks = OUTSIDE_FIRST_EVERY - 1;
         let left = local.enter(|| {
             local.station().timetable.go_off(now);
             loop {
@@ -105,7 +109,12 @@ impl Worker {
                 };
                 local.run(turn);
                 local.pace.count();
-                if local.pace.is_spent() {
+                let yields = match order {
+                    Order::Fifo => local.pace.is_spent(),
+                    // By the clock, no seed would ever replay.
+                    Order::Seeded(seeded) => seeded.random.bool(),
+                };
+                if yields {
                     return Left::Work;
                 }
             }
@@ -172,6 +181,13 @@ impl Future for Worker {
         let worker = &mut *self;
         worker.local.core.get_up(worker.local.number);
         worker.local.station().waker.register(cx.waker());
+        if !worker.has_begun {
+            worker.has_begun = true;
+            let report = &worker.local.station().report;
+            report
+                .is_clock_real
+                .store(is_clock_real(), Ordering::Relaxed);
+        }
         loop {
             let now = Instant::now();
             let left = worker.work(now);
@@ -203,6 +219,13 @@ impl Drop for Worker {
         }
         local.core.leave(local.number, left);
     }
+}
+
+/// A paused clock stands still, or is ahead.
+fn is_clock_real() -> bool {
+    let before = std::time::Instant::now();
+    let shown = tokio::time::Instant::now().into_std();
+    before <= shown && shown <= std::time::Instant::now()
 }
 
 fn next(local: &Local, ticks: u32) -> Option<Turn> {

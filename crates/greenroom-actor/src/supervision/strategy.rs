@@ -78,7 +78,8 @@ impl Supervision {
         }
     }
 
-    /// Decides about each failure by a function, which must not block.
+    /// Decides about each failure by a function, which must not block. If it panics, the failure is
+    /// escalated.
     #[must_use]
     pub fn decide(self, decide: impl Fn(&Failure) -> Directive + Send + Sync + 'static) -> Self {
         Self {

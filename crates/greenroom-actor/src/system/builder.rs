@@ -115,10 +115,10 @@ impl ActorSystemBuilder {
             .types
             .settings::<Guardian>(&system, default, overrides);
         let root = spawn::make(None, settings, None, Box::new(|| Guardian));
-        let _ = system.root.set(Arc::clone(&root) as _);
+        let _ = system.root.set(Arc::downgrade(&root) as _);
         spawn::begin(&root);
         registry::add(&system);
-        Ok(ActorSystem(system))
+        Ok(ActorSystem(system, root))
     }
 }
 

@@ -11,7 +11,7 @@ mod status;
 mod template;
 
 pub use builder::{ActorSystemBuilder, BuildError};
-pub(crate) use registry::{find_anywhere, systems};
+pub(crate) use registry::{end_actors_of, find_anywhere, systems};
 pub(crate) use settings::Settings;
 pub use shutdown::ShutdownReport;
 pub use spawn::Spawn;
@@ -23,10 +23,10 @@ pub(crate) use template::Template;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::actor::Actor;
-use crate::cell::AnyCell;
+use crate::cell::{AnyCell, Signal};
 use crate::dead_letter::DeadLetters;
 use crate::dispatcher::{Core, Dispatcher};
 use crate::events::EventStream;
@@ -36,7 +36,7 @@ use settings::Types;
 /// A tree of actors, with the dispatchers that run them. Clones are the same system. It goes on when
 /// all clones are dropped, until it is [shut down](Self::shutdown) or its runtime ends.
 #[derive(Clone)]
-pub struct ActorSystem(Arc<SystemShared>);
+pub struct ActorSystem(Arc<SystemShared>, Arc<dyn AnyCell>);
 
 pub(crate) struct SystemShared {
     name: String,
@@ -47,7 +47,8 @@ pub(crate) struct SystemShared {
     pub(crate) connections: tokio::sync::watch::Sender<usize>,
     dispatchers: BTreeMap<String, Registered>,
     types: Types,
-    root: OnceLock<Arc<dyn AnyCell>>,
+    /// Kept by its actors and by handles of the system: kept here, nothing of it would ever be freed.
+    root: OnceLock<Weak<dyn AnyCell>>,
 }
 
 /// A dispatcher under its name.
@@ -84,7 +85,7 @@ impl ActorSystem {
 
     /// Like [`spawn`](Self::spawn), with settings.
     pub fn build<A: Actor>(&self, make: impl Fn() -> A + Send + 'static) -> Spawn<A> {
-        Spawn::new(&self.0, Arc::clone(self.0.root()), Box::new(make))
+        Spawn::new(&self.0, Some(Arc::clone(&self.1)), Box::new(make))
     }
 
     /// What was not delivered.
@@ -108,7 +109,7 @@ impl ActorSystem {
     /// Whether [`shutdown`](Self::shutdown) has begun.
     #[cfg(feature = "web")]
     pub(crate) fn is_shutting_down(&self) -> bool {
-        self.0.root().lane().is_closed()
+        self.1.lane().is_closed()
     }
 
     #[cfg(feature = "web")]
@@ -116,8 +117,10 @@ impl ActorSystem {
         &self.0
     }
 
+    /// The system of an actor that lives, and so has a root above it.
     pub(crate) fn of(shared: &Arc<SystemShared>) -> Self {
-        Self(Arc::clone(shared))
+        let root = shared.root().expect("an actor keeps those above it");
+        Self(Arc::clone(shared), root)
     }
 }
 
@@ -128,20 +131,37 @@ impl fmt::Debug for ActorSystem {
 }
 
 impl SystemShared {
-    pub(crate) fn root(&self) -> &Arc<dyn AnyCell> {
-        self.root.get().expect("a system that was built has a root")
+    fn root(&self) -> Option<Arc<dyn AnyCell>> {
+        self.root.get()?.upgrade()
+    }
+
+    /// The root has ended: nothing holds the system any more but those who use it.
+    pub(crate) fn let_go(&self) {
+        self.types.close();
+    }
+
+    /// All actors, the root among them, parents before their children.
+    pub(crate) fn actors(&self) -> impl Iterator<Item = Arc<dyn AnyCell>> {
+        let mut unseen: Vec<_> = self.root().into_iter().collect();
+        std::iter::from_fn(move || {
+            let actor = unseen.pop()?;
+            unseen.extend(actor.children());
+            Some(actor)
+        })
+    }
+
+    /// Kills the actors of a dispatcher whose workers are gone.
+    fn end_actors_of(&self, dispatcher: &Core) {
+        for actor in self.actors() {
+            if std::ptr::eq(&raw const *actor.settings().dispatcher, dispatcher) {
+                actor.signal(Signal::Kill);
+            }
+        }
     }
 
     /// The actor with this number, if it lives. Looks at the whole tree.
     pub(crate) fn find(&self, id: ActorId) -> Option<Arc<dyn AnyCell>> {
-        let mut unseen = vec![Arc::clone(self.root.get()?)];
-        while let Some(actor) = unseen.pop() {
-            if actor.id() == id {
-                return Some(actor);
-            }
-            unseen.extend(actor.children());
-        }
-        None
+        self.actors().find(|actor| actor.id() == id)
     }
 
     /// The actor that this one waits for, if it asks one.

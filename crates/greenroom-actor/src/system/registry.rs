@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 use super::SystemShared;
 use crate::cell::AnyCell;
 use crate::cell::family::lock;
+use crate::dispatcher::Core;
 use crate::reference::ActorId;
 
 static SYSTEMS: Mutex<Vec<Weak<SystemShared>>> = Mutex::new(Vec::new());
@@ -15,11 +16,22 @@ pub(super) fn add(system: &Arc<SystemShared>) {
     systems.push(Arc::downgrade(system));
 }
 
-/// The systems that still exist, the oldest first.
+/// The systems that have not ended, the oldest first.
 pub(crate) fn systems() -> Vec<Arc<SystemShared>> {
-    lock(&SYSTEMS).iter().filter_map(Weak::upgrade).collect()
+    let systems: Vec<_> = lock(&SYSTEMS).iter().filter_map(Weak::upgrade).collect();
+    systems
+        .into_iter()
+        .filter(|system| system.root().is_some())
+        .collect()
 }
 
 pub(crate) fn find_anywhere(id: ActorId) -> Option<Arc<dyn AnyCell>> {
     systems().iter().find_map(|system| system.find(id))
+}
+
+/// Kills the actors of a dispatcher whose workers are gone: nobody would run them.
+pub(crate) fn end_actors_of(dispatcher: &Core) {
+    for system in systems() {
+        system.end_actors_of(dispatcher);
+    }
 }

@@ -2,6 +2,7 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use rustc_hash::FxHashMap;
 use tokio::runtime::{Handle, Id};
 
 use super::counts::Counts;
@@ -39,12 +40,24 @@ impl Settings {
     }
 }
 
+type Common = FxHashMap<(TypeId, usize), Arc<Settings>>;
+
 /// The types of actors of a system.
-#[derive(Default)]
 pub(crate) struct Types {
     /// By type and by the dispatcher's address, those that were spawned without settings of their own.
-    common: RwLock<HashMap<(TypeId, usize), Arc<Settings>>>,
+    /// Looked up for each new actor, so by a quick hash: no stranger chooses these keys. None once
+    /// the system has ended.
+    common: RwLock<Option<Common>>,
     counts: Mutex<HashMap<TypeId, (&'static str, Arc<Counts>)>>,
+}
+
+impl Default for Types {
+    fn default() -> Self {
+        Self {
+            common: RwLock::new(Some(FxHashMap::default())),
+            counts: Mutex::default(),
+        }
+    }
 }
 
 /// What the spawner said otherwise than the type.
@@ -61,18 +74,24 @@ impl Types {
         dispatcher: Arc<Core>,
         overrides: Overrides,
     ) -> Arc<Settings> {
-        if overrides.mailbox.is_some() || overrides.supervision.is_some() {
+        let is_common = overrides.mailbox.is_none()
+            && overrides.supervision.is_none()
+            && !dispatcher.is_of_one_actor();
+        if !is_common {
             return Arc::new(self.make::<A>(system, dispatcher, overrides));
         }
         let key = (TypeId::of::<A>(), Arc::as_ptr(&dispatcher).addr());
         let known = self.common.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(settings) = known.get(&key) {
+        if let Some(settings) = known.as_ref().and_then(|known| known.get(&key)) {
             return Arc::clone(settings);
         }
         drop(known);
         let made = Arc::new(self.make::<A>(system, dispatcher, overrides));
         let mut known = self.common.write().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(known.entry(key).or_insert(made))
+        match known.as_mut() {
+            Some(known) => Arc::clone(known.entry(key).or_insert(made)),
+            None => made,
+        }
     }
 
     fn make<A: Actor>(
@@ -104,12 +123,10 @@ impl Types {
         counts
     }
 
-    /// Breaks the circle of system and settings.
-    pub(super) fn clear(&self) {
-        self.common
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+    /// Forgets the settings, which hold the system, and remembers none from now on.
+    pub(super) fn close(&self) {
+        let mut known = self.common.write().unwrap_or_else(PoisonError::into_inner);
+        *known = None;
     }
 }
 

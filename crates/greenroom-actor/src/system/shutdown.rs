@@ -6,6 +6,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::ActorSystem;
 use crate::cell::{AnyCell, Signal};
+use crate::dispatcher;
 use crate::reference::ActorId;
 
 /// Paths that a report lists.
@@ -42,9 +43,9 @@ impl ShutdownReport {
 impl ActorSystem {
     /// Ends all actors: each handles what is in its mailbox, then its children end, then it ends. What
     /// is left at the deadline is killed. Then the dispatchers end. From the beginning on no actor
-    /// at the top takes messages, and what is spawned ends at once.
+    /// at the top takes messages, and what is spawned ends at once. A second shutdown reports nothing.
     pub async fn shutdown(&self, deadline: Duration) -> ShutdownReport {
-        let root = Arc::clone(self.0.root());
+        let root = Arc::clone(&self.1);
         let dead_letters = self.dead_letters().total();
         let actors = self.alive().len();
         let (ended, mut has_ended) = tokio::sync::watch::channel(false);
@@ -59,7 +60,7 @@ impl ActorSystem {
             actors,
             ..ShutdownReport::default()
         };
-        let end = Instant::now() + deadline;
+        let end = dispatcher::moment_after(deadline);
         let drained = timeout_at(end, has_ended.wait_for(|ended| *ended));
         if drained.await.is_err() {
             (report.killed, report.killed_paths) = list(&self.alive());
@@ -81,7 +82,6 @@ impl ActorSystem {
         for core in self.0.cores() {
             core.close();
         }
-        self.0.types.clear();
         self.0.events.clear();
         report.dead_letters = self.dead_letters().total() - dead_letters;
         report
@@ -90,7 +90,7 @@ impl ActorSystem {
     /// All actors but the root.
     pub(super) fn alive(&self) -> Vec<Arc<dyn AnyCell>> {
         let mut alive = Vec::new();
-        let mut unseen = self.0.root().children();
+        let mut unseen = self.1.children();
         while let Some(actor) = unseen.pop() {
             unseen.extend(actor.children());
             alive.push(actor);

@@ -16,7 +16,8 @@ use crate::supervision::Supervision;
 #[must_use = "nothing is spawned before `spawn`"]
 pub struct Spawn<A: Actor> {
     pub(super) system: Arc<SystemShared>,
-    pub(super) parent: Arc<dyn AnyCell>,
+    /// None if the system has ended.
+    pub(super) parent: Option<Arc<dyn AnyCell>>,
     pub(super) factory: Box<dyn Fn() -> A + Send>,
     pub(super) name: Option<Box<str>>,
     pub(super) dispatcher: Option<String>,
@@ -27,7 +28,7 @@ pub struct Spawn<A: Actor> {
 impl<A: Actor> Spawn<A> {
     pub(crate) fn new(
         system: &Arc<SystemShared>,
-        parent: Arc<dyn AnyCell>,
+        parent: Option<Arc<dyn AnyCell>>,
         factory: Box<dyn Fn() -> A + Send>,
     ) -> Self {
         Self {
@@ -96,12 +97,11 @@ impl<A: Actor> Spawn<A> {
             .system
             .types
             .settings::<A>(&self.system, dispatcher, self.overrides);
-        let parent = Some(Arc::clone(&self.parent));
-        let cell = make(parent, settings, self.name, self.factory);
+        let cell = make(self.parent.clone(), settings, self.name, self.factory);
         if let Some(watcher) = self.watcher {
             cell.watch(OUTSIDE, watcher);
         }
-        Ok(hand_over(&self.parent, cell))
+        Ok(hand_over(self.parent.as_ref(), cell))
     }
 
     /// Spawns it on the default dispatcher, which is there.
@@ -122,9 +122,9 @@ impl<A: Actor> fmt::Debug for Spawn<A> {
 /// The number of a watcher that is no actor.
 const OUTSIDE: ActorId = ActorId(0);
 
-fn hand_over<A: Actor>(parent: &Arc<dyn AnyCell>, cell: Arc<ActorCell<A>>) -> ActorRef<A> {
+fn hand_over<A: Actor>(parent: Option<&Arc<dyn AnyCell>>, cell: Arc<ActorCell<A>>) -> ActorRef<A> {
     let turn = wake_up(&cell);
-    if !parent.adopt(Arc::clone(&cell) as _) {
+    if !parent.is_some_and(|parent| parent.adopt(Arc::clone(&cell) as _)) {
         cell.signal_any(Signal::Kill);
     }
     cell.schedule(turn);

@@ -138,7 +138,7 @@ impl SystemShared {
     fn look_at_mailboxes(&self) -> (usize, HashMap<&'static str, Mailboxes>) {
         let mut mailboxes: HashMap<_, Mailboxes> = HashMap::new();
         let mut looked_at = 0;
-        let mut unseen = self.root().children();
+        let mut unseen = self.root().map_or_else(Vec::new, |root| root.children());
         while let Some(actor) = unseen.pop() {
             looked_at += 1;
             if looked_at + unseen.len() < STATUS_ACTORS_MAX {

@@ -11,7 +11,7 @@ use crate::reference::ActorRef;
 /// Actors of one kind under one parent, to be spawned again and again.
 pub(crate) struct Template<A: Actor> {
     system: Arc<super::SystemShared>,
-    parent: Arc<dyn AnyCell>,
+    parent: Option<Arc<dyn AnyCell>>,
     factory: Arc<Mutex<Box<dyn Fn() -> A + Send>>>,
     name: Option<Box<str>>,
     dispatcher: Option<String>,
@@ -38,7 +38,7 @@ impl<A: Actor> Template<A> {
         let number = self.spawned + 1;
         let spawn = Spawn {
             system: Arc::clone(&self.system),
-            parent: Arc::clone(&self.parent),
+            parent: self.parent.clone(),
             factory: Box::new(move || lock(&factory)()),
             name: self
                 .name

@@ -1,0 +1,45 @@
+//! The actors that one watches or is linked to.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use crate::actor::Actor;
+use crate::cell::AnyCell;
+use crate::reference::{ActorId, ActorRef};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Tie {
+    Watch,
+    Link,
+}
+
+/// Kept so that nobody is told twice of one end, and that an actor which ends leaves nothing behind
+/// with those that live on.
+#[derive(Default)]
+pub(crate) struct Watched(BTreeMap<(ActorId, Tie), Weak<dyn AnyCell>>);
+
+impl Watched {
+    /// False if there is such a tie to a living actor already.
+    pub(crate) fn add<B: Actor>(&mut self, other: &ActorRef<B>, tie: Tie) -> bool {
+        if self.0.len().is_power_of_two() {
+            self.0.retain(|_, other| other.strong_count() > 0);
+        }
+        let cell = Arc::downgrade(&other.0);
+        let before = self.0.insert((other.id(), tie), cell);
+        before.is_none() || AnyCell::is_ended(&*other.0)
+    }
+
+    pub(crate) fn remove(&mut self, id: ActorId) {
+        self.0.remove(&(id, Tie::Watch));
+        self.0.remove(&(id, Tie::Link));
+    }
+
+    /// Has all of them forget the actor with this number.
+    pub(crate) fn leave_all(&mut self, me: ActorId) {
+        for other in std::mem::take(&mut self.0).into_values() {
+            if let Some(other) = other.upgrade() {
+                other.unwatch(me);
+            }
+        }
+    }
+}

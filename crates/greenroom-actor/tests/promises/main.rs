@@ -1,0 +1,16 @@
+//! What the documentation of the crate promises, each promise by the name of its test.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by a panic, and so do the actors that they make fail"
+)]
+
+mod dispatchers;
+mod mailboxes;
+mod memory;
+mod messages;
+mod puppet;
+mod supervision;
+mod system;
+mod test_kit;
+mod timers;

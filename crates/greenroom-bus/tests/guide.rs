@@ -1,0 +1,6 @@
+//! The example of the guide (docs/actors.md) does what it says. Its tests are its own.
+#![cfg(feature = "actor")]
+#![allow(dead_code, reason = "an example has a `main`, which is not run here")]
+
+#[path = "../examples/feeder.rs"]
+mod feeder;
