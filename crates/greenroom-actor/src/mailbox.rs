@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Mailbox {
     /// Messages that may wait. Default: [`Mailbox::CAPACITY_DEFAULT`].
+    #[serde(deserialize_with = "checked_capacity")]
     capacity: u32,
     overflow: Overflow,
 }
@@ -59,11 +60,40 @@ impl Mailbox {
     }
 }
 
+fn checked_capacity<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let capacity = u32::deserialize(deserializer)?;
+    if (1..=Mailbox::CAPACITY_MAX).contains(&capacity) {
+        return Ok(capacity);
+    }
+    let text = format!(
+        "a mailbox holds 1 to {} messages, not {capacity}",
+        Mailbox::CAPACITY_MAX
+    );
+    Err(serde::de::Error::custom(text))
+}
+
 impl Default for Mailbox {
     fn default() -> Self {
         Self {
             capacity: Self::CAPACITY_DEFAULT,
             overflow: Overflow::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_says_what_is_not_allowed() {
+        let error = toml::from_str::<Mailbox>("capacity = 0").expect_err("it holds nothing");
+        assert!(
+            error.to_string().contains("1 to 16777216 messages, not 0"),
+            "{error}"
+        );
+        let mailbox = toml::from_str::<Mailbox>("capacity = 7\noverflow = \"drop-oldest\"");
+        let expected = Mailbox::bounded(7).overflow(Overflow::DropOldest);
+        assert_eq!(mailbox, Ok(expected));
     }
 }

@@ -16,7 +16,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How often it looks while none does.
 const LOOK_EVERY_IDLE: Duration = Duration::from_millis(50);
 /// Looks in a row that find the same turn before the actor is named: 10 to 15 ms.
-const LOOKS_MAX: u32 = 3;
+const LOOKS_MAX: u32 = 2;
 
 /// How often the gauges of the systems are told to the metrics recorder.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 /// failure up to `longest`, plus up to `jitter_percent` of it, so that actors which failed together
 /// do not come back together.
 ///
+/// In a configuration times are written as `"100ms"` or `"10s"`.
+///
 /// Worked example, with the defaults (100 ms, 10 s, 20 %) and an actor that fails again at once:
 ///
 /// | restart | rests at least | at most |
@@ -17,15 +19,17 @@ use serde::{Deserialize, Serialize};
 /// | 5 | 1.6 s | 1.92 s |
 ///
 /// With the default intensity, 5 in 5 s, the sixth failure comes 3.1 to 3.72 s after the first, and
-/// is escalated. With an intensity that allows more, the seventh restart rests 6.4 s, the eighth and
-/// all further 10 s to 12 s. A failure that comes when the intensity's time has passed without one
-/// starts from the beginning.
+/// is escalated. Restarts are counted within the intensity's time: with 100 in a minute the seventh
+/// rests 6.4 s, the eighth and all further 10 s to 12 s; with 100 in 5 s none rests longer than the
+/// sixth, 3.2 s, because by then the first failures are older than 5 s and count no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Backoff {
     /// Before the first restart. Default: 100 ms; zero restarts at once.
+    #[serde(with = "humantime_serde")]
     pub first: Duration,
     /// The longest rest, before jitter. Default: 10 s.
+    #[serde(with = "humantime_serde")]
     pub longest: Duration,
     /// What is added at random, in percent of the rest. Default: 20.
     pub jitter_percent: u8,
@@ -76,6 +80,17 @@ mod tests {
             longest,
             [120, 240, 480, 960, 1_920, 3_840, 7_680, 12_000, 12_000]
         );
+    }
+
+    #[test]
+    fn is_configured_in_words() {
+        let backoff = toml::from_str::<Backoff>("first = \"1s\"\nlongest = \"2m\"");
+        let expected = Backoff {
+            first: Duration::from_secs(1),
+            longest: Duration::from_mins(2),
+            ..Backoff::default()
+        };
+        assert_eq!(backoff, Ok(expected));
     }
 
     #[test]

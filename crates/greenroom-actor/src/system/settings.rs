@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use tokio::runtime::{Handle, Id};
 
 use super::counts::Counts;
+use super::guardian::Guardian;
 use super::{Registered, SystemShared};
 use crate::actor::Actor;
 use crate::cell::family::lock;
@@ -118,7 +119,10 @@ impl Types {
     /// The types that were ever spawned, by name.
     pub(super) fn counts(&self) -> Vec<(&'static str, Arc<Counts>)> {
         let counts = lock(&self.counts);
-        let mut counts: Vec<_> = counts.values().cloned().collect();
+        let of_users = counts
+            .iter()
+            .filter(|(of, _)| **of != TypeId::of::<Guardian>());
+        let mut counts: Vec<_> = of_users.map(|(_, counts)| counts.clone()).collect();
         counts.sort_by_key(|(name, _)| *name);
         counts
     }
