@@ -18,14 +18,28 @@ impl Accounts {
     }
 
     /// A place for one message, if there is one. Never more than `capacity` at a time.
+    ///
+    /// It takes none before it is sure of it: a place that is taken and given back could, in between,
+    /// make the actor believe that there is no room for those who wait.
     pub(crate) fn reserve(&self, capacity: u32) -> bool {
-        let before = self.let_in.fetch_add(1, Ordering::Relaxed);
-        let waiting = before.wrapping_sub(self.taken.load(Ordering::Acquire));
-        let has_room = waiting < capacity;
-        if !has_room {
-            self.give_back();
+        let mut let_in = self.let_in.load(Ordering::Relaxed);
+        loop {
+            let waiting = let_in.wrapping_sub(self.taken.load(Ordering::Acquire));
+            let is_stale = waiting > u32::MAX / 2;
+            if !is_stale && waiting >= capacity {
+                return false;
+            }
+            let exchanged = self.let_in.compare_exchange_weak(
+                let_in,
+                let_in.wrapping_add(1),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match exchanged {
+                Ok(_) => return true,
+                Err(found) => let_in = found,
+            }
         }
-        has_room
     }
 
     /// A place for a message that must not be refused.
@@ -33,7 +47,7 @@ impl Accounts {
         self.let_in.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Gives back a place that was reserved and not used.
+    /// Gives back a place in a mailbox that was closed in the meantime.
     pub(crate) fn give_back(&self) {
         self.let_in.fetch_sub(1, Ordering::Relaxed);
     }
