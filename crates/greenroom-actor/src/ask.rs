@@ -149,12 +149,12 @@ where
 
     fn timed_out(&self) -> AskError {
         let settings = &self.callee.0.shared.settings;
-        let path = |id| settings.system.find(id).map(|actor| actor.path().into());
+        let path = |id| settings.system.name_of(id);
         let asker = self.alarm.as_ref().and_then(|alarm| alarm.asker);
         AskError::TimedOut {
-            asker: asker.and_then(path),
+            asker: asker.map(path),
             callee: self.callee_path(),
-            callee_waits_for: settings.system.waits_for(self.callee.id()).and_then(path),
+            callee_waits_for: settings.system.waits_for(self.callee.id()).map(path),
             message: message::<M>(),
             after: self.timeout,
         }

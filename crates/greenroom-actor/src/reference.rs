@@ -160,6 +160,8 @@ impl<A: Actor> ActorRef<A> {
     /// Has the actor end when it has handled what is in its mailbox, and its children theirs. Takes
     /// no more messages from now on. Returns at once.
     pub fn stop(&self) {
+        // Made first: an actor that finds its lane closed closes what it has of a family, too.
+        let _ = self.0.shared.family();
         self.0.lane().close();
         self.0.signal_any(Signal::Stop);
     }

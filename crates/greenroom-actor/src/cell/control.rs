@@ -13,6 +13,19 @@ pub(crate) enum Control<A: Actor> {
     Deliver(Envelope<A>),
 }
 
+impl<A: Actor> Control<A> {
+    /// Whether what is queued says all that the other would, so that repeated calls do not pile up.
+    pub(crate) fn includes(&self, other: &Self) -> bool {
+        use Control::Signal as Is;
+        matches!(
+            (self, other),
+            (Is(Signal::Stop), Is(Signal::Stop))
+                | (Is(Signal::Kill), Is(Signal::Kill | Signal::Stop))
+                | (Is(Signal::ChildEnded), Is(Signal::ChildEnded))
+        )
+    }
+}
+
 /// What concerns an actor of any type.
 pub(crate) enum Signal {
     /// Handle what waits, then end.

@@ -2,6 +2,7 @@
 //! needed, so that an idle actor does not pay for it.
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event_listener::Event;
@@ -28,6 +29,8 @@ pub(crate) struct Family<A: Actor> {
     /// The mailbox of an actor that drops the oldest.
     pub(crate) ring: Mutex<VecDeque<Envelope<A>>>,
     failures: Mutex<VecDeque<Instant>>,
+    /// It failed, and its supervisor lets it rest before it is restarted.
+    pub(super) is_resting: AtomicBool,
 }
 
 /// The children of an actor.
@@ -51,6 +54,7 @@ impl<A: Actor> Family<A> {
             end: Event::new(),
             ring: Mutex::default(),
             failures: Mutex::default(),
+            is_resting: AtomicBool::new(false),
         }
     }
 

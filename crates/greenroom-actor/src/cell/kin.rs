@@ -93,7 +93,22 @@ impl<A: Actor> Activation<'_, A> {
             }
         };
         for child in concerned {
+            child.set_resting(false);
             child.signal(Signal::Verdict(verdict.clone()));
+        }
+    }
+
+    /// A rest is over. The child may have been restarted with its siblings in the meantime.
+    pub(super) fn end_rest(&self, key: ChildKey, failure: Arc<Failure>) {
+        if self.child(key).is_some_and(|child| child.is_resting()) {
+            self.pronounce(key, &Verdict::Restart(failure));
+        }
+    }
+
+    /// Lets children be born, or not.
+    pub(super) fn open_nursery(&self, is_open: bool) {
+        if let Some(family) = self.cell.shared.family.get() {
+            lock(&family.children).is_closed = !is_open;
         }
     }
 
@@ -101,6 +116,9 @@ impl<A: Actor> Activation<'_, A> {
         if rest.is_zero() {
             self.pronounce(child, &Verdict::Restart(failure));
             return;
+        }
+        if let Some(child) = self.child(child) {
+            child.set_resting(true);
         }
         let me = Arc::downgrade(self.me);
         dispatcher::after(&self.cell.shared.settings.dispatcher, rest, move || {
@@ -131,18 +149,6 @@ impl<A: Actor> Activation<'_, A> {
             cause: Cause::Escalated(Arc::clone(&failure)),
             ..(*failure).clone()
         });
-    }
-
-    /// A child whose failure was escalated to this actor's supervisor shares the verdict.
-    pub(super) fn resume_escalated_child(&self, cause: &Cause) {
-        let Cause::Escalated(failure) = cause else {
-            return;
-        };
-        for child in self.cell.children() {
-            if child.id() == failure.id {
-                child.signal(Signal::Verdict(Verdict::Resume));
-            }
-        }
     }
 
     fn child(&self, key: ChildKey) -> Option<Arc<dyn AnyCell>> {

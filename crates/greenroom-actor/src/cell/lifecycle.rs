@@ -51,6 +51,7 @@ impl<A: Actor> Activation<'_, A> {
                 Step::Suspend
             }
             Phase::Restarting(failure) => {
+                self.open_nursery(true);
                 self.enter(Phase::Renewed(failure));
                 Step::Again
             }
@@ -169,9 +170,7 @@ impl<A: Actor> Activation<'_, A> {
             Signal::Kill => self.end_now(Ending::Killed),
             Signal::ChildEnded => {}
             Signal::ChildFailed { child, failure } => self.decide_about(child, failure),
-            Signal::RestOver { child, failure } => {
-                self.pronounce(child, &Verdict::Restart(failure));
-            }
+            Signal::RestOver { child, failure } => self.end_rest(child, failure),
             Signal::Verdict(verdict) => self.follow(verdict),
             Signal::Fail(failure) => self.fail_by(*failure),
         }
@@ -371,7 +370,6 @@ impl<A: Actor> Activation<'_, A> {
     }
 
     fn resume(&mut self, failure: Arc<Failure>) {
-        self.resume_escalated_child(&failure.cause);
         // Without a state there is nothing to resume.
         if !self.body.seat.is_ready() {
             return self.restart(failure);
@@ -388,6 +386,8 @@ impl<A: Actor> Activation<'_, A> {
         self.body.seat.with_context(Context::reset);
         self.unstash();
         self.cell.shared.settings.note_restart();
+        // Nobody is born to the old state any more, or the new one would wait for it for ever.
+        self.open_nursery(false);
         self.stop_children();
         self.enter(Phase::Restarting(failure));
     }

@@ -147,6 +147,9 @@ pub(crate) trait AnyCell: Send + Sync {
     fn adopt(&self, child: Arc<dyn AnyCell>) -> bool;
     fn set_slot(&self, slot: u32);
     fn disown(&self, slot: u32);
+    /// Whether it waits for the end of the rest before its restart.
+    fn is_resting(&self) -> bool;
+    fn set_resting(&self, is_resting: bool);
     fn note_failure(&self, within: std::time::Duration, kept_max: usize) -> usize;
     fn watch(&self, id: ActorId, watcher: Watcher);
     fn unwatch(&self, id: ActorId);

@@ -164,6 +164,9 @@ impl<A: Actor> ActorCell<A> {
             }
             return;
         }
+        if controls.iter().any(|queued| queued.includes(&control)) {
+            return;
+        }
         controls.push_back(control);
         drop(controls);
         self.look();
@@ -281,6 +284,20 @@ impl<A: Actor> AnyCell for ActorCell<A> {
             child
         };
         drop(child);
+    }
+
+    fn is_resting(&self) -> bool {
+        let family = self.shared.family.get();
+        family.is_some_and(|family| family.is_resting.load(Ordering::Relaxed))
+    }
+
+    fn set_resting(&self, is_resting: bool) {
+        if is_resting || self.shared.family.get().is_some() {
+            self.shared
+                .family()
+                .is_resting
+                .store(is_resting, Ordering::Relaxed);
+        }
     }
 
     fn note_failure(&self, within: std::time::Duration, kept_max: usize) -> usize {

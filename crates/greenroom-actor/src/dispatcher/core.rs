@@ -336,7 +336,7 @@ fn end_orphan(turn: Turn) {
     let pace = Pace::new();
     let mut next = Some(turn);
     while let Some(turn) = next {
-        next = turn.run(&pace);
+        next = super::local::run_caught(turn, &pace);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The worker that the current thread runs, if it does.
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -52,7 +53,7 @@ impl Local {
     pub(super) fn run(&self, turn: Turn) {
         let id = turn.cell().begin_turn(self.number);
         self.report(id.0);
-        if let Some(turn) = turn.run(&self.pace) {
+        if let Some(turn) = run_caught(turn, &self.pace) {
             self.push(turn);
         }
     }
@@ -74,6 +75,20 @@ impl Local {
 
     pub(super) fn station(&self) -> &Station {
         self.core.station(self.number)
+    }
+}
+
+/// Gives an actor its turn. What a user's type does when it is dropped or formatted may panic where
+/// no handler runs: that costs the actor, which never runs again, and nobody else.
+pub(super) fn run_caught(turn: Turn, pace: &Pace) -> Option<Turn> {
+    match catch_unwind(AssertUnwindSafe(|| turn.run(pace))) {
+        Ok(turn) => turn,
+        Err(panic) => {
+            tracing::error!(target: "greenroom::actor", "an actor is lost: something of it panicked outside of its handlers");
+            // To drop it may panic once more.
+            std::mem::forget(panic);
+            None
+        }
     }
 }
 

@@ -12,6 +12,9 @@ use super::wheel::{AlarmKey, Wheel};
 use crate::cell::family::lock;
 use crate::reference::ActorId;
 
+/// An alarm that is this much overdue was missed by the worker.
+const LATE_MILLIS: u64 = 5;
+
 /// Alarms, to be set from any thread; the worker lets them go off.
 pub(super) struct Timetable {
     begin: Instant,
@@ -86,6 +89,16 @@ impl Timetable {
         })
     }
 
+    /// Lets go off what is due, if the worker should have done so a while ago: an actor holds it, or
+    /// something else holds the thread that it is on.
+    pub(super) fn go_off_late(&self, now: Instant) {
+        let late = self.millisecond(now).saturating_sub(LATE_MILLIS);
+        let earliest = lock(&self.wheel).earliest();
+        if earliest.is_some_and(|earliest| earliest <= late) {
+            self.go_off(now);
+        }
+    }
+
     /// Lets go off what is due.
     pub(super) fn go_off(&self, now: Instant) {
         let mut due = Vec::new();
@@ -95,12 +108,13 @@ impl Timetable {
                 return;
             }
             wheel.advance(self.millisecond(now), &mut due);
+            let is_asked = |(key, alarm): &(AlarmKey, Alarm)| match alarm {
+                Alarm::Wake(wait) => wait.asker.map(|asker| (*key, asker, wait.callee)),
+                Alarm::Call(_) => None,
+            };
+            // Before the wheel is let go: who cancels finds the alarm in the one or the other.
+            lock(&self.overdue).extend(due.iter().filter_map(is_asked));
         }
-        let is_asked = |(key, alarm): &(AlarmKey, Alarm)| match alarm {
-            Alarm::Wake(wait) => wait.asker.map(|asker| (*key, asker, wait.callee)),
-            Alarm::Call(_) => None,
-        };
-        lock(&self.overdue).extend(due.iter().filter_map(is_asked));
         for (_, alarm) in due {
             match alarm {
                 Alarm::Wake(wait) => wait.waker.wake(),

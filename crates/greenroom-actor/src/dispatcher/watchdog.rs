@@ -70,6 +70,10 @@ fn look(cores: &[Arc<Core>], seen: &mut HashMap<usize, Seen>) -> bool {
     for core in cores {
         for station in core.stations() {
             let running = station.report.running.load(Ordering::Relaxed);
+            // Its deadlines are for others to keep. What they call takes messages, not time.
+            if station.report.is_clock_real.load(Ordering::Relaxed) {
+                station.timetable.go_off_late(tokio::time::Instant::now());
+            }
             if running == 0 {
                 continue;
             }
@@ -83,10 +87,6 @@ fn look(cores: &[Arc<Core>], seen: &mut HashMap<usize, Seen>) -> bool {
             };
             if looks > 0 && station.has_waiting() {
                 core.wake_any();
-            }
-            // Its deadlines are for others to keep. What they call takes messages, not time.
-            if looks > 0 && station.report.is_clock_real.load(Ordering::Relaxed) {
-                station.timetable.go_off(tokio::time::Instant::now());
             }
             if looks == LOOKS_MAX && core.kind != "stage" {
                 name(core, station, ActorId(running));

@@ -193,7 +193,9 @@ impl Future for Worker {
             let left = worker.work(now);
             worker.account(now, &left);
             if let Left::Work = left {
-                cx.waker().wake_by_ref();
+                // Unlike a plain wake-up, this lets a runtime of one thread look at its sockets and
+                // timers first.
+                let _ = std::pin::pin!(tokio::task::yield_now()).poll(cx);
                 return Poll::Pending;
             }
             if worker.local.core.is_closed() {

@@ -22,6 +22,19 @@ unsafe impl<A: Actor> Sync for ActorCell<A> {}
 // SAFETY: as above.
 unsafe impl<A: Actor> Send for ActorCell<A> {}
 
+/// What the two above rest on.
+const _: () = {
+    const fn is_sync<T: Sync>() {}
+    const fn is_send<T: Send>() {}
+
+    #[expect(dead_code, reason = "the compiler checks it for every actor")]
+    fn of_every_actor<A: Actor>() {
+        is_sync::<Shared<A>>();
+        is_sync::<Lane>();
+        is_send::<Body<A>>();
+    }
+};
+
 /// The right to run one actor. Whoever gets it must see to it that it is run, or the actor is
 /// stuck.
 #[must_use = "an actor whose turn is lost never runs again"]

@@ -43,11 +43,15 @@ impl Backoff {
         jitter_percent: 0,
     };
 
+    /// A longer `longest` means this one, a year.
+    pub const LONGEST_MAX: Duration = Duration::from_hours(365 * 24);
+
     /// The rest before the restart number `restart`, from 1. `random` is from 0 up to 1.
     #[must_use]
     pub fn rest(&self, restart: u32, random: f64) -> Duration {
         let doublings = restart.saturating_sub(1).min(31);
-        let rest = self.first.saturating_mul(1 << doublings).min(self.longest);
+        let longest = self.longest.min(Self::LONGEST_MAX);
+        let rest = self.first.saturating_mul(1 << doublings).min(longest);
         rest + rest.mul_f64(f64::from(self.jitter_percent) / 100.0 * random)
     }
 }

@@ -58,6 +58,9 @@ pub(crate) enum Registered {
     Template(Dispatcher, settings::Places),
 }
 
+/// Actors among which one is looked for that a text is to name.
+const NAMED_MAX: usize = 10_000;
+
 static IDS: AtomicU64 = AtomicU64::new(1);
 
 impl ActorSystem {
@@ -157,6 +160,15 @@ impl SystemShared {
                 actor.signal(Signal::Kill);
             }
         }
+    }
+
+    /// The path of the actor with this number, for a text. Looks at [`NAMED_MAX`] actors at most:
+    /// time-outs come in floods.
+    pub(crate) fn name_of(&self, id: ActorId) -> Box<str> {
+        let named = self.actors().take(NAMED_MAX).find(|actor| actor.id() == id);
+        named
+            .map_or_else(|| format!("actor {id}"), |actor| actor.path())
+            .into()
     }
 
     /// The actor with this number, if it lives. Looks at the whole tree.
