@@ -19,6 +19,11 @@ const UNNAMED: &[(&str, &str, &str)] = &[
         "the example of the README, which is a documentation test of this crate",
     ),
     (
+        "greenroom-actor",
+        "humantime-serde",
+        "`#[serde(with = \"humantime_serde\")]`, a path in a string",
+    ),
+    (
         "load-bench-programs",
         "slab",
         "the stalling server, whose source is a fixture of greenroom-load's tests",
