@@ -16,7 +16,7 @@ use crate::raw::Envelope;
 use crate::receive::{Asked, Receive, Sealed, Told};
 use crate::reference::ActorRef;
 use crate::reply::ReplyTo;
-use crate::supervision::{Cause, Failure};
+use crate::supervision::Cause;
 use crate::system::{ActorSystem, Spawn};
 use crate::timer::{Timer, Timers};
 use crate::watched::{Tie, Watched};
@@ -107,9 +107,8 @@ impl<A: Actor> Context<A> {
     /// Gives up: counts as a failure of this actor when the message at hand is handled.
     pub fn fail(&self, error: impl Into<BoxError>) {
         let cause = Cause::from_error(error.into());
-        self.myself()
-            .0
-            .signal_any(Signal::Fail(Box::new(self.failure(cause))));
+        let me = &self.myself().0;
+        me.signal_any(Signal::Fail(Box::new(me.failure("a handler", cause))));
     }
 
     /// Has this actor told when another ends: with [`Terminated`], by the control lane. At once, if
@@ -336,26 +335,11 @@ impl<A: Actor> Context<A> {
             })
         })
     }
-
-    fn failure(&self, cause: Cause) -> Failure {
-        let me = self.myself();
-        Failure {
-            id: me.id(),
-            path: me.path().into(),
-            during: "a handler",
-            cause,
-        }
-    }
 }
 
 impl<A: Actor> ActorRef<A> {
     fn fail_of_pipe(&self, panic: &(dyn std::any::Any + Send)) {
-        let failure = Failure {
-            id: self.id(),
-            path: self.path().into(),
-            during: "a piped future",
-            cause: Cause::from_panic(panic),
-        };
+        let failure = self.0.failure("a piped future", Cause::from_panic(panic));
         self.0.signal_any(Signal::Fail(Box::new(failure)));
     }
 }
@@ -415,12 +399,7 @@ fn link<A: Actor, B: Actor>(from: &ActorRef<A>, to: &ActorRef<B>) {
         if matches!(terminated.ending, crate::Ending::Stopped) {
             return;
         }
-        let failure = Failure {
-            id: from.id(),
-            path: from.path().into(),
-            during: "its life",
-            cause: Cause::Linked(terminated.path),
-        };
+        let failure = from.0.failure("its life", Cause::Linked(terminated.path));
         from.0.signal_any(Signal::Fail(Box::new(failure)));
     };
     AnyCell::watch(&*to.0, id, Box::new(fail));

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use serde::Serialize;
 
+use crate::cell::family::lock;
 use crate::raw::Undelivered;
 use crate::recipient::Recipient;
 
@@ -94,7 +95,7 @@ impl DeadLetter {
     /// if a handler had it already, or if somebody else took it.
     #[must_use]
     pub fn take_content<M: 'static>(&self) -> Option<M> {
-        let mut content = self.content.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut content = lock(&self.content);
         match content.take()?.downcast() {
             Ok(message) => Some(*message),
             Err(other) => {
@@ -171,7 +172,7 @@ impl DeadLetters {
             content: Arc::new(Mutex::new(letter.content)),
         };
         for subscriber in subscribers.iter() {
-            let _ = subscriber.offer(letter.clone());
+            let _ = subscriber.tell(letter.clone());
         }
     }
 }

@@ -48,15 +48,13 @@ mod sealed {
             context: &'a mut Context<Self>,
         ) -> Option<Job<'a>>;
 
-        /// The answer, if the handler gives one when it returns; the message otherwise.
-        fn receive_now(
-            &mut self,
-            message: M,
-            context: &mut Context<Self>,
-        ) -> Result<Self::Answer, M>;
-
         /// Whether [`receive_now`](Self::receive_now) answers.
-        const ANSWERS_NOW: bool;
+        const ANSWERS_NOW: bool = false;
+
+        /// The answer, if the handler gives one when it returns; the message otherwise.
+        fn receive_now(&mut self, message: M, _: &mut Context<Self>) -> Result<Self::Answer, M> {
+            Err(message)
+        }
     }
 }
 pub(crate) use sealed::Sealed;
@@ -88,7 +86,6 @@ impl<A: Handler<M>, M: Send + 'static> Sealed<M, marker::Sync> for A {
 #[allow(private_interfaces, reason = "nobody outside can name this trait")]
 impl<A: AsyncHandler<M>, M: Send + 'static> Sealed<M, marker::Async> for A {
     type Answer = <A as AsyncHandler<M>>::Reply;
-    const ANSWERS_NOW: bool = false;
 
     fn receive<'a>(
         &'a mut self,
@@ -104,16 +101,11 @@ impl<A: AsyncHandler<M>, M: Send + 'static> Sealed<M, marker::Async> for A {
             Ok(())
         }))
     }
-
-    fn receive_now(&mut self, message: M, _: &mut Context<Self>) -> Result<Self::Answer, M> {
-        Err(message)
-    }
 }
 
 #[allow(private_interfaces, reason = "nobody outside can name this trait")]
 impl<A: ReplyHandler<M>, M: Send + 'static> Sealed<M, marker::Reply> for A {
     type Answer = <A as ReplyHandler<M>>::Reply;
-    const ANSWERS_NOW: bool = false;
 
     fn receive<'a>(
         &'a mut self,
@@ -125,10 +117,6 @@ impl<A: ReplyHandler<M>, M: Send + 'static> Sealed<M, marker::Reply> for A {
         crate::testing::strike::<A, M>(context);
         self.handle(message, reply, context);
         None
-    }
-
-    fn receive_now(&mut self, message: M, _: &mut Context<Self>) -> Result<Self::Answer, M> {
-        Err(message)
     }
 }
 

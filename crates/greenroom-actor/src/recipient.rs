@@ -68,12 +68,6 @@ impl<M: Send + 'static> Recipient<M> {
     pub(crate) fn publish(&self, message: M) -> bool {
         self.0.publish(message)
     }
-
-    /// Tells, and makes no dead letter of it when that fails, for senders that are themselves the
-    /// place where dead letters come from.
-    pub(crate) fn offer(&self, message: M) -> Result<(), TellError<M>> {
-        self.0.tell(message)
-    }
 }
 
 trait Accept<M>: Send + Sync {

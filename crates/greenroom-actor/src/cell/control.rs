@@ -14,6 +14,12 @@ pub(crate) enum Control<A: Actor> {
 }
 
 impl<A: Actor> Control<A> {
+    /// Whether another may say the same; only then it is worth a look at what is queued.
+    pub(crate) fn may_repeat(&self) -> bool {
+        use Control::Signal as Is;
+        matches!(self, Is(Signal::Stop | Signal::Kill | Signal::ChildEnded))
+    }
+
     /// Whether what is queued says all that the other would, so that repeated calls do not pile up.
     pub(crate) fn includes(&self, other: &Self) -> bool {
         use Control::Signal as Is;

@@ -313,12 +313,7 @@ impl<A: Actor> Activation<'_, A> {
 
     /// Fails: whoever supervises this actor decides what follows.
     pub(super) fn give_up(&mut self, cause: Cause, during: &'static str) {
-        let failure = Arc::new(Failure {
-            id: self.cell.id(),
-            path: self.cell.path().into(),
-            during,
-            cause,
-        });
+        let failure = Arc::new(self.cell.failure(during, cause));
         tracing::warn!(target: "greenroom::actor", %failure, "failed");
         self.cell.shared.settings.note_failure();
         match &self.cell.shared.parent {

@@ -16,6 +16,7 @@ use crate::mailbox::Overflow;
 use crate::raw::{ActorCell, Deliver, Envelope, Lane, Turn, Undelivered};
 use crate::receive::Receive;
 use crate::reference::ActorId;
+use crate::supervision::{Cause, Failure};
 use crate::system::Settings;
 
 /// What became of a message.
@@ -154,6 +155,16 @@ impl<A: Actor> ActorCell<A> {
         (Some(turn), Ok(Err(HandlerFailed)))
     }
 
+    /// A failure of this actor.
+    pub(crate) fn failure(&self, during: &'static str, cause: Cause) -> Failure {
+        Failure {
+            id: self.shared.id,
+            path: self.path().into(),
+            during,
+            cause,
+        }
+    }
+
     pub(super) fn control(&self, control: Control<A>) {
         let mut controls = lock(&self.shared.family().controls);
         fence(Ordering::SeqCst);
@@ -164,7 +175,7 @@ impl<A: Actor> ActorCell<A> {
             }
             return;
         }
-        if controls.iter().any(|queued| queued.includes(&control)) {
+        if control.may_repeat() && controls.iter().any(|queued| queued.includes(&control)) {
             return;
         }
         controls.push_back(control);

@@ -29,7 +29,6 @@ pub(crate) struct Core {
     sleeping: AtomicUsize,
     next_home: AtomicU16,
     is_closed: AtomicBool,
-    is_of_one_actor: bool,
 }
 
 /// Where a worker gets its work, and what it says of itself.
@@ -78,7 +77,6 @@ impl Core {
             sleeping: AtomicUsize::new(0),
             next_home: AtomicU16::new(0),
             is_closed: AtomicBool::new(false),
-            is_of_one_actor: kind == "pinned",
         }
     }
 
@@ -118,12 +116,12 @@ impl Core {
 
     pub(super) fn go_to_sleep(&self, worker: u16) {
         self.sleeping.fetch_add(1, Ordering::Relaxed);
-        self.workers[usize::from(worker)].sleeper.go_to_sleep();
+        self.station(worker).sleeper.go_to_sleep();
     }
 
     /// A worker found work, or was polled for another reason, while it rested.
     pub(super) fn get_up(&self, worker: u16) {
-        if self.workers[usize::from(worker)].sleeper.wake() {
+        if self.station(worker).sleeper.wake() {
             self.sleeping.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -150,13 +148,11 @@ impl Core {
     }
 
     pub(super) fn take_injected(&self, worker: u16) -> Option<Turn> {
-        self.workers[usize::from(worker)].inbox.pop()
+        self.station(worker).inbox.pop()
     }
 
     pub(super) fn has_work(&self) -> bool {
-        self.workers
-            .iter()
-            .any(|station| !station.inbox.is_empty() || !station.stealer.is_empty())
+        self.stations().any(Station::has_waiting)
     }
 
     pub(super) fn station(&self, worker: u16) -> &Station {
@@ -171,7 +167,7 @@ impl Core {
     /// The worker is gone, with the runtime or the stage that it was on: its actors are killed, for
     /// nobody would ever run them.
     pub(super) fn leave(&self, worker: u16, left: Vec<Turn>) {
-        let station = &*self.workers[usize::from(worker)];
+        let station = self.station(worker);
         station.is_gone.store(true, Ordering::SeqCst);
         station.timetable.close();
         left.into_iter().for_each(end_orphan);
@@ -192,12 +188,12 @@ impl Core {
 
     /// Whether it was started for one actor, and ends with it.
     pub(crate) fn is_of_one_actor(&self) -> bool {
-        self.is_of_one_actor
+        self.kind == "pinned"
     }
 
     /// An actor ended: if the dispatcher was for that one only, its thread ends.
     pub(crate) fn actor_ended(&self) {
-        if self.is_of_one_actor {
+        if self.is_of_one_actor() {
             self.close();
         }
     }

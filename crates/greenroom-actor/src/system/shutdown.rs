@@ -5,9 +5,9 @@ use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
 use super::ActorSystem;
+use super::spawn::OUTSIDE;
 use crate::cell::{AnyCell, Signal};
 use crate::dispatcher;
-use crate::reference::ActorId;
 
 /// Paths that a report lists.
 const LISTED_MAX: usize = 100;
@@ -50,7 +50,7 @@ impl ActorSystem {
         let actors = self.alive().len();
         let (ended, mut has_ended) = tokio::sync::watch::channel(false);
         root.watch(
-            ActorId(0),
+            OUTSIDE,
             Box::new(move |_| {
                 ended.send_replace(true);
             }),
@@ -89,13 +89,7 @@ impl ActorSystem {
 
     /// All actors but the root.
     pub(super) fn alive(&self) -> Vec<Arc<dyn AnyCell>> {
-        let mut alive = Vec::new();
-        let mut unseen = self.1.children();
-        while let Some(actor) = unseen.pop() {
-            unseen.extend(actor.children());
-            alive.push(actor);
-        }
-        alive
+        self.0.actors().skip(1).collect()
     }
 }
 

@@ -120,7 +120,7 @@ impl<A: Actor> fmt::Debug for Spawn<A> {
 }
 
 /// The number of a watcher that is no actor.
-const OUTSIDE: ActorId = ActorId(0);
+pub(super) const OUTSIDE: ActorId = ActorId(0);
 
 fn hand_over<A: Actor>(parent: Option<&Arc<dyn AnyCell>>, cell: Arc<ActorCell<A>>) -> ActorRef<A> {
     let turn = wake_up(&cell);
