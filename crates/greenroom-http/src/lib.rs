@@ -3,7 +3,8 @@
 //! A [`Connection`] is one client's connection seen from the server. Its owner reads bytes from
 //! wherever they come and offers them to [`Connection::receive`], which answers with one [`Event`]
 //! at a time and says how many bytes it used up. Answers are encoded by [`Connection::respond`],
-//! [`Connection::data`] and [`Connection::finish`] into a buffer that the owner sends.
+//! [`Connection::data`] and [`Connection::finish`] into a buffer that the owner sends; before them
+//! may stand [`informational`] ones.
 //!
 //! What many connections can share (limits, the cached `Date`, recycled header maps) stands in a
 //! [`Context`]; a server keeps one for each loop.
@@ -46,7 +47,7 @@ pub use body::BodyLength;
 pub use connection::{CONTINUE, Connection, Event, Received, Truncated};
 pub use context::Context;
 pub use date::DateCache;
-pub use encode::BodySize;
+pub use encode::{BodySize, NotInformational, informational};
 pub use head::RequestHead;
 pub use limits::{FIELDS_CEILING, Limits};
 pub use refusal::{Reason, Refusal};

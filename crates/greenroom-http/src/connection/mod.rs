@@ -247,6 +247,13 @@ impl Connection {
     pub fn is_answer_due(&self) -> bool {
         matches!(self.answer, Answer::Due)
     }
+
+    /// Whether an [`informational`](crate::informational) answer may be sent now: a request awaits
+    /// the head of its answer, and its client speaks HTTP/1.1 (RFC 9110, 15.2).
+    #[must_use]
+    pub fn takes_informational(&self) -> bool {
+        self.is_answer_due() && !self.http_10
+    }
 }
 
 fn nothing(event: Event<'_>) -> Received<'_> {

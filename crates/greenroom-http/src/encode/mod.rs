@@ -51,6 +51,38 @@ pub(crate) fn final_status(status: StatusCode) -> StatusCode {
     status
 }
 
+/// A status that is no informational answer, or one that is the server's own to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is no informational status that an application sends: allowed are 102 to 199")]
+pub struct NotInformational(pub StatusCode);
+
+/// Appends an informational answer, such as `103 Early Hints` (RFC 9110, 15.2; RFC 8297), which comes
+/// before the answer proper. Only a client that [may be sent one](crate::Connection::takes_informational) understands it.
+///
+/// It has no content, so fields that frame one, and those that concern the connection, are left out.
+///
+/// # Errors
+///
+/// [`NotInformational`] unless the status is from 102 to 199: `100 Continue` and
+/// `101 Switching Protocols` mean something to the connection, and are not the application's.
+pub fn informational(
+    status: StatusCode,
+    headers: &HeaderMap,
+    out: &mut Vec<u8>,
+) -> Result<(), NotInformational> {
+    if !status.is_informational() || status.as_u16() < 102 {
+        return Err(NotInformational(status));
+    }
+    status_line(status, out);
+    for (name, value) in headers {
+        if !is_framing(name) {
+            field(name, value, out);
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    Ok(())
+}
+
 /// What the application's own fields say of things that the server decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Noted {

@@ -3,6 +3,7 @@
 
 mod driver;
 mod rfc9110_fields;
+mod rfc9110_informational;
 mod rfc9110_methods;
 mod rfc9110_statuses;
 mod rfc9112_bodies;

@@ -16,7 +16,7 @@ use super::{Connection, Outcome, Scratch, Turn};
 use crate::access;
 use crate::app::App;
 use crate::drain::Phase;
-use crate::failure;
+use crate::{failure, informational};
 
 /// Parts up to this size are copied behind what is to be sent before them; longer ones are sent
 /// from where they are, in the same system call.
@@ -28,7 +28,11 @@ impl<A: App> Connection<A> {
         let Some(exchange) = &mut self.exchange else {
             return Turn::Again;
         };
-        match exchange.as_mut().poll_handled(&mut self.service, cx) {
+        let may_inform = self.http.takes_informational();
+        let polled = informational::during(may_inform, &mut scratch.out, || {
+            exchange.as_mut().poll_handled(&mut self.service, cx)
+        });
+        match polled {
             Poll::Pending => self.meanwhile(cx, scratch),
             Poll::Ready(Handled::Answer(response)) => {
                 self.begin_answer(response, scratch);

@@ -16,6 +16,7 @@ use tokio::net::UnixStream;
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::{Instant, sleep};
 
+use crate::informational::told;
 use crate::panics::Log;
 use crate::rig::{Body, Reply, Rig, app, assert_elapsed, local, measure, settle, streamed, text};
 
@@ -231,6 +232,16 @@ async fn streams_that_outlast_the_drain_are_cut_off_and_named() {
             let routes: Vec<_> = cut.iter().map(|cut| cut.route.as_str()).collect();
             assert_eq!(routes, ["POST /never"]);
         }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_sends_no_informational_answer() {
+    local(async {
+        let server = Rig::start(app(told));
+        let client = Client::connect(&server).await;
+        assert_eq!(client.get("/").await, (StatusCode::OK, "Now".to_owned()));
     })
     .await;
 }

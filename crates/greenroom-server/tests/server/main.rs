@@ -8,6 +8,7 @@ mod connections;
 mod continues;
 mod drain;
 mod http2;
+mod informational;
 mod lag;
 mod leaving;
 mod limits;
