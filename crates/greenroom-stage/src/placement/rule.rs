@@ -115,6 +115,12 @@ impl Rule {
         self.not_long >= STREAK_LIKELY
     }
 
+    /// Whether the route has proven short, and was not sent back since.
+    #[must_use]
+    pub fn is_inline(&self) -> bool {
+        self.is_inline
+    }
+
     /// How many short runs in a row a staged route has had; 0 for one that is inline.
     #[must_use]
     pub fn streak(&self) -> u32 {
