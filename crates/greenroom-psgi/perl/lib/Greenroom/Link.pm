@@ -1,0 +1,171 @@
+package Greenroom::Link;
+
+use strict;
+use warnings;
+
+use Errno ();
+use IO::Handle ();
+use Scalar::Util ();
+
+use Greenroom::Frame qw(encode_headers frame frames write_all READ_BYTES_MAX);
+
+sub new {
+    my ($class, $worker, $handle) = @_;
+    $handle->blocking(0);
+    my $self = {
+        worker   => $worker,
+        handle   => $handle,
+        in       => '',
+        out      => '',
+        queue    => [],    # frames of requests that have not begun
+        requests => {},    # by id, weak: streams and answers to come
+        held     => {},    # by id: those of them that nobody but the link holds
+        files    => {},    # by id: [request, handle, offset, length] of bodies that the front is to open
+    };
+    Scalar::Util::weaken($self->{worker});
+    Scalar::Util::weaken(my $link = $self);
+    $self->{inform_current} = sub { $link->inform($link->{current}, @_) };
+    return bless $self, $class;
+}
+
+# Reads what is there; false when the front has closed the link.
+sub receive {
+    my ($self) = @_;
+    my $got = sysread $self->{handle}, $self->{in}, READ_BYTES_MAX, length $self->{in};
+    if (!$got) {
+        return 1 if !defined $got && ($!{EAGAIN} || $!{EINTR});
+        $self->_lost;
+        return;
+    }
+    for my $frame (frames(\$self->{in})) {
+        my $type = ord $frame;
+        if    ($type == 82) { push @{ $self->{queue} }, $frame }                    # R
+        elsif ($type == 65) { $self->_acknowledged(unpack 'xNN', $frame) }          # A
+        elsif ($type == 71) { $self->_given_up(unpack 'xN', $frame) }               # G
+        elsif ($type == 79) { delete $self->{files}{ unpack 'xN', $frame } }        # O
+        elsif ($type == 78) { $self->_not_opened(unpack 'xN', $frame) }             # N
+    }
+    return 1;
+}
+
+# In a worker that blocks, a request may have to wait for what the front says.
+sub await {
+    my ($self) = @_;
+    vec(my $ready = '', fileno $self->{handle}, 1) = 1;
+    select $ready, undef, undef, undef;
+    return $self->receive;
+}
+
+sub flush {
+    my ($self) = @_;
+    return if $self->{out} eq '' || $self->{waits_for_room} || $self->{lost};
+    return $self->_flush_all if $self->{worker}{blocking};
+    my $count = syswrite $self->{handle}, $self->{out};
+    return $self->_lost if !defined $count && !$!{EAGAIN} && !$!{EINTR};
+    substr($self->{out}, 0, $count || 0) = '';
+    $self->_await_room if $self->{out} ne '';
+    return;
+}
+
+sub _flush_all {
+    my ($self) = @_;
+    my $bytes = $self->{out};
+    $self->{out} = '';
+    return write_all($self->{handle}, $bytes) || $self->_lost;
+}
+
+# psgix.informational of a request. One closure for all of a link's is an eighth of a small answer
+# cheaper, and right where a request is over when the next begins: in a worker that blocks.
+sub informer {
+    my ($self, $id) = @_;
+    return sub { $self->inform($id, @_) };
+}
+
+# An answer before the answer, such as 103.
+sub inform {
+    my ($self, $id, $status, $headers) = @_;
+    my $encoded = encode_headers($headers);
+    die "malformed informational answer\n" if !defined $encoded || $status !~ /\A1[0-9]{2}\z/;
+    $self->{out} .= frame('i', pack 'NnN/a*', $id, $status, $encoded);
+    return $self->flush;
+}
+
+sub _await_room {
+    my ($self) = @_;
+    $self->{waits_for_room} = 1;
+    my $loop = $self->{worker}{loop};
+    $loop->writable($self->{handle}, sub {
+        delete $self->{waits_for_room};
+        $loop->forget_writable($self->{handle});
+        $self->flush;
+    });
+    return;
+}
+
+sub flush_soon {
+    my ($self) = @_;
+    return if $self->{flushes}++;
+    $self->{worker}{loop}->later(sub {
+        delete $self->{flushes};
+        $self->flush;
+    });
+    return;
+}
+
+sub _acknowledged {
+    my ($self, $id, $bytes) = @_;
+    my $request = $self->{requests}{$id} or return;
+    $request->acknowledged($bytes);
+    return;
+}
+
+# One that has not begun is only struck out.
+sub _given_up {
+    my ($self, $id) = @_;
+    delete $self->{files}{$id};
+    my $queue = $self->{queue};
+    my @others = grep { unpack('xN', $_) != $id } @$queue;
+    if (@others < @$queue) {
+        @$queue = @others;
+        $self->{out} .= pack 'NANN', 9, 'e', $id, 0;
+        return $self->flush_soon;
+    }
+    my $request = $self->{requests}{$id} or return;
+    return $request->given_up;
+}
+
+sub _not_opened {
+    my ($self, $id) = @_;
+    my $file = delete $self->{files}{$id} or return;
+    my ($request, @part) = @$file;
+    return $request->stream_file(@part);
+}
+
+sub _lost {
+    my ($self) = @_;
+    return if $self->{lost}++;
+    $self->{worker}->unlinked($self);
+    @{ $self->{queue} } = ();
+    $self->{out}        = '';
+    $self->{files}      = {};
+    $_->given_up for grep { $_ } values %{ $self->{requests} };
+    $self->{held} = {};
+    return;
+}
+
+1;
+
+__END__
+
+=head1 NAME
+
+Greenroom::Link - a worker's connection to one loop of the front
+
+=head1 DESCRIPTION
+
+Takes apart what the loop sends, keeps the requests that have not begun (C<queue>) and what is to be
+sent (C<out>). C<receive> reads what is there, C<await> waits for something before it does. C<flush>
+writes C<out>: in a worker that blocks all of it, else what the socket takes. C<flush_soon> does so
+when the event loop comes round, so that answers of the same round go out together.
+
+=cut

@@ -1,0 +1,57 @@
+package Greenroom::Loop::AnyEvent;
+
+use strict;
+use warnings;
+
+sub new { return bless { read => {}, write => {} }, shift }
+
+sub readable {
+    my ($self, $handle, $callback) = @_;
+    $self->{read}{ fileno $handle } = AnyEvent->io(fh => $handle, poll => 'r', cb => $callback);
+    return;
+}
+
+sub writable {
+    my ($self, $handle, $callback) = @_;
+    $self->{write}{ fileno $handle } = AnyEvent->io(fh => $handle, poll => 'w', cb => $callback);
+    return;
+}
+
+sub forget {
+    my ($self, $handle) = @_;
+    delete $self->{read}{ fileno $handle };
+    return $self->forget_writable($handle);
+}
+
+sub forget_writable {
+    my ($self, $handle) = @_;
+    delete $self->{write}{ fileno $handle };
+    return;
+}
+
+sub later {
+    my ($self, $callback) = @_;
+    AnyEvent::postpone(sub { $callback->() });
+    return;
+}
+
+# AnyEvent's own loop is run as such: within a condition variable's recv, an application could not
+# call another recv.
+sub run {
+    $INC{'AnyEvent/Loop.pm'} ? AnyEvent::Loop::run() : AnyEvent->condvar->recv;
+    return;
+}
+
+1;
+
+__END__
+
+=head1 NAME
+
+Greenroom::Loop::AnyEvent - for applications on AnyEvent with a loop other than EV
+
+=head1 DESCRIPTION
+
+See L<Greenroom::Loop>.
+
+=cut

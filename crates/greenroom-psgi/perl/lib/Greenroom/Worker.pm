@@ -1,0 +1,334 @@
+package Greenroom::Worker;
+
+use strict;
+use warnings;
+
+use IO::Handle ();
+use Time::HiRes ();
+
+use Greenroom::Frame qw(encode_headers frame frames read_exactly write_all WHOLE_BODY_MAX);
+use Greenroom::Input ();
+use Greenroom::Link ();
+use Greenroom::Loop ();
+use Greenroom::Request ();
+
+use constant {
+    SLICE_SECONDS       => 0.001,
+    FLUSH_ANSWERS       => 24,
+    SLOW_REMEMBERED     => 1_000,
+    FIRST_FRAME_SECONDS => 5,
+};
+
+my %STATUS = map { $_ => 1 } 100 .. 999;
+
+# application: a Greenroom::Application, or code where it is loaded already. listener: bound.
+# lifeline: a pipe that ends with the zygote.
+sub new {
+    my ($class, %of) = @_;
+    return bless {%of, blocking => 1, links => {}, ios => {}, slow => 0}, $class;
+}
+
+sub run {
+    my ($self) = @_;
+    my $app = $self->{application};
+    if (ref $app ne 'CODE') {
+        $app = eval { $app->load } or return $self->_say_why_not($@);
+    }
+    $self->{app} = $app;
+    $self->_take_loop(Greenroom::Loop::found());
+    while (1) {
+        eval { $self->{loop}->run; 1 } or log_error(undef, $@);
+    }
+}
+
+# The front hears of it on the control connection, which it may still be about to make.
+sub _say_why_not {
+    my ($self, $message) = @_;
+    $self->_await_control;
+    write_all($self->{control}, frame('X', $message)) if $self->{control};
+    return 2;
+}
+
+sub _await_control {
+    my ($self) = @_;
+    my @numbers = map { fileno $_ } grep { $_ } @$self{qw(listener lifeline)};
+    until ($self->{control}) {
+        my $ready = '';
+        vec($ready, $_, 1) = 1 for @numbers;
+        next if select($ready, undef, undef, undef) <= 0;
+        return if !vec $ready, $numbers[0], 1;
+        $self->_accept;
+    }
+    return;
+}
+
+# The loop is looked for again when an application has turned out to answer later.
+sub _take_loop {
+    my ($self, $name) = @_;
+    my $before = $self->{loop};
+    $self->{mode}     = $name || 'blocking';
+    $self->{blocking} = !$name;
+    $self->{loop}     = Greenroom::Loop::adaptor($name);
+    $self->_set_constants;
+    $before->stop if $before;
+    my $loop = $self->{loop};
+    $self->{listener}->blocking(0);    # what was ready may have been accepted by io meanwhile
+    $loop->readable($self->{listener}, sub { $self->_accept });
+    $loop->readable($self->{lifeline}, sub { $self->_zygote_ended }) if $self->{lifeline};
+    $self->_watch_control if $self->{control};
+    $self->_watch_link($_) for values %{ $self->{links} };
+    return;
+}
+
+sub _set_constants {
+    my ($self) = @_;
+    $self->{constants} = [
+        'psgi.version'           => [ 1, 1 ],
+        'psgi.errors'            => \*STDERR,
+        'psgi.multithread'       => '',
+        'psgi.multiprocess'      => $self->{multiprocess} ? 1 : '',
+        'psgi.run_once'          => '',
+        'psgi.streaming'         => 1,
+        'psgi.nonblocking'       => $self->{blocking} ? '' : 1,
+        'psgix.input.buffered'   => 1,
+        'psgix.harakiri'         => 1,
+        'psgix.cleanup'          => 1,
+    ];
+    return;
+}
+
+sub _zygote_ended {
+    my ($self) = @_;
+    exit 0 if !$self->{control};
+    $self->{loop}->forget(delete $self->{lifeline});
+    return;
+}
+
+sub _accept {
+    my ($self) = @_;
+    accept my $handle, $self->{listener} or return;
+    my $first = read_exactly($handle, 5, FIRST_FRAME_SECONDS);
+    my $type = defined $first ? substr $first, 4 : '';
+    return $self->_take_control($handle) if $type eq 'C';
+    return $self->_take_link($handle)    if $type eq 'L';
+    return $self->_take_io($handle)      if $type eq 'I';
+    return;
+}
+
+sub _take_control {
+    my ($self, $handle) = @_;
+    $self->{control} = $handle;
+    return if !$self->{loop};
+    write_all($handle, frame('R', $self->{mode}));
+    return $self->_watch_control;
+}
+
+sub _watch_control {
+    my ($self) = @_;
+    my $in = '';
+    $self->{loop}->readable($self->{control}, sub { $self->_controlled(\$in) });
+    return;
+}
+
+sub _controlled {
+    my ($self, $in) = @_;
+    my $got = sysread $self->{control}, $$in, 4096, length $$in;
+    return if !defined $got && $!{EINTR};
+    exit 0 if !$got || grep { $_ eq 'Q' } frames($in);
+    return;
+}
+
+sub _take_link {
+    my ($self, $handle) = @_;
+    my $link = Greenroom::Link->new($self, $handle);
+    $self->{links}{$link} = $link;
+    return $self->_watch_link($link);
+}
+
+sub _watch_link {
+    my ($self, $link) = @_;
+    $self->{loop}->readable($link->{handle}, sub { $self->_work($link) }) if $self->{loop};
+    return;
+}
+
+sub unlinked {
+    my ($self, $link) = @_;
+    $self->{loop}->forget($link->{handle});
+    delete $self->{links}{$link};
+    return;
+}
+
+sub _take_io {
+    my ($self, $handle) = @_;
+    my $token = read_exactly($handle, 4, FIRST_FRAME_SECONDS);
+    $self->{ios}{ unpack 'N', $token } = $handle if defined $token;
+    return;
+}
+
+# The front has opened it before it sent the request.
+sub io {
+    my ($self, $token) = @_;
+    until ($self->{ios}{$token}) {
+        vec(my $ready = '', fileno $self->{listener}, 1) = 1;
+        my $found = select $ready, undef, undef, FIRST_FRAME_SECONDS;
+        next   if $found < 0 && $!{EINTR};
+        return if $found <= 0;
+        $self->_accept;
+    }
+    require IO::Socket::UNIX;
+    my $io = bless delete $self->{ios}{$token}, 'IO::Socket::UNIX';
+    $io->blocking($self->{blocking});
+    return $io;
+}
+
+# Each link's turn is at most a millisecond or one call; what it has left waits for the others.
+sub _work {
+    my ($self, $link) = @_;
+    $link->receive or return;
+    my $queue = $link->{queue};
+    return if !@$queue;
+    eval { $self->_serve($link); 1 } or log_error(undef, $@);
+    return if !@$queue || $link->{turn}++;
+    $self->{loop}->later(sub {
+        delete $link->{turn};
+        $self->_work($link);
+    });
+    return;
+}
+
+# The hot path, hence its length: a call of a sub costs a fiftieth of a small answer, a second copy of
+# the body or the headers as much. What an application's objects do when they are made strings is the
+# application's, hence within the eval. The clock is read once a request; the end of one is the beginning of the next.
+sub _serve {
+    my ($self, $link) = @_;
+    no warnings 'uninitialized';
+    my ($app, $queue) = ($self->{app}, $link->{queue});
+    my $before  = Time::HiRes::time();
+    my $until   = $before + SLICE_SECONDS;
+    my $answers = 0;
+    while (defined(my $frame = shift @$queue)) {
+        my ($id, $kind, $environment, $rest) = unpack 'xNCN/aa*', $frame;
+        my %env = (
+            split(/\0/, $environment, -1), @{ $self->{constants} },
+            'psgix.cleanup.handlers' => [],
+            'psgi.input'             => $rest eq '' ? Greenroom::Input::none() : undef,
+        );
+        my $plain = $env{REQUEST_METHOD} ne 'HEAD' && $kind != 2;
+        if ($env{SERVER_PROTOCOL} eq 'HTTP/1.1') {
+            $link->{current} = $id;
+            $env{'psgix.informational'} = $self->{blocking} ? $link->{inform_current} : $link->informer($id);
+        }
+        my ($answer, $headers, $body);
+        my $returned = eval {
+            Greenroom::Input::add($self, \%env, $kind, $rest) if $rest ne '';
+            $answer = $app->(\%env);
+            if ($plain && ref $answer eq 'ARRAY' && @$answer == 3 && $STATUS{ $answer->[0] }
+                && ref($headers = $answer->[1]) eq 'ARRAY' && @$headers % 2 == 0
+                && ref($body = $answer->[2]) eq 'ARRAY')
+            {
+                my $separators = @$headers && $#$headers;
+                $headers = join "\0", @$headers;
+                $body = $headers . (@$body == 1 ? $body->[0] : join '', @$body);
+                undef $body if length $body > WHOLE_BODY_MAX || !utf8::downgrade($body, 1)
+                    || ($headers =~ tr/\0//) != $separators;
+            }
+            else {
+                undef $body;
+            }
+            1;
+        };
+        my $now = Time::HiRes::time();
+        if ($returned && defined $body) {
+            my $busy = ($now - $before) * 1e6;
+            $link->{out} .= pack('NCNNnN', 15 + length $body, 114, $id, $busy > 0 ? $busy : 0,
+                $answer->[0], length $headers) . $body;
+            if ($env{'psgix.harakiri.commit'}
+                || ref $env{'psgix.cleanup.handlers'} eq 'ARRAY' && @{ $env{'psgix.cleanup.handlers'} })
+            {
+                $self->finish($link, \%env);
+                $now = Time::HiRes::time();
+            }
+        }
+        else {
+            $self->_settle($link, $id, \%env, $before, $plain, $kind, $returned ? $answer : undef, $returned ? undef : $@);
+            $now = Time::HiRes::time();
+        }
+        $self->{slow} = SLOW_REMEMBERED if $now - $before > SLICE_SECONDS;
+        last if $now > $until;
+        $link->flush if $self->{slow} > 0 && $self->{slow}-- || ++$answers % FLUSH_ANSWERS == 0;
+        $before = $now;
+    }
+    $link->flush;
+    return;
+}
+
+# Every answer that is not simply there.
+sub _settle {
+    my ($self, $link, $id, $env, $began, $plain, $kind, $answer, $error) = @_;
+    my $request = Greenroom::Request->new(
+        link => $link, id => $id, env => $env, began => $began, io => $kind == 2,
+        head => !$plain && $kind != 2,
+        name => join(' ', grep { defined } $env->{REQUEST_METHOD}, ($env->{REQUEST_URI} || '') =~ /\A([^?]*)/),
+    );
+    if    (defined $error)        { $request->fail($error) }
+    elsif (ref $answer eq 'CODE') { $request->attempt($answer, $request->responder) }
+    else                          { $request->attempt($request->responder, $answer) }
+    return if $request->{ended};
+    if ($self->{blocking}) {
+        my $name = Greenroom::Loop::found();
+        $self->_take_loop($name) if $name;
+    }
+    return $self->{blocking} ? $request->end_with_call : $request->outlive_call;
+}
+
+# What the application wants done once the answer is on its way.
+sub finish {
+    my ($self, $link, $env) = @_;
+    my $handlers = $env->{'psgix.cleanup.handlers'};
+    if (ref $handlers eq 'ARRAY' && @$handlers) {
+        $link->flush;
+        for my $handler (@$handlers) {
+            eval { $handler->($env); 1 } or log_error('a cleanup handler', $@);
+        }
+    }
+    return if !$env->{'psgix.harakiri.commit'} || $self->{harakiri}++;
+    $link->flush;
+    write_all($self->{control}, frame('H', '')) if $self->{control};
+    return;
+}
+
+sub log_error {
+    my ($about, $message) = @_;
+    $message = 'died without a message' if !defined $message;
+    $message = eval { "$message" } // 'an exception that is no text';
+    utf8::encode($message) if utf8::is_utf8($message);
+    $message =~ s/\n*\z/\n/;
+    print {*STDERR} 'greenroom: ', defined $about ? "$about: " : '', $message;
+    return;
+}
+
+1;
+
+__END__
+
+=head1 NAME
+
+Greenroom::Worker - answers the requests that Greenroom's front hands over
+
+=head1 SYNOPSIS
+
+    exit Greenroom::Worker->new(
+        application => $application, listener => $listener, lifeline => $pipe, multiprocess => 1,
+    )->run;
+
+=head1 DESCRIPTION
+
+A worker accepts the front's connections on its listener: one for control, one for each of the
+front's loops, and one for each request that leaves HTTP. F<PROTOCOL.md> of the crate
+C<greenroom-psgi> says what goes over them. It calls the application as PSGI 1.1 says, one call at a
+time; an application that uses an event loop may have many requests under way, and that loop drives
+the worker.
+
+C<run> returns the status to exit with when the application cannot be loaded; else it does not return.
+
+=cut

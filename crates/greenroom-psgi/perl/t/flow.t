@@ -1,0 +1,117 @@
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Front;
+use Greenroom::Frame qw(STREAM_WINDOW);
+use Test::More;
+
+# Order, requests that are given up, and clients that are slower than a blocking worker.
+
+my $front = Front->start(source => <<'APP');
+use strict; use warnings;
+my @log;
+package Endless { sub new { bless [] } sub getline { 'x' x 10_000 } sub close { push @log, 'closed' } }
+package main;
+my %answer = (
+    name  => sub { push @log, $_[0]{QUERY_STRING}; [ 200, [], [ $_[0]{QUERY_STRING} ] ] },
+    slow  => sub { push @log, 'slow'; select undef, undef, undef, 0.05; [ 200, [], [ 'slow' ] ] },
+    wait_for => sub { my $file = $_[0]{QUERY_STRING}; select undef, undef, undef, 0.01 until -e $file; [ 200, [], [ 'waited' ] ] },
+    log   => sub { my $log = join ' ', splice @log; [ 200, [], [ $log ] ] },
+    write => sub { sub { my $w = $_[0]->([ 200, [] ]); $w->write('w' x 100_000), push @log, $_ for 1 .. 10; $w->close } },
+    guarded => sub { sub { my $w = $_[0]->([ 200, [] ]); eval { $w->write('w' x 100_000) for 1 .. 10; 1 } or push @log, "died: $@"; } },
+    endless => sub { [ 200, [], Endless->new ] },
+    polled  => sub { sub { my $w = $_[0]->([ 200, [] ]); $w->poll_cb(sub { $_[0]->write('p' x 100_000) }) } },
+);
+sub { my $env = shift; my ($name) = $env->{PATH_INFO} =~ m{/(.*)}; $answer{$name}->($env) };
+APP
+my $worker = $front->worker;
+
+sub log_is {
+    my ($expected, $name) = @_;
+    is $worker->get('/log')->{body}, $expected, $name;
+    return;
+}
+
+# Many at once, cut at odd places, are answered in their order.
+{
+    my $bytes = join '', map { ($worker->request_frame("/name?n$_"))[1] } 1 .. 200;
+    while ($bytes ne '') { $worker->link->send_raw(substr $bytes, 0, 1 + int rand 3000, '') }
+    is_deeply [ map { $worker->reply->{body} } 1 .. 200 ], [ map { "n$_" } 1 .. 200 ], 'in order';
+    $worker->get('/log');
+}
+
+# What is given up before it began is not begun.
+{
+    my $go = "$front->{dir}/go";
+    my $holding = $worker->ask("/wait_for?$go");
+    my $second  = $worker->ask('/name?second');
+    my $third   = $worker->ask('/name?third');
+    $worker->give_up($second);
+    Front::write_file($go, '');
+    my %replies = map { my $reply = $worker->reply; $reply->{id} => $reply } 1 .. 3;
+    is_deeply [ map { $replies{$_}{type} } $holding, $second, $third ], [qw(r e r)];
+    is $replies{$second}{busy}, 0;
+    ok $replies{$holding}{busy} > 0;
+    log_is('third', 'the second was never begun');
+}
+
+# Links take turns: a long queue on one does not keep another waiting to its end.
+{
+    my $other = $worker->connect('L');
+    my $slow  = join '', map { ($worker->request_frame('/slow'))[1] } 1 .. 5;
+    $worker->link->send_raw($slow);
+    my (undef, $frame) = $worker->request_frame('/name?other');
+    $other->send_raw($frame);
+    is $worker->reply($other)->{body}, 'other';
+    $worker->reply for 1 .. 5;
+    my $log = $worker->get('/log')->{body};
+    unlike $log, qr/other\z/, "not the last: $log";
+}
+
+sub take {
+    my ($bytes, $link) = @_;
+    my $taken = 0;
+    $taken += length $worker->reply($link)->{body} while $taken < $bytes;
+    return $taken;
+}
+
+# A writer waits while the client is behind.
+{
+    my $id = $worker->ask('/write');
+    is $worker->reply->{type}, 'h';
+    is take(STREAM_WINDOW), STREAM_WINDOW, 'no more than the window';
+    ok $worker->link->silent(0.1), 'then it waits';
+    $worker->acknowledge($id, 1000);
+    is take(1000), 1000, 'and sends what there is room for';
+    $worker->acknowledge($id, 1_000_000);
+    is take(1_000_000 - 1000 - STREAM_WINDOW), 1_000_000 - 1000 - STREAM_WINDOW;
+    is $worker->reply->{type}, 'e';
+    log_is('1 2 3 4 5 6 7 8 9 10');
+}
+
+# A client that has left.
+for my $case ([ write => '1 2', undef ], [ guarded => "died: the client has left\n" ], [ endless => 'closed' ], [ polled => '' ]) {
+    my ($name, $log) = @$case;
+    my $id = $worker->ask("/$name");
+    is $worker->reply->{type}, 'h';
+    take(STREAM_WINDOW);
+    $worker->give_up($id);
+    is_deeply [ @{ $worker->reply }{qw(type id)} ], [ 'e', $id ], "$name: ends when the client has left";
+    log_is($log, "$name: sees it");
+}
+unlike $front->log_text, qr/\S/, 'and nothing of it is logged';
+
+# A link that ends takes its requests along.
+{
+    my $doomed = $worker->connect('L');
+    my (undef, $frame) = $worker->request_frame('/write');
+    $doomed->send_raw($frame);
+    is $worker->reply($doomed)->{type}, 'h';
+    take(STREAM_WINDOW, $doomed);
+    close $doomed->{handle};
+    log_is('1 2', 'its request ended');
+}
+is $front->stop, 0;
+done_testing;

@@ -1,0 +1,79 @@
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use File::Temp qw(tempdir);
+use Front;
+use Test::More;
+
+# plackup -s Greenroom, with a small front in the place of the program.
+
+eval { require Plack::Runner } or plan skip_all => 'Plack is not installed';
+my $dir = tempdir(CLEANUP => 1);
+my $lib = "$FindBin::Bin/../lib";
+
+my $program = Front::write_file("$dir/greenroom", <<"FRONT");
+#!$^X
+use strict; use warnings;
+use lib '$lib', '$FindBin::Bin/lib';
+use Front;
+\$SIG{TERM} = sub { say_it('told to end'); exit 7 };
+\$SIG{HUP}  = sub { say_it('told to reload') };
+sub say_it { syswrite STDOUT, "\@_\\n" }
+say_it('arguments', \@ARGV);
+my (undef, undef, \$dir) = \@ARGV;
+open my \$channel, '+<&', \\*STDIN or die;
+my \$front = bless { dir => \$dir, key => 0, zygote => Front::Channel->new(\$channel) }, 'Front';
+my \$worker = \$front->worker;
+say_it('mode', \$worker->{mode}, 'says', \$worker->get('/')->{body}, 'child of', getppid());
+sleep 1 while 1;
+FRONT
+chmod 0755, $program;
+Front::write_file("$dir/app.psgi", 'my $pid = $$; sub { AnyEvent->can("now") ; [ 200, [], [ "hello of $pid" ] ] }');
+
+sub plackup {
+    my ($app, @arguments) = @_;
+    my $pid = open my $output, '-|';
+    if (!$pid) {
+        open STDERR, '>&', \*STDOUT;
+        exec $^X, "-I$lib", '-MPlack::Runner', '-e',
+            'my $r = Plack::Runner->new; $r->parse_options(@ARGV); $r->run', '--', qw(-s Greenroom -E deployment), @arguments, $app;
+    }
+    return ($pid, $output);
+}
+
+sub line_of {
+    my ($output) = @_;
+    my $line = <$output>;
+    return defined $line ? $line =~ s/\n\z//r : 'the end';
+}
+
+local $ENV{GREENROOM} = $program;
+my ($pid, $output) = plackup("$dir/app.psgi", '--listen', 'localhost:5001', '--listen', '/a.sock', '--workers', 3,
+    '--timeout', 30, '--max-rss', '1GiB', '--access-log', '/dev/null');
+like line_of($output), qr{^arguments serve --attach \S+ --listen 127\.0\.0\.1:5001 --listen /a\.sock --max-rss 1GiB --timeout 30s --workers 3$};
+my $event = eval { require AnyEvent; 1 };
+like line_of($output), $event ? qr/^mode (?:EV|AnyEvent) says hello of $pid child of $pid$/ : qr/^mode blocking says hello of $pid child/;
+kill HUP => $pid;
+is line_of($output), 'told to reload', 'SIGHUP is passed on';
+kill TERM => $pid;
+is line_of($output), 'told to end', 'SIGTERM is passed on';
+close $output;
+is $? >> 8, 7, 'its status is ours';
+
+use_ok 'Plack::Handler::Greenroom';
+sub arguments { return join ' ', Plack::Handler::Greenroom->new(@_)->arguments }
+is arguments(), '--listen :5000';
+is arguments(host => '127.0.0.1', port => 80), '--listen 127.0.0.1:80';
+is arguments(socket => '/x.sock', queue_max => 9, queue_wait_max => '2s', access_log => 'off'),
+    '--listen /x.sock --worker-queue-max 9 --worker-queue-wait-max 2s --no-access-log';
+
+$ENV{GREENROOM} = "$dir/absent";
+(undef, $output) = plackup("$dir/app.psgi");
+is line_of($output), "GREENROOM=$dir/absent: no such program";
+delete $ENV{GREENROOM};
+$ENV{PATH} = $dir . '/nothing';
+(undef, $output) = plackup("$dir/app.psgi");
+like line_of($output), qr/^the program greenroom is not in PATH; .* GREENROOM/;
+done_testing;
