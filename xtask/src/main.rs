@@ -16,11 +16,14 @@ enum Task {
     Tidy,
     /// Installs the foreign programs that `make test` and `make bench-http` use
     Tools,
+    /// Installs the Perl servers that `make bench-psgi` measures beside ours
+    Peers,
 }
 
 fn main() -> Result<ExitCode> {
     match Task::parse() {
         Task::Tidy => tidy::run(),
+        Task::Peers => tools::run_peers().map(|()| ExitCode::SUCCESS),
         Task::Tools => tools::run().map(|()| ExitCode::SUCCESS),
     }
 }

@@ -7,7 +7,7 @@ use super::{Finding, rust};
 
 /// From the signature to the closing brace, both included.
 const FUNCTION_LINES_MAX: usize = 70;
-const FILE_LINES_MAX: usize = 700;
+pub(super) const FILE_LINES_MAX: usize = 700;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -8,6 +8,7 @@ mod arrows;
 mod dependencies;
 mod docs;
 mod functions;
+mod perl;
 mod rust;
 mod text;
 mod tree;
@@ -75,6 +76,7 @@ fn check(tree: &Tree, workspace: &Workspace) -> Vec<Finding> {
         dependencies::check(tree, packages),
         docs::check(tree, packages),
         functions::check(tree),
+        perl::check(tree),
         text::check(tree),
     ]
     .into_iter()

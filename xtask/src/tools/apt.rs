@@ -1,5 +1,6 @@
-//! The programs that the distribution has. apt runs only if one of them is missing.
+//! The programs and modules that the distribution has. apt runs only if one of them is missing.
 
+use std::fmt::{self, Display, Formatter};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -8,80 +9,120 @@ use super::Outcome;
 use super::process::{bounded, is_on_path, run, succeeds};
 use super::root::Root;
 
+/// A package, and how to see that what is needed of it is there, from whatever source.
 struct Need {
     package: &'static str,
-    what: &'static str,
-    is_met: fn() -> bool,
+    sign: Sign,
 }
 
-const NEEDS: [Need; 10] = [
-    Need {
-        package: "apache2-utils",
-        what: "ab",
-        is_met: || is_on_path("ab"),
-    },
-    Need {
-        package: "wrk",
-        what: "wrk",
-        is_met: || is_on_path("wrk"),
-    },
-    Need {
-        package: "nghttp2-client",
-        what: "h2load and nghttp",
-        is_met: || is_on_path("h2load") && is_on_path("nghttp"),
-    },
-    Need {
-        package: "slowhttptest",
-        what: "slowhttptest",
-        is_met: || is_on_path("slowhttptest"),
-    },
-    Need {
-        package: "curl",
-        what: "curl",
-        is_met: || is_on_path("curl"),
-    },
+enum Sign {
+    /// On the search path.
+    Programs(&'static [&'static str]),
+    /// `python3` can import these.
+    PythonModules(&'static str),
+    /// `perl` can load this.
+    PerlModule(&'static str),
+}
+
+const fn programs(package: &'static str, names: &'static [&'static str]) -> Need {
+    let sign = Sign::Programs(names);
+    Need { package, sign }
+}
+
+const fn perl(package: &'static str, module: &'static str) -> Need {
+    let sign = Sign::PerlModule(module);
+    Need { package, sign }
+}
+
+/// What the tests use.
+const NEEDS: &[Need] = &[
+    programs("apache2-utils", &["ab"]),
+    programs("wrk", &["wrk"]),
+    programs("nghttp2-client", &["h2load", "nghttp"]),
+    programs("slowhttptest", &["slowhttptest"]),
+    programs("curl", &["curl"]),
     Need {
         package: "python3-venv",
-        what: "python3 with venv",
-        is_met: || succeeds(Command::new("python3").args(["-c", "import ensurepip, venv"])),
+        sign: Sign::PythonModules("ensurepip, venv"),
     },
-    Need {
-        package: "golang-go",
-        what: "go",
-        is_met: || is_on_path("go"),
-    },
-    Need {
-        package: "nodejs",
-        what: "node",
-        is_met: || is_on_path("node"),
-    },
-    Need {
-        package: "npm",
-        what: "npm",
-        is_met: || is_on_path("npm"),
-    },
-    Need {
-        package: "redis-server",
-        what: "redis-server",
-        is_met: || is_on_path("redis-server"),
-    },
+    programs("golang-go", &["go"]),
+    programs("nodejs", &["node"]),
+    programs("npm", &["npm"]),
+    programs("redis-server", &["redis-server"]),
+    programs("perl", &["perl"]),
+    perl("libanyevent-perl", "AnyEvent"),
+    perl("libev-perl", "EV"),
+    perl("libhttp-parser-xs-perl", "HTTP::Parser::XS"),
+    perl("libio-async-perl", "IO::Async"),
+    perl("libmojolicious-perl", "Mojolicious"),
+    perl(
+        "libplack-middleware-deflater-perl",
+        "Plack::Middleware::Deflater",
+    ),
+    perl(
+        "libplack-middleware-session-perl",
+        "Plack::Middleware::Session",
+    ),
+    perl("libplack-perl", "Plack"),
+    perl("libtest-tcp-perl", "Test::TCP"),
+    perl("libwww-perl", "LWP::UserAgent"),
+];
+
+/// The Perl servers that `make bench-psgi` measures beside ours.
+const PEERS: &[Need] = &[
+    perl("feersum", "Feersum"),
+    perl("starlet", "Plack::Handler::Starlet"),
+    perl("starman", "Starman"),
+    perl("twiggy", "Twiggy"),
 ];
 
 pub(super) fn install(_root: &Root) -> Result<Outcome> {
-    let missing = missing();
+    install_all(NEEDS)
+}
+
+pub(super) fn install_peers(_root: &Root) -> Result<Outcome> {
+    install_all(PEERS)
+}
+
+fn install_all(needs: &[Need]) -> Result<Outcome> {
+    let missing = missing(needs);
     if missing.is_empty() {
         return Ok(Outcome::Present);
     }
     apt_get(&missing).with_context(|| describe(&missing))?;
-    let still_missing = self::missing();
+    let still_missing = self::missing(needs);
     if !still_missing.is_empty() {
         bail!("{}, although apt-get succeeded", describe(&still_missing));
     }
     Ok(Outcome::Installed)
 }
 
-fn missing() -> Vec<&'static Need> {
-    NEEDS.iter().filter(|need| !(need.is_met)()).collect()
+fn missing(needs: &[Need]) -> Vec<&Need> {
+    needs.iter().filter(|need| !need.sign.is_seen()).collect()
+}
+
+impl Sign {
+    fn is_seen(&self) -> bool {
+        match self {
+            Self::Programs(names) => names.iter().all(|name| is_on_path(name)),
+            Self::PythonModules(modules) => {
+                succeeds(Command::new("python3").args(["-c", &format!("import {modules}")]))
+            }
+            Self::PerlModule(module) => {
+                succeeds(Command::new("perl").args([&format!("-M{module}"), "-e1"]))
+            }
+        }
+    }
+}
+
+impl Display for Sign {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Programs(names) => formatter.write_str(&names.join(" and ")),
+            Self::PythonModules(modules) => write!(formatter, "python3 with {modules}"),
+            Self::PerlModule(module) => write!(formatter, "perl with {module}"),
+        }
+    }
 }
 
 fn apt_get(needs: &[&Need]) -> Result<()> {
@@ -123,7 +164,7 @@ fn is_root() -> bool {
 fn describe(needs: &[&Need]) -> String {
     let list: Vec<String> = needs
         .iter()
-        .map(|need| format!("{} (package {})", need.what, need.package))
+        .map(|need| format!("{} (package {})", need.sign, need.package))
         .collect();
     format!("missing: {}", list.join(", "))
 }

@@ -41,6 +41,12 @@ struct Step {
     run: fn(&Root) -> Result<Outcome>,
 }
 
+/// Not among the steps: only a benchmark needs them.
+const PEERS: Step = Step {
+    name: "peers",
+    run: apt::install_peers,
+};
+
 /// In the order in which they depend on each other.
 const STEPS: [Step; 5] = [
     Step {
@@ -67,9 +73,18 @@ const STEPS: [Step; 5] = [
 
 /// Runs every step, also after one has failed, so that one run names all that is missing.
 pub(crate) fn run() -> Result<()> {
+    run_steps(&STEPS)
+}
+
+/// Installs the Perl servers that `make bench-psgi` measures beside ours.
+pub(crate) fn run_peers() -> Result<()> {
+    run_steps(&[PEERS])
+}
+
+fn run_steps(steps: &[Step]) -> Result<()> {
     let root = Root::open()?;
     let mut failed = Vec::new();
-    for step in &STEPS {
+    for step in steps {
         let begin = Instant::now();
         let outcome = (step.run)(&root);
         report(step.name, &outcome, begin)?;

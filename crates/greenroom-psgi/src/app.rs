@@ -1,0 +1,100 @@
+//! The gateway as the server's application.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use greenroom_server::{App, ConnectionInfo, RequestBody};
+use http::{Request, Response};
+use tower_service::Service;
+
+use crate::body::AnswerBody;
+use crate::environment::{OfConnection, is_below};
+use crate::exchange::{self, Exchange};
+use crate::gateway::Gateway;
+
+/// Several applications, each with workers of its own, behind one server. A request goes to the
+/// one whose mount is the longest that its path is below, and is answered with 404 if there is none.
+///
+/// ```
+/// use greenroom_psgi::{Gateway, Mounts};
+///
+/// # fn mounted(shop: Gateway, rest: Gateway) -> Mounts {
+/// Mounts::new([rest, shop])
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Mounts(Arc<[Gateway]>);
+
+impl Mounts {
+    /// These applications, in any order. Of two with the same mount the first has the requests.
+    #[must_use]
+    pub fn new(gateways: impl IntoIterator<Item = Gateway>) -> Self {
+        let mut gateways: Vec<Gateway> = gateways.into_iter().collect();
+        gateways.sort_by_key(|gateway| std::cmp::Reverse(gateway.mount().len()));
+        Self(gateways.into())
+    }
+
+    /// The applications, the longest mounts first.
+    #[must_use]
+    pub fn gateways(&self) -> &[Gateway] {
+        &self.0
+    }
+}
+
+impl From<Gateway> for Mounts {
+    fn from(gateway: Gateway) -> Self {
+        Self::new([gateway])
+    }
+}
+
+impl App for Mounts {
+    type Body = AnswerBody;
+    type Service = Connected;
+
+    fn connect(&self, info: &ConnectionInfo) -> Connected {
+        Connected {
+            mounts: self.clone(),
+            connection: Rc::new(OfConnection::new(info)),
+        }
+    }
+}
+
+impl App for Gateway {
+    type Body = AnswerBody;
+    type Service = Connected;
+
+    fn connect(&self, info: &ConnectionInfo) -> Connected {
+        Mounts::from(self.clone()).connect(info)
+    }
+}
+
+/// What answers the requests of one connection.
+#[derive(Clone, Debug)]
+pub struct Connected {
+    mounts: Mounts,
+    connection: Rc<OfConnection>,
+}
+
+impl Service<Request<RequestBody>> for Connected {
+    type Response = Response<AnswerBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Infallible>>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+        let path = request.uri().path();
+        let gateways = self.mounts.gateways().iter();
+        let mut below = gateways.filter(|gateway| is_below(gateway.mount(), path));
+        let Some(gateway) = below.next() else {
+            return Box::pin(async { Ok(exchange::not_found()) });
+        };
+        let exchange = Exchange::new(gateway.clone(), Rc::clone(&self.connection));
+        Box::pin(async move { Ok(exchange.answer(request).await) })
+    }
+}

@@ -1,0 +1,378 @@
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::StartError;
+use crate::gateway::Gateway;
+use crate::supervisor;
+
+/// The most workers that one application may have.
+pub const WORKERS_MAX: usize = 1_024;
+
+/// The most requests that are at a worker at once, unless it is said: 10,000.
+pub const REQUESTS_MAX: u32 = 10_000;
+
+/// How many requests a worker is given at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Concurrency {
+    /// One at a time for a worker that blocks, many for one that an event loop drives.
+    #[default]
+    Auto,
+    /// No more than this, whatever drives the worker.
+    AtMost(NonZeroU32),
+}
+
+/// Settings of a [`Gateway`], to begin with the defaults. Limits are checked by
+/// [`start`](Self::start).
+#[derive(Clone, Debug)]
+pub struct Builder {
+    pub(crate) settings: Settings,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) application: PathBuf,
+    pub(crate) workers: usize,
+    pub(crate) concurrency: Concurrency,
+    pub(crate) preload: bool,
+    pub(crate) includes: Vec<PathBuf>,
+    pub(crate) modules: Vec<String>,
+    pub(crate) environment: Option<String>,
+    pub(crate) reload_on_change: bool,
+    pub(crate) max_requests: Option<u64>,
+    pub(crate) max_rss: Option<u64>,
+    pub(crate) timeout: Duration,
+    pub(crate) start_timeout: Duration,
+    pub(crate) drain_deadline: Duration,
+    pub(crate) queue_max: usize,
+    pub(crate) queue_wait_max: Duration,
+    pub(crate) body_memory_max: usize,
+    pub(crate) perl: PathBuf,
+    pub(crate) mount: String,
+}
+
+impl Builder {
+    pub(crate) fn new(application: PathBuf) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            settings: Settings {
+                application,
+                workers: cores,
+                concurrency: Concurrency::default(),
+                preload: false,
+                includes: Vec::new(),
+                modules: Vec::new(),
+                environment: None,
+                reload_on_change: false,
+                max_requests: None,
+                max_rss: None,
+                timeout: Duration::from_mins(1),
+                start_timeout: Duration::from_mins(1),
+                drain_deadline: Duration::from_secs(30),
+                queue_max: 4_096,
+                queue_wait_max: Duration::from_secs(10),
+                body_memory_max: 64 * 1_024,
+                perl: PathBuf::from("perl"),
+                mount: String::new(),
+            },
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// How many worker processes serve the application, 1 to [`WORKERS_MAX`]. Default: the number
+    /// of cores. An application that blocks serves one request at a time in each.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.settings.workers = workers;
+        self
+    }
+
+    /// How many requests a worker is given at once. Default: [`Concurrency::Auto`].
+    #[must_use]
+    pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
+        self.settings.concurrency = concurrency;
+        self
+    }
+
+    /// Loads the application once, before the workers are forked, so that they share its memory.
+    /// Default: no, each worker loads it, which suits applications that open connections or start
+    /// an event loop as they load.
+    #[must_use]
+    pub fn preload(mut self, preload: bool) -> Self {
+        self.settings.preload = preload;
+        self
+    }
+
+    /// Adds a directory in which Perl looks for modules (`perl -I`). The first that was
+    /// added is searched first.
+    #[must_use]
+    pub fn include(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.settings.includes.push(directory.into());
+        self
+    }
+
+    /// Adds a module that is loaded before the application (`perl -M`).
+    #[must_use]
+    pub fn module(mut self, module: impl Into<String>) -> Self {
+        self.settings.modules.push(module.into());
+        self
+    }
+
+    /// The deployment's name, which applications read as `PLACK_ENV`: `deployment`, `development`,
+    /// `test`. Default: none, which leaves `PLACK_ENV` as this process has it.
+    #[must_use]
+    pub fn environment(mut self, environment: impl Into<String>) -> Self {
+        self.settings.environment = Some(environment.into());
+        self
+    }
+
+    /// Reloads when a file changes below the application's directory or one that was
+    /// [included](Self::include). Default: no. Hidden files, backups (`~`, `.bak`) and logs
+    /// (`.log`) do not count.
+    #[must_use]
+    pub fn reload_on_change(mut self, reload_on_change: bool) -> Self {
+        self.settings.reload_on_change = reload_on_change;
+        self
+    }
+
+    /// After how many requests a worker is replaced, at least 1. Each worker's number is up to a
+    /// tenth lower, by chance, so that not all are replaced at once. Its successor is loaded
+    /// first, and it goes on serving meanwhile. Default: never.
+    #[must_use]
+    pub fn max_requests(mut self, requests: u64) -> Self {
+        self.settings.max_requests = Some(requests);
+        self
+    }
+
+    /// Beyond how many bytes of resident memory a worker is replaced, at least 1; looked at every
+    /// second. Its successor is loaded first. Default: never.
+    #[must_use]
+    pub fn max_rss(mut self, bytes: u64) -> Self {
+        self.settings.max_rss = Some(bytes);
+        self
+    }
+
+    /// How long a worker may be busy with what it was given without making progress. Then it is
+    /// killed, and its requests are answered with 504. Default: 60 s, at least 1 ms.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = timeout;
+        self
+    }
+
+    /// How long loading may take, for the first process as for each worker. Default: 60 s, at
+    /// least 1 ms.
+    #[must_use]
+    pub fn start_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.start_timeout = timeout;
+        self
+    }
+
+    /// How long a worker that is replaced or shut down may take to finish what it has begun. Then
+    /// it is killed. Default: 30 s.
+    #[must_use]
+    pub fn drain_deadline(mut self, deadline: Duration) -> Self {
+        self.settings.drain_deadline = deadline;
+        self
+    }
+
+    /// With how many waiting for a worker a newcomer is refused with 503, however short the wait.
+    /// Default: 4,096, at least 1.
+    #[must_use]
+    pub fn queue_max(mut self, requests: usize) -> Self {
+        self.settings.queue_max = requests;
+        self
+    }
+
+    /// How long a request may wait for a worker; a newcomer that would wait longer is refused with
+    /// 503. Default: 10 s, at least 1 ms.
+    #[must_use]
+    pub fn queue_wait_max(mut self, wait: Duration) -> Self {
+        self.settings.queue_wait_max = wait;
+        self
+    }
+
+    /// Up to how many bytes a request's body is held in memory; a longer one goes into a file.
+    /// Default: 64 KiB.
+    #[must_use]
+    pub fn body_memory_max(mut self, bytes: usize) -> Self {
+        self.settings.body_memory_max = bytes;
+        self
+    }
+
+    /// The Perl to run, by path or by a name that is looked up in `PATH`. Default: `perl`. It must
+    /// be Perl 5.16 or later.
+    #[must_use]
+    pub fn perl(mut self, perl: impl Into<PathBuf>) -> Self {
+        self.settings.perl = perl.into();
+        self
+    }
+
+    /// The path below which the application is served (`SCRIPT_NAME`): empty for all paths, or
+    /// with a slash in front and none at its end, as `/shop`. Default: empty.
+    #[must_use]
+    pub fn mount(mut self, prefix: impl Into<String>) -> Self {
+        self.settings.mount = prefix.into();
+        self
+    }
+
+    /// Starts Perl and returns when all workers are ready. Needs a tokio runtime with I/O and
+    /// time; it lives on that one.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`]: a setting that cannot work, no Perl, or an application that cannot be
+    /// loaded, with Perl's message. Nothing is left running then.
+    pub async fn start(self) -> Result<Gateway, StartError> {
+        self.settings.check()?;
+        supervisor::start(Arc::new(self.settings)).await
+    }
+
+    /// Attaches to a Perl process that has the application loaded and forks workers on demand: the
+    /// one that has started this process with one end of a socket pair as its standard input
+    /// (`plackup -s Greenroom`). `directory` is where that process binds the workers' sockets; it
+    /// stays that process' to remove. A reload forks new workers from what is loaded; settings that
+    /// say how to start Perl, and [`reload_on_change`](Self::reload_on_change), have no effect. When
+    /// the process ends, [`Gateway::closed`] tells.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`]: as for [`start`](Self::start), and if standard input is no such socket.
+    pub async fn start_attached(self, directory: &Path) -> Result<Gateway, StartError> {
+        self.settings.check()?;
+        supervisor::start_attached(Arc::new(self.settings), directory).await
+    }
+}
+
+impl Concurrency {
+    /// How many requests a worker is given at once, running and waiting.
+    pub(crate) fn requests_max(self) -> u32 {
+        match self {
+            Self::Auto => REQUESTS_MAX,
+            Self::AtMost(requests) => requests.get(),
+        }
+    }
+}
+
+impl Settings {
+    /// The application as people know it.
+    pub(crate) fn name(&self) -> String {
+        self.application.display().to_string()
+    }
+
+    fn check(&self) -> Result<(), StartError> {
+        require((1..=WORKERS_MAX).contains(&self.workers), "workers", || {
+            format!("{}; 1 to {WORKERS_MAX} are allowed", self.workers)
+        })?;
+        require(self.queue_max > 0, "queue_max", || {
+            String::from("0; at least 1")
+        })?;
+        require(self.max_requests != Some(0), "max_requests", || {
+            String::from("0; at least 1")
+        })?;
+        require(self.max_rss != Some(0), "max_rss", || {
+            String::from("0 bytes; at least 1")
+        })?;
+        for (setting, time) in [
+            ("timeout", self.timeout),
+            ("start_timeout", self.start_timeout),
+            ("queue_wait_max", self.queue_wait_max),
+        ] {
+            require(time >= Duration::from_millis(1), setting, || {
+                format!("{time:?}; at least 1 ms")
+            })?;
+        }
+        require(is_mount(&self.mount), "mount", || {
+            format!(
+                "`{}`; empty, or like `/shop`: a slash in front, none at the end, no `?`, `#` or blank",
+                self.mount
+            )
+        })?;
+        self.check_words()
+    }
+
+    /// What becomes an argument of Perl.
+    fn check_words(&self) -> Result<(), StartError> {
+        for module in &self.modules {
+            require(is_word(module), "module", || {
+                format!(
+                    "`{}`; a module's name, such as `Plack::Builder`",
+                    module.escape_debug()
+                )
+            })?;
+        }
+        if let Some(environment) = &self.environment {
+            require(is_word(environment), "environment", || {
+                format!(
+                    "`{}`; a name, such as `deployment`",
+                    environment.escape_debug()
+                )
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn require(
+    holds: bool,
+    setting: &'static str,
+    problem: impl FnOnce() -> String,
+) -> Result<(), StartError> {
+    if holds {
+        return Ok(());
+    }
+    Err(StartError::Setting {
+        setting,
+        problem: problem(),
+    })
+}
+
+fn is_mount(mount: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#');
+    mount.is_empty()
+        || (mount.starts_with('/') && !mount.ends_with('/') && mount.chars().all(is_plain))
+}
+
+/// Nothing that Perl's arguments could take for a flag or for their end.
+fn is_word(word: &str) -> bool {
+    !word.is_empty() && !word.starts_with('-') && !word.contains('\0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Change = fn(Builder) -> Builder;
+
+    #[test]
+    fn settings_that_cannot_work_are_refused_by_name() {
+        let cases: [(&str, Change); 10] = [
+            ("workers", |builder| builder.workers(0)),
+            ("workers", |builder| builder.workers(WORKERS_MAX + 1)),
+            ("queue_max", |builder| builder.queue_max(0)),
+            ("max_requests", |builder| builder.max_requests(0)),
+            ("max_rss", |builder| builder.max_rss(0)),
+            ("timeout", |builder| builder.timeout(Duration::ZERO)),
+            ("mount", |builder| builder.mount("shop")),
+            ("mount", |builder| builder.mount("/shop/")),
+            ("module", |builder| builder.module("-Plack")),
+            ("environment", |builder| builder.environment("")),
+        ];
+        for (name, change) in cases {
+            let builder = change(Builder::new(PathBuf::from("app.psgi")));
+            let error = builder.settings.check().expect_err(name);
+            assert!(error.to_string().starts_with(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_defaults_and_a_mount_are_fine() {
+        let builder = Builder::new(PathBuf::from("app.psgi")).mount("/shop/v1");
+        assert!(builder.settings.check().is_ok());
+    }
+}

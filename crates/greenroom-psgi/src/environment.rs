@@ -1,0 +1,272 @@
+//! PSGI's environment, as the pairs that PROTOCOL.md tells. Source: PSGI 1.1, "The Environment".
+
+use std::net::SocketAddr;
+
+use greenroom_server::{Address, ConnectionInfo};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderName, TRANSFER_ENCODING};
+use http::request::Parts;
+use http::{HeaderValue, Uri, Version};
+
+/// The pairs of a connection, which all of its requests share.
+#[derive(Debug)]
+pub(crate) struct OfConnection(Vec<u8>);
+
+impl OfConnection {
+    pub(crate) fn new(info: &ConnectionInfo) -> Self {
+        // Who comes by a Unix socket comes from this machine.
+        let local = SocketAddr::from(([127, 0, 0, 1], 0));
+        let peer = info.peer.unwrap_or(local);
+        let (name, port) = match &info.local {
+            Address::Tcp(address) => (address.ip().to_string(), address.port()),
+            Address::Unix(_) => ("localhost".to_owned(), 80),
+        };
+        let mut pairs = Vec::with_capacity(128);
+        pair(&mut pairs, b"psgi.url_scheme", b"http");
+        pair(&mut pairs, b"SERVER_NAME", name.as_bytes());
+        pair(&mut pairs, b"SERVER_PORT", port.to_string().as_bytes());
+        pair(&mut pairs, b"REMOTE_ADDR", peer.ip().to_string().as_bytes());
+        pair(
+            &mut pairs,
+            b"REMOTE_PORT",
+            peer.port().to_string().as_bytes(),
+        );
+        Self(pairs)
+    }
+}
+
+/// A request that has no environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unfit {
+    #[error("the path must not contain %00")]
+    Nul,
+}
+
+/// Whether the environment of this request can be told.
+pub(crate) fn check(uri: &Uri) -> Result<(), Unfit> {
+    let mut encoded = memchr::memchr_iter(b'%', uri.path().as_bytes());
+    if encoded.any(|at| uri.path()[at..].starts_with("%00")) {
+        return Err(Unfit::Nul);
+    }
+    Ok(())
+}
+
+/// Appends the environment of a request whose body has `body_bytes`.
+pub(crate) fn append(
+    out: &mut Vec<u8>,
+    request: &Parts,
+    connection: &OfConnection,
+    mount: &str,
+    body_bytes: Option<u64>,
+) {
+    out.extend_from_slice(&connection.0);
+    let path = request.uri.path();
+    pair(out, b"REQUEST_METHOD", request.method.as_str().as_bytes());
+    pair(out, b"SERVER_PROTOCOL", protocol(request.version));
+    pair(out, b"REQUEST_URI", target(&request.uri).as_bytes());
+    pair(out, b"SCRIPT_NAME", mount.as_bytes());
+    out.extend_from_slice(b"PATH_INFO\0");
+    append_decoded(out, &path.as_bytes()[mount.len()..]);
+    out.push(0);
+    pair(
+        out,
+        b"QUERY_STRING",
+        request.uri.query().unwrap_or("").as_bytes(),
+    );
+    if let Some(bytes) = body_bytes {
+        pair(out, b"CONTENT_LENGTH", bytes.to_string().as_bytes());
+    }
+    append_headers(out, request);
+    out.pop();
+}
+
+/// Whether a request for this path is for the application that is mounted here.
+pub(crate) fn is_below(mount: &str, path: &str) -> bool {
+    let rest = path.strip_prefix(mount);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || mount.is_empty())
+}
+
+fn pair(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.extend_from_slice(name);
+    out.push(0);
+    out.extend_from_slice(value);
+    out.push(0);
+}
+
+fn protocol(version: Version) -> &'static [u8] {
+    match version {
+        Version::HTTP_10 => b"HTTP/1.0",
+        Version::HTTP_2 => b"HTTP/2.0",
+        _ => b"HTTP/1.1",
+    }
+}
+
+fn target(uri: &Uri) -> &str {
+    uri.path_and_query().map_or("/", |target| target.as_str())
+}
+
+/// Appends a path without its percent-encoding; what is no encoding stays as it is.
+fn append_decoded(out: &mut Vec<u8>, mut path: &[u8]) {
+    while let Some(at) = memchr::memchr(b'%', path) {
+        out.extend_from_slice(&path[..at]);
+        let digits = path.get(at + 1..at + 3).and_then(decoded);
+        out.push(digits.unwrap_or(b'%'));
+        path = &path[at + if digits.is_some() { 3 } else { 1 }..];
+    }
+    out.extend_from_slice(path);
+}
+
+fn decoded(digits: &[u8]) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let value = digit(digits[0])? * 16 + digit(digits[1])?;
+    u8::try_from(value).ok()
+}
+
+/// Appends the headers; those of one name as one, as RFC 9110, section 5.2 allows.
+fn append_headers(out: &mut Vec<u8>, request: &Parts) {
+    let mut before: Option<&HeaderName> = None;
+    for (name, value) in &request.headers {
+        if before == Some(name) {
+            out.pop();
+            out.extend_from_slice(separator(name));
+            out.extend_from_slice(value.as_bytes());
+            out.push(0);
+        } else if append_header(out, name, value) {
+            before = Some(name);
+        } else {
+            before = None;
+        }
+    }
+    if let Some(authority) = request.uri.authority()
+        && !request.headers.contains_key(HOST)
+    {
+        pair(out, b"HTTP_HOST", authority.as_str().as_bytes());
+    }
+}
+
+fn separator(name: &HeaderName) -> &'static [u8] {
+    if name == COOKIE { b"; " } else { b", " }
+}
+
+/// Appends a header, unless it is one that must not reach the application: one whose name could be
+/// taken for another's (`X_A` for `X-A`), one that programs take for their own setting
+/// (`HTTP_PROXY`), and those that the front has dealt with.
+fn append_header(out: &mut Vec<u8>, name: &HeaderName, value: &HeaderValue) -> bool {
+    if name == CONTENT_TYPE {
+        pair(out, b"CONTENT_TYPE", value.as_bytes());
+        return true;
+    }
+    let name_bytes = name.as_str().as_bytes();
+    let is_dealt_with = name == CONTENT_LENGTH || name == TRANSFER_ENCODING;
+    if is_dealt_with || name_bytes == b"proxy" || name_bytes.contains(&b'_') {
+        return false;
+    }
+    out.extend_from_slice(b"HTTP_");
+    out.extend(name_bytes.iter().map(|&byte| match byte {
+        b'-' => b'_',
+        letter => letter.to_ascii_uppercase(),
+    }));
+    out.push(0);
+    out.extend_from_slice(value.as_bytes());
+    out.push(0);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Request;
+
+    fn environment(request: Request<()>, mount: &str, body: Option<u64>) -> String {
+        let (parts, ()) = request.into_parts();
+        let info = ConnectionInfo {
+            peer: Some(SocketAddr::from(([192, 0, 2, 7], 40_000))),
+            local: Address::Tcp(SocketAddr::from(([127, 0, 0, 1], 5000))),
+        };
+        let mut out = Vec::new();
+        append(&mut out, &parts, &OfConnection::new(&info), mount, body);
+        String::from_utf8(out)
+            .expect("the test's requests are text")
+            .replace('\0', "|")
+    }
+
+    fn with_headers(headers: &[(&str, &str)]) -> String {
+        let mut request = Request::get("/");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        environment(
+            request.body(()).expect("the test's headers are valid"),
+            "",
+            None,
+        )
+    }
+
+    #[test]
+    fn every_string_of_the_environment_is_there() {
+        let request = Request::post("/a%20b/c?x=%41&y").header("host", "example.org");
+        let request = request.body(()).expect("it is valid");
+        assert_eq!(
+            environment(request, "", Some(12)),
+            "psgi.url_scheme|http|SERVER_NAME|127.0.0.1|SERVER_PORT|5000|REMOTE_ADDR|192.0.2.7|\
+             REMOTE_PORT|40000|REQUEST_METHOD|POST|SERVER_PROTOCOL|HTTP/1.1|\
+             REQUEST_URI|/a%20b/c?x=%41&y|SCRIPT_NAME||PATH_INFO|/a b/c|QUERY_STRING|x=%41&y|\
+             CONTENT_LENGTH|12|HTTP_HOST|example.org"
+        );
+    }
+
+    #[test]
+    fn a_mounted_application_sees_where_it_is() {
+        let request = Request::get("/shop/cart").body(()).expect("it is valid");
+        let told = environment(request, "/shop", None);
+        assert!(
+            told.contains("|SCRIPT_NAME|/shop|PATH_INFO|/cart|"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_encoding_stays() {
+        let mut out = Vec::new();
+        append_decoded(&mut out, b"/%zz/%4/%41%");
+        assert_eq!(out, b"/%zz/%4/A%");
+    }
+
+    #[test]
+    fn headers_of_one_name_become_one() {
+        let told = with_headers(&[
+            ("x-a", "1"),
+            ("cookie", "a=1"),
+            ("x-a", "2"),
+            ("cookie", "b=2"),
+        ]);
+        assert!(told.contains("HTTP_X_A|1, 2"), "{told}");
+        assert!(told.contains("HTTP_COOKIE|a=1; b=2"), "{told}");
+    }
+
+    #[test]
+    fn nothing_is_smuggled() {
+        let told = with_headers(&[
+            ("x_forwarded_for", "evil"),
+            ("proxy", "http://evil"),
+            ("content-length", "7"),
+            ("transfer-encoding", "chunked"),
+            ("x-forwarded-for", "good"),
+        ]);
+        assert!(told.ends_with("HTTP_X_FORWARDED_FOR|good"), "{told}");
+        for hidden in ["evil", "HTTP_PROXY", "CONTENT_LENGTH", "TRANSFER_ENCODING"] {
+            assert!(!told.contains(hidden), "{told}");
+        }
+    }
+
+    #[test]
+    fn an_encoded_nul_has_no_environment() {
+        assert_eq!(check(&Uri::from_static("/a%00b")), Err(Unfit::Nul));
+        assert_eq!(check(&Uri::from_static("/a%2500b?x=%00")), Ok(()));
+    }
+
+    #[test]
+    fn mounts_are_prefixes_of_whole_segments() {
+        assert!(is_below("/shop", "/shop") && is_below("/shop", "/shop/x") && is_below("", "/x"));
+        assert!(!is_below("/shop", "/shopping") && !is_below("/shop", "/"));
+    }
+}

@@ -1,0 +1,246 @@
+//! One request and its answer: queued or refused, sent to a worker, and to another if that one is
+//! lost before it began.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use greenroom_server::{RequestBody, send_informational};
+use greenroom_stage::Rejected;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use tokio::time::timeout;
+
+use crate::body::AnswerBody;
+use crate::environment::{self, OfConnection};
+use crate::gateway::Gateway;
+use crate::link::{Answer, Call, Head, Lost, Malformed, NoAnswer};
+use crate::pool::{Admission, Ending, Pool, Route, Run, Worker};
+use crate::sent_file::FileBody;
+use crate::upgrade::{self, Wish};
+use crate::upload::{Upload, UploadError};
+
+/// How many workers a request is given to before it is answered with 502.
+const WORKERS_MAX: usize = 2;
+
+/// How often a request is taken back from a worker that is held up before it stays where it is.
+const RECALLS_MAX: usize = 1;
+
+/// A request on its way through an application.
+pub(crate) struct Exchange {
+    gateway: Gateway,
+    connection: Rc<OfConnection>,
+}
+
+impl Exchange {
+    pub(crate) fn new(gateway: Gateway, connection: Rc<OfConnection>) -> Self {
+        Self {
+            gateway,
+            connection,
+        }
+    }
+
+    pub(crate) async fn answer(self, request: Request<RequestBody>) -> Response<AnswerBody> {
+        let (mut parts, body) = request.into_parts();
+        if let Err(unfit) = environment::check(&parts.uri) {
+            return plain(StatusCode::BAD_REQUEST, unfit);
+        }
+        let wish = upgrade::wish(&mut parts);
+        let memory_max = self.gateway.settings().body_memory_max;
+        let upload = match Upload::receive(body, memory_max).await {
+            Ok(upload) => upload,
+            Err(error) => return not_received(&parts, &error),
+        };
+        let answered = match wish {
+            Some(wish) => self.upgrade(&parts, wish).await,
+            None => self.ask(&parts, &upload).await,
+        };
+        answered.unwrap_or_else(|refusal| refusal)
+    }
+
+    async fn ask(
+        &self,
+        parts: &Parts,
+        upload: &Upload,
+    ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
+        let (mut workers, mut recalls) = (0, 0);
+        loop {
+            let run = self.admitted(parts).await?;
+            let worker = Arc::clone(run.worker());
+            let tell = |out: &mut Vec<u8>| self.tell(out, parts, upload);
+            let recallable = recalls < RECALLS_MAX && parts.method.is_idempotent();
+            let call = Call::begin(run, tell, &upload.input(), recallable);
+            let lost = match poll_fn(|cx| poll_told(&call, cx)).await {
+                Ok(answer) => return Ok(respond(answer, call, parts)),
+                Err(NoAnswer::Recalled) => {
+                    recalls += 1;
+                    continue;
+                }
+                Err(NoAnswer::Lost(lost)) => lost,
+                Err(NoAnswer::BrokenOff) => return Err(no_answer()),
+                Err(NoAnswer::Malformed(malformed)) => return Err(forbidden(&malformed, parts)),
+            };
+            workers += 1;
+            if workers == WORKERS_MAX || !may_repeat(lost, &parts.method) {
+                return Err(self.lost(lost, &worker, parts));
+            }
+        }
+    }
+
+    async fn upgrade(
+        &self,
+        parts: &Parts,
+        wish: Wish,
+    ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
+        let run = self.admitted(parts).await?;
+        let tell = |out: &mut Vec<u8>| self.tell(out, parts, &Upload::None);
+        match upgrade::ask(run, tell, wish).await {
+            Ok(upgrade::Answered::Raw(response)) => Ok(response),
+            Ok(upgrade::Answered::Call(answer, call)) => Ok(respond(answer, call, parts)),
+            Err(error) => {
+                tracing::error!(target: "psgi", %error, route = route(parts), "an upgrade failed");
+                Err(bad_gateway())
+            }
+        }
+    }
+
+    fn tell(&self, out: &mut Vec<u8>, parts: &Parts, upload: &Upload) {
+        let mount = self.gateway.mount();
+        environment::append(out, parts, &self.connection, mount, upload.length());
+    }
+
+    /// A run of a worker, at once or after a wait.
+    async fn admitted(&self, parts: &Parts) -> Result<Run, Response<AnswerBody>> {
+        let pool = self.pool();
+        let ticket = match pool.acquire(Route::of(&parts.method, parts.uri.path())) {
+            Admission::Run(run) => return Ok(run),
+            Admission::Wait(ticket) => ticket,
+            Admission::Refused(rejected) => return Err(overloaded(rejected)),
+        };
+        let late = || pool.too_late();
+        let turn = timeout(pool.queue_wait_max(), ticket).await;
+        turn.unwrap_or_else(|_| Err(late())).map_err(overloaded)
+    }
+
+    fn pool(&self) -> &Arc<Pool> {
+        self.gateway.pool()
+    }
+
+    /// The worker that had the request is gone.
+    fn lost(&self, lost: Lost, worker: &Worker, parts: &Parts) -> Response<AnswerBody> {
+        let (pid, route) = (worker.pid, route(parts));
+        match (self.pool().ending(worker.key), lost) {
+            (Ending::Hung, Lost::Begun) => {
+                let time = self.gateway.settings().timeout;
+                tracing::error!(target: "psgi", %pid, route, ?time, "it held its worker up, which was killed");
+                plain(StatusCode::GATEWAY_TIMEOUT, "the application took too long")
+            }
+            (_, Lost::Begun) => {
+                tracing::error!(target: "psgi", %pid, route, "its worker ended before it answered");
+                bad_gateway()
+            }
+            (_, Lost::Behind | Lost::Unsent) => {
+                tracing::warn!(target: "psgi", %pid, route, "its worker ended before it began");
+                bad_gateway()
+            }
+        }
+    }
+}
+
+/// What was never sent may be sent again; what was not begun only if it does no harm twice
+/// (RFC 9110, section 9.2.2), because nobody knows for sure.
+fn may_repeat(lost: Lost, method: &Method) -> bool {
+    match lost {
+        Lost::Unsent => true,
+        Lost::Behind => method.is_idempotent(),
+        Lost::Begun => false,
+    }
+}
+
+fn poll_told(call: &Call, cx: &mut Context<'_>) -> Poll<Result<Answer, NoAnswer>> {
+    call.poll_answer(cx, |Head { status, headers }| {
+        // A client that cannot be told early is told with the answer.
+        let _ = send_informational(status, &headers);
+    })
+}
+
+/// The response to a client.
+fn respond(answer: Answer, call: Call, parts: &Parts) -> Response<AnswerBody> {
+    let (head, body) = match answer {
+        Answer::Whole(head, bytes) => (head, AnswerBody::whole(bytes)),
+        Answer::Streamed(head) => (head, AnswerBody::streamed(call)),
+        Answer::File(head, sent) => match FileBody::open(call.worker().pid, &sent) {
+            Ok(file) => {
+                call.release_file();
+                (head, AnswerBody::file(file))
+            }
+            Err(error) => {
+                tracing::debug!(target: "psgi", %error, "a file is streamed by its worker");
+                call.refuse_file();
+                (head, AnswerBody::streamed(call))
+            }
+        },
+    };
+    let body = match parts.method {
+        Method::HEAD => AnswerBody::untold(),
+        _ => body,
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
+    response
+}
+
+/// Method and path, without the query, which may hold secrets.
+fn route(parts: &Parts) -> String {
+    format!("{} {}", parts.method, parts.uri.path())
+}
+
+/// The server answers for what the client did; this is for those that still listen, and for us.
+fn not_received(parts: &Parts, error: &UploadError) -> Response<AnswerBody> {
+    match error {
+        UploadError::Client(error) => plain(error.status(), error),
+        UploadError::File(_) => {
+            tracing::error!(target: "psgi", %error, route = route(parts), "a request is refused");
+            plain(
+                StatusCode::INSUFFICIENT_STORAGE,
+                "the request's body cannot be stored",
+            )
+        }
+    }
+}
+
+pub(crate) fn not_found() -> Response<AnswerBody> {
+    plain(StatusCode::NOT_FOUND, "not found")
+}
+
+fn forbidden(malformed: &Malformed, parts: &Parts) -> Response<AnswerBody> {
+    let route = route(parts);
+    tracing::error!(target: "psgi", %malformed, route, "an answer that HTTP forbids");
+    no_answer()
+}
+
+fn no_answer() -> Response<AnswerBody> {
+    plain(StatusCode::INTERNAL_SERVER_ERROR, "the application failed")
+}
+
+fn bad_gateway() -> Response<AnswerBody> {
+    plain(StatusCode::BAD_GATEWAY, "the application's process ended")
+}
+
+fn overloaded(rejected: Rejected) -> Response<AnswerBody> {
+    let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, "overloaded");
+    let seconds = HeaderValue::from(rejected.retry_after);
+    response.headers_mut().insert(RETRY_AFTER, seconds);
+    response
+}
+
+fn plain(status: StatusCode, text: impl std::fmt::Display) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::whole(format!("{text}\n")));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}

@@ -1,0 +1,137 @@
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::builder::{Builder, Settings};
+use crate::error::StartError;
+use crate::pool::Pool;
+use crate::status::GatewayStatus;
+use crate::supervisor::Command;
+use crate::supervisor::shared::Shared;
+
+/// A Perl application with its worker processes. Clones are the same gateway. When the last one is
+/// dropped without [`shutdown`](Self::shutdown), the processes are killed.
+///
+/// ```no_run
+/// use greenroom_psgi::Gateway;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let gateway = Gateway::builder("app.psgi").workers(4).start().await?;
+/// for worker in gateway.status().workers {
+///     println!("process {} serves, driven by {}", worker.pid, worker.mode);
+/// }
+/// gateway.reload().await?;
+/// let report = gateway.shutdown().await;
+/// println!("{} workers had to be killed", report.killed.len());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Gateway {
+    shared: Arc<Shared>,
+    commands: mpsc::Sender<Command>,
+}
+
+/// How a gateway has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShutdownReport {
+    /// The workers that were not done in time.
+    pub killed: Vec<KilledWorker>,
+}
+
+/// A worker that was killed because it was not done in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KilledWorker {
+    /// Its number within the gateway.
+    pub key: u32,
+    /// What its process was.
+    pub pid: i32,
+}
+
+static GATEWAYS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+
+/// All gateways of the process that serve, the oldest first.
+#[must_use]
+pub fn status() -> Vec<GatewayStatus> {
+    let gateways = GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner);
+    let gateways: Vec<_> = gateways.iter().filter_map(Weak::upgrade).collect();
+    gateways.iter().map(|shared| shared.status()).collect()
+}
+
+impl Gateway {
+    /// Settings for an application, to begin with the defaults. `application` is the file that
+    /// returns its code reference.
+    pub fn builder(application: impl Into<PathBuf>) -> Builder {
+        Builder::new(application.into())
+    }
+
+    pub(crate) fn new(shared: Arc<Shared>, commands: mpsc::Sender<Command>) -> Self {
+        let mut gateways = GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner);
+        gateways.retain(|known| known.strong_count() > 0);
+        gateways.push(Arc::downgrade(&shared));
+        Self { shared, commands }
+    }
+
+    /// Loads the application anew beside the one that serves, and lets it take over once all its
+    /// workers are ready; the old ones finish what they have begun. Returns the number of the
+    /// generation that serves now. It goes on if the future is dropped after it was first polled.
+    /// Requests that come during a reload are answered by one more, after it.
+    ///
+    /// # Errors
+    ///
+    /// What was wrong with the new one. What was loaded before serves on then.
+    pub async fn reload(&self) -> Result<u32, Arc<StartError>> {
+        let (reply, result) = oneshot::channel();
+        // If it is not taken, no answer comes either.
+        self.commands.send(Command::Reload(reply)).await.ok();
+        result
+            .await
+            .unwrap_or_else(|_| Err(Arc::new(StartError::ShutDown)))
+    }
+
+    /// Lets the workers finish what they have begun, for at most the
+    /// [drain deadline](Builder::drain_deadline), ends all Perl processes and removes the private
+    /// directory. The server should have drained before: requests find no worker any more. A second
+    /// call reports nothing.
+    pub async fn shutdown(&self) -> ShutdownReport {
+        let (reply, report) = oneshot::channel();
+        self.commands.send(Command::Shutdown(reply)).await.ok();
+        report.await.unwrap_or_default()
+    }
+
+    /// Returns when the gateway can start no worker any more: it was shut down, or the process that
+    /// it is [attached](Builder::start_attached) to has ended. In the second case its workers serve
+    /// on, and it should be shut down.
+    pub async fn closed(&self) {
+        self.shared.closed().await;
+    }
+
+    /// A look at it. Reads a few lines of `/proc` for each worker.
+    #[must_use]
+    pub fn status(&self) -> GatewayStatus {
+        self.shared.status()
+    }
+
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.shared.pool
+    }
+
+    pub(crate) fn mount(&self) -> &str {
+        &self.shared.settings.mount
+    }
+
+    pub(crate) fn settings(&self) -> &Arc<Settings> {
+        &self.shared.settings
+    }
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Gateway")
+            .field("application", &self.shared.settings.application)
+            .finish_non_exhaustive()
+    }
+}

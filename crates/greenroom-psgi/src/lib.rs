@@ -1,0 +1,36 @@
+//! Perl PSGI applications behind Greenroom: supervised worker processes, and the queue before them.
+//!
+//! ```no_run
+//! use greenroom_psgi::Gateway;
+//!
+//! # async fn example() -> Result<(), greenroom_psgi::StartError> {
+//! let gateway = Gateway::builder("app.psgi").workers(4).max_requests(10_000).start().await?;
+//! # gateway.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod app;
+mod body;
+mod builder;
+mod environment;
+mod error;
+mod exchange;
+mod frame;
+mod gateway;
+mod link;
+mod perl;
+mod pool;
+mod sent_file;
+mod status;
+mod supervisor;
+mod upgrade;
+mod upload;
+
+pub use app::{Connected, Mounts};
+pub use body::AnswerBody;
+pub use builder::{Builder, Concurrency, REQUESTS_MAX, WORKERS_MAX};
+pub use error::{EndStatus, StartError};
+pub use gateway::{Gateway, KilledWorker, ShutdownReport, status};
+pub use pool::QueueStatus;
+pub use status::{GatewayStatus, WorkerState, WorkerStatus};

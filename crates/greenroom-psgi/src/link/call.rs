@@ -1,0 +1,180 @@
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+
+use super::entry::{Beginning, End, Entry, Head, Lost, Place, SentFile, Wanted};
+use super::parse::Malformed;
+use super::receive::finish;
+use super::table::link_to;
+use super::{Input, Link};
+use crate::pool::{Run, Worker};
+
+/// How many bytes of a stream are taken before the worker is told.
+const ACKNOWLEDGED_BYTES: u32 = 32_768;
+
+/// A request at a worker. Dropped, it is given up there too.
+#[derive(Debug)]
+pub(crate) struct Call {
+    link: Rc<Link>,
+    id: usize,
+}
+
+/// How a worker answers.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Whole(Head, Bytes),
+    /// The body is to be had from the call.
+    Streamed(Head),
+    File(Head, SentFile),
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum NoAnswer {
+    /// The worker is gone.
+    Lost(Lost),
+    /// The worker is held up by another request.
+    Recalled,
+    /// The application said what HTTP forbids.
+    Malformed(Malformed),
+    /// The worker had nothing to say.
+    BrokenOff,
+}
+
+/// The next part of a streamed body.
+#[derive(Debug)]
+pub(crate) enum Streamed {
+    Bytes(Bytes),
+    End,
+    /// The application or its worker gave up half way.
+    BrokenOff,
+}
+
+impl Call {
+    /// Sends a request to the worker of `run`. `environment` appends its pairs. One that may be
+    /// sent twice is `recallable`: taken back if the worker is held up before it begins.
+    pub(crate) fn begin(
+        run: Run,
+        environment: impl FnOnce(&mut Vec<u8>),
+        input: &Input<'_>,
+        recallable: bool,
+    ) -> Self {
+        let link = link_to(&run);
+        let is_exempt = matches!(input, Input::Io(_));
+        if is_exempt {
+            run.pool().exempt(run.worker().key);
+        }
+        let place = Place {
+            route: run.route(),
+            behind: run.behind(),
+            recallable,
+            is_exempt,
+        };
+        let id = link.send_request(environment, input, place);
+        run.sent();
+        Self { link, id }
+    }
+
+    pub(crate) fn worker(&self) -> &Worker {
+        &self.link.worker
+    }
+
+    /// The beginning of the answer. Informational answers that come before it are `told`.
+    pub(crate) fn poll_answer(
+        &self,
+        cx: &mut Context<'_>,
+        told: impl FnMut(Head),
+    ) -> Poll<Result<Answer, NoAnswer>> {
+        self.with_entry(|entry| {
+            entry.informational.drain(..).for_each(told);
+            match (entry.beginning.take(), entry.end) {
+                (Some(Beginning::Whole(head, body)), _) => {
+                    Poll::Ready(Ok(Answer::Whole(head, body)))
+                }
+                (Some(Beginning::Streamed(head)), _) => Poll::Ready(Ok(Answer::Streamed(head))),
+                (Some(Beginning::File(head, file)), _) => Poll::Ready(Ok(Answer::File(head, file))),
+                (Some(Beginning::Malformed(malformed)), _) => {
+                    Poll::Ready(Err(NoAnswer::Malformed(malformed)))
+                }
+                (None, Some(End::Lost(lost))) => Poll::Ready(Err(NoAnswer::Lost(lost))),
+                (None, Some(_)) => Poll::Ready(Err(NoAnswer::BrokenOff)),
+                (None, None) if entry.wanted == Wanted::Elsewhere => {
+                    Poll::Ready(Err(NoAnswer::Recalled))
+                }
+                (None, None) => wait(entry, cx),
+            }
+        })
+    }
+
+    /// The next part of a body that is streamed.
+    pub(crate) fn poll_part(&mut self, taken: &mut u32, cx: &mut Context<'_>) -> Poll<Streamed> {
+        let part = self.with_entry(|entry| match (entry.body.pop_front(), entry.end) {
+            (Some(bytes), _) => Poll::Ready(Streamed::Bytes(bytes)),
+            (None, Some(End::Complete)) => Poll::Ready(Streamed::End),
+            (None, Some(_)) => Poll::Ready(Streamed::BrokenOff),
+            (None, None) => wait(entry, cx),
+        });
+        if let Poll::Ready(Streamed::Bytes(bytes)) = &part {
+            self.acknowledge(super::number(bytes.len()), taken);
+        }
+        part
+    }
+
+    fn acknowledge(&self, bytes: u32, taken: &mut u32) {
+        *taken += bytes;
+        if *taken < ACKNOWLEDGED_BYTES {
+            return;
+        }
+        self.link.send_note(b'A', self.id, Some(*taken));
+        *taken = 0;
+        // A client that reads slowly is no fault of the worker that waits for it.
+        self.link.settlement.borrow_mut().progress = true;
+    }
+
+    /// The file of the answer is open here, or nobody wants it: the worker may close it.
+    pub(crate) fn release_file(&self) {
+        self.link.send_note(b'O', self.id, None);
+        let mut settlement = self.link.settlement.borrow_mut();
+        self.with_entry(|entry| {
+            entry.holds_file = false;
+            finish(entry, End::Complete, &mut settlement);
+        });
+        drop(settlement);
+        self.link.settle();
+    }
+
+    /// The file of the answer cannot be opened: the worker shall stream it.
+    pub(crate) fn refuse_file(&self) {
+        self.with_entry(|entry| entry.holds_file = false);
+        self.link.send_note(b'N', self.id, None);
+    }
+
+    fn with_entry<T>(&self, look: impl FnOnce(&mut Entry) -> T) -> T {
+        look(&mut self.link.entries.borrow_mut()[self.id])
+    }
+}
+
+fn wait<T>(entry: &mut Entry, cx: &mut Context<'_>) -> Poll<T> {
+    entry.waker = Some(cx.waker().clone());
+    Poll::Pending
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if self.with_entry(|entry| entry.holds_file && !entry.is_over()) {
+            self.release_file();
+        }
+        let mut entries = self.link.entries.borrow_mut();
+        let entry = &mut entries[self.id];
+        if entry.is_over() {
+            entries.remove(self.id);
+            return;
+        }
+        entry.wanted = Wanted::No;
+        entry.body.clear();
+        entry.beginning = None;
+        drop(entries);
+        self.link.send_note(b'G', self.id, None);
+    }
+}

@@ -1,0 +1,142 @@
+//! Reads and writes for a link.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::net::UnixStream;
+
+use super::entry::{End, Hold, Lost};
+use super::parse::BadFrame;
+use super::recall::Watch;
+use super::{Link, State, table};
+use crate::frame::{self, BadLength};
+
+/// Bytes that are read from a worker at once.
+const READ_BYTES: usize = 65_536;
+
+/// Why a link ended.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error("the worker is gone")]
+    Ended,
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("the worker broke the protocol: {0}")]
+    Frame(#[from] BadFrame),
+    #[error("the worker broke the protocol: {0}")]
+    Length(#[from] BadLength),
+}
+
+/// Serves a link to its end, which comes with the worker's.
+pub(super) async fn drive(link: Rc<Link>) {
+    let broken = match open(&link).await {
+        Ok(mut stream) => {
+            link.state.set(State::Open);
+            let mut input = Vec::with_capacity(READ_BYTES);
+            let mut watch = Watch::new();
+            poll_fn(|cx| {
+                link.poll_recall(&mut watch, cx);
+                link.poll_exchange(&mut stream, &mut input, cx)
+            })
+            .await
+        }
+        Err(error) => Broken::Io(error),
+    };
+    link.end(&broken);
+}
+
+async fn open(link: &Link) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(&link.worker.socket).await?;
+    let mut out = link.out.borrow_mut();
+    let waiting = std::mem::take(&mut *out);
+    frame::append(&mut out, b'L', |_| {});
+    out.extend_from_slice(&waiting);
+    Ok(stream)
+}
+
+impl Link {
+    fn poll_exchange(
+        &self,
+        stream: &mut UnixStream,
+        input: &mut Vec<u8>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Broken> {
+        let exchanged = self.poll_input(stream, input, cx).and_then(|()| {
+            self.settle();
+            self.poll_output(stream, cx)
+        });
+        if let Err(broken) = exchanged {
+            return Poll::Ready(broken);
+        }
+        self.driver.replace(Some(cx.waker().clone()));
+        Poll::Pending
+    }
+
+    fn poll_input(
+        &self,
+        stream: &mut UnixStream,
+        input: &mut Vec<u8>,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Broken> {
+        loop {
+            input.reserve(READ_BYTES);
+            let Poll::Ready(read) = pin!(stream.read_buf(input)).poll(cx) else {
+                return Ok(());
+            };
+            if read? == 0 {
+                return Err(Broken::Ended);
+            }
+            let taken = self.take_frames(input)?;
+            input.drain(..taken);
+        }
+    }
+
+    fn take_frames(&self, input: &[u8]) -> Result<usize, Broken> {
+        let mut taken = 0;
+        while let Some((frame, length)) = frame::split(&input[taken..])? {
+            self.take_frame(frame)?;
+            taken += length;
+        }
+        Ok(taken)
+    }
+
+    fn poll_output(&self, stream: &mut UnixStream, cx: &mut Context<'_>) -> Result<(), Broken> {
+        let mut out = self.out.borrow_mut();
+        let mut sent = 0;
+        while sent < out.len() {
+            match Pin::new(&mut *stream).poll_write(cx, &out[sent..]) {
+                Poll::Ready(bytes) => sent += bytes?,
+                Poll::Pending => break,
+            }
+        }
+        out.drain(..sent);
+        Ok(())
+    }
+
+    /// Tells everybody who still waits for the worker.
+    fn end(self: &Rc<Self>, broken: &Broken) {
+        table::forget(self);
+        let was = self.state.replace(State::Ended);
+        if matches!(broken, Broken::Frame(_) | Broken::Length(_)) {
+            tracing::error!(error = %broken, pid = %self.worker.pid, "giving up a worker");
+        }
+        self.pool.condemn(self.worker.key);
+        let mut entries = self.entries.borrow_mut();
+        let first = entries.iter().filter(|(_, entry)| entry.hold == Hold::Run);
+        let first = first.map(|(_, entry)| entry.sequence).min();
+        for (_, entry) in entries.iter_mut().filter(|(_, entry)| entry.end.is_none()) {
+            entry.end(End::Lost(match was {
+                State::Connecting => Lost::Unsent,
+                _ if entry.hold != Hold::Run || Some(entry.sequence) == first => Lost::Begun,
+                _ => Lost::Behind,
+            }));
+        }
+        entries.retain(|_, entry| !entry.is_abandoned());
+        drop(entries);
+        self.settle();
+    }
+}

@@ -1,0 +1,141 @@
+use std::collections::VecDeque;
+use std::task::Waker;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+
+use super::parse::Malformed;
+use crate::pool::Route;
+
+/// Status and header fields of an answer.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+}
+
+/// A file that the worker holds open as an answer's body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentFile {
+    pub(crate) descriptor: u32,
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+}
+
+/// How an answer begins.
+#[derive(Debug)]
+pub(super) enum Beginning {
+    Whole(Head, Bytes),
+    Streamed(Head),
+    File(Head, SentFile),
+    /// The application said what HTTP forbids.
+    Malformed(Malformed),
+}
+
+/// How an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Complete,
+    /// The application gave up half way.
+    BrokenOff,
+    /// The worker is gone.
+    Lost(Lost),
+}
+
+/// What is known of a request whose worker is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// It never reached the worker.
+    Unsent,
+    /// Others were before it: most likely it was not begun.
+    Behind,
+    /// It was begun, or nobody knows.
+    Begun,
+}
+
+/// Where a request stands among those of its worker.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) route: Route,
+    /// See [`Run::behind`](crate::pool::Run::behind).
+    pub(super) behind: Option<u64>,
+    /// It may be given to another worker while this one is held up.
+    pub(super) recallable: bool,
+    /// Its run may take as long as it likes.
+    pub(super) is_exempt: bool,
+}
+
+/// What the worker has of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// A run.
+    Run,
+    /// No run any more, but the request goes on, or went on.
+    Waiting,
+    /// Nothing.
+    Nothing,
+}
+
+/// Whether anybody here still wants the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Yes,
+    /// From another worker.
+    Elsewhere,
+    No,
+}
+
+/// A request that was sent to a worker, until neither side knows it any more.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) sequence: u64,
+    pub(super) place: Place,
+    pub(super) hold: Hold,
+    pub(super) wanted: Wanted,
+    pub(super) has_begun: bool,
+    /// The worker holds a file open for it.
+    pub(super) holds_file: bool,
+    pub(super) waker: Option<Waker>,
+    pub(super) informational: Vec<Head>,
+    pub(super) beginning: Option<Beginning>,
+    pub(super) body: VecDeque<Bytes>,
+    /// There when the worker sends no more of it.
+    pub(super) end: Option<End>,
+}
+
+impl Entry {
+    pub(super) fn new(sequence: u64, place: Place) -> Self {
+        Self {
+            sequence,
+            place,
+            hold: Hold::Run,
+            wanted: Wanted::Yes,
+            has_begun: false,
+            holds_file: false,
+            waker: None,
+            informational: Vec::new(),
+            beginning: None,
+            body: VecDeque::new(),
+            end: None,
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.wanted == Wanted::No
+    }
+
+    pub(super) fn end(&mut self, end: End) {
+        self.end = Some(end);
+        self.wake();
+    }
+
+    pub(super) fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}

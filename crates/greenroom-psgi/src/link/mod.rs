@@ -1,0 +1,146 @@
+//! A loop's connection to a worker: requests go out in batches, answers come back by number.
+
+mod call;
+mod driver;
+mod entry;
+mod parse;
+mod recall;
+mod receive;
+mod table;
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::task::Waker;
+
+use slab::Slab;
+
+pub(crate) use call::{Answer, Call, NoAnswer, Streamed};
+pub(crate) use entry::{Head, Lost, SentFile};
+pub(crate) use parse::Malformed;
+
+use crate::frame;
+use crate::pool::{Pool, Settlement, Worker};
+use entry::{Entry, Place};
+
+/// What a request brings besides its environment.
+pub(crate) enum Input<'a> {
+    /// The whole body.
+    Bytes(&'a [u8]),
+    /// The path of a file that holds the body.
+    File(&'a [u8]),
+    /// The io connection with this token.
+    Io(u32),
+}
+
+/// See the module. It belongs to one loop.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pool: Arc<Pool>,
+    worker: Arc<Worker>,
+    entries: RefCell<Slab<Entry>>,
+    out: RefCell<Vec<u8>>,
+    settlement: RefCell<Settlement>,
+    /// Wakes the driver; there while it sleeps.
+    driver: RefCell<Option<Waker>>,
+    /// In which order the requests were sent.
+    sequence: Cell<u64>,
+    /// Runs that were sent behind others, and are not given back.
+    behind: Cell<usize>,
+    state: Cell<State>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Connecting,
+    Open,
+    Ended,
+}
+
+impl Link {
+    fn new(pool: Arc<Pool>, worker: Arc<Worker>) -> Self {
+        Self {
+            pool,
+            worker,
+            entries: RefCell::default(),
+            out: RefCell::default(),
+            settlement: RefCell::default(),
+            driver: RefCell::default(),
+            sequence: Cell::new(0),
+            behind: Cell::new(0),
+            state: Cell::new(State::Connecting),
+        }
+    }
+
+    /// Sends a request, of which the caller holds a run. `environment` appends its pairs.
+    fn send_request(
+        &self,
+        environment: impl FnOnce(&mut Vec<u8>),
+        input: &Input<'_>,
+        place: Place,
+    ) -> usize {
+        self.sequence.set(self.sequence.get() + 1);
+        self.behind
+            .set(self.behind.get() + usize::from(place.behind.is_some()));
+        let entry = Entry::new(self.sequence.get(), place);
+        let id = self.entries.borrow_mut().insert(entry);
+        let (kind, io): (u8, [u8; 4]);
+        let rest: &[u8] = match input {
+            Input::Bytes(bytes) => {
+                kind = 0;
+                bytes
+            }
+            Input::File(path) => {
+                kind = 1;
+                path
+            }
+            Input::Io(token) => {
+                kind = 2;
+                io = token.to_be_bytes();
+                &io
+            }
+        };
+        frame::append(&mut self.out.borrow_mut(), b'R', |out| {
+            out.extend_from_slice(&number(id).to_be_bytes());
+            out.push(kind);
+            let start = out.len();
+            out.extend_from_slice(&[0; 4]);
+            environment(out);
+            let length = number(out.len() - start - 4);
+            out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+            out.extend_from_slice(rest);
+        });
+        self.wake_driver();
+        id
+    }
+
+    /// Sends a frame that names a request, and perhaps a number.
+    fn send_note(&self, kind: u8, id: usize, with: Option<u32>) {
+        if self.state.get() == State::Ended {
+            return;
+        }
+        frame::append(&mut self.out.borrow_mut(), kind, |out| {
+            out.extend_from_slice(&number(id).to_be_bytes());
+            if let Some(with) = with {
+                out.extend_from_slice(&with.to_be_bytes());
+            }
+        });
+        self.wake_driver();
+    }
+
+    fn wake_driver(&self) {
+        if let Some(driver) = self.driver.take() {
+            driver.wake();
+        }
+    }
+
+    fn settle(&self) {
+        let mut settlement = self.settlement.borrow_mut();
+        if !settlement.is_empty() {
+            self.pool.settle(self.worker.key, &mut settlement);
+        }
+    }
+}
+
+fn number(size: usize) -> u32 {
+    u32::try_from(size).expect("requests of a link and bytes of a head are fewer than 2^32")
+}

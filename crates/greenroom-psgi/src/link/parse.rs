@@ -1,0 +1,139 @@
+//! What a worker's frames say.
+
+use bytes::Bytes;
+use http::header::{HeaderName, HeaderValue, InvalidHeaderName, InvalidHeaderValue};
+use http::{HeaderMap, StatusCode};
+
+use super::entry::{Head, SentFile};
+
+/// An answer that HTTP forbids.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Malformed {
+    #[error("the status {0}; 200 to 599 are allowed")]
+    Status(u16),
+    #[error("the header name {name:?}: {source}")]
+    Name {
+        name: String,
+        source: InvalidHeaderName,
+    },
+    #[error("a value of the header {name:?}: {source}")]
+    Value {
+        name: String,
+        source: InvalidHeaderValue,
+    },
+    #[error("the header {0:?} has no value")]
+    NoValue(String),
+}
+
+/// A frame that the protocol does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum BadFrame {
+    #[error("a frame is too short")]
+    Short,
+    #[error("a frame of the unknown type {0:#04x}")]
+    Kind(u8),
+    #[error("an answer to the unknown request {0}")]
+    Unknown(u32),
+    #[error("a second answer to the request {0}")]
+    Second(u32),
+}
+
+/// Takes fields from the front of a payload.
+pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], BadFrame> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(BadFrame::Short)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    pub(super) fn number(&mut self) -> Result<u32, BadFrame> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    fn bytes(&mut self) -> Result<&'a [u8], BadFrame> {
+        let length = self.number()? as usize;
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(BadFrame::Short)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    /// Status and headers. The outer error is the worker's, the inner one the application's.
+    pub(super) fn head(&mut self) -> Result<Result<Head, Malformed>, BadFrame> {
+        let status = self.take().map(u16::from_be_bytes)?;
+        let fields = self.bytes()?;
+        Ok(head(status, fields))
+    }
+
+    pub(super) fn file(&mut self) -> Result<SentFile, BadFrame> {
+        Ok(SentFile {
+            descriptor: self.number()?,
+            offset: self.take().map(u64::from_be_bytes)?,
+            length: self.take().map(u64::from_be_bytes)?,
+        })
+    }
+
+    pub(super) fn rest(self) -> Bytes {
+        Bytes::copy_from_slice(self.0)
+    }
+}
+
+fn head(status: u16, fields: &[u8]) -> Result<Head, Malformed> {
+    let allowed = (100..600)
+        .contains(&status)
+        .then(|| StatusCode::from_u16(status));
+    let Some(Ok(status)) = allowed else {
+        return Err(Malformed::Status(status));
+    };
+    headers(fields).map(|headers| Head { status, headers })
+}
+
+fn headers(fields: &[u8]) -> Result<HeaderMap, Malformed> {
+    let mut headers = HeaderMap::new();
+    if fields.is_empty() {
+        return Ok(headers);
+    }
+    let mut words = fields.split(|&byte| byte == 0);
+    while let Some(name) = words.next() {
+        let said = || String::from_utf8_lossy(name).into_owned();
+        let value = words.next().ok_or_else(|| Malformed::NoValue(said()))?;
+        let name = HeaderName::from_bytes(name).map_err(|source| Malformed::Name {
+            name: said(),
+            source,
+        })?;
+        let value = HeaderValue::from_bytes(value).map_err(|source| Malformed::Value {
+            name: said(),
+            source,
+        })?;
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_one_name_are_all_kept() {
+        let head = head(200, b"Set-Cookie\0a=1\0set-cookie\0b=2").expect("it is well formed");
+        let cookies: Vec<_> = head.headers.get_all("set-cookie").iter().collect();
+        assert_eq!(cookies, ["a=1", "b=2"]);
+    }
+
+    #[test]
+    fn an_answer_may_have_no_headers() {
+        let head = head(204, b"").expect("it is well formed");
+        assert!(head.headers.is_empty());
+    }
+
+    #[test]
+    fn what_http_forbids_is_refused_with_its_name() {
+        let said = |fields: &[u8]| head(200, fields).expect_err("HTTP forbids it").to_string();
+        assert!(said(b"X-A\0one\r\nX-B: two").contains("\"X-A\""));
+        assert!(said(b"X A\0one").contains("\"X A\""));
+        assert!(said(b"X-A").contains("no value"));
+        assert!(head(99, b"").is_err() && head(600, b"").is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! Takes requests back from a worker that is held up by the one before them.
+//!
+//! Runs are sent ahead only to an application whose runs have proven short. When one of them turns
+//! out long all the same, those behind it need not wait for it: other workers may be free.
+
+use std::pin::Pin;
+use std::task::Context;
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::Link;
+use super::entry::{Hold, Wanted};
+
+/// How long a worker may give nothing back before what is behind is taken from it.
+const RECALLED_AFTER: Duration = Duration::from_millis(10);
+
+/// Watches for a worker that is held up.
+#[derive(Debug)]
+pub(super) struct Watch {
+    timer: Pin<Box<Sleep>>,
+    /// How many runs had been given back when the timer was set; `None` while it is not.
+    released: Option<u64>,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        Self {
+            timer: Box::pin(sleep(RECALLED_AFTER)),
+            released: None,
+        }
+    }
+
+    fn set(&mut self, released: u64) {
+        self.timer.as_mut().reset(Instant::now() + RECALLED_AFTER);
+        self.released = Some(released);
+    }
+}
+
+impl Link {
+    /// To be polled whenever the link is.
+    pub(super) fn poll_recall(&self, watch: &mut Watch, cx: &mut Context<'_>) {
+        while self.behind.get() > 0 {
+            if watch.released.is_some() && watch.timer.as_mut().poll(cx).is_pending() {
+                return;
+            }
+            let Some(released) = self.pool.released(self.worker.key) else {
+                return;
+            };
+            if watch.released == Some(released) {
+                self.recall(released);
+            }
+            watch.set(released);
+        }
+        watch.released = None;
+    }
+
+    /// Whoever waits for one of these requests gives it up here, and sends it elsewhere.
+    fn recall(&self, released: u64) {
+        let mut entries = self.entries.borrow_mut();
+        let held = entries.iter().filter(|(_, entry)| entry.hold == Hold::Run);
+        let first = held.map(|(_, entry)| entry.sequence).min();
+        for (_, entry) in entries.iter_mut() {
+            // The first of this link may be what the worker is at, unless it came later than that.
+            let is_behind = Some(entry.sequence) != first || entry.place.behind == Some(released);
+            let has_begun = entry.hold != Hold::Run || entry.has_begun;
+            let may_go = entry.place.behind.is_some() && entry.place.recallable;
+            if is_behind && !has_begun && may_go && entry.wanted == Wanted::Yes {
+                entry.wanted = Wanted::Elsewhere;
+                entry.wake();
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What becomes of a frame from a worker.
+
+use std::time::Duration;
+
+use super::Link;
+use super::entry::{Beginning, End, Entry, Hold};
+use super::parse::{BadFrame, Fields};
+use crate::frame::Frame;
+use crate::pool::Settlement;
+
+impl Link {
+    pub(super) fn take_frame(&self, frame: Frame<'_>) -> Result<(), BadFrame> {
+        let mut fields = Fields(frame.payload);
+        let id = fields.number()?;
+        let mut entries = self.entries.borrow_mut();
+        let mut settlement = self.settlement.borrow_mut();
+        settlement.progress = true;
+        let key = id as usize;
+        let known = entries.get_mut(key).filter(|entry| !entry.is_over());
+        let entry = known.ok_or(BadFrame::Unknown(id))?;
+        let held = entry.hold;
+        receive(id, entry, frame.kind, fields, &mut settlement)?;
+        if held == Hold::Run && entry.hold != held && entry.place.behind.is_some() {
+            self.behind.set(self.behind.get() - 1);
+        }
+        if entry.is_over() && entry.is_abandoned() {
+            entries.remove(key);
+        }
+        Ok(())
+    }
+}
+
+fn receive(
+    id: u32,
+    entry: &mut Entry,
+    kind: u8,
+    mut fields: Fields<'_>,
+    settlement: &mut Settlement,
+) -> Result<(), BadFrame> {
+    match kind {
+        b'r' => {
+            release(entry, &mut fields, settlement)?;
+            let beginning = match fields.head()? {
+                Ok(head) => Beginning::Whole(head, fields.rest()),
+                Err(malformed) => Beginning::Malformed(malformed),
+            };
+            begin(id, entry, beginning)?;
+            finish(entry, End::Complete, settlement);
+        }
+        b'h' => {
+            let beginning = match fields.head()? {
+                Ok(head) => Beginning::Streamed(head),
+                Err(malformed) => Beginning::Malformed(malformed),
+            };
+            begin(id, entry, beginning)?;
+        }
+        b'd' => {
+            let bytes = fields.rest();
+            if !entry.is_abandoned() && !bytes.is_empty() {
+                entry.body.push_back(bytes);
+            }
+        }
+        b'e' | b'x' => {
+            release(entry, &mut fields, settlement)?;
+            let end = if kind == b'e' {
+                End::Complete
+            } else {
+                End::BrokenOff
+            };
+            finish(entry, end, settlement);
+        }
+        b'w' => {
+            release(entry, &mut fields, settlement)?;
+            go_on(entry, settlement);
+        }
+        b's' => {
+            release(entry, &mut fields, settlement)?;
+            go_on(entry, settlement);
+            let beginning = match (fields.head()?, fields.file()?) {
+                (Ok(head), file) => Beginning::File(head, file),
+                (Err(malformed), _) => Beginning::Malformed(malformed),
+            };
+            begin(id, entry, beginning)?;
+            if entry.is_abandoned() {
+                finish(entry, End::Complete, settlement);
+            }
+            entry.holds_file = true;
+        }
+        b'i' => match fields.head()? {
+            Ok(head) => entry.informational.push(head),
+            Err(malformed) => {
+                tracing::warn!(%malformed, "an informational answer that HTTP forbids is dropped");
+            }
+        },
+        unknown => return Err(BadFrame::Kind(unknown)),
+    }
+    entry.wake();
+    Ok(())
+}
+
+fn begin(id: u32, entry: &mut Entry, beginning: Beginning) -> Result<(), BadFrame> {
+    if entry.has_begun {
+        return Err(BadFrame::Second(id));
+    }
+    entry.has_begun = true;
+    if !entry.is_abandoned() {
+        entry.beginning = Some(beginning);
+    }
+    Ok(())
+}
+
+/// Gives the run back, once.
+fn release(
+    entry: &mut Entry,
+    fields: &mut Fields<'_>,
+    settlement: &mut Settlement,
+) -> Result<(), BadFrame> {
+    let busy = Duration::from_micros(fields.number()?.into());
+    if entry.hold != Hold::Run {
+        return Ok(());
+    }
+    entry.hold = Hold::Nothing;
+    if entry.is_abandoned() && busy.is_zero() {
+        settlement.unused += 1;
+    } else {
+        settlement.released.push((entry.place.route, busy));
+    }
+    settlement.no_longer_exempt += u32::from(entry.place.is_exempt);
+    Ok(())
+}
+
+/// The request goes on without a run.
+fn go_on(entry: &mut Entry, settlement: &mut Settlement) {
+    if entry.hold == Hold::Nothing {
+        entry.hold = Hold::Waiting;
+        settlement.went_on += 1;
+    }
+}
+
+/// The worker has done all that it had to.
+pub(super) fn finish(entry: &mut Entry, end: End, settlement: &mut Settlement) {
+    settlement.ended_late += u32::from(entry.hold == Hold::Waiting);
+    entry.end(end);
+}

@@ -1,0 +1,198 @@
+//! The workers of one application, and the queue before them. Loops and supervisor share it.
+
+mod queue;
+mod routes;
+mod run;
+mod seat;
+mod state;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use greenroom_stage::Rejected;
+use rustix::process::Pid;
+use tokio::sync::Notify;
+
+pub(crate) use queue::Ticket;
+pub(crate) use routes::Route;
+pub(crate) use run::Run;
+pub(crate) use seat::{Seat, Settlement};
+pub use status::QueueStatus;
+
+use crate::builder::Settings;
+use state::State;
+
+/// A worker process that takes requests.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) key: u32,
+    pub(crate) pid: Pid,
+    pub(crate) socket: PathBuf,
+}
+
+/// Why a worker's end is near.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It ended of itself, or somebody killed it.
+    #[default]
+    Crashed,
+    /// It is killed because its runs made no progress.
+    Hung,
+    /// It was told to end, and did not in time.
+    Retired,
+}
+
+/// What a newcomer is told.
+pub(crate) enum Admission {
+    /// Send your request.
+    Run(Run),
+    /// Wait for your turn.
+    Wait(Ticket),
+    /// You would wait too long.
+    Refused(Rejected),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    /// Tells pools of one process apart.
+    id: u64,
+    queue_wait_max: Duration,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+impl Pool {
+    pub(crate) fn new(settings: &Settings) -> Arc<Self> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+        Arc::new(Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            queue_wait_max: settings.queue_wait_max,
+            state: Mutex::new(State::new(settings)),
+            changed: Notify::new(),
+        })
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The longest that a request may wait in the queue.
+    pub(crate) fn queue_wait_max(&self) -> Duration {
+        self.queue_wait_max
+    }
+
+    /// A run for a newcomer, or a place in the queue, or neither.
+    pub(crate) fn acquire(self: &Arc<Self>, route: Route) -> Admission {
+        let now = Instant::now();
+        let mut state = self.state();
+        if state.queue_is_empty()
+            && let Some(given) = state.take_run(route, now)
+        {
+            drop(state);
+            return Admission::Run(Run::new(Arc::clone(self), given));
+        }
+        match state.enter_queue(route, now) {
+            Ok(waiter) => Admission::Wait(Ticket::new(Arc::clone(self), waiter)),
+            Err(rejected) => Admission::Refused(rejected),
+        }
+    }
+
+    /// A request whose turn did not come in time.
+    pub(crate) fn too_late(&self) -> Rejected {
+        self.state().too_late()
+    }
+
+    /// A run is given back whose request was never sent.
+    fn give_back(&self, key: u32) {
+        let mut settlement = Settlement {
+            unused: 1,
+            ..Settlement::default()
+        };
+        self.settle(key, &mut settlement);
+    }
+
+    /// Takes into account what a worker has done, and leaves the settlement empty.
+    pub(crate) fn settle(&self, key: u32, settlement: &mut Settlement) {
+        let now = Instant::now();
+        let mut state = self.state();
+        let is_news = state.settle(key, settlement, now);
+        let turns = state.serve_queue(now);
+        drop(state);
+        turns.announce();
+        if is_news {
+            self.changed.notify_one();
+        }
+    }
+
+    /// The worker's present runs may take as long as they like: they hold connections of their own.
+    pub(crate) fn exempt(&self, key: u32) {
+        self.state().exempt(key);
+    }
+
+    /// How many runs a worker has given back; none if it is gone.
+    pub(crate) fn released(&self, key: u32) -> Option<u64> {
+        self.state().released(key)
+    }
+
+    /// The worker is lost, or broke the protocol: it gets nothing more, and has to go.
+    pub(crate) fn condemn(&self, key: u32) {
+        self.state().condemn(key);
+        self.changed.notify_one();
+    }
+
+    /// A worker is ready: it gets requests from now on.
+    pub(crate) fn add(&self, worker: Arc<Worker>) {
+        let now = Instant::now();
+        let mut state = self.state();
+        state.add(worker, now);
+        let turns = state.serve_queue(now);
+        drop(state);
+        turns.announce();
+    }
+
+    /// A worker gets no new requests.
+    pub(crate) fn drain(&self, key: u32) {
+        self.state().drain(key);
+        self.changed.notify_one();
+    }
+
+    /// Why a worker is about to be killed.
+    pub(crate) fn note_ending(&self, key: u32, ending: Ending) {
+        self.state().note_ending(key, ending);
+    }
+
+    /// A worker is gone. Why stays known to those who still ask.
+    pub(crate) fn remove(&self, key: u32) {
+        self.state().remove(key);
+    }
+
+    /// Why a worker ended, as far as is known.
+    pub(crate) fn ending(&self, key: u32) -> Ending {
+        self.state().ending(key)
+    }
+
+    /// A look at all workers.
+    pub(crate) fn seats(&self) -> Vec<Seat> {
+        self.state().seats(Instant::now())
+    }
+
+    /// Resolves when there is something that the supervisor may care for: a draining worker that
+    /// became idle, one that has served all that it may, one that broke the protocol.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    pub(crate) fn status(&self) -> QueueStatus {
+        self.state().status(Instant::now())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,229 @@
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use tokio::sync::oneshot::error::TryRecvError;
+
+use super::routes::Route;
+use super::state::DEPTH_MAX;
+use super::*;
+use crate::builder::{Builder, Concurrency};
+
+const SHORT: Duration = Duration::from_micros(20);
+
+fn pool(change: impl FnOnce(Builder) -> Builder) -> Arc<Pool> {
+    Pool::new(change(Builder::new(PathBuf::from("app.psgi"))).settings())
+}
+
+fn with_workers(keys: std::ops::Range<u32>, change: impl FnOnce(Builder) -> Builder) -> Arc<Pool> {
+    let pool = pool(change);
+    keys.for_each(|key| pool.add(worker(key)));
+    pool
+}
+
+fn worker(key: u32) -> Arc<Worker> {
+    Arc::new(Worker {
+        key,
+        pid: rustix::process::getpid(),
+        socket: PathBuf::new(),
+    })
+}
+
+/// Sends a request, and says to whom.
+fn send(pool: &Arc<Pool>) -> Option<u32> {
+    match pool.acquire(Route::default()) {
+        Admission::Run(run) => {
+            let key = run.worker().key;
+            run.sent();
+            Some(key)
+        }
+        _ => None,
+    }
+}
+
+fn answer(pool: &Pool, key: u32, busy: Duration) {
+    let mut settlement = Settlement::default();
+    settlement.released.push((Route::default(), busy));
+    pool.settle(key, &mut settlement);
+}
+
+fn prove_short(pool: &Arc<Pool>) {
+    for _ in 0..64 {
+        let key = send(pool).expect("a worker is free");
+        answer(pool, key, SHORT);
+    }
+}
+
+fn ticket(pool: &Arc<Pool>) -> Ticket {
+    match pool.acquire(Route::default()) {
+        Admission::Wait(ticket) => ticket,
+        Admission::Run(_) => panic!("a worker is free"),
+        Admission::Refused(rejected) => panic!("{rejected}"),
+    }
+}
+
+#[test]
+fn an_unknown_application_gets_one_request_at_a_time() {
+    let pool = with_workers(0..2, |builder| builder);
+    assert_eq!((send(&pool), send(&pool)), (Some(0), Some(1)));
+    assert_eq!(send(&pool), None);
+    answer(&pool, 1, SHORT);
+    assert_eq!(send(&pool), Some(1));
+}
+
+#[test]
+fn one_that_has_proven_short_is_sent_runs_ahead_until_one_is_long() {
+    let pool = with_workers(0..1, |builder| builder);
+    prove_short(&pool);
+    let sent = std::iter::repeat_with(|| send(&pool)).take_while(Option::is_some);
+    assert_eq!(sent.count(), DEPTH_MAX as usize);
+    answer(&pool, 0, Duration::from_millis(50));
+    assert_eq!(pool.status().short_routes, 0);
+    assert_eq!(send(&pool), None);
+}
+
+#[test]
+fn what_may_be_long_has_a_worker_for_itself() {
+    let pool = with_workers(0..1, |builder| builder);
+    prove_short(&pool);
+    let unknown = Route::of(&http::Method::GET, "/unknown");
+    let Admission::Run(run) = pool.acquire(unknown) else {
+        panic!("the worker is free")
+    };
+    run.sent();
+    assert_eq!(send(&pool), None);
+    answer(&pool, 0, SHORT);
+    assert_eq!(send(&pool), Some(0));
+    assert!(matches!(pool.acquire(unknown), Admission::Wait(_)));
+}
+
+#[test]
+fn requests_that_wait_for_events_hold_no_run_but_are_bounded() {
+    let two = NonZeroU32::new(2).expect("two is not zero");
+    let pool = with_workers(0..1, |builder| {
+        builder.concurrency(Concurrency::AtMost(two))
+    });
+    for _ in 0..2 {
+        assert_eq!(send(&pool), Some(0));
+        let mut settlement = Settlement::default();
+        settlement.released.push((Route::default(), SHORT));
+        settlement.went_on = 1;
+        pool.settle(0, &mut settlement);
+    }
+    assert_eq!(send(&pool), None);
+    let mut settlement = Settlement {
+        ended_late: 1,
+        ..Settlement::default()
+    };
+    pool.settle(0, &mut settlement);
+    let seat = pool.seats()[0];
+    assert_eq!((seat.running, seat.waiting, seat.served), (0, 1, 1));
+    assert_eq!(send(&pool), Some(0));
+}
+
+#[tokio::test]
+async fn the_queue_is_served_in_order() {
+    let pool = with_workers(0..1, |builder| builder);
+    assert_eq!(send(&pool), Some(0));
+    let (first, mut second) = (ticket(&pool), tokio_test_task(ticket(&pool)));
+    answer(&pool, 0, SHORT);
+    let run = first.await.expect("its turn came in time");
+    assert_eq!(second.try_recv().err(), Some(TryRecvError::Empty));
+    run.sent();
+    answer(&pool, 0, SHORT);
+    second
+        .await
+        .expect("the task goes on")
+        .expect("its turn came in time")
+        .sent();
+}
+
+/// Waits for a turn elsewhere, and tells of it.
+fn tokio_test_task(ticket: Ticket) -> tokio::sync::oneshot::Receiver<Result<Run, Rejected>> {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    tokio::spawn(async move { tell.send(ticket.await) });
+    told
+}
+
+#[tokio::test]
+async fn who_leaves_the_queue_gives_its_turn_to_the_next() {
+    let pool = with_workers(0..1, |builder| builder);
+    assert_eq!(send(&pool), Some(0));
+    let (left, called, next) = (ticket(&pool), ticket(&pool), ticket(&pool));
+    drop(left);
+    answer(&pool, 0, SHORT);
+    drop(called);
+    next.await.expect("its turn came in time").sent();
+    assert_eq!(pool.seats()[0].running, 1);
+}
+
+#[test]
+fn a_full_queue_and_a_long_wait_are_refused() {
+    let pool = with_workers(0..1, |builder| builder.queue_max(1));
+    assert_eq!(send(&pool), Some(0));
+    let _waits = ticket(&pool);
+    assert!(
+        matches!(pool.acquire(Route::default()), Admission::Refused(rejected) if rejected.reason == greenroom_stage::Reason::QueueFull)
+    );
+
+    let pool = with_workers(0..1, |builder| {
+        builder.queue_wait_max(Duration::from_secs(1))
+    });
+    assert_eq!(send(&pool), Some(0));
+    answer(&pool, 0, Duration::from_secs(2));
+    assert_eq!(send(&pool), Some(0));
+    let Admission::Refused(rejected) = pool.acquire(Route::default()) else {
+        panic!("it would wait for two seconds")
+    };
+    assert_eq!(
+        (rejected.reason, rejected.retry_after),
+        (greenroom_stage::Reason::Wait, 2)
+    );
+    let sheds = pool.status().sheds;
+    assert_eq!((sheds.wait, sheds.total()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_draining_worker_gets_nothing_and_tells_when_it_is_idle() {
+    let pool = with_workers(0..2, |builder| builder);
+    assert_eq!(send(&pool), Some(0));
+    pool.drain(0);
+    pool.changed().await;
+    assert_eq!(send(&pool), Some(1));
+    assert_eq!(send(&pool), None);
+    answer(&pool, 0, SHORT);
+    pool.changed().await;
+    assert_eq!(pool.seats()[0].running, 0);
+    assert_eq!(send(&pool), None);
+}
+
+#[tokio::test]
+async fn a_worker_that_has_served_enough_is_told_of_once() {
+    let pool = with_workers(0..1, |builder| builder.max_requests(2));
+    for _ in 0..2 {
+        assert_eq!(send(&pool), Some(0));
+        answer(&pool, 0, SHORT);
+    }
+    pool.changed().await;
+    assert_eq!(pool.seats()[0].served, 2);
+}
+
+#[test]
+fn why_a_worker_ended_is_known_after_it_is_gone() {
+    let pool = with_workers(0..1, |builder| builder);
+    assert_eq!(pool.ending(0), Ending::Crashed);
+    pool.note_ending(0, Ending::Hung);
+    assert_eq!(send(&pool), None);
+    pool.remove(0);
+    assert_eq!(pool.ending(0), Ending::Hung);
+    assert!(pool.seats().is_empty());
+}
+
+#[test]
+fn only_runs_that_are_not_exempt_can_be_stuck() {
+    let pool = with_workers(0..1, |builder| builder);
+    assert!(pool.seats()[0].stuck.is_none());
+    assert_eq!(send(&pool), Some(0));
+    assert!(pool.seats()[0].stuck.is_some());
+    pool.exempt(0);
+    assert!(pool.seats()[0].stuck.is_none());
+}

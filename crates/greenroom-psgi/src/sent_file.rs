@@ -1,0 +1,103 @@
+//! An answer's body out of a file that a worker holds open.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use rustix::io::{ReadWriteFlags, preadv2};
+use rustix::process::Pid;
+use tokio::task::JoinHandle;
+
+use crate::link::SentFile;
+
+/// Bytes that are read at once, and so kept in memory for a client.
+const READ_BYTES: usize = 65_536;
+
+/// Reads a part of a file. What is in the page cache is read at once; the disk is waited for on a
+/// thread that may block, because a loop that waited for it would hold up all of its requests.
+#[derive(Debug)]
+pub(crate) struct FileBody {
+    file: Arc<File>,
+    offset: u64,
+    left: u64,
+    reading: Option<JoinHandle<io::Result<Bytes>>>,
+}
+
+impl FileBody {
+    /// Opens the file that the worker has open by this number.
+    pub(crate) fn open(worker: Pid, sent: &SentFile) -> io::Result<Self> {
+        let path = format!("/proc/{}/fd/{}", worker.as_raw_nonzero(), sent.descriptor);
+        let file = File::open(path)?;
+        let there = file.metadata()?.len().saturating_sub(sent.offset);
+        Ok(Self {
+            file: Arc::new(file),
+            offset: sent.offset,
+            left: sent.length.min(there),
+            reading: None,
+        })
+    }
+
+    /// Bytes still to come.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    pub(crate) fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        let part = if let Some(reading) = &mut self.reading {
+            let read = ready!(Pin::new(reading).poll(cx));
+            self.reading = None;
+            read.map_err(io::Error::other).flatten()
+        } else if let Some(read) = self.read_cached() {
+            read
+        } else {
+            self.reading = Some(self.read_elsewhere());
+            return self.poll_part(cx);
+        };
+        Poll::Ready(Some(part.and_then(|bytes| self.take(bytes))))
+    }
+
+    fn take(&mut self, bytes: Bytes) -> io::Result<Bytes> {
+        if bytes.is_empty() {
+            let short = "the file became shorter while it was sent";
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, short));
+        }
+        self.offset += bytes.len() as u64;
+        self.left -= bytes.len() as u64;
+        Ok(bytes)
+    }
+
+    fn room(&self) -> BytesMut {
+        let bytes = self.left.min(READ_BYTES as u64);
+        BytesMut::zeroed(usize::try_from(bytes).unwrap_or(READ_BYTES))
+    }
+
+    /// `None` if the disk, or a file system that cannot tell, would have to be waited for.
+    fn read_cached(&self) -> Option<io::Result<Bytes>> {
+        let mut room = self.room();
+        let mut parts = [io::IoSliceMut::new(&mut room)];
+        match preadv2(&self.file, &mut parts, self.offset, ReadWriteFlags::NOWAIT) {
+            Ok(read) => {
+                room.truncate(read);
+                Some(Ok(room.freeze()))
+            }
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::OPNOTSUPP) => None,
+            Err(error) => Some(Err(error.into())),
+        }
+    }
+
+    fn read_elsewhere(&self) -> JoinHandle<io::Result<Bytes>> {
+        let (file, offset, mut room) = (Arc::clone(&self.file), self.offset, self.room());
+        tokio::task::spawn_blocking(move || {
+            let read = file.read_at(&mut room, offset)?;
+            room.truncate(read);
+            Ok(room.freeze())
+        })
+    }
+}

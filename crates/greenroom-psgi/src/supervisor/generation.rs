@@ -1,0 +1,220 @@
+//! One start of the application: a zygote and its workers.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::Arc;
+
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+use super::Order;
+use super::launcher::{Launcher, Raised};
+use super::process::Process;
+use super::shared::Shared;
+use super::slot;
+use super::zygote::{FirstWord, Loading, Zygote};
+use crate::builder::Settings;
+use crate::error::{EndStatus, StartError};
+
+const PROCESS: &str = "the zygote";
+
+/// Dropping it kills its workers, and its zygote if that is its own.
+pub(super) struct Generation {
+    pub(super) number: u32,
+    pub(super) since: Instant,
+    orders: watch::Sender<Order>,
+    /// Ends when all workers are gone.
+    workers: mpsc::Receiver<Infallible>,
+    slots: JoinSet<()>,
+    zygote: Zygote,
+    process: Option<Process>,
+}
+
+/// Where a generation's zygote comes from.
+#[derive(Clone)]
+pub(super) enum Origin {
+    /// Each generation starts its own.
+    Started,
+    /// All have this one, which loaded the application before we were.
+    Attached(Zygote),
+}
+
+impl Generation {
+    /// Returns when all workers are ready; none takes requests before. If one fails, or the future
+    /// is dropped, nothing is left of it.
+    pub(super) async fn start(shared: Arc<Shared>, origin: Origin) -> Result<Self, StartError> {
+        let number = shared.next_generation();
+        let (zygote, process) = match origin {
+            Origin::Attached(zygote) => (zygote, None),
+            Origin::Started => {
+                let (zygote, process) = start_zygote(&shared.settings, shared.directory()).await?;
+                (zygote, Some(process))
+            }
+        };
+        let (orders, order) = watch::channel(Order::Serve);
+        let (alive, workers) = mpsc::channel(1);
+        let launcher = Launcher {
+            shared,
+            generation: number,
+            zygote: zygote.clone(),
+            orders: order,
+            alive,
+        };
+        let raised = match raise_all(&launcher).await {
+            Ok(raised) => raised,
+            Err(error) => {
+                give_up(process).await;
+                return Err(error);
+            }
+        };
+        Ok(Self {
+            number,
+            since: Instant::now(),
+            orders,
+            workers,
+            slots: employ_all(&launcher, raised),
+            zygote,
+            process,
+        })
+    }
+
+    /// Returns when its zygote is lost.
+    pub(super) async fn lost(&self) {
+        self.zygote.lost().await;
+    }
+
+    /// Lets the workers finish, and ends the zygote if it is its own.
+    pub(super) async fn drain(self) {
+        let Self {
+            orders,
+            mut workers,
+            slots,
+            zygote,
+            process,
+            ..
+        } = self;
+        orders.send_replace(Order::Drain);
+        slots.join_all().await;
+        // Nobody sends anything: it ends with the last worker.
+        workers.recv().await;
+        drop(zygote);
+        if let Some(process) = process {
+            process.end().await;
+        }
+    }
+}
+
+async fn raise_all(launcher: &Launcher) -> Result<Vec<Raised>, StartError> {
+    // More loading at once than there are cores would only make each of them late.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let at_once = Arc::new(Semaphore::new(cores));
+    let mut loading = JoinSet::new();
+    for _ in 0..launcher.shared.settings.workers {
+        let (launcher, at_once) = (launcher.clone(), Arc::clone(&at_once));
+        loading.spawn(async move {
+            // It is never closed.
+            let _permit = at_once.acquire().await.ok();
+            launcher.raise().await
+        });
+    }
+    let mut raised = Vec::new();
+    while let Some(worker) = loading.join_next().await {
+        match worker.expect("nothing panics as it loads, or is cancelled") {
+            Ok(worker) => raised.push(worker),
+            Err(error) => {
+                loading.shutdown().await;
+                return Err(error);
+            }
+        }
+    }
+    Ok(raised)
+}
+
+/// So that it is gone before its directory is removed.
+async fn give_up(process: Option<Process>) {
+    if let Some(mut process) = process {
+        process.kill();
+        process.last_words().await;
+    }
+}
+
+fn employ_all(launcher: &Launcher, raised: Vec<Raised>) -> JoinSet<()> {
+    let mut slots = JoinSet::new();
+    for raised in raised {
+        let worker = launcher.employ(raised);
+        slots.spawn(slot::keep(launcher.clone(), worker));
+    }
+    slots
+}
+
+async fn start_zygote(
+    settings: &Settings,
+    directory: &Path,
+) -> Result<(Zygote, Process), StartError> {
+    check_application(&settings.application)?;
+    let (mut process, channel) = Process::start(settings, directory)?;
+    match first_word(settings, channel).await? {
+        FirstWord::Up(zygote) => Ok((zygote, process)),
+        FirstWord::Refused(message) => Err(refused(settings, message)),
+        FirstWord::Gone => {
+            let (status, said) = process.last_words().await;
+            Err(ended(settings, status, said))
+        }
+    }
+}
+
+/// The zygote on a channel, if it is up.
+pub(super) async fn attach(settings: &Settings, channel: UnixStream) -> Result<Zygote, StartError> {
+    match first_word(settings, channel).await? {
+        FirstWord::Up(zygote) => Ok(zygote),
+        FirstWord::Refused(message) => Err(refused(settings, message)),
+        FirstWord::Gone => Err(ended(settings, None, String::new())),
+    }
+}
+
+fn refused(settings: &Settings, message: String) -> StartError {
+    StartError::Load {
+        application: settings.name(),
+        message,
+    }
+}
+
+fn ended(settings: &Settings, status: Option<ExitStatus>, said: String) -> StartError {
+    StartError::Ended {
+        application: settings.name(),
+        process: PROCESS,
+        status: EndStatus(status),
+        said,
+    }
+}
+
+async fn first_word(settings: &Settings, channel: UnixStream) -> Result<FirstWord, StartError> {
+    let limit = settings.start_timeout;
+    let word = timeout(limit, Loading::new(channel).first_word()).await;
+    let word = word.map_err(|_| StartError::Timeout {
+        application: settings.name(),
+        process: PROCESS,
+        limit,
+    })?;
+    word.map_err(|source| StartError::Channel {
+        application: settings.name(),
+        process: PROCESS,
+        source,
+    })
+}
+
+/// Perl would say so too, but after its own start, and in other words.
+fn check_application(path: &Path) -> Result<(), StartError> {
+    let failed = |source| StartError::Application {
+        path: path.to_path_buf(),
+        source,
+    };
+    let metadata = std::fs::File::open(path).and_then(|file| file.metadata());
+    if metadata.map_err(failed)?.is_dir() {
+        return Err(failed(std::io::ErrorKind::IsADirectory.into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! How a generation comes by a worker.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use super::Order;
+use super::channel::{Frames, frame};
+use super::member::{self, Held, Member};
+use super::shared::Shared;
+use super::tend;
+use super::zygote::{NotForked, Zygote};
+use crate::error::{EndStatus, StartError};
+use crate::pool::Worker;
+
+const PROCESS: &str = "a worker";
+
+/// Starts the workers of one generation.
+#[derive(Clone)]
+pub(super) struct Launcher {
+    pub(super) shared: Arc<Shared>,
+    pub(super) generation: u32,
+    pub(super) zygote: Zygote,
+    /// Ends when the generation is dropped.
+    pub(super) orders: watch::Receiver<Order>,
+    /// Held by all that answer for a worker.
+    pub(super) alive: mpsc::Sender<Infallible>,
+}
+
+/// A worker that is ready and takes no requests yet.
+pub(super) struct Raised {
+    pub(super) held: Held,
+    pub(super) control: Control,
+}
+
+/// A worker's control connection.
+pub(super) struct Control {
+    pub(super) frames: Frames<OwnedReadHalf>,
+    pub(super) output: OwnedWriteHalf,
+}
+
+impl Launcher {
+    /// Forks a worker and waits until it is ready. If the future is dropped, the worker is killed.
+    pub(super) async fn raise(&self) -> Result<Raised, StartError> {
+        let limit = self.shared.settings.start_timeout;
+        let late = StartError::Timeout {
+            application: self.shared.settings.name(),
+            process: PROCESS,
+            limit,
+        };
+        timeout(limit, self.load()).await.unwrap_or(Err(late))
+    }
+
+    /// Gives it requests from now on.
+    pub(super) fn employ(&self, raised: Raised) -> Arc<Member> {
+        let member = Arc::clone(&raised.held.member);
+        self.shared.pool.add(Arc::new(Worker {
+            key: member.key,
+            pid: member.pid,
+            socket: self.shared.socket(member.key),
+        }));
+        tokio::spawn(tend::tend(
+            raised,
+            Arc::clone(&self.shared),
+            self.orders.clone(),
+            self.alive.clone(),
+        ));
+        member
+    }
+
+    async fn load(&self) -> Result<Raised, StartError> {
+        let key = self.shared.new_key();
+        let forked = self.zygote.fork(key).await;
+        let mut forked = forked.map_err(|error| self.not_forked(error))?;
+        let process = member::process(forked.pid).map_err(|source| self.channel_error(source))?;
+        let Some(process) = process else {
+            return Err(self.ended(member::end_status(&mut forked.ended).await));
+        };
+        let mut held = Held::new(&self.shared, key, self.generation, forked, process);
+        match self.first_word(key).await {
+            Ok(Some((control, FirstWord::Ready(mode)))) => {
+                held.note_ready(mode);
+                Ok(Raised { held, control })
+            }
+            Ok(Some((_, FirstWord::Refused(message)))) => Err(StartError::Load {
+                application: self.shared.settings.name(),
+                message,
+            }),
+            Ok(None) => Err(self.ended(held.status().await)),
+            Err(source) => Err(self.channel_error(source)),
+        }
+    }
+
+    async fn first_word(&self, key: u32) -> io::Result<Option<(Control, FirstWord)>> {
+        let Some(mut control) = Control::open(&self.shared, key).await? else {
+            return Ok(None);
+        };
+        let Some(message) = control.frames.next().await? else {
+            return Ok(None);
+        };
+        let word = match message.kind {
+            b'R' => FirstWord::Ready(message.text()),
+            b'X' => FirstWord::Refused(message.text()),
+            _ => return Err(message.unexpected()),
+        };
+        Ok(Some((control, word)))
+    }
+
+    fn not_forked(&self, error: NotForked) -> StartError {
+        match error {
+            NotForked::Lost => self.channel_error(io::Error::new(
+                io::ErrorKind::ConnectionReset,
+                "its zygote is gone",
+            )),
+            NotForked::Refused(status) => self.ended(EndStatus(Some(EndStatus::of_wait(status)))),
+        }
+    }
+
+    fn ended(&self, status: EndStatus) -> StartError {
+        StartError::Ended {
+            application: self.shared.settings.name(),
+            process: PROCESS,
+            status,
+            said: String::new(),
+        }
+    }
+
+    fn channel_error(&self, source: io::Error) -> StartError {
+        StartError::Channel {
+            application: self.shared.settings.name(),
+            process: PROCESS,
+            source,
+        }
+    }
+}
+
+enum FirstWord {
+    /// What drives it.
+    Ready(String),
+    /// Perl's message.
+    Refused(String),
+}
+
+impl Control {
+    /// `None` if the worker is gone already.
+    async fn open(shared: &Shared, key: u32) -> io::Result<Option<Self>> {
+        let stream = match UnixStream::connect(shared.socket(key)).await {
+            Ok(stream) => stream,
+            Err(error) if is_gone(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let (input, output) = stream.into_split();
+        let mut control = Self {
+            frames: Frames::new(input),
+            output,
+        };
+        match control.output.write_all(&frame(b'C', None)).await {
+            Ok(()) => Ok(Some(control)),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound | io::ErrorKind::BrokenPipe
+    )
+}

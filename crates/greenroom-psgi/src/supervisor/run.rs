@@ -1,0 +1,236 @@
+//! The supervisor's task.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::backoff::{Backoff, HEALTHY_AFTER};
+use super::files::Files;
+use super::generation::{Generation, Origin};
+use super::shared::Shared;
+use crate::error::StartError;
+use crate::gateway::{KilledWorker, ShutdownReport};
+
+/// Commands that may wait for the supervisor.
+pub(super) const COMMANDS_MAX: usize = 16;
+
+/// What a gateway's owner asks for.
+pub(crate) enum Command {
+    Reload(oneshot::Sender<ReloadResult>),
+    Shutdown(oneshot::Sender<ShutdownReport>),
+}
+
+/// The number of the generation that serves now.
+pub(crate) type ReloadResult = Result<u32, Arc<StartError>>;
+
+pub(super) struct Supervisor {
+    pub(super) shared: Arc<Shared>,
+    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) origin: Origin,
+    pub(super) current: Generation,
+    pub(super) files: Option<Files>,
+    /// Removed when it is dropped.
+    pub(super) directory: Option<TempDir>,
+    pub(super) monitor: JoinSet<()>,
+}
+
+/// The start of a generation that is to follow the one that serves.
+#[derive(Default)]
+struct Change {
+    /// At most one.
+    starting: JoinSet<Result<Generation, StartError>>,
+    /// Whether it is in place of one that was lost, and nobody asked for it.
+    is_recovery: bool,
+    /// Those that wait for the one that is starting.
+    waiting: Vec<oneshot::Sender<ReloadResult>>,
+    /// Those that asked too late for it, and wait for the one after.
+    next: Option<Vec<oneshot::Sender<ReloadResult>>>,
+}
+
+/// How often zygotes were lost in a row.
+#[derive(Default)]
+struct Losses {
+    backoff: Backoff,
+    /// The generation that has lost its zygote last.
+    last: Option<u32>,
+}
+
+enum Happening {
+    Command(Option<Command>),
+    Files(Vec<std::path::PathBuf>),
+    Started(Result<Box<Generation>, StartError>),
+    Lost,
+}
+
+impl Supervisor {
+    /// Until it is told to shut down, or the last gateway is dropped.
+    pub(super) async fn run(mut self) {
+        let (mut change, mut retiring) = (Change::default(), JoinSet::new());
+        let mut losses = Losses::default();
+        loop {
+            match self.happening(&mut change, &mut retiring).await {
+                Happening::Command(Some(Command::Reload(reply))) => {
+                    change.request(&self, Some(reply));
+                }
+                Happening::Command(Some(Command::Shutdown(reply))) => {
+                    change.starting.shutdown().await;
+                    // Whoever asked may have gone.
+                    reply.send(self.shut_down(retiring).await).ok();
+                    return;
+                }
+                Happening::Command(None) => return,
+                Happening::Files(paths) => {
+                    tracing::info!("{} changed: reloading", names(&paths));
+                    change.request(&self, None);
+                }
+                Happening::Lost => self.recover(&mut change, losses.rest(&self.current)),
+                Happening::Started(Ok(generation)) => {
+                    retiring.spawn(self.take_over(*generation, &mut change).drain());
+                    change.go_on(&self);
+                }
+                Happening::Started(Err(error)) => {
+                    self.keep_on(error, &mut change);
+                    change.go_on(&self);
+                }
+            }
+        }
+    }
+
+    async fn happening(&mut self, change: &mut Change, retiring: &mut JoinSet<()>) -> Happening {
+        loop {
+            tokio::select! {
+                command = self.commands.recv() => return Happening::Command(command),
+                paths = changed(&mut self.files) => return Happening::Files(paths),
+                Some(started) = change.starting.join_next() => {
+                    let started = started.expect("nothing panics as it starts");
+                    return Happening::Started(started.map(Box::new));
+                }
+                () = self.current.lost(), if change.starting.is_empty() && !self.shared.is_closed() => {
+                    return Happening::Lost;
+                }
+                Some(_) = retiring.join_next() => {}
+            }
+        }
+    }
+
+    fn recover(&self, change: &mut Change, rest: Duration) {
+        if let Origin::Attached(_) = self.origin {
+            tracing::error!("the process that forks the workers has ended");
+            return self.shared.close();
+        }
+        tracing::error!("a zygote ended unasked; starting another one after {rest:?}");
+        self.shared
+            .counters
+            .restarts
+            .fetch_add(1, Ordering::Relaxed);
+        change.is_recovery = true;
+        change.start(self, rest);
+    }
+
+    /// Returns the generation that served before.
+    fn take_over(&mut self, generation: Generation, change: &mut Change) -> Generation {
+        let number = generation.number;
+        self.shared.note_serving(number);
+        let before = std::mem::replace(&mut self.current, generation);
+        change.count(&self.shared.counters.reloads);
+        tracing::info!("{} is loaded anew", self.shared.settings.name());
+        change.answer(&Ok(number));
+        before
+    }
+
+    fn keep_on(&self, error: StartError, change: &mut Change) {
+        change.count(&self.shared.counters.reloads_failed);
+        tracing::error!("what was loaded before serves on, because of: {error}");
+        change.answer(&Err(Arc::new(error)));
+    }
+
+    async fn shut_down(self, mut retiring: JoinSet<()>) -> ShutdownReport {
+        let workers = self.shared.members();
+        retiring.spawn(self.current.drain());
+        while retiring.join_next().await.is_some() {}
+        self.shared.deserted().await;
+        drop(self.monitor);
+        drop(self.directory);
+        self.shared.close();
+        let late = workers.iter().filter(|worker| worker.was_late());
+        ShutdownReport {
+            killed: late
+                .map(|worker| KilledWorker {
+                    key: worker.key,
+                    pid: worker.pid.as_raw_nonzero().get(),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Losses {
+    /// How long to rest before the zygote of `lost` is replaced. It is asked again when that fails.
+    fn rest(&mut self, lost: &Generation) -> Duration {
+        let is_new = self.last.replace(lost.number) != Some(lost.number);
+        if is_new && lost.since.elapsed() >= HEALTHY_AFTER {
+            self.backoff.reset();
+        }
+        self.backoff.rest()
+    }
+}
+
+impl Change {
+    fn request(&mut self, supervisor: &Supervisor, reply: Option<oneshot::Sender<ReloadResult>>) {
+        if self.starting.is_empty() {
+            self.waiting.extend(reply);
+            self.start(supervisor, Duration::ZERO);
+        } else {
+            self.next.get_or_insert_default().extend(reply);
+        }
+    }
+
+    fn start(&mut self, supervisor: &Supervisor, rest: Duration) {
+        let (shared, origin) = (Arc::clone(&supervisor.shared), supervisor.origin.clone());
+        self.starting.spawn(async move {
+            tokio::time::sleep(rest).await;
+            Generation::start(shared, origin).await
+        });
+    }
+
+    /// Counts its end, if it was a reload.
+    fn count(&mut self, counter: &AtomicU64) {
+        if !std::mem::take(&mut self.is_recovery) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn answer(&mut self, result: &ReloadResult) {
+        for reply in self.waiting.drain(..) {
+            // Whoever asked may have gone.
+            reply.send(result.clone()).ok();
+        }
+    }
+
+    /// Starts what was asked for meanwhile.
+    fn go_on(&mut self, supervisor: &Supervisor) {
+        if let Some(waiting) = self.next.take() {
+            self.waiting = waiting;
+            self.start(supervisor, Duration::ZERO);
+        }
+    }
+}
+
+async fn changed(files: &mut Option<Files>) -> Vec<std::path::PathBuf> {
+    match files {
+        Some(files) => files.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn names(paths: &[std::path::PathBuf]) -> String {
+    let names: Vec<_> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    names.join(", ")
+}

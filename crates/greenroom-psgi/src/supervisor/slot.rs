@@ -1,0 +1,65 @@
+//! One of the places of a generation: there is always a worker in it, or one to come.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Order;
+use super::backoff::{Backoff, HEALTHY_AFTER};
+use super::launcher::Launcher;
+use super::member::Member;
+use crate::status::WorkerState;
+
+/// Until the generation drains, or its zygote is lost: then its workers serve on by themselves.
+pub(super) async fn keep(launcher: Launcher, worker: Arc<Member>) {
+    let orders = launcher.orders.clone();
+    tokio::select! {
+        () = fill(launcher, worker) => {}
+        () = Order::drain(orders) => {}
+    }
+}
+
+async fn fill(launcher: Launcher, mut worker: Arc<Member>) {
+    let mut backoff = Backoff::default();
+    loop {
+        worker.reached(WorkerState::Retiring).await;
+        if worker.health() >= HEALTHY_AFTER {
+            backoff.reset();
+        }
+        let Some(next) = succeed(&launcher, &worker, &mut backoff).await else {
+            return;
+        };
+        worker.advance(WorkerState::Draining);
+        worker = next;
+    }
+}
+
+/// The next worker: at once for one that is to be replaced, which serves until then; after a rest
+/// where one has crashed or could not be loaded. `None` if the zygote is lost.
+async fn succeed(
+    launcher: &Launcher,
+    worker: &Member,
+    backoff: &mut Backoff,
+) -> Option<Arc<Member>> {
+    let mut has_failed = worker.state() > WorkerState::Retiring;
+    loop {
+        if has_failed {
+            tokio::time::sleep(backoff.rest()).await;
+        }
+        if launcher.zygote.is_lost() {
+            return None;
+        }
+        if has_failed {
+            let restarts = &launcher.shared.counters.restarts;
+            restarts.fetch_add(1, Ordering::Relaxed);
+        }
+        match launcher.raise().await {
+            Ok(raised) => return Some(launcher.employ(raised)),
+            Err(error) if launcher.zygote.is_lost() => {
+                tracing::debug!("no worker without a zygote: {error}");
+                return None;
+            }
+            Err(error) => tracing::error!("a worker could not be started: {error}"),
+        }
+        has_failed = true;
+    }
+}

@@ -1,0 +1,139 @@
+//! A worker's care from the moment it takes requests to its end.
+
+use std::convert::Infallible;
+use std::ops::Not as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use super::Order;
+use super::channel::frame;
+use super::launcher::{Control, Raised};
+use super::member::{Held, Member, Reason};
+use super::shared::Shared;
+use crate::pool::Ending;
+use crate::status::WorkerState;
+
+/// How long a worker may exist that talks to us no more.
+const END_WAIT: Duration = Duration::from_secs(1);
+
+struct Tended {
+    shared: Arc<Shared>,
+    held: Held,
+    control: Control,
+}
+
+/// Until the worker is gone. It is killed when `orders` ends.
+pub(super) async fn tend(
+    raised: Raised,
+    shared: Arc<Shared>,
+    orders: watch::Receiver<Order>,
+    _alive: mpsc::Sender<Infallible>,
+) {
+    let mut tended = Tended {
+        shared,
+        held: raised.held,
+        control: raised.control,
+    };
+    let mut abandoned = orders.clone();
+    tokio::select! {
+        () = tended.live(orders) => {}
+        () = async { while abandoned.changed().await.is_ok() {} } => {}
+    }
+}
+
+impl Tended {
+    async fn live(&mut self, orders: watch::Receiver<Order>) {
+        let member = Arc::clone(&self.held.member);
+        let is_gone = tokio::select! {
+            () = self.lost() => true,
+            () = member.reached(WorkerState::Draining) => false,
+            () = Order::drain(orders) => false,
+        };
+        if !is_gone {
+            self.drain(&member).await;
+        }
+        self.bury(&member).await;
+    }
+
+    /// Returns when the worker is gone, or talks to us no more.
+    async fn lost(&mut self) {
+        let member = Arc::clone(&self.held.member);
+        loop {
+            tokio::select! {
+                () = member.ended() => return,
+                message = self.control.frames.next() => match message {
+                    Ok(Some(message)) if message.kind == b'H' => {
+                        self.shared.retire(&member, Reason::Asked);
+                    }
+                    Ok(Some(message)) => {
+                        tracing::error!("{member} sent {}, and is killed", message.unexpected());
+                        return;
+                    }
+                    Ok(None) => return,
+                    Err(error) => {
+                        tracing::error!("{member}: its control connection failed: {error}");
+                        return;
+                    }
+                },
+            }
+        }
+    }
+
+    async fn drain(&mut self, member: &Member) {
+        member.advance(WorkerState::Draining);
+        self.shared.pool.drain(member.key);
+        let allowed = self.shared.settings.drain_deadline;
+        let done = timeout(allowed, self.finish(member)).await;
+        if done.is_err() {
+            tracing::warn!(
+                "{member} was not done within {allowed:?} (drain_deadline), and is killed"
+            );
+            self.shared.pool.note_ending(member.key, Ending::Retired);
+            member.advance(WorkerState::Ending);
+            member.kill_late();
+            member.ended().await;
+        }
+    }
+
+    async fn finish(&mut self, member: &Member) {
+        let shared = Arc::clone(&self.shared);
+        tokio::select! {
+            () = idle(&shared, member) => {}
+            () = self.lost() => return,
+        }
+        member.advance(WorkerState::Ending);
+        // If it fails, the worker has ended by itself.
+        self.control.output.write_all(&frame(b'Q', None)).await.ok();
+        member.ended().await;
+    }
+
+    async fn bury(&mut self, member: &Member) {
+        let was_asked = member.advance(WorkerState::Ending).not();
+        self.shared.pool.remove(member.key);
+        // One that closed its control connection is about to end, with a status of its own.
+        timeout(END_WAIT, member.ended()).await.ok();
+        self.held.remove();
+        if was_asked {
+            tracing::debug!("{member} ended");
+        } else {
+            let status = self.held.status().await;
+            tracing::warn!("{member} ended unasked ({status})");
+        }
+    }
+}
+
+/// Returns when nothing is under way in a worker that gets no new requests.
+async fn idle(shared: &Shared, member: &Member) {
+    loop {
+        let seats = shared.pool.seats();
+        let seat = seats.iter().find(|seat| seat.key == member.key);
+        if seat.is_none_or(|seat| seat.running == 0 && seat.waiting == 0) {
+            return;
+        }
+        member.nudge.notified().await;
+    }
+}

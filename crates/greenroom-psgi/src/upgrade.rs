@@ -1,0 +1,202 @@
+//! `psgix.io`: a request that asks to leave HTTP (RFC 9110, section 7.8) gets a socket on which the
+//! application answers, and speaks what it likes afterwards.
+//!
+//! The application's end is a Unix socket, and the front relays. So the front's limits and its drain
+//! hold for such connections too, and they may come in by HTTP/1.1 as well as through a proxy; the
+//! application needs no module to receive descriptors.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
+use http::request::Parts;
+use http::{Response, StatusCode};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::UnixStream;
+
+use crate::body::AnswerBody;
+use crate::frame;
+use crate::link::{Answer, Call, Input, NoAnswer};
+use crate::pool::{Run, Worker};
+
+/// Bytes of the head that an application may write on its socket.
+const HEAD_BYTES_MAX: usize = 65_536;
+
+/// Header fields of that head.
+const FIELDS_MAX: usize = 100;
+
+/// Bytes of a body after that head that are read at once.
+const READ_BYTES: usize = 16_384;
+
+/// The wish to leave HTTP.
+pub(crate) struct Wish(OnUpgrade);
+
+/// How the application took it.
+pub(crate) enum Answered {
+    /// It wrote on its socket.
+    Raw(Response<AnswerBody>),
+    /// It answered as to any request.
+    Call(Answer, Call),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UpgradeError {
+    #[error("the worker cannot be reached: {0}")]
+    Io(#[from] io::Error),
+    #[error("what the application wrote is no HTTP answer: {0}")]
+    Head(#[from] httparse::Error),
+    #[error("the application's head is longer than {HEAD_BYTES_MAX} bytes")]
+    TooLong,
+    #[error("the application's answer is not allowed by HTTP: {0}")]
+    Http(#[from] http::Error),
+    #[error("the application's body has a transfer coding, which the server would apply again")]
+    Encoded,
+    #[error("the application gave no answer ({0:?})")]
+    NoAnswer(NoAnswer),
+}
+
+/// Takes the wish out of a request that has one.
+pub(crate) fn wish(parts: &mut Parts) -> Option<Wish> {
+    if !parts.headers.contains_key(UPGRADE) {
+        return None;
+    }
+    parts.extensions.remove::<OnUpgrade>().map(Wish)
+}
+
+/// Asks the application for its answer, on its socket or off it.
+pub(crate) async fn ask(
+    run: Run,
+    environment: impl FnOnce(&mut Vec<u8>),
+    wish: Wish,
+) -> Result<Answered, UpgradeError> {
+    static TOKENS: AtomicU32 = AtomicU32::new(0);
+    let token = TOKENS.fetch_add(1, Ordering::Relaxed);
+    let mut io = connect(run.worker(), token).await?;
+    let call = Call::begin(run, environment, &Input::Io(token), false);
+    let mut input = BytesMut::new();
+    let first = tokio::select! {
+        biased;
+        head = read_head(&mut io, &mut input) => Ok(head?),
+        answer = poll_fn(|cx| call.poll_answer(cx, |_| {})) => Err(answer),
+    };
+    match first {
+        Ok(head) => open(head, input.freeze(), io, call, wish).map(Answered::Raw),
+        Err(Ok(answer)) => Ok(Answered::Call(answer, call)),
+        Err(Err(no_answer)) => Err(UpgradeError::NoAnswer(no_answer)),
+    }
+}
+
+async fn connect(worker: &Worker, token: u32) -> io::Result<UnixStream> {
+    let mut io = UnixStream::connect(&worker.socket).await?;
+    let mut hello = Vec::new();
+    frame::append(&mut hello, b'I', |out| {
+        out.extend_from_slice(&token.to_be_bytes());
+    });
+    io.write_all(&hello).await?;
+    Ok(io)
+}
+
+/// Reads the head of what the application writes; what comes behind it is left in `input`.
+async fn read_head(
+    io: &mut UnixStream,
+    input: &mut BytesMut,
+) -> Result<Response<()>, UpgradeError> {
+    loop {
+        if io.read_buf(input).await? == 0 {
+            // Perhaps it answers off its socket.
+            return std::future::pending().await;
+        }
+        if let Some((head, length)) = parse(input)? {
+            input.advance(length);
+            return Ok(head);
+        }
+        if input.len() > HEAD_BYTES_MAX {
+            return Err(UpgradeError::TooLong);
+        }
+    }
+}
+
+fn parse(input: &[u8]) -> Result<Option<(Response<()>, usize)>, UpgradeError> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut parsed = httparse::Response::new(&mut fields);
+    let httparse::Status::Complete(length) = parsed.parse(input)? else {
+        return Ok(None);
+    };
+    let mut head = Response::builder().status(parsed.code.unwrap_or_default());
+    for field in parsed.headers.iter() {
+        head = head.header(field.name, field.value);
+    }
+    Ok(Some((head.body(())?, length)))
+}
+
+fn open(
+    head: Response<()>,
+    input: Bytes,
+    io: UnixStream,
+    call: Call,
+    wish: Wish,
+) -> Result<Response<AnswerBody>, UpgradeError> {
+    if head.status() == StatusCode::SWITCHING_PROTOCOLS {
+        tokio::task::spawn_local(relay(wish, input, io, call));
+        return Ok(head.map(|()| AnswerBody::whole(Bytes::new())));
+    }
+    if head.headers().contains_key(TRANSFER_ENCODING) {
+        return Err(UpgradeError::Encoded);
+    }
+    let length = head.headers().get(CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let raw = RawBody {
+        io,
+        input,
+        left: length.unwrap_or(u64::MAX),
+        _call: call,
+    };
+    Ok(head.map(|()| AnswerBody::raw(raw)))
+}
+
+async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, call: Call) {
+    let relayed = async {
+        let mut client = TokioIo::new(wish.0.await.map_err(io::Error::other)?);
+        client.write_all(&input).await?;
+        copy_bidirectional(&mut client, &mut io).await
+    };
+    if let Err(error) = relayed.await {
+        tracing::debug!(target: "psgi", %error, "an upgraded connection broke");
+    }
+    drop(call);
+}
+
+/// What an application writes behind a head of its own.
+#[derive(Debug)]
+pub(crate) struct RawBody {
+    io: UnixStream,
+    input: Bytes,
+    left: u64,
+    _call: Call,
+}
+
+impl RawBody {
+    pub(crate) fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        if self.input.is_empty() {
+            let mut room = BytesMut::with_capacity(READ_BYTES);
+            match ready!(pin!(self.io.read_buf(&mut room)).poll(cx)) {
+                Ok(0) => return Poll::Ready(None),
+                Ok(_) => self.input = room.freeze(),
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let part = self.input.split_to(self.input.len().min(most));
+        self.left -= part.len() as u64;
+        Poll::Ready(Some(Ok(part)))
+    }
+}

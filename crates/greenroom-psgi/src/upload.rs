@@ -1,0 +1,110 @@
+//! A request's body, received before a worker sees it: a slow client holds no worker.
+
+use std::io;
+use std::path::Path;
+
+use bytes::{Bytes, BytesMut};
+use greenroom_server::{BodyError, RequestBody};
+use http_body::Body;
+use std::future::poll_fn;
+use std::pin::Pin;
+use tempfile::{NamedTempFile, TempPath};
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt;
+
+use crate::link::Input;
+
+/// A body that is all there.
+#[derive(Debug)]
+pub(crate) enum Upload {
+    None,
+    Bytes(Bytes),
+    /// The file is removed when this is dropped; a worker that has opened it keeps what it has.
+    File {
+        path: TempPath,
+        bytes: u64,
+    },
+}
+
+/// Why a body could not be received.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UploadError {
+    /// The server answers this one itself.
+    #[error(transparent)]
+    Client(#[from] BodyError),
+    #[error("a request's body cannot be kept in a file: {0}")]
+    File(#[from] io::Error),
+}
+
+impl Upload {
+    /// Receives `body`: up to `memory_max` bytes are kept in memory, more in a file.
+    pub(crate) async fn receive(body: RequestBody, memory_max: usize) -> Result<Self, UploadError> {
+        if body.is_end_stream() {
+            return Ok(Self::None);
+        }
+        let mut body = match body.try_into_bytes() {
+            Ok(bytes) if bytes.len() <= memory_max => return Ok(Self::Bytes(bytes)),
+            Ok(bytes) => RequestBody::full(bytes),
+            Err(body) => body,
+        };
+        let mut kept = BytesMut::new();
+        while let Some(part) = next_part(&mut body).await? {
+            if kept.len() + part.len() > memory_max {
+                return spill(&kept, &part, body).await;
+            }
+            kept.extend_from_slice(&part);
+        }
+        Ok(Self::Bytes(kept.freeze()))
+    }
+
+    pub(crate) fn input(&self) -> Input<'_> {
+        match self {
+            Self::None => Input::Bytes(&[]),
+            Self::Bytes(bytes) => Input::Bytes(bytes),
+            Self::File { path, .. } => Input::File(path_bytes(path)),
+        }
+    }
+
+    /// For `CONTENT_LENGTH`: none if the request has no body.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Bytes(bytes) => Some(bytes.len() as u64),
+            Self::File { bytes, .. } => Some(*bytes),
+        }
+    }
+}
+
+fn path_bytes(path: &Path) -> &[u8] {
+    use std::os::unix::ffi::OsStrExt;
+    path.as_os_str().as_bytes()
+}
+
+async fn next_part(body: &mut RequestBody) -> Result<Option<Bytes>, BodyError> {
+    loop {
+        let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
+        match frame.transpose()?.map(http_body::Frame::into_data) {
+            None => return Ok(None),
+            Some(Ok(bytes)) => return Ok(Some(bytes)),
+            Some(Err(_trailers)) => {}
+        }
+    }
+}
+
+/// Receives the rest into a file, on threads that may block.
+async fn spill(kept: &[u8], part: &[u8], mut body: RequestBody) -> Result<Upload, UploadError> {
+    let (file, path) = tokio::task::spawn_blocking(NamedTempFile::new)
+        .await
+        .map_err(io::Error::other)??
+        .into_parts();
+    let mut file = File::from_std(file);
+    file.write_all(kept).await?;
+    file.write_all(part).await?;
+    let mut bytes = (kept.len() + part.len()) as u64;
+    while let Some(part) = next_part(&mut body).await? {
+        file.write_all(&part).await?;
+        bytes += part.len() as u64;
+    }
+    file.flush().await?;
+    Ok(Upload::File { path, bytes })
+}

@@ -1,0 +1,143 @@
+//! Every kind of answer that PSGI knows.
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use http_body_util::Full;
+
+use crate::rig::{Answer, Rig, ask, text, within};
+
+const APP: &str = r#"
+    use strict; use warnings;
+    my $path = $0;
+    my %answers = (
+        '/short'     => sub { [200, ['Content-Type' => 'text/plain', 'X-A' => 1, 'X-A' => 2], ["one ", "two"]] },
+        '/long'      => sub { [200, [], ['x' x 3_000_000]] },
+        '/file'      => sub { open my $file, '<', $path or die; [200, [], $file] },
+        '/rest'      => sub { open my $file, '<', $path or die; seek $file, 7, 0; [200, [], $file] },
+        '/lines'     => sub { my @lines = map { "line $_\n" } 1 .. 3; [200, [], Lines->new(@lines)] },
+        '/delayed'   => sub { sub { $_[0]->([202, [], ['later']]) } },
+        '/empty'     => sub { [204, [], []] },
+        '/unchanged' => sub { [304, [ETag => '"1"'], []] },
+        '/dies'      => sub { die "on purpose\n" },
+        '/split'     => sub { [200, ['X-A' => "one\r\nX-B: two"], []] },
+        '/wide'      => sub { [200, [], ["\x{263a}"]] },
+        '/nothing'   => sub { undef },
+        '/silent'    => sub { sub { } },
+    );
+    package Lines;
+    sub new { my ($class, @lines) = @_; bless {lines => \@lines}, $class }
+    sub getline { shift @{ $_[0]{lines} } }
+    sub close { }
+    package main;
+    sub { my $env = shift; $answers{$env->{PATH_INFO}}->($env) };
+"#;
+
+async fn head(rig: &Rig, path: &str) -> Answer {
+    let request = Request::builder().method(Method::HEAD).uri(rig.url(path));
+    ask(request.body(Full::<Bytes>::default()).unwrap()).await
+}
+
+#[tokio::test]
+async fn lists_of_strings_are_sent_in_one_piece() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        let answer = rig.get("/short").await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        assert_eq!(answer.headers()["content-length"], "7");
+        let values: Vec<_> = answer.headers().get_all("x-a").iter().collect();
+        assert_eq!(values, ["1", "2"]);
+        assert_eq!(text(&answer), "one two");
+        let long = rig.get("/long").await;
+        assert_eq!(long.headers()["content-length"], "3000000");
+        assert!(long.body().iter().all(|&byte| byte == b'x') && long.body().len() == 3_000_000);
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn files_are_sent_from_where_they_stand() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        let answer = rig.get("/file").await;
+        assert_eq!(answer.headers()["content-length"], APP.len().to_string());
+        assert_eq!(text(&answer), APP);
+        assert_eq!(text(&rig.get("/rest").await), APP[7..]);
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn objects_are_read_line_by_line() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        assert_eq!(text(&rig.get("/lines").await), "line 1\nline 2\nline 3\n");
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_may_come_by_a_callback() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        let answer = rig.get("/delayed").await;
+        assert_eq!(
+            (answer.status(), text(&answer)),
+            (StatusCode::ACCEPTED, "later".to_owned())
+        );
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn answers_without_a_body_have_none() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        for (path, status) in [("/empty", 204), ("/unchanged", 304)] {
+            let asked = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+            let answer = rig.exchange(asked.as_bytes()).await;
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{answer}"
+            );
+            assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+        }
+        for path in ["/short", "/long", "/file", "/lines", "/delayed"] {
+            let answer = head(&rig, path).await;
+            assert!(
+                answer.status().is_success() && answer.body().is_empty(),
+                "{path}"
+            );
+        }
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_goes_wrong_is_a_500_and_the_worker_lives_on() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        for path in [
+            "/dies",
+            "/split",
+            "/wide",
+            "/nothing",
+            "/silent",
+            "/no-such-sub",
+        ] {
+            let answer = rig.get(path).await;
+            assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR, "{path}");
+            assert!(
+                !text(&answer).contains("purpose"),
+                "it tells what is for the log"
+            );
+        }
+        assert_eq!(text(&rig.get("/short").await), "one two");
+        rig.end().await;
+    })
+    .await;
+}

@@ -1,0 +1,106 @@
+//! What an application is told of a request.
+
+use crate::rig::{Rig, text, within};
+
+/// Answers with its environment, a line for each string of it.
+const APP: &str = r#"
+    sub {
+        my $env = shift;
+        [200, [], [map { "$_=$env->{$_}\n" } grep { !ref $env->{$_} } sort keys %$env]];
+    };
+"#;
+
+async fn told(rig: &Rig, request: &str) -> String {
+    let answer = rig.exchange(request.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    answer
+}
+
+#[tokio::test]
+async fn the_environment_is_that_of_psgi() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        let told = told(
+            &rig,
+            "POST /a%20b?c=d HTTP/1.1\r\nHost: example.org\r\nContent-Type: text/x\r\n\
+             Content-Length: 3\r\nConnection: close\r\n\r\nabc",
+        )
+        .await;
+        for line in [
+            "REQUEST_METHOD=POST",
+            "SCRIPT_NAME=",
+            "PATH_INFO=/a b",
+            "REQUEST_URI=/a%20b?c=d",
+            "QUERY_STRING=c=d",
+            "SERVER_NAME=127.0.0.1",
+            &format!("SERVER_PORT={}", rig.address.port()),
+            "SERVER_PROTOCOL=HTTP/1.1",
+            "REMOTE_ADDR=127.0.0.1",
+            "CONTENT_LENGTH=3",
+            "CONTENT_TYPE=text/x",
+            "HTTP_HOST=example.org",
+            "psgi.url_scheme=http",
+            "psgi.multithread=",
+            "psgi.multiprocess=",
+            "psgi.run_once=",
+            "psgi.streaming=1",
+            "psgi.nonblocking=",
+            "psgix.input.buffered=1",
+            "psgix.harakiri=1",
+            "psgix.cleanup=1",
+        ] {
+            assert!(
+                told.contains(&format!("\n{line}\n")),
+                "{line} is missing: {told}"
+            );
+        }
+        for name in ["HTTP_CONTENT_LENGTH", "HTTP_CONTENT_TYPE"] {
+            assert!(!told.contains(name), "{told}");
+        }
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nothing_is_smuggled_past_the_front() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        let told = told(
+            &rig,
+            "GET / HTTP/1.1\r\nHost: a\r\nX_Real_IP: evil\r\nX-Real-IP: good\r\n\
+             Proxy: http://evil\r\nConnection: close\r\n\r\n",
+        )
+        .await;
+        assert!(told.contains("HTTP_X_REAL_IP=good\n") && !told.contains("evil"), "{told}");
+        for (request, status) in [
+            ("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
+            (
+                "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                400,
+            ),
+            ("GET /a%00b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 400),
+        ] {
+            let answer = rig.exchange(request.as_bytes()).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
+        }
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_mounted_application_sees_where_it_is() {
+    within(async {
+        let rig = Rig::with(APP, |builder| builder.mount("/shop")).await;
+        let told = text(&rig.get("/shop/cart").await);
+        assert!(
+            told.contains("SCRIPT_NAME=/shop\n") && told.contains("PATH_INFO=/cart\n"),
+            "{told}"
+        );
+        assert_eq!(rig.get("/").await.status(), 404);
+        assert_eq!(rig.get("/shopping").await.status(), 404);
+        rig.end().await;
+    })
+    .await;
+}

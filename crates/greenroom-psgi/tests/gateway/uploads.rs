@@ -1,0 +1,114 @@
+//! Bodies of requests, which a worker sees when they are all there.
+
+use bytes::Bytes;
+use greenroom_server::{Limits, Server};
+use http::StatusCode;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::rig::{Rig, text, within};
+
+/// Reads its input twice, and tells how long it was and what its bytes sum up to.
+const APP: &str = r#"
+    sub {
+        my $env = shift;
+        my @told = map {
+            my ($bytes, $sum) = (0, 0);
+            while (my $got = $env->{'psgi.input'}->read(my $part, 65_536)) {
+                $bytes += $got;
+                $sum   += unpack '%32C*', $part;
+            }
+            $env->{'psgi.input'}->seek(0, 0);
+            "$bytes bytes, sum $sum";
+        } 1, 2;
+        [200, [], ["$env->{CONTENT_LENGTH}: $told[0]; $told[1]"]];
+    };
+"#;
+
+fn expected(bytes: usize) -> String {
+    format!("{bytes}: {bytes} bytes, sum {bytes}; {bytes} bytes, sum {bytes}")
+}
+
+fn large_bodies() -> greenroom_server::ServerBuilder {
+    Server::builder().limits(Limits {
+        body_bytes_max: 2 * 1_024 * 1_024 * 1_024,
+        ..Limits::default()
+    })
+}
+
+#[tokio::test]
+async fn bodies_of_any_length_can_be_read_twice() {
+    within(async {
+        let rig = Rig::behind(large_bodies(), APP, |builder| builder).await;
+        for bytes in [1, 65_536, 65_537, 5_000_000] {
+            let answer = rig.post("/", vec![1; bytes]).await;
+            assert_eq!(text(&answer), expected(bytes));
+        }
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn chunked_bodies_have_a_length() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        let answer = rig
+            .exchange(
+                b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n\
+                  3\r\n\x01\x01\x01\r\n2;x=y\r\n\x01\x01\r\n0\r\nX-Sum: 5\r\n\r\n",
+            )
+            .await;
+        assert!(answer.ends_with(&expected(5)), "{answer}");
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_never_reaches_the_application() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        let answer = rig.post("/", Bytes::from(vec![1; 3_000_000])).await;
+        assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(rig.gateway.status().workers[0].served, 0);
+        rig.end().await;
+    })
+    .await;
+}
+
+/// The front takes a gigabyte, and holds next to nothing of it in memory.
+#[tokio::test]
+async fn a_gigabyte_goes_through_in_bounded_memory() {
+    const BYTES: usize = 1_024 * 1_024 * 1_024;
+    const PART: usize = 1_024 * 1_024;
+    let rig = Rig::behind(
+        large_bodies(),
+        "sub { [200, [], [-s $_[0]{'psgi.input'}]] }",
+        |b| b,
+    )
+    .await;
+    let before = resident_bytes();
+    let mut stream = rig.connect().await;
+    let head = format!(
+        "PUT / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {BYTES}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let part = vec![1; PART];
+    let mut most = 0;
+    for _ in 0..BYTES / PART {
+        stream.write_all(&part).await.unwrap();
+        most = most.max(resident_bytes());
+    }
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.ends_with(&format!("\r\n\r\n{BYTES}")), "{answer}");
+    let grown = most.saturating_sub(before);
+    assert!(grown < 64 * 1_024 * 1_024, "it grew by {grown} bytes");
+    rig.end().await;
+}
+
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * rustix::param::page_size()
+}
