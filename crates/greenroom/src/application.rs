@@ -15,10 +15,10 @@ use http::{Request, Response};
 use tower_service::Service;
 
 /// What a server can serve. Implemented for cloneable tower services of `Request<Body>`, axum's
-/// `Router` among them ([`OfRequests`]), and for make-services, which give each connection a
-/// service of its own ([`OfConnections`]).
+/// `Router` among them ([`OfRequests`]), for make-services, which give each connection a service of
+/// its own ([`OfConnections`]), and for every [`App`] ([`OfApps`]), which is served as it is.
 ///
-/// The type parameter only tells the two apart; the compiler finds it.
+/// The type parameter only tells them apart; the compiler finds it.
 pub trait Application<Kind>: Sized + 'static {
     /// What the server's loops are given.
     type App: App;
@@ -34,6 +34,10 @@ pub enum OfRequests {}
 /// Marks an [`Application`] that makes a service for each connection.
 #[derive(Debug)]
 pub enum OfConnections {}
+
+/// Marks an [`Application`] that is an [`App`] already.
+#[derive(Debug)]
+pub enum OfApps {}
 
 impl<S, B> Application<OfRequests> for S
 where
@@ -62,6 +66,14 @@ where
 
     fn into_app(self) -> Made<M> {
         Made(self)
+    }
+}
+
+impl<A: App> Application<OfApps> for A {
+    type App = A;
+
+    fn into_app(self) -> A {
+        self
     }
 }
 

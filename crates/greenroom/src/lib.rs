@@ -16,8 +16,9 @@
 //!
 //! [`serve`] takes what `axum::serve` takes: a `Router`, a make-service such as that of
 //! `into_make_service_with_connect_info`, or any cloneable tower service of
-//! `http::Request<axum::body::Body>`. For several addresses, Unix sockets, limits and drain there
-//! is [`Server::builder`].
+//! `http::Request<axum::body::Body>`; and what axum has no word for, any [`App`] of
+//! `greenroom-server`. For several addresses, Unix sockets, limits and drain there is
+//! [`Server::builder`].
 //!
 //! # Where a handler runs
 //!
@@ -37,7 +38,8 @@
 //!
 //! Only a `Router` is placed of itself. With a make-service, such as that of
 //! `into_make_service_with_connect_info`, add `.layer(Placement::auto())` to the router; around
-//! another tower service, `Placement::auto().layer(service)`. Without, handlers run on the loop.
+//! another tower service, `Placement::auto().layer(service)`. Without, handlers run on the loop,
+//! and so does an [`App`].
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
@@ -52,6 +54,9 @@ pub mod actor {
 #[cfg(feature = "bus")]
 pub use greenroom_bus as bus;
 
+#[cfg(feature = "psgi")]
+pub use greenroom_psgi as psgi;
+
 mod application;
 mod body_limit;
 mod placing;
@@ -60,12 +65,13 @@ mod server;
 mod signal;
 mod status;
 
-pub use application::{Application, IncomingConnection, OfConnections, OfRequests};
+pub use application::{Application, IncomingConnection, OfApps, OfConnections, OfRequests};
 pub use axum::body::Body;
 pub use body_limit::{BodyLimit, BodyLimited};
 pub use greenroom_server::{
-    Address, AddressError, BodyError, Cut, DrainReport, Error, Handle, Limits, LoopStatus,
-    Pressure, ServerBuilder,
+    Address, AddressError, App, BodyBytesMax, BodyError, BoxError, ConnectionInfo, Cut,
+    DrainReport, Error, Handle, Limits, LoopStatus, NotPossible, Pressure, RequestBody,
+    ServerBuilder, Shared, send_informational,
 };
 pub use greenroom_stage::{
     BuildError, Error as StageError, Importance, OnStage, Panicked, Placed, Placement, Quantiles,

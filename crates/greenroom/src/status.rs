@@ -4,7 +4,7 @@ use greenroom_server::LoopStatus;
 use greenroom_stage::{RouteStatus, StageStatus};
 use serde::Serialize;
 
-/// Loops, stages, routes and actors of the process at one moment.
+/// Loops, stages, routes, actors and PSGI applications of the process at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// The loops that serve, in the order in which they began.
@@ -15,9 +15,13 @@ pub struct Status {
     pub routes: Vec<RouteStatus>,
     /// The actor systems, the oldest first.
     pub actors: Vec<ActorSystemStatus>,
+    /// The PSGI applications, the oldest first. Only with the feature `psgi`.
+    #[cfg(feature = "psgi")]
+    pub psgi: Vec<greenroom_psgi::GatewayStatus>,
 }
 
-/// Looks at all loops, stages, routes and actors of the process. Takes each lock for a moment only.
+/// Looks at all loops, stages, routes, actors and PSGI applications of the process. Takes each lock
+/// for a moment only.
 #[must_use]
 pub fn status() -> Status {
     let greenroom_stage::Status { stages, routes } = greenroom_stage::status();
@@ -26,6 +30,8 @@ pub fn status() -> Status {
         stages,
         routes,
         actors: greenroom_actor::status(),
+        #[cfg(feature = "psgi")]
+        psgi: greenroom_psgi::status(),
     }
 }
 

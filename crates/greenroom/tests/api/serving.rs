@@ -2,18 +2,23 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Path, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use http::{Request, Response, StatusCode};
-use http_body_util::Full;
+use greenroom::{App, BoxError, ConnectionInfo, RequestBody};
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc, oneshot};
+use tower_service::Service;
 
 use crate::rig::{Rig, any_port, ask, exchange, get as fetch, http1, within};
 
@@ -122,6 +127,75 @@ async fn a_tower_service() {
         let server = Rig::start(app);
         assert_eq!(fetch(server.url("/any/path")).await.1, "/any/path");
         server.end().await;
+    })
+    .await;
+}
+
+/// Answers each request with the address that its connection came to, and how many of the body's
+/// bytes came.
+#[derive(Clone)]
+struct Informed;
+
+#[derive(Clone)]
+struct InformedOf(String);
+
+impl App for Informed {
+    type Body = Full<Bytes>;
+    type Service = InformedOf;
+
+    fn connect(&self, info: &ConnectionInfo) -> InformedOf {
+        InformedOf(info.local.to_string())
+    }
+}
+
+impl Service<Request<RequestBody>> for InformedOf {
+    type Response = Response<Full<Bytes>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+        let local = self.0.clone();
+        // Not `Send`, as the answers of an `App` need not be.
+        let local = Rc::new(local);
+        Box::pin(async move {
+            let hints = HeaderMap::new();
+            greenroom::send_informational(StatusCode::EARLY_HINTS, &hints)?;
+            let body = request.into_body().collect().await?.to_bytes();
+            Ok(Response::new(Full::from(format!("{local} {}", body.len()))))
+        })
+    }
+}
+
+#[tokio::test]
+async fn an_app_of_the_server_below() {
+    within(async {
+        let server = Rig::start(Informed);
+        let request =
+            b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+        let answer = exchange(server.address, request).await;
+        let (hint, answer) = answer.split_once("\r\n\r\n").unwrap();
+        assert_eq!(hint, "HTTP/1.1 103 Early Hints");
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        let body = format!("\r\n\r\n{} 5", server.address);
+        assert!(answer.ends_with(&body), "{answer}");
+        server.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_app_by_the_function_serve() {
+    within(async {
+        let listener = TcpListener::bind(any_port()).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = tokio::spawn(async { greenroom::serve(listener, Informed).await });
+        let (status, said) = fetch(format!("http://{address}/")).await;
+        assert_eq!((status, said), (StatusCode::OK, format!("{address} 0")));
+        serving.abort();
     })
     .await;
 }
