@@ -12,8 +12,6 @@ mod serve;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::{Args, Command};
 
 /// Does what the command line asks, and returns the program's exit status.
@@ -21,9 +19,10 @@ use args::{Args, Command};
 /// A command line that cannot be understood ends the process here, with status 2.
 #[must_use]
 pub fn run() -> ExitCode {
-    match Args::parse().command {
+    let args = Args::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    match args.command {
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => completions::print(args.shell),
-        Command::Serve(args) => serve::run(*args),
+        Command::Serve(args) => serve::run(&args),
     }
 }

@@ -5,23 +5,26 @@
 #[path = "cli/isolation.rs"]
 mod isolation;
 mod program;
+#[path = "cli/psgi.rs"]
+mod psgi;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 
 use program::{Running, command, output, read_to_end};
 use rustix::process::Signal;
 use tokio_tungstenite::tungstenite;
 
-fn help(arguments: &[&str]) -> String {
+pub(crate) fn help(arguments: &[&str]) -> String {
     let output = output(arguments);
     assert!(output.status.success());
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// The message with which the program refuses `arguments`.
-fn refusal(arguments: &[&str]) -> String {
+pub(crate) fn refusal(arguments: &[&str]) -> String {
     let output = output(arguments);
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{message}");
@@ -124,6 +127,13 @@ fn either_signal_ends_an_idle_server_with_status_0() {
         server.signal(signal);
         assert_eq!(server.wait().code(), Some(0));
     }
+}
+
+#[test]
+fn hangup_ends_the_demo_application_as_it_ends_other_programs() {
+    let mut server = Running::serve(&[]);
+    server.signal(Signal::HUP);
+    assert_eq!(server.wait().signal(), Some(Signal::HUP.as_raw()));
 }
 
 #[test]

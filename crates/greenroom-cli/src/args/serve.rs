@@ -1,15 +1,18 @@
 //! The flags of `greenroom serve`.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use greenroom::Address;
 
+use super::demo::DemoArgs;
 use super::limits::LimitArgs;
+use super::listen::ListenArgs;
 use super::log::LogArgs;
+use super::psgi::{Gateways, PsgiArgs};
 use super::stage::StageArgs;
 use super::{EXIT_STATUSES, value};
-use crate::demo::Upstream;
 
 const EXAMPLES: &str = "\
 Units:
@@ -18,56 +21,51 @@ Units:
 Signals:
   SIGTERM or SIGINT drains: no new connections, what is under way is finished
   a second one cuts off what is still under way
+  SIGHUP, with a PSGI application, starts its new code, and lets the old finish what it began
+
+Service managers:
+  it stays in the foreground, and there is no -D: with systemd, Type=exec keeps it running and
+  ExecReload=kill -HUP $MAINPID reloads a PSGI application
 
 Examples:
   greenroom serve
+  greenroom serve --workers 8 app.psgi
+  greenroom serve -E production -I lib -l /run/app.sock --preload --workers 4 app.psgi
+  greenroom serve app.psgi --mount '/blog=blog/app.psgi workers=4' --status-listen 127.0.0.1:5001
   greenroom serve --listen 0.0.0.0:8080 --listen '[::]:8080' --listen unix:/run/greenroom.sock
   greenroom serve --upstream http://127.0.0.1:9000/status --no-access-log
   greenroom serve --body-bytes-max 1GiB --log-format json
   GREENROOM_LISTEN=127.0.0.1:8080,127.0.0.2:8080 greenroom serve";
 
-/// Serve the demo application
+/// Serve a PSGI application (Perl), or the demo application
 ///
-/// Its page, on port 5000 of this machine unless --listen says otherwise, lists what it can do.
-/// Every flag can also be given by the environment variable that stands beside it; a flag wins.
+/// A PSGI application runs unchanged in worker processes behind this server, be it blocking or driven by events. The page of the
+/// demo application lists what it can do. Either is at port 5000 of this machine unless --listen says otherwise.
+/// Many flags can also be given by the environment variable that stands beside them; a flag wins.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_STATUSES}"))]
 pub(crate) struct ServeArgs {
-    /// Where to listen: IP:PORT, [IPV6]:PORT or unix:PATH; may be repeated
+    /// The PSGI application to serve; without one, the demo application
+    #[arg(value_name = "APP.psgi")]
+    file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+
+    /// Where operators find /greenroom/status and /greenroom/metrics, beside what is served
     ///
-    /// Port 0 is a free port, which the log names. In the environment, addresses are separated by
-    /// commas.
+    /// An address as for --listen. It is best one that only operators reach: the status names routes and their load.
     #[arg(
         long,
-        env = "GREENROOM_LISTEN",
+        env = "GREENROOM_STATUS_LISTEN",
         value_name = "ADDRESS",
-        default_value = "127.0.0.1:5000",
-        value_delimiter = ','
+        value_parser = value::address
     )]
-    pub(crate) listen: Vec<Address>,
+    pub(crate) status_listen: Option<Address>,
 
     /// Threads that serve connections (default: one for each core)
     #[arg(long, env = "GREENROOM_LOOPS", value_name = "NUMBER")]
     pub(crate) loops: Option<NonZeroUsize>,
-
-    /// The one URL (http only) that /proxy relays
-    ///
-    /// Without it, /proxy answers 404.
-    #[arg(long, env = "GREENROOM_UPSTREAM", value_name = "URL")]
-    upstream: Option<Upstream>,
-
-    /// How long the upstream may keep /proxy waiting for its answer, and for each piece of it
-    ///
-    /// Beyond it the client gets 504, or an answer that breaks off. Connecting must in any case
-    /// succeed within 3 s.
-    #[arg(
-        long,
-        env = "GREENROOM_UPSTREAM_TIMEOUT",
-        value_name = "TIME",
-        default_value = "10s",
-        value_parser = value::positive_time
-    )]
-    upstream_timeout: Duration,
 
     /// How long a drain waits for requests under way before it cuts them off
     #[arg(
@@ -80,19 +78,39 @@ pub(crate) struct ServeArgs {
     pub(crate) drain_deadline: Duration,
 
     #[command(flatten)]
-    pub(crate) limits: LimitArgs,
+    psgi: PsgiArgs,
+
+    #[command(flatten)]
+    pub(crate) demo: DemoArgs,
 
     #[command(flatten)]
     pub(crate) stage: StageArgs,
 
     #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+
+    #[command(flatten)]
     pub(crate) log: LogArgs,
+
+    /// Asked for by those who are used to it; see [`check`](super::check)
+    #[arg(short = 'D', long, hide = true)]
+    pub(super) daemonize: bool,
 }
 
 impl ServeArgs {
-    /// The upstream with its time-out.
-    pub(crate) fn upstream(&self) -> Option<Upstream> {
-        let upstream = self.upstream.clone()?;
-        Some(upstream.with_timeout(self.upstream_timeout))
+    /// Whether a PSGI application is served, and not the demo application.
+    pub(crate) fn is_psgi(&self) -> bool {
+        self.file.is_some() || self.psgi.names_application()
+    }
+
+    /// A prefix that two mounts have.
+    pub(super) fn repeated_prefix(&self) -> Option<&str> {
+        self.psgi.repeated_prefix()
+    }
+
+    /// What is to be started for the PSGI applications.
+    pub(crate) fn gateways(&self) -> Gateways {
+        let file = self.file.as_deref();
+        self.psgi.gateways(file, self.drain_deadline)
     }
 }

@@ -7,8 +7,11 @@ use greenroom::{BuildError, Stage};
 
 use super::value;
 
+pub(super) const HEADING: &str =
+    "Stage: where handlers of the demo application run that are not known to be short";
+
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Stage: where handlers run that are not known to be short")]
+#[command(next_help_heading = HEADING)]
 pub(crate) struct StageArgs {
     /// Handlers that may compute at a time (default: one for each core)
     #[arg(

@@ -1,12 +1,35 @@
 //! Values with units.
 
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use greenroom::Address;
 
 /// Largest buffer that a socket may be given.
 const WINDOW_BYTES_MAX: u64 = 1 << 30;
+
+/// An address to listen on, also in the forms of plackup: `:5000` and `/run/app.sock`.
+pub(super) fn address(text: &str) -> Result<Address, String> {
+    if text.starts_with('/') {
+        return Ok(Address::Unix(text.into()));
+    }
+    let whole = match text.strip_prefix(':') {
+        Some(port) => format!("0.0.0.0:{port}"),
+        None => text.to_owned(),
+    };
+    whole.parse().map_err(|_| {
+        "allowed are 127.0.0.1:5000, [::1]:5000, :5000, unix:/path/to.sock and /path/to.sock"
+            .to_owned()
+    })
+}
+
+/// An IP address.
+pub(super) fn ip(text: &str) -> Result<IpAddr, String> {
+    text.parse()
+        .map_err(|_| "allowed are IP addresses, such as 127.0.0.1, 0.0.0.0 or ::".to_owned())
+}
 
 /// A time such as `1m 30s`.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
@@ -62,9 +85,29 @@ pub(super) fn size(text: &str) -> Result<ByteSize, String> {
     })
 }
 
+/// A number of bytes that is not zero.
+pub(super) fn positive_size(text: &str) -> Result<ByteSize, String> {
+    match size(text)? {
+        size if size.as_u64() == 0 => Err("the size must be more than 0".to_owned()),
+        size => Ok(size),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_and_hosts_are_ip_addresses() {
+        assert_eq!(
+            address(":0").map(|address| address.to_string()),
+            Ok("0.0.0.0:0".to_owned())
+        );
+        for text in ["localhost:5000", ":", ":http", "unix:", "5000", ""] {
+            assert!(address(text).is_err_and(|error| error.contains("[::1]:5000")));
+        }
+        assert!(ip("localhost").is_err_and(|error| error.contains("127.0.0.1")));
+    }
 
     #[test]
     fn times_need_a_unit() {
@@ -89,5 +132,6 @@ mod tests {
         assert_eq!(size("0"), Ok(ByteSize::b(0)));
         assert!(size("64 parsecs").is_err_and(|error| error.contains("64KiB")));
         assert!(size("-1").is_err());
+        assert!(positive_size("0B").is_err_and(|error| error.contains("more than 0")));
     }
 }

@@ -40,18 +40,23 @@ impl Running {
     }
 
     pub(crate) fn start(command: &mut Command) -> Self {
+        let mut running = Self::spawn(command);
+        running.address = address(&running.wait_for_log("listening"));
+        running
+    }
+
+    /// Starts the program, which need not listen soon.
+    pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child = command
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
         let log = lines(child.stderr.take().expect("standard error is piped"));
-        let mut running = Self {
+        Self {
             child,
             log,
             address: String::new(),
-        };
-        running.address = address(&running.wait_for_log("listening"));
-        running
+        }
     }
 
     /// Waits for a log line that contains `text`.

@@ -1,0 +1,127 @@
+//! What clap cannot say of the flags of `greenroom serve`: which belong to what is served.
+//!
+//! Only what stands on the command line is refused. The environment may have been set for another
+//! call, and a flag wins over it.
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+
+use super::serve::ServeArgs;
+use super::{demo, psgi, stage};
+
+const DAEMONIZE: &str = "-D (--daemonize) is not offered: a service manager does better. With systemd, \
+    Type=exec runs `greenroom serve app.psgi` in the foreground, restarts it and keeps its log, and \
+    ExecReload=kill -HUP $MAINPID reloads the application";
+
+const LISTEN: &str = "--port and --host name the one address to listen on, --listen names addresses too: \
+    give either";
+
+/// The fault that `serve`, as read from `matches`, has; of those it has, one.
+pub(super) fn fault(serve: &ServeArgs, matches: &ArgMatches, command: &Command) -> Option<Fault> {
+    let is_said = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    if serve.daemonize {
+        return Some(Fault(ErrorKind::UnknownArgument, DAEMONIZE.to_owned()));
+    }
+    if is_said("listen") && (is_said("port") || is_said("host")) {
+        return Some(Fault(ErrorKind::ArgumentConflict, LISTEN.to_owned()));
+    }
+    if let Some(prefix) = serve.repeated_prefix() {
+        let text = format!("--mount names {prefix} twice: an application has a prefix of its own");
+        return Some(Fault(ErrorKind::ArgumentConflict, text));
+    }
+    let mut said = command
+        .get_arguments()
+        .filter(|argument| is_said(argument.get_id().as_str()));
+    said.find_map(|argument| misplaced(argument, serve.is_psgi()))
+}
+
+/// A message for the user of the command line, and of what kind it is.
+#[derive(Debug)]
+pub(super) struct Fault(pub(super) ErrorKind, pub(super) String);
+
+/// The headings say what the flags below them are for.
+fn misplaced(argument: &Arg, is_psgi: bool) -> Option<Fault> {
+    let heading = argument.get_help_heading()?;
+    let flag = flag(argument);
+    match (heading, is_psgi) {
+        (psgi::HEADING, false) => Some(Fault(
+            ErrorKind::MissingRequiredArgument,
+            format!(
+                "{flag} is for a PSGI application: name its file, as in `greenroom serve app.psgi`"
+            ),
+        )),
+        (demo::HEADING | stage::HEADING, true) => Some(Fault(
+            ErrorKind::ArgumentConflict,
+            format!(
+                "{flag} is for the demo application, and a PSGI application is to be served; its flags \
+                 stand in --help under \"{}\"",
+                psgi::HEADING
+            ),
+        )),
+        _ => None,
+    }
+}
+
+fn flag(argument: &Arg) -> String {
+    match (argument.get_long(), argument.get_short()) {
+        (Some(long), _) => format!("--{long}"),
+        (None, Some(short)) => format!("-{short}"),
+        (None, None) => argument.get_id().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::args::Args;
+
+    fn read(line: &str) -> Result<Args, String> {
+        let words = line.split(' ');
+        Args::read(words).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_belongs_to_the_application_is_taken_with_it() {
+        for line in [
+            "greenroom serve",
+            "greenroom serve --upstream http://127.0.0.1/ --queue-max 3",
+            "greenroom serve app.psgi",
+            "greenroom serve --workers 3 app.psgi",
+            "greenroom serve -a app.psgi --preload-app -Ilib -MPlack::Util -Etest -r",
+            "greenroom serve --mount /blog=app.psgi --max-rss 1GiB",
+            "greenroom serve --attach /run/directory --host :: -p 80",
+            "greenroom serve app.psgi -l :8080 --loops 1 --status-listen [::1]:81",
+        ] {
+            if let Err(error) = read(line) {
+                panic!("{line}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_belong_together_is_refused_by_name() {
+        for (line, told) in [
+            ("greenroom serve --workers 3", "--workers is for a PSGI"),
+            ("greenroom serve -I lib", "-I is for a PSGI"),
+            ("greenroom serve --reload", "--reload is for a PSGI"),
+            (
+                "greenroom serve a.psgi --queue-max 3",
+                "--queue-max is for the demo",
+            ),
+            (
+                "greenroom serve -a a.psgi --upstream http://[::1]/",
+                "--upstream is for the demo",
+            ),
+            ("greenroom serve a.psgi -l :80 -p 80", "--port and --host"),
+            ("greenroom serve -l :80 -o ::", "--port and --host"),
+            ("greenroom serve --mount /a=b --mount /a=c", "/a twice"),
+            ("greenroom serve a.psgi -D", "systemd"),
+            ("greenroom serve a.psgi -a b.psgi", "cannot be used with"),
+            ("greenroom serve a.psgi --attach b", "cannot be used with"),
+        ] {
+            let error = read(line).expect_err(line);
+            assert!(error.contains(told), "{line}: {error}");
+            assert!(error.contains("greenroom serve"), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! PSGI applications: started before they are announced, reloaded by SIGHUP, shut down after the
+//! server has drained.
+
+use std::io;
+
+use anyhow::Context;
+use futures_util::future::{join_all, select_all};
+use greenroom::psgi::{Gateway, Mounts, ShutdownReport, StartError};
+use greenroom::{DrainReport, Handle, Server};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::announce;
+use super::ending::Ended;
+use super::operators::Operators;
+use crate::args::{Gateways, ServeArgs};
+use crate::metrics;
+
+pub(super) async fn serve(
+    args: &ServeArgs,
+    server: Server,
+    operators: Option<Server>,
+) -> anyhow::Result<Ended> {
+    // One that comes while the application is loaded must not end the program.
+    let reloads = signal(SignalKind::hangup()).context("cannot catch SIGHUP")?;
+    let operators = operators.map(|server| metrics::start().map(|metrics| (server, metrics)));
+    let operators = operators.transpose()?;
+    let mut gateways = Vec::new();
+    let drained = match start(args.gateways(), &mut gateways).await {
+        Ok(Started::Ready) => {
+            announce(&server);
+            let _operators = operators.map(|(server, metrics)| Operators::serve(server, metrics));
+            let handle = server.handle();
+            let reloading = tokio::spawn(reload(reloads, gateways.clone()));
+            let watching = tokio::spawn(drain_when_closed(gateways.clone(), handle));
+            let drained = server.serve(Mounts::new(gateways.clone())).await;
+            reloading.abort();
+            watching.abort();
+            drained.map_err(Into::into)
+        }
+        Ok(Started::ToldToEnd) => Ok(DrainReport::default()),
+        Err(error) => Err(error),
+    };
+    let reports = shut_down(&gateways).await?;
+    Ok(Ended {
+        drain: drained?,
+        in_haste: reports.is_none(),
+        gateways: reports.unwrap_or_default(),
+    })
+}
+
+enum Started {
+    Ready,
+    ToldToEnd,
+}
+
+/// Starts all, one after the other, into `started`, unless one cannot be started or a signal asks
+/// for the end meanwhile.
+async fn start(gateways: Gateways, started: &mut Vec<Gateway>) -> anyhow::Result<Started> {
+    let told_to_end = told_to_end()?;
+    tokio::select! {
+        ready = start_all(gateways, started) => {
+            ready?;
+            Ok(Started::Ready)
+        }
+        () = told_to_end => Ok(Started::ToldToEnd),
+    }
+}
+
+async fn start_all(gateways: Gateways, started: &mut Vec<Gateway>) -> Result<(), StartError> {
+    match gateways {
+        Gateways::Attached(builder, directory) => {
+            started.push(builder.start_attached(&directory).await?);
+        }
+        Gateways::Started(builders) => {
+            for builder in builders {
+                started.push(builder.start().await?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What becomes of it the gateways log. Signals that come meanwhile have one more reload follow.
+async fn reload(mut hangups: Signal, gateways: Vec<Gateway>) {
+    while hangups.recv().await.is_some() {
+        tracing::info!(signal = "SIGHUP", "reloading");
+        join_all(gateways.iter().map(Gateway::reload)).await;
+    }
+}
+
+/// An application that plackup has loaded is served for as long as plackup runs.
+async fn drain_when_closed(gateways: Vec<Gateway>, server: Handle) {
+    let closed = gateways.iter().map(|gateway| Box::pin(gateway.closed()));
+    select_all(closed).await;
+    tracing::warn!("the process that has the application loaded has ended; draining");
+    server.drain();
+}
+
+/// Ends the workers, and says how they ended; `None` if a further signal did not let them end.
+async fn shut_down(gateways: &[Gateway]) -> anyhow::Result<Option<Vec<ShutdownReport>>> {
+    let told_to_end = told_to_end()?;
+    tokio::select! {
+        reports = join_all(gateways.iter().map(Gateway::shutdown)) => Ok(Some(reports)),
+        () = told_to_end => Ok(None),
+    }
+}
+
+/// Completes with the first SIGTERM or SIGINT that comes after this call.
+fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
+    let catch = || -> io::Result<(Signal, Signal)> {
+        Ok((
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::interrupt())?,
+        ))
+    };
+    let (mut terminate, mut interrupt) = catch().context("cannot catch signals")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
