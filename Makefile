@@ -75,3 +75,8 @@ bench-isolation: ## Measure whether a slow request holds up a fast one, beside a
 .PHONY: bench-actors
 bench-actors: ## Measure messages and actors beside ractor, kameo, xtra, actix, Pekko and Erlang (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/actor-bench/Cargo.toml --bin bench-actors -- $(ARGS)
+
+.PHONY: bench-psgi
+bench-psgi: ## Measure Perl applications beside Twiggy, Feersum, Starman and Starlet (ARGS=--help)
+	$(CARGO) xtask peers
+	$(CARGO) run --release --locked --manifest-path lab/psgi-bench/Cargo.toml --bin bench-psgi -- $(ARGS)

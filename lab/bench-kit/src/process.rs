@@ -1,7 +1,6 @@
 //! Servers as child processes, each on its core, ended when dropped.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -12,6 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+use crate::measure::family;
 
 /// The core of the server under test.
 pub const SERVER_CORE: usize = 0;
@@ -44,6 +45,7 @@ pub struct Launch {
     program: PathBuf,
     arguments: Vec<OsString>,
     core: Option<usize>,
+    environment: Vec<(&'static str, OsString)>,
     listen_flag: Option<&'static str>,
 }
 
@@ -63,6 +65,7 @@ impl Launch {
             program: program.into(),
             arguments: Vec::new(),
             core: Some(SERVER_CORE),
+            environment: Vec::new(),
             listen_flag: None,
         }
     }
@@ -85,6 +88,13 @@ impl Launch {
     #[must_use]
     pub fn on_all_cores(mut self) -> Self {
         self.core = None;
+        self
+    }
+
+    /// A variable of its environment, beside those of this program.
+    #[must_use]
+    pub fn environment(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name, value.into()));
         self
     }
 
@@ -139,6 +149,7 @@ impl Launch {
     fn command(&self) -> Command {
         let mut command = placed(self.core, &self.program);
         command.args(&self.arguments).stdin(Stdio::null());
+        command.envs(self.environment.iter().cloned());
         command
     }
 }
@@ -214,21 +225,18 @@ impl Server {
     }
 }
 
-/// The processes that this one started. One that is busy would outlive it, and disturb the next measurement.
-fn workers(pid: u32) -> Vec<Pid> {
-    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    let listed = listed.unwrap_or_default();
-    let pids = listed.split_ascii_whitespace().map(str::parse);
-    pids.filter_map(Result::ok).map(Pid::from_raw).collect()
-}
-
 impl Drop for Server {
     fn drop(&mut self) {
-        // They may have ended by themselves; there is nothing to do about a failure here.
-        for worker in workers(self.pid()) {
-            let _ = kill(worker, Signal::SIGKILL);
-        }
+        // What it started is busy, perhaps: it would outlive the server, and disturb the next measurement. The server
+        // ends first, or it would start others in their place. They may all have ended by themselves; there is nothing
+        // to do about a failure here.
+        let members = family(self.pid());
         let _ = self.child.kill();
+        for member in members.iter().skip(1) {
+            if let Ok(pid) = i32::try_from(member.pid) {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+        }
         let _ = self.child.wait();
     }
 }

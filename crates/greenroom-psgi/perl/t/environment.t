@@ -59,8 +59,8 @@ is $worker->get('/echo', kind => 1, rest => $spilled)->{body}, ('x' x 3000) . "\
 is $worker->get('/echo', kind => 1, rest => "$front->{dir}/absent")->{status}, 500, 'a body that is not there';
 
 is $worker->get('/errors')->{body}, 'end', 'standard input is empty';
-like $front->log_text, qr/^to the log$/m;
-like $front->log_text, qr/^standard output$/m;
+ok $front->logged(qr/^to the log$/m), 'it is logged';
+ok $front->logged(qr/^standard output$/m), 'it is logged';
 
 my $other = $front->worker;
 isnt $worker->get('/random')->{body}, $other->get('/random')->{body}, 'workers have random numbers of their own';
@@ -87,7 +87,7 @@ isnt $worker->get('/random')->{body}, $other->get('/random')->{body}, 'workers h
 
 is $worker->get('/cleanup')->{body}, 'clean';
 is $worker->get('/version')->{type}, 'r';
-like $front->log_text, qr{^cleanup of /cleanup\ngreenroom: a cleanup handler: cleanup died\ncleanup went on$}m;
+ok $front->logged(qr{^cleanup of /cleanup\ngreenroom: a cleanup handler: cleanup died\ncleanup went on$}m), 'it is logged';
 
 is $worker->get('/harakiri')->{body}, 'harakiri';
 is(($worker->{control}->next)[0], 'H', 'it asks for its end');

@@ -17,7 +17,7 @@ package main;
 my %answer = (
     name  => sub { push @log, $_[0]{QUERY_STRING}; [ 200, [], [ $_[0]{QUERY_STRING} ] ] },
     slow  => sub { push @log, 'slow'; select undef, undef, undef, 0.05; [ 200, [], [ 'slow' ] ] },
-    wait_for => sub { my $file = $_[0]{QUERY_STRING}; select undef, undef, undef, 0.01 until -e $file; [ 200, [], [ 'waited' ] ] },
+    wait_for => sub { my $file = $_[0]{QUERY_STRING}; do { select undef, undef, undef, 0.01 } until -e $file; [ 200, [], [ 'waited' ] ] },
     log   => sub { my $log = join ' ', splice @log; [ 200, [], [ $log ] ] },
     write => sub { sub { my $w = $_[0]->([ 200, [] ]); $w->write('w' x 100_000), push @log, $_ for 1 .. 10; $w->close } },
     guarded => sub { sub { my $w = $_[0]->([ 200, [] ]); eval { $w->write('w' x 100_000) for 1 .. 10; 1 } or push @log, "died: $@"; } },

@@ -17,8 +17,8 @@ my $program = Front::write_file("$dir/greenroom", <<"FRONT");
 #!$^X
 use strict; use warnings;
 use lib '$lib', '$FindBin::Bin/lib';
-use Front;
-\$SIG{TERM} = sub { say_it('told to end'); exit 7 };
+use Front; use POSIX ();
+\$SIG{TERM} = sub { say_it('told to end'); POSIX::_exit(7) };
 \$SIG{HUP}  = sub { say_it('told to reload') };
 sub say_it { syswrite STDOUT, "\@_\\n" }
 say_it('arguments', \@ARGV);

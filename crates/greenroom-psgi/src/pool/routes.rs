@@ -1,8 +1,8 @@
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use greenroom_stage::STALL;
-use greenroom_stage::placement::{LONG_RUN, Rule, STREAK_FIRST};
+use greenroom_stage::admission::ServiceTime;
+use greenroom_stage::placement::{Rule, STREAK_FIRST};
 use http::Method;
 use rustc_hash::{FxHashMap, FxHasher};
 
@@ -12,6 +12,9 @@ const ROUTES_MAX: usize = 1_024;
 /// How many segments of its path make a request's route: `/shop/cart/7` is of `/shop/cart`. Perl's
 /// frameworks keep their routes to themselves.
 const SEGMENTS: usize = 2;
+
+/// How much longer than on a loop a run may be in a worker: short up to 1 ms, long beyond 10 ms.
+const LENIENCY: u32 = 10;
 
 /// What requests are likely to have in common: their method and the beginning of their path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,39 +30,58 @@ impl Route {
     }
 }
 
-/// Which routes have proven short. Only their runs are sent ahead, behind others.
+/// For how long the runs that are sent ahead may keep the last of them waiting: 6.4 ms, which is what
+/// [`DEPTH_MAX`] of them take that are as long as a run inline on a loop may be.
+const AHEAD_MAX: Duration = Duration::from_micros(6_400);
+
+/// How many runs a worker is sent ahead at most.
+pub(super) const DEPTH_MAX: u32 = 64;
+
+/// What is known of each route: whether it has proven short, and how long its runs are.
 #[derive(Debug, Default)]
-pub(super) struct Routes(FxHashMap<Route, Rule>);
+pub(super) struct Routes(FxHashMap<Route, Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    rule: Rule,
+    busy: ServiceTime,
+}
 
 impl Routes {
-    pub(super) fn is_short(&self, route: Route) -> bool {
+    /// How many runs a worker may have at once with one of this route as the last: 1, which is to
+    /// say none is sent ahead, until the route has proven short.
+    pub(super) fn depth(&self, route: Route) -> u32 {
         let rest = || self.0.get(&Route::default()).filter(|_| self.is_full());
-        let rule = self.0.get(&route).or_else(rest);
-        rule.is_some_and(Rule::is_inline)
+        let known = self.0.get(&route).or_else(rest);
+        let Some(known) = known.filter(|known| known.rule.is_inline()) else {
+            return 1;
+        };
+        let busy = known.busy.mean().as_nanos().max(1);
+        let depth = u32::try_from(AHEAD_MAX.as_nanos() / busy).unwrap_or(u32::MAX);
+        depth.clamp(1, DEPTH_MAX)
     }
 
     /// How many routes have proven short.
     pub(super) fn short(&self) -> usize {
-        self.0.values().filter(|rule| rule.is_inline()).count()
+        let short = self.0.values().filter(|known| known.rule.is_inline());
+        short.count()
     }
 
-    /// A run is measured by the wall, so one during which others had the processor looks long. Only
-    /// what a watchdog would call a stall counts as long.
+    /// Takes a run into account. The rule is that of routes on a loop, with bounds ten times as high:
+    /// a worker is not a loop, and a run is measured by the wall, so that one during which others had
+    /// the processor looks long.
     pub(super) fn record(&mut self, route: Route, busy: Duration) {
-        let judged = if busy > STALL {
-            busy
-        } else {
-            busy.min(LONG_RUN)
-        };
         let route = self.known(route);
-        self.0.entry(route).or_default().record(judged);
+        let known = self.0.entry(route).or_default();
+        known.busy.record(busy);
+        known.rule.record(busy / LENIENCY);
     }
 
     /// Those that are merely new make room for others.
     fn known(&mut self, route: Route) -> Route {
         if self.is_full() && !self.0.contains_key(&route) {
             self.0
-                .retain(|_, rule| rule.is_inline() || rule.needed() > STREAK_FIRST);
+                .retain(|_, known| known.rule.is_inline() || known.rule.needed() > STREAK_FIRST);
             if self.is_full() {
                 return Route::default();
             }
@@ -77,6 +99,7 @@ mod tests {
     use super::*;
 
     const SHORT: Duration = Duration::from_micros(20);
+    const LONG: Duration = Duration::from_millis(11);
 
     fn route(path: &str) -> Route {
         Route::of(&Method::GET, path)
@@ -99,18 +122,29 @@ mod tests {
     #[test]
     fn a_route_proves_itself_alone() {
         let mut routes = Routes::default();
+        assert_eq!(routes.depth(route("/short")), 1);
         prove(&mut routes, route("/short"));
-        assert!(routes.is_short(route("/short")) && !routes.is_short(route("/other")));
-        routes.record(route("/short"), 2 * STALL);
-        assert!(!routes.is_short(route("/short")));
+        assert_eq!(routes.depth(route("/short")), DEPTH_MAX);
+        assert_eq!(routes.depth(route("/other")), 1);
+        routes.record(route("/short"), LONG);
+        assert_eq!(routes.depth(route("/short")), 1);
     }
 
     #[test]
     fn a_run_that_was_merely_interrupted_is_not_long() {
         let mut routes = Routes::default();
         prove(&mut routes, route("/short"));
-        routes.record(route("/short"), STALL / 2);
-        assert!(routes.is_short(route("/short")));
+        routes.record(route("/short"), LONG / 2);
+        assert!(routes.depth(route("/short")) > 1);
+    }
+
+    #[test]
+    fn fewer_of_longer_runs_are_sent_ahead() {
+        let mut routes = Routes::default();
+        for _ in 0..STREAK_FIRST {
+            routes.record(route("/"), Duration::from_micros(800));
+        }
+        assert_eq!(routes.depth(route("/")), 8);
     }
 
     #[test]
@@ -121,6 +155,6 @@ mod tests {
             routes.record(route(&format!("/{number}")), SHORT);
         }
         assert!(routes.0.len() <= ROUTES_MAX + 1);
-        assert!(routes.is_short(route("/short")));
+        assert_eq!(routes.depth(route("/short")), DEPTH_MAX);
     }
 }

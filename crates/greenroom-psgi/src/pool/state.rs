@@ -12,10 +12,6 @@ use super::seat::{Accounts, Seat, Settlement};
 use super::{Ending, QueueStatus, Worker};
 use crate::builder::Settings;
 
-/// How many runs a worker is sent ahead, of routes that have proven short. With
-/// [`SHORT_RUN`](greenroom_stage::placement::SHORT_RUN) the last of them waits for 6.4 ms at most.
-pub(super) const DEPTH_MAX: u32 = 64;
-
 /// How many workers that are gone are remembered with their ending.
 const GONE_MAX: usize = 64;
 
@@ -58,11 +54,7 @@ impl State {
 
     /// A run of the worker that has the fewest. One that may be long gets a worker for itself.
     pub(super) fn take_run(&mut self, route: Route, now: Instant) -> Option<Given> {
-        let depth = if self.routes.is_short(route) {
-            DEPTH_MAX
-        } else {
-            1
-        };
+        let depth = self.routes.depth(route);
         let concurrency = self.concurrency;
         let seats = self.seats.iter_mut();
         let free = seats.filter(|seat| seat.has_room(depth, concurrency, now));

@@ -3,8 +3,7 @@ use std::path::PathBuf;
 
 use tokio::sync::oneshot::error::TryRecvError;
 
-use super::routes::Route;
-use super::state::DEPTH_MAX;
+use super::routes::{DEPTH_MAX, Route};
 use super::*;
 use crate::builder::{Builder, Concurrency};
 

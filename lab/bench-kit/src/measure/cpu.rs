@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 const USER_TICKS_FIELD: usize = 11;
 
 /// The counters of a process at one moment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct CpuReading {
     on_cpu_ns: u64,
     waited_ns: u64,

@@ -12,6 +12,14 @@ pub fn rss_kb(pid: u32) -> anyhow::Result<u64> {
     field(&format!("/proc/{pid}/smaps_rollup"), "Rss:")
 }
 
+/// Resident now, in KiB; of a page that other processes have too, only this one's share.
+///
+/// # Errors
+/// When the process is gone.
+pub fn pss_kb(pid: u32) -> anyhow::Result<u64> {
+    field(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
+}
+
 /// The most that was ever resident, in KiB.
 ///
 /// # Errors

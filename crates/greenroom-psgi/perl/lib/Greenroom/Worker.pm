@@ -6,7 +6,7 @@ use warnings;
 use IO::Handle ();
 use Time::HiRes ();
 
-use Greenroom::Frame qw(encode_headers frame frames read_exactly write_all WHOLE_BODY_MAX);
+use Greenroom::Frame qw(frame frames read_exactly write_all WHOLE_BODY_MAX);
 use Greenroom::Input ();
 use Greenroom::Link ();
 use Greenroom::Loop ();

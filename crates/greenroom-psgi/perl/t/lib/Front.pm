@@ -58,6 +58,17 @@ sub slurp {
 
 sub log_text { return slurp($_[0]{log}) }
 
+# Whether the log has this within a time that only a failure takes: a line may come after the answer.
+sub logged {
+    my ($self, $expected) = @_;
+    for (1 .. 100 * SECONDS_MAX) {
+        return 1 if $self->log_text =~ $expected;
+        select undef, undef, undef, 0.01;
+    }
+    Test::More::diag('the log: ' . $self->log_text);
+    return 0;
+}
+
 # Waits for the zygote, has a worker forked, and waits until it is ready.
 sub worker {
     my ($self) = @_;
@@ -210,8 +221,19 @@ sub stream {
         @whole{qw(status headers)} = @$reply{qw(status headers)} if $reply->{type} =~ /[hrs]/;
         $whole{body} .= $reply->{body} if defined $reply->{body};
         $self->acknowledge($id, length $reply->{body}) if $reply->{type} eq 'd';
+        $whole{body} = $self->open_body($reply) if $reply->{type} eq 's';
         return \%whole if $reply->{type} =~ /\A(?:[rexs]|end)\z/;
     }
+}
+
+# What the front sends for the frame s.
+sub open_body {
+    my ($self, $reply) = @_;
+    open my $file, '<:raw', "/proc/$self->{pid}/fd/$reply->{descriptor}" or die $!;
+    $self->link->send('O', pack 'N', $reply->{id});
+    seek $file, $reply->{offset}, 0;
+    read $file, my ($body), $reply->{length};
+    return $body;
 }
 
 sub acknowledge {

@@ -43,7 +43,7 @@ sub stop { shift->{stopped} = 1; return }
 sub run {
     my ($self) = @_;
     $self->_once while !$self->{stopped};
-    return;
+    return $self->_call_later;
 }
 
 sub _once {
@@ -55,6 +55,11 @@ sub _once {
         _call($self->{read},  $read);
         _call($self->{write}, $write);
     }
+    return $self->_call_later;
+}
+
+sub _call_later {
+    my ($self) = @_;
     for my $callback (splice @{ $self->{later} }) {
         eval { $callback->(); 1 } or warn $@;
     }
