@@ -16,7 +16,9 @@ pub const REQUESTS_MAX: u32 = 10_000;
 /// How many requests a worker is given at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Concurrency {
-    /// One at a time for a worker that blocks, many for one that an event loop drives.
+    /// Learnt. A route whose runs may be long gets a worker for itself; of one that has proven short,
+    /// up to 64 are sent ahead; and up to [`REQUESTS_MAX`] wait for events in a worker that an event
+    /// loop drives.
     #[default]
     Auto,
     /// No more than this, whatever drives the worker.
@@ -124,7 +126,7 @@ impl Builder {
     }
 
     /// The deployment's name, which applications read as `PLACK_ENV`: `deployment`, `development`,
-    /// `test`. Default: none, which leaves `PLACK_ENV` as this process has it.
+    /// `test`. Default: what this process has as `PLACK_ENV`, else `deployment`.
     #[must_use]
     pub fn environment(mut self, environment: impl Into<String>) -> Self {
         self.settings.environment = Some(environment.into());
@@ -158,7 +160,8 @@ impl Builder {
     }
 
     /// How long a worker may be busy with what it was given without making progress. Then it is
-    /// killed, and its requests are answered with 504. Default: 60 s, at least 1 ms.
+    /// killed, and what it was at is answered with 504. Waiting for a client to take what was streamed
+    /// does not count, nor does a run that has a connection of its own. Default: 60 s, at least 1 ms.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
@@ -289,7 +292,7 @@ impl Settings {
         }
         require(is_mount(&self.mount), "mount", || {
             format!(
-                "`{}`; empty, or like `/shop`: a slash in front, none at the end, no `?`, `#` or blank",
+                "`{}`; empty, or like `/shop`: a slash in front, none at the end, ASCII without blanks, `?`, `#`, `%`, `.` and `..`",
                 self.mount
             )
         })?;
@@ -333,9 +336,11 @@ fn require(
 }
 
 fn is_mount(mount: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#');
-    mount.is_empty()
-        || (mount.starts_with('/') && !mount.ends_with('/') && mount.chars().all(is_plain))
+    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#' | '%');
+    let is_segment =
+        |segment: &str| !matches!(segment, "" | "." | "..") && segment.chars().all(is_plain);
+    let segments = mount.strip_prefix('/').map(|rest| rest.split('/'));
+    mount.is_empty() || segments.is_some_and(|mut segments| segments.all(is_segment))
 }
 
 /// Nothing that Perl's arguments could take for a flag or for their end.

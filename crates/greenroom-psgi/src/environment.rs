@@ -65,7 +65,9 @@ pub(crate) fn append(
     pair(out, b"REQUEST_URI", target(&request.uri).as_bytes());
     pair(out, b"SCRIPT_NAME", mount.as_bytes());
     out.extend_from_slice(b"PATH_INFO\0");
-    append_decoded(out, &path.as_bytes()[mount.len()..]);
+    if path != "*" {
+        append_decoded(out, &path.as_bytes()[mount.len()..]);
+    }
     out.push(0);
     pair(
         out,

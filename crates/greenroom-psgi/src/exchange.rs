@@ -19,7 +19,7 @@ use crate::gateway::Gateway;
 use crate::link::{Answer, Call, Head, Lost, Malformed, NoAnswer};
 use crate::pool::{Admission, Ending, Pool, Route, Run, Worker};
 use crate::sent_file::FileBody;
-use crate::upgrade::{self, Wish};
+use crate::upgrade::{self, UpgradeError, Wish};
 use crate::upload::{Upload, UploadError};
 
 /// How many workers a request is given to before it is answered with 502.
@@ -95,10 +95,14 @@ impl Exchange {
         wish: Wish,
     ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
         let run = self.admitted(parts).await?;
+        let worker = Arc::clone(run.worker());
         let tell = |out: &mut Vec<u8>| self.tell(out, parts, &Upload::None);
         match upgrade::ask(run, tell, wish).await {
             Ok(upgrade::Answered::Raw(response)) => Ok(response),
             Ok(upgrade::Answered::Call(answer, call)) => Ok(respond(answer, call, parts)),
+            Err(UpgradeError::NoAnswer(NoAnswer::Lost(lost))) => {
+                Err(self.lost(lost, &worker, parts))
+            }
             Err(error) => {
                 tracing::error!(target: "psgi", %error, route = route(parts), "an upgrade failed");
                 Err(bad_gateway())

@@ -80,15 +80,22 @@ pub(crate) async fn ask(
     let mut io = connect(run.worker(), token).await?;
     let call = Call::begin(run, environment, &Input::Io(token), false);
     let mut input = BytesMut::new();
-    let first = tokio::select! {
+    let answer = tokio::select! {
         biased;
-        head = read_head(&mut io, &mut input) => Ok(head?),
-        answer = poll_fn(|cx| call.poll_answer(cx, |_| {})) => Err(answer),
+        head = read_head(&mut io, &mut input) => match head? {
+            Some(head) => return open(head, input.freeze(), io, call, wish).map(Answered::Raw),
+            None => poll_fn(|cx| call.poll_answer(cx, |_| {})).await,
+        },
+        answer = poll_fn(|cx| call.poll_answer(cx, |_| {})) => answer,
     };
-    match first {
-        Ok(head) => open(head, input.freeze(), io, call, wish).map(Answered::Raw),
-        Err(Ok(answer)) => Ok(Answered::Call(answer, call)),
-        Err(Err(no_answer)) => Err(UpgradeError::NoAnswer(no_answer)),
+    match answer {
+        Ok(answer) => Ok(Answered::Call(answer, call)),
+        // It has said all off its socket; what it does on it may be to come.
+        Err(NoAnswer::BrokenOff) => match read_head(&mut io, &mut input).await? {
+            Some(head) => open(head, input.freeze(), io, call, wish).map(Answered::Raw),
+            None => Err(UpgradeError::NoAnswer(NoAnswer::BrokenOff)),
+        },
+        Err(no_answer) => Err(UpgradeError::NoAnswer(no_answer)),
     }
 }
 
@@ -102,19 +109,19 @@ async fn connect(worker: &Worker, token: u32) -> io::Result<UnixStream> {
     Ok(io)
 }
 
-/// Reads the head of what the application writes; what comes behind it is left in `input`.
+/// Reads the head of what the application writes; what comes behind it is left in `input`. `None` if
+/// the application closes its socket.
 async fn read_head(
     io: &mut UnixStream,
     input: &mut BytesMut,
-) -> Result<Response<()>, UpgradeError> {
+) -> Result<Option<Response<()>>, UpgradeError> {
     loop {
         if io.read_buf(input).await? == 0 {
-            // Perhaps it answers off its socket.
-            return std::future::pending().await;
+            return Ok(None);
         }
         if let Some((head, length)) = parse(input)? {
             input.advance(length);
-            return Ok(head);
+            return Ok(Some(head));
         }
         if input.len() > HEAD_BYTES_MAX {
             return Err(UpgradeError::TooLong);

@@ -40,7 +40,7 @@ pub(crate) struct LimitArgs {
     )]
     target_bytes_max: ByteSize,
 
-    /// Size of a request's body, /upload's included; 413 beyond
+    /// Size of a request's body; 413 beyond
     #[arg(
         long,
         env = "GREENROOM_BODY_BYTES_MAX",
@@ -111,7 +111,9 @@ pub(crate) struct LimitArgs {
     )]
     connections_max: Option<u32>,
 
-    /// Time that what is ready may wait for its loop; 503 for all but important requests beyond
+    /// Time that what is ready may wait for its loop; 503 for newcomers beyond
+    ///
+    /// Of the demo application's routes all but the important ones are refused then, too.
     #[arg(
         long,
         env = "GREENROOM_LOOP_LAG_MAX",

@@ -24,8 +24,8 @@ Signals:
   SIGHUP, with a PSGI application, starts its new code, and lets the old finish what it began
 
 Service managers:
-  it stays in the foreground, and there is no -D: with systemd, Type=exec keeps it running and
-  ExecReload=kill -HUP $MAINPID reloads a PSGI application
+  it stays in the foreground, and there is no -D: with systemd, Type=exec keeps it running,
+  ExecReload=kill -HUP $MAINPID reloads a PSGI application, and KillMode=mixed lets workers finish
 
 Examples:
   greenroom serve

@@ -48,7 +48,7 @@ my $file = "$front->{dir}/app.psgi";
 my ($zero, $source_file, $bin, $env, $arguments, $package) = split /\n/, $worker->get('/loaded')->{body};
 is_deeply [ $zero, $source_file, $bin, $env, $arguments ], [ $file, $file, $front->{dir}, 'deployment', 0 ], 'loaded as by plackup';
 is $worker->get('/process')->{body}, "greenroom worker 1: $file", 'its name for ps';
-is $worker->get('/signals')->{body}, "IGNORE\nDEFAULT\nIGNORE\nDEFAULT";
+like $worker->get('/signals')->{body}, qr/\AIGNORE\nCODE\(\w+\)\nIGNORE\nDEFAULT\z/, 'a signal to all processes ends no worker';
 
 is $worker->get('/echo', rest => "in\0memory\n")->{body}, "in\0memory\n\nin\0memory\n\nGLOB";
 is $worker->get('/echo')->{body}, "\n\nGLOB", 'no body';

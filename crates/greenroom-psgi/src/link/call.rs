@@ -3,7 +3,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::entry::{Beginning, End, Entry, Head, Lost, Place, SentFile, Wanted};
+use super::entry::{Beginning, End, Entry, Head, Hold, Lost, Place, SentFile, Wanted};
 use super::parse::Malformed;
 use super::receive::finish;
 use super::table::link_to;
@@ -61,15 +61,10 @@ impl Call {
         recallable: bool,
     ) -> Self {
         let link = link_to(&run);
-        let is_exempt = matches!(input, Input::Io(_));
-        if is_exempt {
-            run.pool().exempt(run.worker().key);
-        }
         let place = Place {
             route: run.route(),
             behind: run.behind(),
             recallable,
-            is_exempt,
         };
         let id = link.send_request(environment, input, place);
         run.sent();
@@ -127,9 +122,9 @@ impl Call {
             return;
         }
         self.link.send_note(b'A', self.id, Some(*taken));
+        let mut settlement = self.link.settlement.borrow_mut();
+        self.with_entry(|entry| entry.acknowledge(*taken as usize, &mut settlement));
         *taken = 0;
-        // A client that reads slowly is no fault of the worker that waits for it.
-        self.link.settlement.borrow_mut().progress = true;
     }
 
     /// The file of the answer is open here, or nobody wants it: the worker may close it.
@@ -174,7 +169,12 @@ impl Drop for Call {
         entry.wanted = Wanted::No;
         entry.body.clear();
         entry.beginning = None;
+        let is_waiting = entry.hold == Hold::Waiting;
         drop(entries);
         self.link.send_note(b'G', self.id, None);
+        if is_waiting {
+            self.link.settlement.borrow_mut().left += 1;
+            self.link.settle();
+        }
     }
 }

@@ -12,6 +12,7 @@ use tokio::net::UnixStream;
 use super::entry::{End, Hold, Lost};
 use super::parse::BadFrame;
 use super::recall::Watch;
+use super::receive::finish;
 use super::{Link, State, table};
 use crate::frame::{self, BadLength};
 
@@ -121,22 +122,44 @@ impl Link {
     fn end(self: &Rc<Self>, broken: &Broken) {
         table::forget(self);
         let was = self.state.replace(State::Ended);
-        if matches!(broken, Broken::Frame(_) | Broken::Length(_)) {
-            tracing::error!(error = %broken, pid = %self.worker.pid, "giving up a worker");
+        if broken.is_the_workers(was) {
+            tracing::debug!(error = %broken, pid = %self.worker.pid, "a worker is given up");
+            self.pool.condemn(self.worker.key);
+        } else {
+            tracing::error!(error = %broken, pid = %self.worker.pid, "a worker cannot be reached");
         }
-        self.pool.condemn(self.worker.key);
         let mut entries = self.entries.borrow_mut();
-        let first = entries.iter().filter(|(_, entry)| entry.hold == Hold::Run);
-        let first = first.map(|(_, entry)| entry.sequence).min();
-        for (_, entry) in entries.iter_mut().filter(|(_, entry)| entry.end.is_none()) {
-            entry.end(End::Lost(match was {
+        let mut settlement = self.settlement.borrow_mut();
+        let held = entries.iter().filter(|(_, entry)| entry.hold == Hold::Run);
+        let first = held.map(|(_, entry)| entry.sequence).min();
+        for (_, entry) in entries.iter_mut().filter(|(_, entry)| !entry.is_over()) {
+            let lost = match was {
                 State::Connecting => Lost::Unsent,
                 _ if entry.hold != Hold::Run || Some(entry.sequence) == first => Lost::Begun,
                 _ => Lost::Behind,
-            }));
+            };
+            if entry.hold == Hold::Run {
+                settlement.unused += 1;
+                entry.end_exemption(&mut settlement);
+            }
+            finish(entry, End::Lost(lost), &mut settlement);
         }
         entries.retain(|_, entry| !entry.is_abandoned());
-        drop(entries);
+        drop((entries, settlement));
         self.settle();
+    }
+}
+
+impl Broken {
+    /// Whether the worker is gone, or to blame. What keeps us from connecting may be ours, such as
+    /// too many open descriptors.
+    fn is_the_workers(&self, was: State) -> bool {
+        match self {
+            Self::Io(error) if was == State::Connecting => matches!(
+                error.kind(),
+                io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound
+            ),
+            _ => true,
+        }
     }
 }

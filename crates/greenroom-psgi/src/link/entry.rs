@@ -5,7 +5,10 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
 use super::parse::Malformed;
-use crate::pool::Route;
+use crate::pool::{Route, Settlement};
+
+/// How many bytes of a streamed body a worker sends ahead of its client; as PROTOCOL.md says.
+const STREAM_WINDOW: usize = 262_144;
 
 /// Status and header fields of an answer.
 #[derive(Debug)]
@@ -61,8 +64,16 @@ pub(super) struct Place {
     pub(super) behind: Option<u64>,
     /// It may be given to another worker while this one is held up.
     pub(super) recallable: bool,
-    /// Its run may take as long as it likes.
-    pub(super) is_exempt: bool,
+}
+
+/// Whether a run may take as long as it likes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exempt {
+    No,
+    /// While the worker waits for the client, which is no fault of its own.
+    WhileStalled,
+    /// It has a connection of its own.
+    Always,
 }
 
 /// What the worker has of the request.
@@ -92,6 +103,7 @@ pub(super) struct Entry {
     pub(super) place: Place,
     pub(super) hold: Hold,
     pub(super) wanted: Wanted,
+    pub(super) exempt: Exempt,
     pub(super) has_begun: bool,
     /// The worker holds a file open for it.
     pub(super) holds_file: bool,
@@ -99,6 +111,8 @@ pub(super) struct Entry {
     pub(super) informational: Vec<Head>,
     pub(super) beginning: Option<Beginning>,
     pub(super) body: VecDeque<Bytes>,
+    /// Bytes of a streamed body that the worker was not told the client has taken.
+    pub(super) unacknowledged: usize,
     /// There when the worker sends no more of it.
     pub(super) end: Option<End>,
 }
@@ -110,13 +124,49 @@ impl Entry {
             place,
             hold: Hold::Run,
             wanted: Wanted::Yes,
+            exempt: Exempt::No,
             has_begun: false,
             holds_file: false,
             waker: None,
             informational: Vec::new(),
             beginning: None,
             body: VecDeque::new(),
+            unacknowledged: 0,
             end: None,
+        }
+    }
+
+    /// The run may take as long as it likes for the time being.
+    pub(super) fn exempt(&mut self, exempt: Exempt, settlement: &mut Settlement) {
+        if self.exempt == Exempt::No && self.hold == Hold::Run {
+            self.exempt = exempt;
+            settlement.exempted += 1;
+        }
+    }
+
+    /// The run is given back, or may not take as long as it likes any more.
+    pub(super) fn end_exemption(&mut self, settlement: &mut Settlement) {
+        if self.exempt != Exempt::No {
+            self.exempt = Exempt::No;
+            settlement.no_longer_exempt += 1;
+        }
+    }
+
+    /// More of the body came from the worker.
+    pub(super) fn add(&mut self, bytes: Bytes, settlement: &mut Settlement) {
+        self.unacknowledged += bytes.len();
+        self.body.push_back(bytes);
+        if self.unacknowledged >= STREAM_WINDOW {
+            self.exempt(Exempt::WhileStalled, settlement);
+        }
+    }
+
+    /// The worker is told that the client has taken so much.
+    pub(super) fn acknowledge(&mut self, bytes: usize, settlement: &mut Settlement) {
+        self.unacknowledged -= bytes;
+        settlement.progress = true;
+        if self.exempt == Exempt::WhileStalled {
+            self.end_exemption(settlement);
         }
     }
 

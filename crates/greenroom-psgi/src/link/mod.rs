@@ -20,7 +20,7 @@ pub(crate) use parse::Malformed;
 
 use crate::frame;
 use crate::pool::{Pool, Settlement, Worker};
-use entry::{Entry, Place};
+use entry::{Entry, Exempt, Place};
 
 /// What a request brings besides its environment.
 pub(crate) enum Input<'a> {
@@ -81,8 +81,11 @@ impl Link {
         self.sequence.set(self.sequence.get() + 1);
         self.behind
             .set(self.behind.get() + usize::from(place.behind.is_some()));
-        let entry = Entry::new(self.sequence.get(), place);
-        let id = self.entries.borrow_mut().insert(entry);
+        let mut entry = Entry::new(self.sequence.get(), place);
+        if let Input::Io(_) = input {
+            entry.exempt(Exempt::Always, &mut self.settlement.borrow_mut());
+        }
+        let key = self.entries.borrow_mut().insert(entry);
         let (kind, io): (u8, [u8; 4]);
         let rest: &[u8] = match input {
             Input::Bytes(bytes) => {
@@ -100,7 +103,7 @@ impl Link {
             }
         };
         frame::append(&mut self.out.borrow_mut(), b'R', |out| {
-            out.extend_from_slice(&number(id).to_be_bytes());
+            out.extend_from_slice(&wire_id(key, self.sequence.get()).to_be_bytes());
             out.push(kind);
             let start = out.len();
             out.extend_from_slice(&[0; 4]);
@@ -110,16 +113,17 @@ impl Link {
             out.extend_from_slice(rest);
         });
         self.wake_driver();
-        id
+        key
     }
 
     /// Sends a frame that names a request, and perhaps a number.
-    fn send_note(&self, kind: u8, id: usize, with: Option<u32>) {
+    fn send_note(&self, kind: u8, key: usize, with: Option<u32>) {
         if self.state.get() == State::Ended {
             return;
         }
+        let sequence = self.entries.borrow()[key].sequence;
         frame::append(&mut self.out.borrow_mut(), kind, |out| {
-            out.extend_from_slice(&number(id).to_be_bytes());
+            out.extend_from_slice(&wire_id(key, sequence).to_be_bytes());
             if let Some(with) = with {
                 out.extend_from_slice(&with.to_be_bytes());
             }
@@ -139,6 +143,20 @@ impl Link {
             self.pool.settle(self.worker.key, &mut settlement);
         }
     }
+}
+
+/// Bits of a request's id that are its key; the rest tells it from those that had the key before it,
+/// in case an application speaks for a request that is long over.
+const KEY_BITS: u32 = 20;
+
+fn wire_id(key: usize, sequence: u64) -> u32 {
+    let turn = u32::try_from(sequence % (1 << (u32::BITS - KEY_BITS))).unwrap_or_default();
+    (turn << KEY_BITS) | number(key)
+}
+
+/// The key in an id.
+fn key_of(id: u32) -> usize {
+    (id & ((1 << KEY_BITS) - 1)) as usize
 }
 
 fn number(size: usize) -> u32 {

@@ -1,5 +1,7 @@
 //! What a worker's frames say.
 
+use std::ops::RangeInclusive;
+
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue, InvalidHeaderName, InvalidHeaderValue};
 use http::{HeaderMap, StatusCode};
@@ -9,8 +11,11 @@ use super::entry::{Head, SentFile};
 /// An answer that HTTP forbids.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Malformed {
-    #[error("the status {0}; 200 to 599 are allowed")]
-    Status(u16),
+    #[error("the status {status}; {} to {} are allowed", allowed.start(), allowed.end())]
+    Status {
+        status: u16,
+        allowed: RangeInclusive<u16>,
+    },
     #[error("the header name {name:?}: {source}")]
     Name {
         name: String,
@@ -38,6 +43,13 @@ pub(super) enum BadFrame {
     Second(u32),
 }
 
+/// The statuses of an answer.
+pub(super) const FINAL: RangeInclusive<u16> = 200..=599;
+
+/// The statuses of what goes before an answer (RFC 9110, section 15.2), but for those that are the
+/// server's to send.
+pub(super) const INFORMATIONAL: RangeInclusive<u16> = 102..=199;
+
 /// Takes fields from the front of a payload.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -60,10 +72,13 @@ impl<'a> Fields<'a> {
     }
 
     /// Status and headers. The outer error is the worker's, the inner one the application's.
-    pub(super) fn head(&mut self) -> Result<Result<Head, Malformed>, BadFrame> {
+    pub(super) fn head(
+        &mut self,
+        allowed: RangeInclusive<u16>,
+    ) -> Result<Result<Head, Malformed>, BadFrame> {
         let status = self.take().map(u16::from_be_bytes)?;
         let fields = self.bytes()?;
-        Ok(head(status, fields))
+        Ok(head(status, allowed, fields))
     }
 
     pub(super) fn file(&mut self) -> Result<SentFile, BadFrame> {
@@ -79,14 +94,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn head(status: u16, fields: &[u8]) -> Result<Head, Malformed> {
-    let allowed = (100..600)
-        .contains(&status)
-        .then(|| StatusCode::from_u16(status));
-    let Some(Ok(status)) = allowed else {
-        return Err(Malformed::Status(status));
-    };
-    headers(fields).map(|headers| Head { status, headers })
+fn head(status: u16, allowed: RangeInclusive<u16>, fields: &[u8]) -> Result<Head, Malformed> {
+    match StatusCode::from_u16(status) {
+        Ok(code) if allowed.contains(&status) => Ok(Head {
+            status: code,
+            headers: headers(fields)?,
+        }),
+        _ => Err(Malformed::Status { status, allowed }),
+    }
 }
 
 fn headers(fields: &[u8]) -> Result<HeaderMap, Malformed> {
@@ -117,23 +132,28 @@ mod tests {
 
     #[test]
     fn headers_of_one_name_are_all_kept() {
-        let head = head(200, b"Set-Cookie\0a=1\0set-cookie\0b=2").expect("it is well formed");
+        let head =
+            head(200, FINAL, b"Set-Cookie\0a=1\0set-cookie\0b=2").expect("it is well formed");
         let cookies: Vec<_> = head.headers.get_all("set-cookie").iter().collect();
         assert_eq!(cookies, ["a=1", "b=2"]);
     }
 
     #[test]
     fn an_answer_may_have_no_headers() {
-        let head = head(204, b"").expect("it is well formed");
+        let head = head(204, FINAL, b"").expect("it is well formed");
         assert!(head.headers.is_empty());
     }
 
     #[test]
     fn what_http_forbids_is_refused_with_its_name() {
-        let said = |fields: &[u8]| head(200, fields).expect_err("HTTP forbids it").to_string();
+        let said = |fields: &[u8]| {
+            head(200, FINAL, fields)
+                .expect_err("HTTP forbids it")
+                .to_string()
+        };
         assert!(said(b"X-A\0one\r\nX-B: two").contains("\"X-A\""));
         assert!(said(b"X A\0one").contains("\"X A\""));
         assert!(said(b"X-A").contains("no value"));
-        assert!(head(99, b"").is_err() && head(600, b"").is_err());
+        assert!(head(199, FINAL, b"").is_err() && head(600, FINAL, b"").is_err());
     }
 }

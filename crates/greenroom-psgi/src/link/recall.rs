@@ -1,7 +1,7 @@
 //! Takes requests back from a worker that is held up by the one before them.
 //!
-//! Runs are sent ahead only to an application whose runs have proven short. When one of them turns
-//! out long all the same, those behind it need not wait for it: other workers may be free.
+//! Only requests of routes that have proven short are sent behind others. When one of them turns out
+//! long all the same, those behind it need not wait for it: other workers may be free.
 
 use std::pin::Pin;
 use std::task::Context;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::Link;
 use super::entry::{Beginning, End, Entry, Hold};
-use super::parse::{BadFrame, Fields};
+use super::parse::{BadFrame, FINAL, Fields, INFORMATIONAL};
+use super::{Link, key_of, wire_id};
 use crate::frame::Frame;
 use crate::pool::Settlement;
 
@@ -15,9 +15,17 @@ impl Link {
         let mut entries = self.entries.borrow_mut();
         let mut settlement = self.settlement.borrow_mut();
         settlement.progress = true;
-        let key = id as usize;
-        let known = entries.get_mut(key).filter(|entry| !entry.is_over());
-        let entry = known.ok_or(BadFrame::Unknown(id))?;
+        let key = key_of(id);
+        let known = entries
+            .get_mut(key)
+            .filter(|entry| !entry.is_over() && wire_id(key, entry.sequence) == id);
+        let Some(entry) = known else {
+            // The application may say so whenever it likes.
+            return match frame.kind {
+                b'i' => Ok(()),
+                _ => Err(BadFrame::Unknown(id)),
+            };
+        };
         let held = entry.hold;
         receive(id, entry, frame.kind, fields, &mut settlement)?;
         if held == Hold::Run && entry.hold != held && entry.place.behind.is_some() {
@@ -40,7 +48,7 @@ fn receive(
     match kind {
         b'r' => {
             release(entry, &mut fields, settlement)?;
-            let beginning = match fields.head()? {
+            let beginning = match fields.head(FINAL)? {
                 Ok(head) => Beginning::Whole(head, fields.rest()),
                 Err(malformed) => Beginning::Malformed(malformed),
             };
@@ -48,7 +56,7 @@ fn receive(
             finish(entry, End::Complete, settlement);
         }
         b'h' => {
-            let beginning = match fields.head()? {
+            let beginning = match fields.head(FINAL)? {
                 Ok(head) => Beginning::Streamed(head),
                 Err(malformed) => Beginning::Malformed(malformed),
             };
@@ -57,7 +65,7 @@ fn receive(
         b'd' => {
             let bytes = fields.rest();
             if !entry.is_abandoned() && !bytes.is_empty() {
-                entry.body.push_back(bytes);
+                entry.add(bytes, settlement);
             }
         }
         b'e' | b'x' => {
@@ -76,7 +84,7 @@ fn receive(
         b's' => {
             release(entry, &mut fields, settlement)?;
             go_on(entry, settlement);
-            let beginning = match (fields.head()?, fields.file()?) {
+            let beginning = match (fields.head(FINAL)?, fields.file()?) {
                 (Ok(head), file) => Beginning::File(head, file),
                 (Err(malformed), _) => Beginning::Malformed(malformed),
             };
@@ -86,7 +94,7 @@ fn receive(
             }
             entry.holds_file = true;
         }
-        b'i' => match fields.head()? {
+        b'i' => match fields.head(INFORMATIONAL)? {
             Ok(head) => entry.informational.push(head),
             Err(malformed) => {
                 tracing::warn!(%malformed, "an informational answer that HTTP forbids is dropped");
@@ -125,7 +133,7 @@ fn release(
     } else {
         settlement.released.push((entry.place.route, busy));
     }
-    settlement.no_longer_exempt += u32::from(entry.place.is_exempt);
+    entry.end_exemption(settlement);
     Ok(())
 }
 
@@ -134,11 +142,16 @@ fn go_on(entry: &mut Entry, settlement: &mut Settlement) {
     if entry.hold == Hold::Nothing {
         entry.hold = Hold::Waiting;
         settlement.went_on += 1;
+        settlement.left += u32::from(entry.is_abandoned());
     }
 }
 
 /// The worker has done all that it had to.
 pub(super) fn finish(entry: &mut Entry, end: End, settlement: &mut Settlement) {
-    settlement.ended_late += u32::from(entry.hold == Hold::Waiting);
+    if entry.hold == Hold::Waiting {
+        let is_unwanted = u32::from(entry.is_abandoned());
+        settlement.left_ended += is_unwanted;
+        settlement.ended_late += 1 - is_unwanted;
+    }
     entry.end(end);
 }

@@ -130,11 +130,6 @@ impl Pool {
         }
     }
 
-    /// The worker's present runs may take as long as they like: they hold connections of their own.
-    pub(crate) fn exempt(&self, key: u32) {
-        self.state().exempt(key);
-    }
-
     /// How many runs a worker has given back; none if it is gone.
     pub(crate) fn released(&self, key: u32) -> Option<u64> {
         self.state().released(key)

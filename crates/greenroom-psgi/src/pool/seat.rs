@@ -35,7 +35,13 @@ pub(crate) struct Settlement {
     pub(crate) went_on: u32,
     /// Requests that ended after they had gone on.
     pub(crate) ended_late: u32,
-    /// Runs that were exempt from the time-out, and are released or gone.
+    /// Requests that go on although their client has left.
+    pub(crate) left: u32,
+    /// Of those, the ones that ended.
+    pub(crate) left_ended: u32,
+    /// Runs that may take as long as they like from now on.
+    pub(crate) exempted: u32,
+    /// Of those, the ones that may no longer, or are given back.
     pub(crate) no_longer_exempt: u32,
     /// Something was heard of a run, or sent for it.
     pub(crate) progress: bool,
@@ -46,12 +52,16 @@ impl Settlement {
         let Self {
             released,
             unused,
+            went_on: _,
             ended_late,
+            left,
+            left_ended,
+            exempted,
             no_longer_exempt,
             progress,
-            ..
         } = self;
-        released.is_empty() && *unused + *ended_late + *no_longer_exempt == 0 && !progress
+        let counts = unused + ended_late + left + left_ended + exempted + no_longer_exempt;
+        released.is_empty() && counts == 0 && !progress
     }
 
     fn clear(&mut self) {
@@ -69,6 +79,8 @@ pub(super) struct Accounts {
     pub(super) worker: Arc<Worker>,
     pub(super) running: u32,
     pub(super) waiting: u32,
+    /// Of clients that have left; the application goes on with them all the same.
+    unwanted: u32,
     pub(super) served: u64,
     pub(super) draining: bool,
     pub(super) condemned: bool,
@@ -87,6 +99,7 @@ impl Accounts {
             worker,
             running: 0,
             waiting: 0,
+            unwanted: 0,
             served: 0,
             draining: false,
             condemned: false,
@@ -107,7 +120,10 @@ impl Accounts {
     pub(super) fn has_room(&self, depth: u32, concurrency: u32, now: Instant) -> bool {
         let is_quick = !self.is_alone && now.duration_since(self.progress) < SLOW_AFTER;
         let is_free = self.running == 0 || (self.running < depth && is_quick);
-        is_free && self.under_way() < concurrency && !self.draining && !self.condemned
+        is_free
+            && self.under_way() + self.unwanted < concurrency
+            && !self.draining
+            && !self.condemned
     }
 
     /// One more run; if it has others before it, how many the worker had given back till then.
@@ -121,25 +137,26 @@ impl Accounts {
         behind
     }
 
-    pub(super) fn exempt(&mut self) {
-        self.exempt += 1;
-    }
-
     pub(super) fn settle(&mut self, settlement: &mut Settlement, now: Instant) {
         let released = u32::try_from(settlement.released.len()).unwrap_or(u32::MAX);
         let Settlement {
             unused,
             went_on,
             ended_late,
+            left,
+            left_ended,
+            exempted,
             no_longer_exempt,
             progress,
             ..
         } = *settlement;
         self.running = self.running.saturating_sub(released + unused);
         self.released += u64::from(released);
-        self.waiting = (self.waiting + went_on).saturating_sub(ended_late);
-        self.exempt = self.exempt.saturating_sub(no_longer_exempt);
-        self.served += u64::from(released - went_on.min(released) + ended_late);
+        self.waiting = (self.waiting + went_on).saturating_sub(ended_late + left);
+        self.unwanted = (self.unwanted + left).saturating_sub(left_ended);
+        self.exempt = (self.exempt + exempted).saturating_sub(no_longer_exempt);
+        let ended_at_once = released - went_on.min(released);
+        self.served += u64::from(ended_at_once + ended_late + left_ended);
         if progress || released > 0 {
             self.progress = now;
         }

@@ -138,12 +138,6 @@ impl State {
         (is_spent && !was_spent) || (seat.draining && seat.under_way() == 0)
     }
 
-    pub(super) fn exempt(&mut self, key: u32) {
-        if let Some(seat) = self.seat(key) {
-            seat.exempt();
-        }
-    }
-
     /// How many runs the worker has given back.
     pub(super) fn released(&self, key: u32) -> Option<u64> {
         let seat = self.seats.iter().find(|seat| seat.worker.key == key)?;

@@ -223,6 +223,10 @@ fn only_runs_that_are_not_exempt_can_be_stuck() {
     assert!(pool.seats()[0].stuck.is_none());
     assert_eq!(send(&pool), Some(0));
     assert!(pool.seats()[0].stuck.is_some());
-    pool.exempt(0);
+    let mut settlement = Settlement {
+        exempted: 1,
+        ..Settlement::default()
+    };
+    pool.settle(0, &mut settlement);
     assert!(pool.seats()[0].stuck.is_none());
 }

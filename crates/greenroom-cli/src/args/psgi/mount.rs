@@ -44,7 +44,7 @@ impl FromStr for Mount {
     }
 }
 
-/// It is compared with paths that have been decoded, segment by segment.
+/// It is compared with paths as they were sent, segment by segment.
 fn check_prefix(prefix: &str) -> Result<(), String> {
     let mut segments = prefix.split('/');
     let is_absolute = segments.next() == Some("");

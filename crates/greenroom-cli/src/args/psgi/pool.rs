@@ -24,7 +24,8 @@ pub(super) struct PoolArgs {
 
     /// Requests that a worker may have at once: a number, or auto to learn it
     ///
-    /// A worker without an event loop takes one at a time, whatever is said here.
+    /// A worker without an event loop runs one at a time, whatever is said here. With auto, requests are
+    /// sent ahead of routes only that have proven short, and up to 10,000 wait in an event loop.
     #[arg(
         long,
         env = "GREENROOM_WORKER_CONCURRENCY",
@@ -38,7 +39,7 @@ pub(super) struct PoolArgs {
     #[arg(long, env = "GREENROOM_PRELOAD", alias = "preload-app")]
     preload: bool,
 
-    /// How long a worker may work on a request without a pause before it is killed and replaced
+    /// How long a worker may give no sign of life while it works before it is killed and replaced
     #[arg(
         long,
         env = "GREENROOM_TIMEOUT",

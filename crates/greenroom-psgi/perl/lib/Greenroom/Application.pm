@@ -9,7 +9,7 @@ use Scalar::Util qw(blessed reftype);
 
 sub new {
     my ($class, %options) = @_;
-    $options{env} = 'deployment' if !defined $options{env};
+    $options{env} = $ENV{PLACK_ENV} || 'deployment' if !defined $options{env};
     return bless {%options}, $class;
 }
 

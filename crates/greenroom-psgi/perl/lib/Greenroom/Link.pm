@@ -81,9 +81,10 @@ sub informer {
     return sub { $self->inform($id, @_) };
 }
 
-# An answer before the answer, such as 103.
+# An answer before the answer, such as 103; nothing for a request whose call has returned.
 sub inform {
     my ($self, $id, $status, $headers) = @_;
+    return if !defined $id;
     my $encoded = encode_headers($headers);
     die "malformed informational answer\n" if !defined $encoded || $status !~ /\A1[0-9]{2}\z/;
     $self->{out} .= frame('i', pack 'NnN/a*', $id, $status, $encoded);

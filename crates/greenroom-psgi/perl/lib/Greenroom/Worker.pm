@@ -215,7 +215,7 @@ sub _serve {
         );
         my $plain = $env{REQUEST_METHOD} ne 'HEAD' && $kind != 2;
         if ($env{SERVER_PROTOCOL} eq 'HTTP/1.1') {
-            $link->{current} = $id;
+            $link->{current} = $self->{blocking} ? $id : undef;
             $env{'psgix.informational'} = $self->{blocking} ? $link->{inform_current} : $link->informer($id);
         }
         my ($answer, $headers, $body);

@@ -125,7 +125,10 @@ sub _listener {
 sub _worker {
     my ($self, $key, $listener) = @_;
     close delete $self->{$_} for qw(channel life);
-    @SIG{qw(INT HUP TERM PIPE CHLD)} = qw(IGNORE DEFAULT DEFAULT IGNORE DEFAULT);
+    @SIG{qw(INT HUP PIPE CHLD)} = qw(IGNORE DEFAULT IGNORE DEFAULT);
+    # A service manager may send it to all processes; the front then lets its workers finish. Not
+    # ignored, because programs that the application starts would ignore it, too.
+    $SIG{TERM} = sub { };
     $0 = "greenroom worker $key: $self->{name}";
     srand;
     return Greenroom::Worker->new(

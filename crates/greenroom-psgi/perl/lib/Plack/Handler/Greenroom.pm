@@ -30,6 +30,7 @@ sub new {
 
 sub run {
     my ($self, $app) = @_;
+    die "-D (--daemonize) is not offered: run it under a service manager, such as systemd\n" if $self->{daemonize};
     Greenroom::Application::provide_anyevent($_) for grep { /\.psgi\z/ } keys %INC;
     my $program = _program();
     my $dir     = File::Temp->newdir('greenroom-XXXXXXXX', TMPDIR => 1);
