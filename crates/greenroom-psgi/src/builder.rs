@@ -10,6 +10,12 @@ use crate::supervisor;
 /// The most workers that one application may have.
 pub const WORKERS_MAX: usize = 1_024;
 
+/// The most bytes of a request's body that can be held in memory: 16 MiB.
+pub const BODY_MEMORY_MAX: usize = 16 * 1_024 * 1_024;
+
+/// The most requests at once that a worker can be given: a million.
+pub const CONCURRENCY_MAX: u32 = 1_000_000;
+
 /// The most requests that are at a worker at once, unless it is said: 10,000.
 pub const REQUESTS_MAX: u32 = 10_000;
 
@@ -21,7 +27,7 @@ pub enum Concurrency {
     /// loop drives.
     #[default]
     Auto,
-    /// No more than this, whatever drives the worker.
+    /// No more than this, whatever drives the worker; at most [`CONCURRENCY_MAX`].
     AtMost(NonZeroU32),
 }
 
@@ -201,7 +207,7 @@ impl Builder {
     }
 
     /// Up to how many bytes a request's body is held in memory; a longer one goes into a file.
-    /// Default: 64 KiB.
+    /// Default: 64 KiB, at most [`BODY_MEMORY_MAX`].
     #[must_use]
     pub fn body_memory_max(mut self, bytes: usize) -> Self {
         self.settings.body_memory_max = bytes;
@@ -275,6 +281,21 @@ impl Settings {
         require(self.queue_max > 0, "queue_max", || {
             String::from("0; at least 1")
         })?;
+        require(
+            self.concurrency.requests_max() <= CONCURRENCY_MAX,
+            "concurrency",
+            || {
+                format!(
+                    "{}; at most {CONCURRENCY_MAX}",
+                    self.concurrency.requests_max()
+                )
+            },
+        )?;
+        require(
+            self.body_memory_max <= BODY_MEMORY_MAX,
+            "body_memory_max",
+            || format!("{} bytes; at most {BODY_MEMORY_MAX}", self.body_memory_max),
+        )?;
         require(self.max_requests != Some(0), "max_requests", || {
             String::from("0; at least 1")
         })?;

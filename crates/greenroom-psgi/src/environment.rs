@@ -16,15 +16,21 @@ impl OfConnection {
         // Who comes by a Unix socket comes from this machine.
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let peer = info.peer.unwrap_or(local);
+        let local_name = "localhost".to_owned();
         let (name, port) = match &info.local {
-            Address::Tcp(address) => (address.ip().to_string(), address.port()),
-            Address::Unix(_) => ("localhost".to_owned(), 80),
+            Address::Tcp(address) if address.ip().is_unspecified() => (local_name, address.port()),
+            Address::Tcp(address) => (address.ip().to_canonical().to_string(), address.port()),
+            Address::Unix(_) => (local_name, 80),
         };
         let mut pairs = Vec::with_capacity(128);
         pair(&mut pairs, b"psgi.url_scheme", b"http");
         pair(&mut pairs, b"SERVER_NAME", name.as_bytes());
         pair(&mut pairs, b"SERVER_PORT", port.to_string().as_bytes());
-        pair(&mut pairs, b"REMOTE_ADDR", peer.ip().to_string().as_bytes());
+        pair(
+            &mut pairs,
+            b"REMOTE_ADDR",
+            peer.ip().to_canonical().to_string().as_bytes(),
+        );
         pair(
             &mut pairs,
             b"REMOTE_PORT",

@@ -81,7 +81,7 @@ pub enum StartError {
     },
     /// The private directory's path is too long for sockets.
     #[error(
-        "the path of {} has {bytes} bytes; {allowed} are allowed for sockets in it: set XDG_RUNTIME_DIR or TMPDIR to a shorter one",
+        "the path of {} has {bytes} bytes; {allowed} are allowed for sockets in it: set RUNTIME_DIRECTORY or TMPDIR to a shorter one",
         path.display()
     )]
     DirectoryLength {

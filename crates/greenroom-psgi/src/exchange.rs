@@ -65,9 +65,10 @@ impl Exchange {
         parts: &Parts,
         upload: &Upload,
     ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
+        let route = Route::of(&parts.method, parts.uri.path());
         let (mut workers, mut recalls) = (0, 0);
         loop {
-            let run = self.admitted(parts).await?;
+            let run = self.admitted(route).await?;
             let worker = Arc::clone(run.worker());
             let tell = |out: &mut Vec<u8>| self.tell(out, parts, upload);
             let recallable = recalls < RECALLS_MAX && parts.method.is_idempotent();
@@ -94,7 +95,7 @@ impl Exchange {
         parts: &Parts,
         wish: Wish,
     ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
-        let run = self.admitted(parts).await?;
+        let run = self.admitted(Route::LEAVING).await?;
         let worker = Arc::clone(run.worker());
         let tell = |out: &mut Vec<u8>| self.tell(out, parts, &Upload::None);
         match upgrade::ask(run, tell, wish).await {
@@ -116,9 +117,9 @@ impl Exchange {
     }
 
     /// A run of a worker, at once or after a wait.
-    async fn admitted(&self, parts: &Parts) -> Result<Run, Response<AnswerBody>> {
+    async fn admitted(&self, route: Route) -> Result<Run, Response<AnswerBody>> {
         let pool = self.pool();
-        let ticket = match pool.acquire(Route::of(&parts.method, parts.uri.path())) {
+        let ticket = match pool.acquire(route) {
             Admission::Run(run) => return Ok(run),
             Admission::Wait(ticket) => ticket,
             Admission::Refused(rejected) => return Err(overloaded(rejected)),

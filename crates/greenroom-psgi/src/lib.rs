@@ -29,7 +29,9 @@ mod upload;
 
 pub use app::{Connected, Mounts};
 pub use body::AnswerBody;
-pub use builder::{Builder, Concurrency, REQUESTS_MAX, WORKERS_MAX};
+pub use builder::{
+    BODY_MEMORY_MAX, Builder, CONCURRENCY_MAX, Concurrency, REQUESTS_MAX, WORKERS_MAX,
+};
 pub use error::{EndStatus, StartError};
 pub use gateway::{Gateway, KilledWorker, ShutdownReport, status};
 pub use pool::QueueStatus;

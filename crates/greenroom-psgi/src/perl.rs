@@ -58,7 +58,7 @@ pub(crate) fn library(directory: &Path) -> PathBuf {
 /// A new directory that nobody else may enter, with the Perl files. It is removed when the value
 /// is dropped.
 pub(crate) fn private_directory() -> Result<TempDir, StartError> {
-    let parent = parent(std::env::var_os("XDG_RUNTIME_DIR").as_deref());
+    let parent = parent(std::env::var_os("RUNTIME_DIRECTORY").as_deref());
     let failed = |source| StartError::Directory {
         path: parent.clone(),
         source,
@@ -87,6 +87,8 @@ pub(crate) fn check_length(directory: &Path) -> Result<(), StartError> {
     })
 }
 
+/// A service manager's directory for this service (systemd's `RuntimeDirectory=`), else that for temporary
+/// files. A user's own runtime directory would go when the user logs out.
 fn parent(runtime: Option<&OsStr>) -> PathBuf {
     let runtime = runtime.map(PathBuf::from);
     runtime

@@ -23,7 +23,7 @@ use tokio::net::UnixStream;
 use crate::body::AnswerBody;
 use crate::frame;
 use crate::link::{Answer, Call, Input, NoAnswer};
-use crate::pool::{Run, Worker};
+use crate::pool::{Run, Stay, Worker};
 
 /// Bytes of the head that an application may write on its socket.
 const HEAD_BYTES_MAX: usize = 65_536;
@@ -149,8 +149,9 @@ fn open(
     call: Call,
     wish: Wish,
 ) -> Result<Response<AnswerBody>, UpgradeError> {
+    let stay = call.leave_http();
     if head.status() == StatusCode::SWITCHING_PROTOCOLS {
-        tokio::task::spawn_local(relay(wish, input, io, call));
+        tokio::task::spawn_local(relay(wish, input, io, (call, stay)));
         return Ok(head.map(|()| AnswerBody::whole(Bytes::new())));
     }
     if head.headers().contains_key(TRANSFER_ENCODING) {
@@ -162,12 +163,12 @@ fn open(
         io,
         input,
         left: length.unwrap_or(u64::MAX),
-        _call: call,
+        _held: (call, stay),
     };
     Ok(head.map(|()| AnswerBody::raw(raw)))
 }
 
-async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, call: Call) {
+async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, held: (Call, Stay)) {
     let relayed = async {
         let mut client = TokioIo::new(wish.0.await.map_err(io::Error::other)?);
         client.write_all(&input).await?;
@@ -176,7 +177,7 @@ async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, call: Call) {
     if let Err(error) = relayed.await {
         tracing::debug!(target: "psgi", %error, "an upgraded connection broke");
     }
-    drop(call);
+    drop(held);
 }
 
 /// What an application writes behind a head of its own.
@@ -185,7 +186,7 @@ pub(crate) struct RawBody {
     io: UnixStream,
     input: Bytes,
     left: u64,
-    _call: Call,
+    _held: (Call, Stay),
 }
 
 impl RawBody {

@@ -1,7 +1,7 @@
 //! A request's body, received before a worker sees it: a slow client holds no worker.
 
 use std::io;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
 
 use bytes::{Bytes, BytesMut};
 use greenroom_server::{BodyError, RequestBody};
@@ -21,9 +21,27 @@ pub(crate) enum Upload {
     Bytes(Bytes),
     /// The file is removed when this is dropped; a worker that has opened it keeps what it has.
     File {
-        path: TempPath,
+        path: Spilled,
         bytes: u64,
     },
+}
+
+/// A file that is removed on a thread that may block: that takes its time for a large one.
+#[derive(Debug)]
+pub(crate) struct Spilled(Option<TempPath>);
+
+impl Spilled {
+    fn bytes(&self) -> &[u8] {
+        let path = self.0.as_deref();
+        path.map_or(&[], |path| path.as_os_str().as_bytes())
+    }
+}
+
+impl Drop for Spilled {
+    fn drop(&mut self) {
+        let path = self.0.take();
+        tokio::task::spawn_blocking(move || drop(path));
+    }
 }
 
 /// Why a body could not be received.
@@ -61,7 +79,7 @@ impl Upload {
         match self {
             Self::None => Input::Bytes(&[]),
             Self::Bytes(bytes) => Input::Bytes(bytes),
-            Self::File { path, .. } => Input::File(path_bytes(path)),
+            Self::File { path, .. } => Input::File(path.bytes()),
         }
     }
 
@@ -73,11 +91,6 @@ impl Upload {
             Self::File { bytes, .. } => Some(*bytes),
         }
     }
-}
-
-fn path_bytes(path: &Path) -> &[u8] {
-    use std::os::unix::ffi::OsStrExt;
-    path.as_os_str().as_bytes()
 }
 
 async fn next_part(body: &mut RequestBody) -> Result<Option<Bytes>, BodyError> {
@@ -106,5 +119,6 @@ async fn spill(kept: &[u8], part: &[u8], mut body: RequestBody) -> Result<Upload
         bytes += part.len() as u64;
     }
     file.flush().await?;
+    let path = Spilled(Some(path));
     Ok(Upload::File { path, bytes })
 }

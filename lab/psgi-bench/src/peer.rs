@@ -64,8 +64,17 @@ impl Peer {
                 "--no-access-log",
             ],
             Self::Twiggy => &["-E", "deployment", "--backlog", BACKLOG],
-            Self::Feersum => &["-s", "Feersum", "-E", "deployment"],
-            Self::FeersumKeepAlive => &["-s", "Feersum", "-E", "deployment", "--keepalive", "1"],
+            // It does not load AnyEvent by itself, as Twiggy does and Greenroom.
+            Self::Feersum => &["-MAnyEvent", "-s", "Feersum", "-E", "deployment"],
+            Self::FeersumKeepAlive => &[
+                "-MAnyEvent",
+                "-s",
+                "Feersum",
+                "-E",
+                "deployment",
+                "--keepalive",
+                "1",
+            ],
             Self::Starman => &[
                 "-E",
                 "deployment",

@@ -8,6 +8,7 @@ use futures_util::future::{join_all, select_all};
 use greenroom::psgi::{Gateway, Mounts, ShutdownReport, StartError};
 use greenroom::{DrainReport, Handle, Server};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
 
 use super::announce;
 use super::ending::Ended;
@@ -19,6 +20,7 @@ pub(super) async fn serve(
     args: &ServeArgs,
     server: Server,
     operators: Option<Server>,
+    ending: &mut JoinHandle<()>,
 ) -> anyhow::Result<Ended> {
     // One that comes while the application is loaded must not end the program.
     let reloads = signal(SignalKind::hangup()).context("cannot catch SIGHUP")?;
@@ -40,7 +42,7 @@ pub(super) async fn serve(
         Ok(Started::ToldToEnd) => Ok(DrainReport::default()),
         Err(error) => Err(error),
     };
-    let reports = shut_down(&gateways).await?;
+    let reports = shut_down(&gateways, ending).await;
     Ok(Ended {
         drain: drained?,
         in_haste: reports.is_none(),
@@ -96,12 +98,15 @@ async fn drain_when_closed(gateways: Vec<Gateway>, server: Handle) {
     server.drain();
 }
 
-/// Ends the workers, and says how they ended; `None` if a further signal did not let them end.
-async fn shut_down(gateways: &[Gateway]) -> anyhow::Result<Option<Vec<ShutdownReport>>> {
-    let told_to_end = told_to_end()?;
+/// Ends the workers, and says how they ended; `None` if a second signal, with which `ending` is done,
+/// did not let them end.
+async fn shut_down(
+    gateways: &[Gateway],
+    ending: &mut JoinHandle<()>,
+) -> Option<Vec<ShutdownReport>> {
     tokio::select! {
-        reports = join_all(gateways.iter().map(Gateway::shutdown)) => Ok(Some(reports)),
-        () = told_to_end => Ok(None),
+        reports = join_all(gateways.iter().map(Gateway::shutdown)) => Some(reports),
+        _ = ending => None,
     }
 }
 

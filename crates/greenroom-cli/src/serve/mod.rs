@@ -35,9 +35,9 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<Ended> {
     let server = bind(args)?;
     let operators = operators::bind(args.status_listen.as_ref())?;
     // Before anybody is told that we listen, and may so send a signal.
-    let ending = end_on_signals(server.handle()).context("cannot catch signals")?;
+    let mut ending = end_on_signals(server.handle()).context("cannot catch signals")?;
     let ended = if args.is_psgi() {
-        gateways::serve(args, server, operators).await
+        gateways::serve(args, server, operators, &mut ending).await
     } else {
         serve_demo(args, server, operators).await.map(Ended::from)
     };

@@ -3,12 +3,12 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::entry::{Beginning, End, Entry, Head, Hold, Lost, Place, SentFile, Wanted};
+use super::entry::{Beginning, End, Entry, Exempt, Head, Hold, Lost, Place, SentFile, Wanted};
 use super::parse::Malformed;
 use super::receive::finish;
 use super::table::link_to;
 use super::{Input, Link};
-use crate::pool::{Run, Worker};
+use crate::pool::{Run, Stay, Worker};
 
 /// How many bytes of a stream are taken before the worker is told.
 const ACKNOWLEDGED_BYTES: u32 = 32_768;
@@ -127,6 +127,16 @@ impl Call {
         *taken = 0;
     }
 
+    /// The request has left HTTP: its run may take as long as its client stays, and while it stays the
+    /// worker does not end.
+    pub(crate) fn leave_http(&self) -> Stay {
+        let mut settlement = self.link.settlement.borrow_mut();
+        self.with_entry(|entry| entry.exempt(Exempt::Always, &mut settlement));
+        drop(settlement);
+        self.link.settle();
+        self.link.pool.stay(self.link.worker.key)
+    }
+
     /// The file of the answer is open here, or nobody wants it: the worker may close it.
     pub(crate) fn release_file(&self) {
         self.link.send_note(b'O', self.id, None);
@@ -166,15 +176,16 @@ impl Drop for Call {
             entries.remove(self.id);
             return;
         }
+        // From now on it is late.
+        entry.end_exemption(&mut self.link.settlement.borrow_mut());
+        self.link.settlement.borrow_mut().progress = true;
         entry.wanted = Wanted::No;
         entry.body.clear();
         entry.beginning = None;
         let is_waiting = entry.hold == Hold::Waiting;
         drop(entries);
         self.link.send_note(b'G', self.id, None);
-        if is_waiting {
-            self.link.settlement.borrow_mut().left += 1;
-            self.link.settle();
-        }
+        self.link.settlement.borrow_mut().left += u32::from(is_waiting);
+        self.link.settle();
     }
 }

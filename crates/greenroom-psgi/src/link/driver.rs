@@ -9,10 +9,10 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::net::UnixStream;
 
-use super::entry::{End, Hold, Lost};
+use super::entry::{Hold, Lost};
 use super::parse::BadFrame;
 use super::recall::Watch;
-use super::receive::finish;
+use super::receive::lose;
 use super::{Link, State, table};
 use crate::frame::{self, BadLength};
 
@@ -39,11 +39,15 @@ pub(super) async fn drive(link: Rc<Link>) {
             link.state.set(State::Open);
             let mut input = Vec::with_capacity(READ_BYTES);
             let mut watch = Watch::new();
-            poll_fn(|cx| {
+            let exchanged = poll_fn(|cx| {
                 link.poll_recall(&mut watch, cx);
                 link.poll_exchange(&mut stream, &mut input, cx)
-            })
-            .await
+            });
+            tokio::select! {
+                biased;
+                broken = exchanged => broken,
+                () = link.worker.gone() => Broken::Ended,
+            }
         }
         Err(error) => Broken::Io(error),
     };
@@ -128,6 +132,8 @@ impl Link {
         } else {
             tracing::error!(error = %broken, pid = %self.worker.pid, "a worker cannot be reached");
         }
+        self.settle();
+        let released = self.pool.released(self.worker.key);
         let mut entries = self.entries.borrow_mut();
         let mut settlement = self.settlement.borrow_mut();
         let held = entries.iter().filter(|(_, entry)| entry.hold == Hold::Run);
@@ -135,14 +141,12 @@ impl Link {
         for (_, entry) in entries.iter_mut().filter(|(_, entry)| !entry.is_over()) {
             let lost = match was {
                 State::Connecting => Lost::Unsent,
+                // The first of this link may be behind another link's.
+                _ if entry.is_behind_as_of(released) => Lost::Behind,
                 _ if entry.hold != Hold::Run || Some(entry.sequence) == first => Lost::Begun,
                 _ => Lost::Behind,
             };
-            if entry.hold == Hold::Run {
-                settlement.unused += 1;
-                entry.end_exemption(&mut settlement);
-            }
-            finish(entry, End::Lost(lost), &mut settlement);
+            lose(entry, lost, &mut settlement);
         }
         entries.retain(|_, entry| !entry.is_abandoned());
         drop((entries, settlement));

@@ -136,6 +136,12 @@ impl Entry {
         }
     }
 
+    /// Whether the worker, which has given back so many runs, cannot have come to this one.
+    pub(super) fn is_behind_as_of(&self, released: Option<u64>) -> bool {
+        let is_untouched = self.hold == Hold::Run && !self.has_begun;
+        is_untouched && self.place.behind.is_some() && self.place.behind == released
+    }
+
     /// The run may take as long as it likes for the time being.
     pub(super) fn exempt(&mut self, exempt: Exempt, settlement: &mut Settlement) {
         if self.exempt == Exempt::No && self.hold == Hold::Run {

@@ -20,7 +20,8 @@ pub(crate) use parse::Malformed;
 
 use crate::frame;
 use crate::pool::{Pool, Settlement, Worker};
-use entry::{Entry, Exempt, Place};
+use entry::{Entry, Place};
+use receive::lose;
 
 /// What a request brings besides its environment.
 pub(crate) enum Input<'a> {
@@ -81,10 +82,7 @@ impl Link {
         self.sequence.set(self.sequence.get() + 1);
         self.behind
             .set(self.behind.get() + usize::from(place.behind.is_some()));
-        let mut entry = Entry::new(self.sequence.get(), place);
-        if let Input::Io(_) = input {
-            entry.exempt(Exempt::Always, &mut self.settlement.borrow_mut());
-        }
+        let entry = Entry::new(self.sequence.get(), place);
         let key = self.entries.borrow_mut().insert(entry);
         let (kind, io): (u8, [u8; 4]);
         let rest: &[u8] = match input {
@@ -142,6 +140,19 @@ impl Link {
         if !settlement.is_empty() {
             self.pool.settle(self.worker.key, &mut settlement);
         }
+    }
+}
+
+impl Drop for Link {
+    /// A loop that ends takes its links along. Nobody hears any more what becomes of their requests,
+    /// and their workers are not to be waited for.
+    fn drop(&mut self) {
+        let settlement = self.settlement.get_mut();
+        let entries = self.entries.get_mut().iter_mut();
+        for (_, entry) in entries.filter(|(_, entry)| !entry.is_over()) {
+            lose(entry, Lost::Begun, settlement);
+        }
+        self.settle();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::entry::{Beginning, End, Entry, Hold};
+use super::entry::{Beginning, End, Entry, Hold, Lost};
 use super::parse::{BadFrame, FINAL, Fields, INFORMATIONAL};
 use super::{Link, key_of, wire_id};
 use crate::frame::Frame;
@@ -154,4 +154,11 @@ pub(super) fn finish(entry: &mut Entry, end: End, settlement: &mut Settlement) {
         settlement.ended_late += 1 - is_unwanted;
     }
     entry.end(end);
+}
+
+/// The worker, or the loop, is gone: the request is over as far as the pool is concerned.
+pub(super) fn lose(entry: &mut Entry, lost: Lost, settlement: &mut Settlement) {
+    settlement.lost += u32::from(entry.hold == Hold::Run);
+    entry.end_exemption(settlement);
+    finish(entry, End::Lost(lost), settlement);
 }

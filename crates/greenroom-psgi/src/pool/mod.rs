@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 use greenroom_stage::Rejected;
 use rustix::process::Pid;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 pub(crate) use queue::Ticket;
 pub(crate) use routes::Route;
-pub(crate) use run::Run;
+pub(crate) use run::{Run, Stay};
 pub(crate) use seat::{Seat, Settlement};
 pub use status::QueueStatus;
 
@@ -33,6 +33,29 @@ pub(crate) struct Worker {
     pub(crate) key: u32,
     pub(crate) pid: Pid,
     pub(crate) socket: PathBuf,
+    is_gone: watch::Sender<bool>,
+}
+
+impl Worker {
+    pub(crate) fn new(key: u32, pid: Pid, socket: PathBuf) -> Arc<Self> {
+        Arc::new(Self {
+            key,
+            pid,
+            socket,
+            is_gone: watch::Sender::new(false),
+        })
+    }
+
+    /// Resolves when the process is gone. Its sockets may outlive it, in a child that its application
+    /// has forked.
+    pub(crate) async fn gone(&self) {
+        // The sender is here.
+        let _ = self.is_gone.subscribe().wait_for(|is_gone| *is_gone).await;
+    }
+
+    fn note_gone(&self) {
+        self.is_gone.send_replace(true);
+    }
 }
 
 /// Why a worker's end is near.
@@ -133,6 +156,16 @@ impl Pool {
     /// How many runs a worker has given back; none if it is gone.
     pub(crate) fn released(&self, key: u32) -> Option<u64> {
         self.state().released(key)
+    }
+
+    /// A connection that has left HTTP keeps the worker from ending.
+    pub(crate) fn stay(self: &Arc<Self>, key: u32) -> Stay {
+        let mut settlement = Settlement {
+            stayed: 1,
+            ..Settlement::default()
+        };
+        self.settle(key, &mut settlement);
+        Stay::new(Arc::clone(self), key)
     }
 
     /// The worker is lost, or broke the protocol: it gets nothing more, and has to go.

@@ -43,20 +43,29 @@ impl Waiter {
     }
 
     /// Its turn has come; whom to wake.
-    pub(super) fn call(&self, given: Given) -> Option<Waker> {
-        self.end_wait(Turn::Come(given))
+    ///
+    /// # Errors
+    ///
+    /// What was given, if nobody waits any more.
+    pub(super) fn call(&self, given: Given) -> Result<Option<Waker>, Given> {
+        let mut turn = self.turn();
+        let Turn::ToCome(waker) = &mut *turn else {
+            return Err(given);
+        };
+        let waker = waker.take();
+        *turn = Turn::Come(given);
+        Ok(waker)
     }
 
     /// Its turn came too late; whom to wake.
     pub(super) fn refuse(&self, rejected: Rejected) -> Option<Waker> {
-        self.end_wait(Turn::TooLate(rejected))
-    }
-
-    fn end_wait(&self, next: Turn) -> Option<Waker> {
-        match std::mem::replace(&mut *self.turn(), next) {
-            Turn::ToCome(waker) => waker,
-            _ => None,
-        }
+        let mut turn = self.turn();
+        let Turn::ToCome(waker) = &mut *turn else {
+            return None;
+        };
+        let waker = waker.take();
+        *turn = Turn::TooLate(rejected);
+        waker
     }
 
     fn turn(&self) -> MutexGuard<'_, Turn> {

@@ -21,6 +21,10 @@ const LENIENCY: u32 = 10;
 pub(crate) struct Route(u64);
 
 impl Route {
+    /// Of requests that ask to leave HTTP. They may take as long as their clients like, so nobody is
+    /// to wait behind one, and their times say nothing of others'.
+    pub(crate) const LEAVING: Self = Self(u64::MAX);
+
     pub(crate) fn of(method: &Method, path: &str) -> Self {
         let mut slashes = memchr::memchr_iter(b'/', path.as_bytes());
         let end = slashes.nth(SEGMENTS).unwrap_or(path.len());
@@ -51,6 +55,9 @@ impl Routes {
     /// How many runs a worker may have at once with one of this route as the last: 1, which is to
     /// say none is sent ahead, until the route has proven short.
     pub(super) fn depth(&self, route: Route) -> u32 {
+        if route == Route::LEAVING {
+            return 1;
+        }
         let rest = || self.0.get(&Route::default()).filter(|_| self.is_full());
         let known = self.0.get(&route).or_else(rest);
         let Some(known) = known.filter(|known| known.rule.is_inline()) else {
@@ -71,6 +78,9 @@ impl Routes {
     /// a worker is not a loop, and a run is measured by the wall, so that one during which others had
     /// the processor looks long.
     pub(super) fn record(&mut self, route: Route, busy: Duration) {
+        if route == Route::LEAVING {
+            return;
+        }
         let route = self.known(route);
         let known = self.0.entry(route).or_default();
         known.busy.record(busy);

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::routes::Route;
-use super::{Pool, Worker};
+use super::{Pool, Settlement, Worker};
 
 /// What the pool gives a newcomer.
 #[derive(Debug)]
@@ -59,5 +59,28 @@ impl Drop for Run {
         if !self.is_sent {
             self.pool.give_back(self.given.worker.key);
         }
+    }
+}
+
+/// A connection that has left HTTP, and still has its worker.
+#[derive(Debug)]
+pub(crate) struct Stay {
+    pool: Arc<Pool>,
+    key: u32,
+}
+
+impl Stay {
+    pub(super) fn new(pool: Arc<Pool>, key: u32) -> Self {
+        Self { pool, key }
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        let mut settlement = Settlement {
+            stays_ended: 1,
+            ..Settlement::default()
+        };
+        self.pool.settle(self.key, &mut settlement);
     }
 }

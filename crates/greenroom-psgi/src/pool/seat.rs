@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use super::routes::Route;
 use super::{Ending, Worker};
 
-/// How long a run may make no progress before its worker is passed over for others.
+/// How long a run may last before its worker is passed over for others.
 const SLOW_AFTER: Duration = Duration::from_millis(5);
 
 /// What a worker looks like to the supervisor.
@@ -31,8 +31,14 @@ pub(crate) struct Settlement {
     pub(crate) released: Vec<(Route, Duration)>,
     /// Runs that were never sent.
     pub(crate) unused: u32,
+    /// Runs that nobody will hear of any more, because their link is gone.
+    pub(crate) lost: u32,
     /// Of the released, those whose request goes on without a run.
     pub(crate) went_on: u32,
+    /// Connections that left HTTP, and go on without their request.
+    pub(crate) stayed: u32,
+    /// Of those, the ones that ended.
+    pub(crate) stays_ended: u32,
     /// Requests that ended after they had gone on.
     pub(crate) ended_late: u32,
     /// Requests that go on although their client has left.
@@ -52,7 +58,10 @@ impl Settlement {
         let Self {
             released,
             unused,
+            lost,
             went_on: _,
+            stayed,
+            stays_ended,
             ended_late,
             left,
             left_ended,
@@ -60,11 +69,11 @@ impl Settlement {
             no_longer_exempt,
             progress,
         } = self;
-        let counts = unused + ended_late + left + left_ended + exempted + no_longer_exempt;
-        released.is_empty() && counts == 0 && !progress
+        let counts = unused + lost + ended_late + left + left_ended + exempted + no_longer_exempt;
+        released.is_empty() && counts + stayed + stays_ended == 0 && !progress
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.released.clear();
         *self = Self {
             released: std::mem::take(&mut self.released),
@@ -91,6 +100,8 @@ pub(super) struct Accounts {
     /// Its run may be long: nothing is sent behind it.
     is_alone: bool,
     progress: Instant,
+    /// When the run that it is at was begun, as far as is known.
+    turned: Instant,
 }
 
 impl Accounts {
@@ -108,6 +119,7 @@ impl Accounts {
             exempt: 0,
             is_alone: false,
             progress: now,
+            turned: now,
         }
     }
 
@@ -116,9 +128,9 @@ impl Accounts {
     }
 
     /// Whether one more request may be sent, with `depth` runs ahead and `concurrency` requests in
-    /// all. One that seems to hold its worker up gets nobody behind it.
+    /// all. One that seems to hold its worker up gets nobody behind it, whatever it sends meanwhile.
     pub(super) fn has_room(&self, depth: u32, concurrency: u32, now: Instant) -> bool {
-        let is_quick = !self.is_alone && now.duration_since(self.progress) < SLOW_AFTER;
+        let is_quick = !self.is_alone && now.duration_since(self.turned) < SLOW_AFTER;
         let is_free = self.running == 0 || (self.running < depth && is_quick);
         is_free
             && self.under_way() + self.unwanted < concurrency
@@ -132,6 +144,7 @@ impl Accounts {
         let behind = (self.running > 0).then_some(self.released);
         if self.running == 0 {
             self.progress = now;
+            self.turned = now;
         }
         self.running += 1;
         behind
@@ -141,8 +154,11 @@ impl Accounts {
         let released = u32::try_from(settlement.released.len()).unwrap_or(u32::MAX);
         let Settlement {
             unused,
+            lost,
             went_on,
             ended_late,
+            stayed,
+            stays_ended,
             left,
             left_ended,
             exempted,
@@ -150,15 +166,19 @@ impl Accounts {
             progress,
             ..
         } = *settlement;
-        self.running = self.running.saturating_sub(released + unused);
-        self.released += u64::from(released);
-        self.waiting = (self.waiting + went_on).saturating_sub(ended_late + left);
+        self.running = self.running.saturating_sub(released + unused + lost);
+        self.released += u64::from(released + unused);
+        let came = self.waiting + went_on + stayed;
+        self.waiting = came.saturating_sub(ended_late + left + stays_ended);
         self.unwanted = (self.unwanted + left).saturating_sub(left_ended);
         self.exempt = (self.exempt + exempted).saturating_sub(no_longer_exempt);
         let ended_at_once = released - went_on.min(released);
         self.served += u64::from(ended_at_once + ended_late + left_ended);
         if progress || released > 0 {
             self.progress = now;
+        }
+        if released + unused > 0 {
+            self.turned = now;
         }
         settlement.clear();
     }

@@ -15,11 +15,19 @@ use crate::builder::Settings;
 /// How many workers that are gone are remembered with their ending.
 const GONE_MAX: usize = 64;
 
+/// What is remembered of a worker that is gone.
+#[derive(Clone, Copy, Debug)]
+struct Gone {
+    key: u32,
+    ending: Ending,
+    released: u64,
+}
+
 /// What the lock guards.
 #[derive(Debug)]
 pub(super) struct State {
     seats: Vec<Accounts>,
-    gone: VecDeque<(u32, Ending)>,
+    gone: VecDeque<Gone>,
     queue: VecDeque<Arc<Waiter>>,
     concurrency: u32,
     queue_max: usize,
@@ -66,6 +74,13 @@ impl State {
         })
     }
 
+    /// A run that nobody was there to take.
+    fn take_back(&mut self, given: &Given) {
+        if let Some(seat) = self.seat(given.worker.key) {
+            seat.running = seat.running.saturating_sub(1);
+        }
+    }
+
     pub(super) fn enter_queue(
         &mut self,
         route: Route,
@@ -95,7 +110,7 @@ impl State {
     /// Gives the free runs to those who have waited longest.
     pub(super) fn serve_queue(&mut self, now: Instant) -> Turns {
         let mut turns = Turns::default();
-        while let Some(waiter) = self.queue.front() {
+        while let Some(waiter) = self.queue.front().cloned() {
             let route = waiter.route;
             let waited = now.saturating_duration_since(waiter.since);
             if waiter.is_over() {
@@ -108,7 +123,11 @@ impl State {
                 let rejected = self.too_late();
                 turns.add(late.and_then(|late| late.refuse(rejected)));
             } else if let Some(given) = self.take_run(route, now) {
-                turns.add(self.queue.pop_front().and_then(|next| next.call(given)));
+                self.queue.pop_front();
+                match waiter.call(given) {
+                    Ok(waker) => turns.add(waker),
+                    Err(given) => self.take_back(&given),
+                }
             } else {
                 break;
             }
@@ -125,11 +144,14 @@ impl State {
     /// Whether the supervisor should have a look.
     pub(super) fn settle(&mut self, key: u32, settlement: &mut Settlement, now: Instant) -> bool {
         for (route, busy) in &settlement.released {
-            self.service.record(*busy);
+            if *route != Route::LEAVING {
+                self.service.record(*busy);
+            }
             self.routes.record(*route, *busy);
         }
         let served_max = self.served_max.unwrap_or(u64::MAX);
         let Some(seat) = self.seat(key) else {
+            settlement.clear();
             return false;
         };
         let was_spent = seat.served >= served_max;
@@ -140,8 +162,9 @@ impl State {
 
     /// How many runs the worker has given back.
     pub(super) fn released(&self, key: u32) -> Option<u64> {
-        let seat = self.seats.iter().find(|seat| seat.worker.key == key)?;
-        Some(seat.released)
+        let seat = self.seats.iter().find(|seat| seat.worker.key == key);
+        let seated = seat.map(|seat| seat.released);
+        seated.or_else(|| self.gone(key).map(|gone| gone.released))
     }
 
     pub(super) fn condemn(&mut self, key: u32) {
@@ -172,7 +195,12 @@ impl State {
             return;
         };
         let seat = self.seats.remove(index);
-        self.gone.push_back((key, seat.ending));
+        seat.worker.note_gone();
+        self.gone.push_back(Gone {
+            key,
+            ending: seat.ending,
+            released: seat.released,
+        });
         if self.gone.len() > GONE_MAX {
             self.gone.pop_front();
         }
@@ -181,10 +209,13 @@ impl State {
     pub(super) fn ending(&self, key: u32) -> Ending {
         let seated = self.seats.iter().find(|seat| seat.worker.key == key);
         let seated = seated.map(|seat| seat.ending);
-        let gone = || self.gone.iter().find(|(gone, _)| *gone == key);
         seated
-            .or_else(|| gone().map(|(_, ending)| *ending))
+            .or_else(|| self.gone(key).map(|gone| gone.ending))
             .unwrap_or_default()
+    }
+
+    fn gone(&self, key: u32) -> Option<&Gone> {
+        self.gone.iter().find(|gone| gone.key == key)
     }
 
     pub(super) fn seats(&self, now: Instant) -> Vec<Seat> {

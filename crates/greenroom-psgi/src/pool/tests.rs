@@ -20,11 +20,7 @@ fn with_workers(keys: std::ops::Range<u32>, change: impl FnOnce(Builder) -> Buil
 }
 
 fn worker(key: u32) -> Arc<Worker> {
-    Arc::new(Worker {
-        key,
-        pid: rustix::process::getpid(),
-        socket: PathBuf::new(),
-    })
+    Worker::new(key, rustix::process::getpid(), PathBuf::new())
 }
 
 /// Sends a request, and says to whom.

@@ -60,11 +60,11 @@ impl Launcher {
     /// Gives it requests from now on.
     pub(super) fn employ(&self, raised: Raised) -> Arc<Member> {
         let member = Arc::clone(&raised.held.member);
-        self.shared.pool.add(Arc::new(Worker {
-            key: member.key,
-            pid: member.pid,
-            socket: self.shared.socket(member.key),
-        }));
+        self.shared.pool.add(Worker::new(
+            member.key,
+            member.pid,
+            self.shared.socket(member.key),
+        ));
         tokio::spawn(tend::tend(
             raised,
             Arc::clone(&self.shared),

@@ -4,8 +4,17 @@
 
 mod answers;
 mod environment;
+mod extensions;
+mod faults;
+mod keepalive;
+mod load;
+mod log;
+mod losses;
+mod notes;
+mod overload;
 mod recall;
 mod rig;
+mod sockets;
 mod streaming;
 mod uploads;
 mod waiting;

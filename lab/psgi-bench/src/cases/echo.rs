@@ -6,7 +6,7 @@ use bench_kit::{Report, Verdict, cell, table};
 use serde::Serialize;
 
 use super::{Context, add_missing};
-use crate::contestant::{Contestant, LineUp};
+use crate::contestant::{Contestant, LineUp, Placement};
 use crate::peer::Peer;
 
 const APPLICATION: &str = "echo_async.psgi";
@@ -52,14 +52,14 @@ struct Sample {
 
 impl Spec {
     pub(super) fn run(&self, context: &Context) -> anyhow::Result<Report> {
-        let contestant = |peer| Contestant::new(peer, APPLICATION);
+        let contestant = |peer| Contestant::new(peer, APPLICATION).placed(Placement::Free);
         let line_up = LineUp::of(PEERS.map(contestant), context);
         let rows = interleave(self.case, context.rounds, &line_up.present, |contestant| {
             self.measure(contestant, context)
         })?;
         let mut notes = vec![
             format!(
-                "medians of {} rounds (least–most); each request timed from the moment before its connect; server on core 0, load on core 1",
+                "medians of {} rounds (least–most); each request timed from the moment before its connect; server and load on both cores",
                 context.rounds
             ),
             "CPU: of all processes of the server, over the requests".to_owned(),

@@ -56,7 +56,7 @@ sub _source {
 # Applications for Twiggy use AnyEvent without loading it.
 sub provide_anyevent {
     my ($file) = @_;
-    return if _source($file) !~ /\bAnyEvent\b/;
+    return if _source($file) !~ /^[^#\n]*\bAnyEvent\b/m;
     local $@;
     return eval { require AnyEvent; 1 };
 }

@@ -56,8 +56,10 @@ sub await {
     return $self->receive;
 }
 
+# A child that the application has forked must not send its copy of what its parent sends.
 sub flush {
     my ($self) = @_;
+    return if $$ != $self->{worker}{pid};
     return if $self->{out} eq '' || $self->{waits_for_room} || $self->{lost};
     return $self->_flush_all if $self->{worker}{blocking};
     my $count = syswrite $self->{handle}, $self->{out};
@@ -67,11 +69,23 @@ sub flush {
     return;
 }
 
+# Bytes are taken off as they are written: an application's signal handler may die in between.
 sub _flush_all {
     my ($self) = @_;
-    my $bytes = $self->{out};
-    $self->{out} = '';
-    return write_all($self->{handle}, $bytes) || $self->_lost;
+    while ($self->{out} ne '') {
+        my $count = syswrite $self->{handle}, $self->{out};
+        if (defined $count)                { substr($self->{out}, 0, $count) = '' }
+        elsif ($!{EAGAIN})                 { $self->_await_writable }
+        elsif (!$!{EINTR})                 { return $self->_lost }
+    }
+    return;
+}
+
+sub _await_writable {
+    my ($self) = @_;
+    vec(my $ready = '', fileno $self->{handle}, 1) = 1;
+    select undef, $ready, undef, undef;
+    return;
 }
 
 # psgix.informational of a request. One closure for all of a link's is an eighth of a small answer
@@ -127,12 +141,21 @@ sub _given_up {
     my $queue = $self->{queue};
     my @others = grep { unpack('xN', $_) != $id } @$queue;
     if (@others < @$queue) {
+        $self->_give_up_io($_) for grep { unpack('xN', $_) == $id } @$queue;
         @$queue = @others;
         $self->{out} .= pack 'NANN', 9, 'e', $id, 0;
         return $self->flush_soon;
     }
     my $request = $self->{requests}{$id} or return;
     return $request->given_up;
+}
+
+# Its io connection is there already, or on its way; nobody else would close it.
+sub _give_up_io {
+    my ($self, $frame) = @_;
+    my ($kind, undef, $rest) = unpack 'x5CN/aa*', $frame;
+    $self->{worker}->io(unpack 'N', $rest) if $kind == 2;
+    return;
 }
 
 sub _not_opened {

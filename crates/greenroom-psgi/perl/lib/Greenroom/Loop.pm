@@ -21,6 +21,9 @@ sub _of_mojo {
     return Mojo::IOLoop->singleton->reactor->isa('Mojo::Reactor::EV') ? 'EV' : 'Mojo::IOLoop';
 }
 
+# All of them, before workers are forked: by then our files may have been tidied away.
+require "Greenroom/Loop/$_.pm" for qw(AnyEvent EV IOAsync Mojo Select);
+
 my %ADAPTOR = (
     'EV'           => 'EV',
     'AnyEvent'     => 'AnyEvent',
@@ -31,7 +34,6 @@ my %ADAPTOR = (
 sub adaptor {
     my ($name) = @_;
     my $class = 'Greenroom::Loop::' . ($name ? $ADAPTOR{$name} : 'Select');
-    eval "require $class" or die $@;
     return $class->new;
 }
 

@@ -57,12 +57,15 @@ sub whole {
         $self->_busy, $status, $headers, $body);
 }
 
+# The front opens a duplicate: the application may close its own handle as soon as it likes.
 sub file {
     my ($self, $status, $headers, $handle, $offset, $length) = @_;
-    my $link = $self->{link};
-    $link->{files}{ $self->{id} } = [ $self, $handle, $offset, $length ];
+    open my $own, '<&', $handle or return $self->fail("the body's file: $!");
+    Greenroom::Body::close_unread($handle);
+    return $self->_end_stream if $self->{left};
+    $self->{link}{files}{ $self->{id} } = [ $self, $own, $offset, $length ];
     return $self->end(pack 'NANNnN/a*NQ>Q>', 35 + length $headers, 's', $self->{id}, $self->_busy,
-        $status, $headers, fileno $handle, $offset, $length);
+        $status, $headers, fileno $own, $offset, $length);
 }
 
 # The front could not open it and has not been told of an end yet.
@@ -314,6 +317,7 @@ sub _close_source {
 sub DESTROY {
     my ($self) = @_;
     return if $self->{ended} || !$self->{link} || ${^GLOBAL_PHASE} eq 'DESTRUCT';
+    return if $$ != $self->{link}{worker}{pid};    # a child that the application has forked ends
     local $@;
     return $self->_end_stream if $self->{left} || ($self->{io} && !$self->{answered});
     return $self->fail('the application let go of its responder without an answer') if !$self->{answered};

@@ -30,6 +30,7 @@ sub new {
 
 sub run {
     my ($self) = @_;
+    $self->{pid} = $$;
     my $app = $self->{application};
     if (ref $app ne 'CODE') {
         $app = eval { $app->load } or return $self->_say_why_not($@);
@@ -237,6 +238,7 @@ sub _serve {
             }
             1;
         };
+        undef $link->{current};
         my $now = Time::HiRes::time();
         if ($returned && defined $body) {
             my $busy = ($now - $before) * 1e6;

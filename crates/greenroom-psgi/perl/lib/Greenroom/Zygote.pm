@@ -9,6 +9,7 @@ use Socket qw(PF_UNIX SOCK_STREAM SOMAXCONN pack_sockaddr_un);
 
 use Greenroom::Application ();
 use Greenroom::Frame qw(frame frames write_all);
+use Greenroom::Loop ();
 use Greenroom::Worker ();
 
 # A SIGCHLD that comes just before select begins is seen so many seconds later.
@@ -56,6 +57,7 @@ sub serve {
     $0 = "greenroom zygote: $self->{name}";
     $| = 1;
     local $SIG{PIPE} = 'IGNORE';
+    local $SIG{TERM} = $SIG{TERM} || _heedless($$);
     local $SIG{CHLD} = sub { };
     pipe $self->{lifeline}, $self->{life} or die "greenroom: a pipe: $!\n";
     write_all($self->{channel}, frame('U', ''));
@@ -121,14 +123,23 @@ sub _listener {
     return $listener;
 }
 
+# A service manager may send SIGTERM to all processes: the front then lets its workers finish, so none
+# of them ends by itself. What the application forks or starts does.
+sub _heedless {
+    my ($pid) = @_;
+    return sub {
+        return if $$ == $pid;
+        $SIG{TERM} = 'DEFAULT';
+        kill 'TERM', $$;
+    };
+}
+
 # Of the signals, a terminal's SIGINT is the front's to heed: it lets its workers finish.
 sub _worker {
     my ($self, $key, $listener) = @_;
     close delete $self->{$_} for qw(channel life);
     @SIG{qw(INT HUP PIPE CHLD)} = qw(IGNORE DEFAULT IGNORE DEFAULT);
-    # A service manager may send it to all processes; the front then lets its workers finish. Not
-    # ignored, because programs that the application starts would ignore it, too.
-    $SIG{TERM} = sub { };
+    $SIG{TERM} = _heedless($$);
     $0 = "greenroom worker $key: $self->{name}";
     srand;
     return Greenroom::Worker->new(

@@ -3,7 +3,17 @@ package Greenroom::Loop::EV;
 use strict;
 use warnings;
 
-sub new { return bless { read => {}, write => {}, later => [] }, shift }
+use Scalar::Util ();
+
+# What is for later is called before the loop waits: so the answers of one round go out together, and
+# without a timer of their own, which cost a turn of the loop for each.
+sub new {
+    my ($class) = @_;
+    my $self = bless { read => {}, write => {}, later => [] }, $class;
+    Scalar::Util::weaken(my $weak = $self);
+    $self->{prepare} = EV::prepare_ns(sub { $weak->_call_later });
+    return $self;
+}
 
 sub readable {
     my ($self, $handle, $callback) = @_;
@@ -31,17 +41,19 @@ sub forget_writable {
 
 sub later {
     my ($self, $callback) = @_;
+    $self->{prepare}->start if !@{ $self->{later} };
     push @{ $self->{later} }, $callback;
-    $self->{timer} ||= EV::timer(0, 0, sub { $self->_call_later });
     return;
 }
 
 sub _call_later {
     my ($self) = @_;
-    delete $self->{timer};
+    $self->{prepare}->stop;
     for my $callback (splice @{ $self->{later} }) {
         eval { $callback->(); 1 } or warn $@;
     }
+    # What these have put off is for the next round, for which the loop must not wait.
+    $self->{again} = EV::timer(0, 0, sub { }) if @{ $self->{later} };
     return;
 }
 

@@ -1,0 +1,48 @@
+//! What the process logs. All tests share it, so look for what only one of them says.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+static WRITTEN: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+struct Log;
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+        written.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// From now on, what is logged is kept.
+pub(crate) fn keep() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let log = tracing_subscriber::fmt().with_ansi(false);
+        log.with_writer(|| Log).init();
+    });
+}
+
+/// The line with both texts, once it is there.
+pub(crate) async fn line(with: &str, and: &str) -> String {
+    loop {
+        let written = written();
+        let mut lines = written.lines();
+        if let Some(line) = lines.find(|line| line.contains(with) && line.contains(and)) {
+            return line.to_owned();
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn written() -> String {
+    let written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+    String::from_utf8_lossy(&written).into_owned()
+}

@@ -1,0 +1,178 @@
+//! Workers that are killed.
+
+use futures_util::future::join_all;
+use http::{Method, StatusCode};
+
+use crate::load::{Client, Load, kill, prove_short, ready, until};
+use crate::notes::{self, times_noted, until_noted};
+use crate::rig::{Answer, Rig, text, within};
+
+/// Requests that are sent behind the one that is held.
+const BEHIND: usize = 10;
+
+/// How often a worker is killed.
+const KILLS: usize = 20;
+
+struct Round {
+    killed: i32,
+    held: Answer,
+    behind: Vec<Answer>,
+}
+
+/// Kills the only worker while a request is held in it, and others were sent after that: behind it
+/// if they came soon enough, else they wait in the queue.
+async fn kill_while_held(rig: &Rig, round: usize, method: Method) -> Round {
+    until(|| ready(&rig.gateway.status()).len() == 1).await;
+    let killed = ready(&rig.gateway.status())[0];
+    let mut holder = Client::connected(rig).await;
+    let mut others = join_all((0..BEHIND).map(|_| Client::connected(rig))).await;
+    let (path, noted) = (format!("/x?hold-{round}"), format!("GET hold-{round}"));
+    let held = holder.ask(Method::GET, &path);
+    let behind = async {
+        until_noted(rig, &noted).await;
+        let asked = others.iter_mut().enumerate();
+        let asked = asked.map(async |(number, client)| {
+            client
+                .ask(method.clone(), &format!("/x?{round}-{number}"))
+                .await
+        });
+        join_all(asked).await
+    };
+    let kill = async {
+        until_noted(rig, &noted).await;
+        until(|| running(rig) + rig.gateway.status().queue.queue_len > BEHIND).await;
+        kill(killed);
+    };
+    let (held, behind, ()) = tokio::join!(held, behind, kill);
+    Round {
+        killed,
+        held,
+        behind,
+    }
+}
+
+/// Requests that workers have, the one that they are at included.
+fn running(rig: &Rig) -> usize {
+    let status = rig.gateway.status();
+    let running = status.workers.iter().map(|worker| worker.running as usize);
+    running.sum()
+}
+
+#[tokio::test]
+async fn what_does_no_harm_twice_is_answered_by_another_worker() {
+    within(async {
+        let rig = Rig::serve(notes::APP).await;
+        for round in 0..3 {
+            prove_short(&rig, &rig.gateway, &[(Method::GET, "/x?first")]).await;
+            let after = kill_while_held(&rig, round, Method::GET).await;
+            assert_eq!(after.held.status(), StatusCode::BAD_GATEWAY);
+            for (number, answer) in after.behind.iter().enumerate() {
+                assert_eq!(answer.status(), StatusCode::OK, "{}", text(answer));
+                let text = text(answer);
+                assert!(text.starts_with(&format!("{round}-{number} ")), "{text}");
+                assert!(!text.ends_with(&format!(" {}", after.killed)), "{text}");
+                // Twice if its next worker was held up, by a busy machine perhaps.
+                assert!(times_noted(&rig, &format!("GET {round}-{number}")) > 0);
+            }
+        }
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_could_do_harm_twice_is_refused_and_was_not_done() {
+    within(async {
+        let rig = Rig::serve(notes::APP).await;
+        let mut lost = 0;
+        let routes = [(Method::GET, "/x?first"), (Method::POST, "/x?first")];
+        for round in 0.. {
+            prove_short(&rig, &rig.gateway, &routes).await;
+            let after = kill_while_held(&rig, round, Method::POST).await;
+            assert_eq!(after.held.status(), StatusCode::BAD_GATEWAY);
+            for (number, answer) in after.behind.iter().enumerate() {
+                let is_lost = answer.status() == StatusCode::BAD_GATEWAY;
+                assert!(is_lost || answer.status() == StatusCode::OK);
+                let times = times_noted(&rig, &format!("POST {round}-{number}"));
+                assert_eq!(times, usize::from(!is_lost));
+                lost += usize::from(is_lost);
+            }
+            if lost > 0 {
+                break;
+            }
+        }
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn posts_are_never_executed_twice() {
+    within(async {
+        let rig = Rig::with(notes::APP, |builder| builder.workers(3)).await;
+        let posting = join_all((0..6).map(|client| {
+            let rig = &rig;
+            async move {
+                let mut connection = Client::new(rig);
+                let mut answers = Vec::new();
+                for number in 0..100 {
+                    let name = format!("{client}-{number}");
+                    let path = format!("/x?{name}");
+                    answers.push((name, connection.ask(Method::POST, &path).await));
+                }
+                answers
+            }
+        }));
+        let killing = async {
+            for kills in 1..=5 {
+                until(|| {
+                    ready(&rig.gateway.status()).len() > 1 && notes::noted(&rig).len() > kills * 80
+                })
+                .await;
+                let ready = ready(&rig.gateway.status());
+                kill(ready[fastrand::usize(..ready.len())]);
+            }
+        };
+        let (answers, ()) = tokio::join!(posting, killing);
+        let mut refused = 0;
+        for (name, answer) in answers.into_iter().flatten() {
+            let executed = times_noted(&rig, &format!("POST {name}"));
+            if answer.status() == StatusCode::OK {
+                assert_eq!(executed, 1, "{name}");
+                assert!(text(&answer).starts_with(&format!("{name} ")));
+            } else {
+                assert_eq!(answer.status(), StatusCode::BAD_GATEWAY);
+                assert!(executed <= 1, "{name}");
+                refused += 1;
+            }
+        }
+        assert!(refused < 100, "{refused} requests are lost with 5 workers");
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn kills_under_load_cost_little_and_mix_nothing_up() {
+    within(async {
+        let app = "sub { [200, [], [qq{$_[0]{QUERY_STRING} } . 'x' x int rand 5_000]] }";
+        let rig = Rig::with(app, |builder| builder.workers(4)).await;
+        let load = Load::start(&rig, 8, "/x");
+        for _ in 0..KILLS {
+            load.answers(50).await;
+            until(|| ready(&rig.gateway.status()).len() > 1).await;
+            let ready = ready(&rig.gateway.status());
+            kill(ready[fastrand::usize(..ready.len())]);
+        }
+        load.answers(50).await;
+        let tally = load.end().await;
+        tally.assert_only(&[StatusCode::OK, StatusCode::BAD_GATEWAY]);
+        // Of each loop's the one that the worker may have been at.
+        assert!(
+            tally.count(StatusCode::BAD_GATEWAY) <= 2 * KILLS,
+            "{tally:?}"
+        );
+        rig.end().await;
+    })
+    .await;
+}

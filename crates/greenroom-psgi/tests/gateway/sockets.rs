@@ -1,0 +1,313 @@
+//! `psgix.io`: applications that speak for themselves.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use futures_util::{SinkExt, StreamExt};
+use http::{Method, StatusCode};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use crate::load::{Client, prove_short, until};
+use crate::rig::{Rig, text, within};
+
+type WebSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// What both applications need of RFC 6455: the handshake, and short frames of text.
+const WEBSOCKET: &str = r#"
+    use strict; use warnings;
+    use Digest::SHA qw(sha1_base64);
+    my $handshake = sub {
+        my $accept = sha1_base64($_[0]{HTTP_SEC_WEBSOCKET_KEY} . '258EAFA5-E914-47DA-95CA-C5AB0DC85B11') . '=';
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            . "Sec-WebSocket-Accept: $accept\r\n\r\n";
+    };
+    my $take = sub {
+        my ($in) = @_;
+        return if length $$in < 6 or length $$in < 6 + (my $length = 127 & ord substr $$in, 1);
+        my ($head, undef, $mask, $text) = unpack "CCa4a$length", substr $$in, 0, 6 + $length, '';
+        return (15 & $head, $text ^ substr $mask x 32, 0, $length);
+    };
+    my $frame = sub { pack 'CCa*', 0x80 | $_[0], length $_[1], $_[1] };
+"#;
+
+const EVENTS: &str = r#"
+    use AnyEvent; use AnyEvent::Handle;
+    my (%open, $opened);
+    sub {
+        my $env = shift;
+        return [200, [], [scalar keys %open]] if $env->{PATH_INFO} eq '/count';
+        my $io = $env->{'psgix.io'} or return [400, [], ['no socket']];
+        my $name = ++$opened;
+        my $handle; $handle = $open{$name} = AnyEvent::Handle->new(
+            fh => $io,
+            on_error => sub { $_[0]->destroy; delete $open{$name} },
+            on_eof => sub { $_[0]->destroy; delete $open{$name} },
+            on_read => sub {
+                while (my ($kind, $text) = $take->(\$_[0]{rbuf})) {
+                    if ($kind == 8) { $_[0]->push_write($frame->(8, '')); $_[0]->push_shutdown; next }
+                    $_->push_write($frame->(1, "$name: $text")) for values %open;
+                }
+            },
+        );
+        $handle->push_write($handshake->($env));
+        sub { };
+    };
+"#;
+
+const BLOCKING: &str = r"
+    sub {
+        my $env = shift;
+        my $io = $env->{'psgix.io'} or return [400, [], ['no socket']];
+        syswrite $io, $handshake->($env);
+        my $in = '';
+        my $last = 0;
+        while ($last != 8 && sysread $io, $in, 1000, length $in) {
+            while (my ($kind, $text) = $take->(\$in)) { syswrite $io, $frame->($last = $kind, $text) }
+        }
+        close $io;
+        [200, [], []];
+    };
+";
+
+async fn open(rig: &Rig) -> WebSocket {
+    let url = format!("ws://{}/chat", rig.address);
+    connect_async(url).await.expect("the handshake is right").0
+}
+
+async fn say(socket: &mut WebSocket, said: &str) {
+    let said = Message::text(said);
+    socket.send(said).await.expect("it is open");
+}
+
+async fn hear(socket: &mut WebSocket) -> String {
+    let heard = socket.next().await.expect("it is open");
+    heard
+        .expect("it is a frame")
+        .into_text()
+        .unwrap()
+        .to_string()
+}
+
+#[tokio::test]
+async fn websockets_share_an_event_driven_worker_with_other_requests() {
+    within(async {
+        let rig = Rig::serve(&format!("{WEBSOCKET}{EVENTS}")).await;
+        let (mut one, mut two) = (open(&rig).await, open(&rig).await);
+        assert_eq!(text(&rig.get("/count").await), "2");
+        for round in 0..10 {
+            say(&mut one, &format!("hello {round}")).await;
+            for socket in [&mut one, &mut two] {
+                assert_eq!(hear(socket).await, format!("1: hello {round}"));
+            }
+            assert_eq!(text(&rig.get("/count").await), "2");
+            say(&mut two, "and you").await;
+            for socket in [&mut one, &mut two] {
+                assert_eq!(hear(socket).await, "2: and you");
+            }
+        }
+        one.close(None).await.unwrap();
+        while one.next().await.is_some_and(|frame| frame.is_ok()) {}
+        drop((one, two));
+        while text(&rig.get("/count").await) != "0" {}
+        until(|| rig.gateway.status().workers[0].waiting == 0).await;
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_blocking_worker_speaks_with_one_client_until_it_leaves() {
+    within(async {
+        let rig = Rig::serve(&format!("{WEBSOCKET}{BLOCKING}")).await;
+        for round in 0..3 {
+            let mut socket = open(&rig).await;
+            say(&mut socket, &format!("round {round}")).await;
+            assert_eq!(hear(&mut socket).await, format!("round {round}"));
+            drop(socket);
+        }
+        assert_eq!(rig.get("/").await.status(), StatusCode::BAD_REQUEST);
+        rig.end().await;
+    })
+    .await;
+}
+
+const CHOICES: &str = r#"
+    sub {
+        my $env = shift;
+        my $io = $env->{'psgix.io'};
+        if ($env->{PATH_INFO} eq '/raw') {
+            syswrite $io, "HTTP/1.1 400 Bad Request\r\nContent-Length: 7\r\nX-Raw: yes\r\n\r\nno way\n";
+            close $io;
+            return [200, [], ['not this']];
+        }
+        if ($env->{PATH_INFO} eq '/nonsense') { syswrite $io, "nonsense\r\n\r\n"; return sub { } }
+        return sub { } if $env->{PATH_INFO} eq '/nothing';
+        my $body = do { local $/; readline $env->{'psgi.input'} };
+        [200, [], [($io ? 'socket' : 'none'), ' ', defined $body ? $body : '']];
+    };
+"#;
+
+fn asking(method: &str, path: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+#[tokio::test]
+async fn an_application_may_refuse_on_its_socket() {
+    within(async {
+        let rig = Rig::serve(CHOICES).await;
+        let mut stream = rig.connect().await;
+        stream
+            .write_all(asking("GET", "/raw", "").as_bytes())
+            .await
+            .unwrap();
+        let answer = answer_of(stream).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        assert!(
+            answer.to_lowercase().contains("\r\nx-raw: yes\r\n"),
+            "{answer}"
+        );
+        assert!(answer.ends_with("\r\n\r\nno way\n"), "{answer}");
+        for path in ["/nonsense", "/nothing"] {
+            let stream = rig.connect().await;
+            let answer = ask_on(stream, &asking("GET", path, "")).await;
+            assert!(answer.starts_with("HTTP/1.1 50"), "{path}: {answer}");
+        }
+        assert_eq!(text(&rig.get("/").await), "none ");
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_application_may_ignore_its_socket() {
+    within(async {
+        let rig = Rig::serve(CHOICES).await;
+        let answer = ask_on(rig.connect().await, &asking("GET", "/", "")).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 200 ") && answer.contains("\r\n\r\nsocket "),
+            "{answer}"
+        );
+        assert_eq!(text(&rig.get("/").await), "none ");
+        rig.end().await;
+    })
+    .await;
+}
+
+/// Some clients offer another protocol with every request (`h2c`).
+#[tokio::test]
+async fn a_request_with_a_body_keeps_it_whatever_it_offers() {
+    within(async {
+        let rig = Rig::serve(CHOICES).await;
+        let answer = ask_on(rig.connect().await, &asking("POST", "/", "the body")).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 200 ") && answer.contains(" the body"),
+            "{answer}"
+        );
+        rig.end().await;
+    })
+    .await;
+}
+
+/// A blocking worker that speaks on a socket does so for as long as the client likes.
+#[tokio::test]
+async fn nobody_is_sent_behind_a_socket() {
+    within(async {
+        let app = r#"
+            sub {
+                my $io = $_[0]{'psgix.io'} or return [200, [], ['plain']];
+                syswrite $io, "HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
+                while (sysread $io, my $bytes, 100) { syswrite $io, $bytes }
+                [200, [], []];
+            };
+        "#;
+        let timeout = Duration::from_millis(400);
+        let rig = Rig::with(app, |builder| builder.timeout(timeout)).await;
+        let routes = [(Method::GET, "/chat"), (Method::POST, "/chat")];
+        prove_short(&rig, &rig.gateway, &routes).await;
+        let mut clients = join_all((0..4).map(|_| Client::connected(&rig))).await;
+        let mut socket = BufReader::new(rig.connect().await);
+        socket
+            .write_all(asking("GET", "/chat", "").as_bytes())
+            .await
+            .unwrap();
+        let posting = clients.iter_mut();
+        let posting = join_all(posting.map(|client| client.ask(Method::POST, "/chat")));
+        let spoken = async {
+            let mut line = String::new();
+            while !line.ends_with("\r\n\r\n") {
+                assert_ne!(socket.read_line(&mut line).await.unwrap(), 0);
+            }
+            // Longer than the time-out, and than the supervisor takes to notice.
+            for _ in 0..10 {
+                sleep(Duration::from_millis(100)).await;
+                socket.write_all(b"still here").await.unwrap();
+                let mut echoed = [0; 10];
+                socket.read_exact(&mut echoed).await.expect("it is open");
+            }
+            assert_eq!(rig.gateway.status().hung, 0);
+            drop(socket);
+        };
+        let (posted, ()) = tokio::join!(posting, spoken);
+        assert!(posted.iter().all(|answer| text(answer) == "plain"));
+        let mean = rig.gateway.status().queue.busy_mean_micros;
+        assert!(
+            mean < 500_000,
+            "its time counts as that of a request: {mean}"
+        );
+        rig.end().await;
+    })
+    .await;
+}
+
+async fn ask_on(mut stream: TcpStream, asked: &str) -> String {
+    stream.write_all(asked.as_bytes()).await.unwrap();
+    answer_of(stream).await
+}
+
+/// The answer with its body, whose length it tells, or up to the end.
+async fn answer_of(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    loop {
+        if let Some((head, body)) = answer.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| {
+                let (name, value) = line.split_once(": ")?;
+                name.eq_ignore_ascii_case("content-length")
+                    .then(|| value.parse::<usize>())
+            });
+            if length.is_some_and(|length| length.is_ok_and(|length| body.len() >= length)) {
+                return answer;
+            }
+        }
+        let mut bytes = [0; 1_000];
+        match stream.read(&mut bytes).await.unwrap() {
+            0 => return answer,
+            count => answer.push_str(std::str::from_utf8(&bytes[..count]).unwrap()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_drain_ends_what_has_left_http() {
+    within(async {
+        for app in [EVENTS, BLOCKING] {
+            let rig = Rig::serve(&format!("{WEBSOCKET}{app}")).await;
+            let mut socket = open(&rig).await;
+            say(&mut socket, "hello").await;
+            assert!(hear(&mut socket).await.ends_with("hello"));
+            let listening = async {
+                while socket.next().await.is_some_and(|frame| frame.is_ok()) {}
+                drop(socket);
+            };
+            tokio::join!(rig.end(), listening);
+        }
+    })
+    .await;
+}
