@@ -22,8 +22,8 @@ pub const REQUESTS_MAX: u32 = 10_000;
 /// How many requests a worker is given at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Concurrency {
-    /// Learnt. A route whose runs may be long gets a worker for itself; of one that has proven short,
-    /// up to 64 are sent ahead; and up to [`REQUESTS_MAX`] wait for events in a worker that an event
+    /// Learnt. A route whose runs may be long gets a worker that blocks for itself; of one that has
+    /// proven short, up to 64 are sent ahead; and up to [`REQUESTS_MAX`] wait for events in a worker that an event
     /// loop drives.
     #[default]
     Auto,

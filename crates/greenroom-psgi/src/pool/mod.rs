@@ -33,15 +33,18 @@ pub(crate) struct Worker {
     pub(crate) key: u32,
     pub(crate) pid: Pid,
     pub(crate) socket: PathBuf,
+    /// As far as was known when it was ready.
+    pub(crate) is_event_driven: bool,
     is_gone: watch::Sender<bool>,
 }
 
 impl Worker {
-    pub(crate) fn new(key: u32, pid: Pid, socket: PathBuf) -> Arc<Self> {
+    pub(crate) fn new(key: u32, pid: Pid, socket: PathBuf, is_event_driven: bool) -> Arc<Self> {
         Arc::new(Self {
             key,
             pid,
             socket,
+            is_event_driven,
             is_gone: watch::Sender::new(false),
         })
     }

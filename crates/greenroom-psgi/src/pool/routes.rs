@@ -41,6 +41,9 @@ const AHEAD_MAX: Duration = Duration::from_micros(6_400);
 /// How many runs a worker is sent ahead at most.
 pub(super) const DEPTH_MAX: u32 = 64;
 
+/// How many runs of a route of which nothing is known an event-driven worker is sent ahead.
+pub(super) const EVENT_DEPTH: u32 = 8;
+
 /// What is known of each route: whether it has proven short, and how long its runs are.
 #[derive(Debug, Default)]
 pub(super) struct Routes(FxHashMap<Route, Known>);
@@ -51,21 +54,31 @@ struct Known {
     busy: ServiceTime,
 }
 
+impl Known {
+    /// As many as keep the last of them waiting for no longer than is allowed.
+    fn depth(&self) -> u32 {
+        let busy = self.busy.mean().as_nanos().max(1);
+        let depth = u32::try_from(AHEAD_MAX.as_nanos() / busy).unwrap_or(u32::MAX);
+        depth.clamp(1, DEPTH_MAX)
+    }
+}
+
 impl Routes {
-    /// How many runs a worker may have at once with one of this route as the last: 1, which is to
-    /// say none is sent ahead, until the route has proven short.
-    pub(super) fn depth(&self, route: Route) -> u32 {
+    /// How many runs a worker may have at once with one of this route as the last; 1 is to say that
+    /// none is sent behind another. Of a worker that an event loop drives a new route is expected to
+    /// be short, because a long run would hold up all that waits there anyway.
+    pub(super) fn depth(&self, route: Route, is_event_driven: bool) -> u32 {
         if route == Route::LEAVING {
             return 1;
         }
         let rest = || self.0.get(&Route::default()).filter(|_| self.is_full());
         let known = self.0.get(&route).or_else(rest);
-        let Some(known) = known.filter(|known| known.rule.is_inline()) else {
-            return 1;
-        };
-        let busy = known.busy.mean().as_nanos().max(1);
-        let depth = u32::try_from(AHEAD_MAX.as_nanos() / busy).unwrap_or(u32::MAX);
-        depth.clamp(1, DEPTH_MAX)
+        match known {
+            Some(known) if known.rule.is_inline() => known.depth(),
+            Some(known) if known.rule.needed() > STREAK_FIRST => 1,
+            _ if is_event_driven => EVENT_DEPTH,
+            _ => 1,
+        }
     }
 
     /// How many routes have proven short.
@@ -132,12 +145,14 @@ mod tests {
     #[test]
     fn a_route_proves_itself_alone() {
         let mut routes = Routes::default();
-        assert_eq!(routes.depth(route("/short")), 1);
+        assert_eq!(routes.depth(route("/short"), false), 1);
         prove(&mut routes, route("/short"));
-        assert_eq!(routes.depth(route("/short")), DEPTH_MAX);
-        assert_eq!(routes.depth(route("/other")), 1);
+        assert_eq!(routes.depth(route("/short"), false), DEPTH_MAX);
+        assert_eq!(routes.depth(route("/other"), false), 1);
+        assert_eq!(routes.depth(route("/other"), true), EVENT_DEPTH);
         routes.record(route("/short"), LONG);
-        assert_eq!(routes.depth(route("/short")), 1);
+        assert_eq!(routes.depth(route("/short"), false), 1);
+        assert_eq!(routes.depth(route("/short"), true), 1);
     }
 
     #[test]
@@ -145,7 +160,7 @@ mod tests {
         let mut routes = Routes::default();
         prove(&mut routes, route("/short"));
         routes.record(route("/short"), LONG / 2);
-        assert!(routes.depth(route("/short")) > 1);
+        assert!(routes.depth(route("/short"), false) > 1);
     }
 
     #[test]
@@ -154,7 +169,7 @@ mod tests {
         for _ in 0..STREAK_FIRST {
             routes.record(route("/"), Duration::from_micros(800));
         }
-        assert_eq!(routes.depth(route("/")), 8);
+        assert_eq!(routes.depth(route("/"), false), 8);
     }
 
     #[test]
@@ -165,6 +180,6 @@ mod tests {
             routes.record(route(&format!("/{number}")), SHORT);
         }
         assert!(routes.0.len() <= ROUTES_MAX + 1);
-        assert_eq!(routes.depth(route("/short")), DEPTH_MAX);
+        assert_eq!(routes.depth(route("/short"), false), DEPTH_MAX);
     }
 }

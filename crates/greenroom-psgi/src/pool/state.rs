@@ -62,14 +62,23 @@ impl State {
 
     /// A run of the worker that has the fewest. One that may be long gets a worker for itself.
     pub(super) fn take_run(&mut self, route: Route, now: Instant) -> Option<Given> {
-        let depth = self.routes.depth(route);
+        let blocking = self.routes.depth(route, false);
+        let event_driven = self.routes.depth(route, true);
+        let depth = |worker: &Worker| {
+            if worker.is_event_driven {
+                event_driven
+            } else {
+                blocking
+            }
+        };
         let concurrency = self.concurrency;
         let seats = self.seats.iter_mut();
-        let free = seats.filter(|seat| seat.has_room(depth, concurrency, now));
+        let free = seats.filter(|seat| seat.has_room(depth(&seat.worker), concurrency, now));
         let seat = free.min_by_key(|seat| (seat.running, seat.waiting))?;
+        let is_alone = depth(&seat.worker) == 1;
         Some(Given {
             route,
-            behind: seat.begin(depth == 1, now),
+            behind: seat.begin(is_alone, now),
             worker: Arc::clone(&seat.worker),
         })
     }

@@ -20,7 +20,7 @@ fn with_workers(keys: std::ops::Range<u32>, change: impl FnOnce(Builder) -> Buil
 }
 
 fn worker(key: u32) -> Arc<Worker> {
-    Worker::new(key, rustix::process::getpid(), PathBuf::new())
+    Worker::new(key, rustix::process::getpid(), PathBuf::new(), false)
 }
 
 /// Sends a request, and says to whom.

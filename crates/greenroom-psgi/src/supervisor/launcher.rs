@@ -21,6 +21,9 @@ use crate::pool::Worker;
 
 const PROCESS: &str = "a worker";
 
+/// What a worker calls itself that no event loop drives; as PROTOCOL.md says.
+const BLOCKING: &str = "blocking";
+
 /// Starts the workers of one generation.
 #[derive(Clone)]
 pub(super) struct Launcher {
@@ -64,6 +67,7 @@ impl Launcher {
             member.key,
             member.pid,
             self.shared.socket(member.key),
+            member.mode() != BLOCKING,
         ));
         tokio::spawn(tend::tend(
             raised,
