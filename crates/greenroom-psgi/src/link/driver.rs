@@ -40,8 +40,10 @@ pub(super) async fn drive(link: Rc<Link>) {
             let mut input = Vec::with_capacity(READ_BYTES);
             let mut watch = Watch::new();
             let exchanged = poll_fn(|cx| {
+                // In this order: what is there already tells whether the worker is held up.
+                let exchanged = link.poll_exchange(&mut stream, &mut input, cx);
                 link.poll_recall(&mut watch, cx);
-                link.poll_exchange(&mut stream, &mut input, cx)
+                exchanged
             });
             tokio::select! {
                 biased;

@@ -47,7 +47,7 @@ impl Link {
             let Some(released) = self.pool.released(self.worker.key) else {
                 return;
             };
-            if watch.released == Some(released) {
+            if watch.released == Some(released) && self.pool.has_idle_besides(self.worker.key) {
                 self.recall(released);
             }
             watch.set(released);

@@ -161,6 +161,11 @@ impl Pool {
         self.state().released(key)
     }
 
+    /// Whether another worker than this has nothing to do.
+    pub(crate) fn has_idle_besides(&self, key: u32) -> bool {
+        self.state().has_idle_besides(key, Instant::now())
+    }
+
     /// A connection that has left HTTP keeps the worker from ending.
     pub(crate) fn stay(self: &Arc<Self>, key: u32) -> Stay {
         let mut settlement = Settlement {

@@ -169,6 +169,11 @@ impl State {
         (is_spent && !was_spent) || (seat.draining && seat.under_way() == 0)
     }
 
+    pub(super) fn has_idle_besides(&self, key: u32, now: Instant) -> bool {
+        let mut others = self.seats.iter().filter(|seat| seat.worker.key != key);
+        others.any(|seat| seat.running == 0 && seat.has_room(1, self.concurrency, now))
+    }
+
     /// How many runs the worker has given back.
     pub(super) fn released(&self, key: u32) -> Option<u64> {
         let seat = self.seats.iter().find(|seat| seat.worker.key == key);
