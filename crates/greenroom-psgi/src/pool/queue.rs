@@ -125,3 +125,24 @@ impl Drop for Ticket {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::Worker;
+
+    #[test]
+    fn who_left_just_before_its_turn_hands_back_what_it_is_given() {
+        let waiter = Waiter::new(Route::default(), Instant::now(), Duration::ZERO);
+        *waiter.turn() = Turn::Over;
+        let process = rustix::process::getpid();
+        let worker = Worker::new(7, process, std::path::PathBuf::new(), false);
+        let given = Given {
+            route: Route::default(),
+            worker,
+            behind: None,
+        };
+        let handed_back = waiter.call(given).expect_err("nobody waits");
+        assert_eq!(handed_back.worker.key, 7);
+    }
+}
