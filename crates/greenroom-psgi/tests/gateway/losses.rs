@@ -182,26 +182,25 @@ async fn kills_under_load_cost_little_and_mix_nothing_up() {
 async fn a_worker_whose_child_lives_on_is_lost_all_the_same() {
     within(async {
         let rig = Rig::serve(
-            r#"
+            r"
             use POSIX ();
-            my $go = "$0.go";
+            my $file = $0;
             sub {
                 my $env = shift;
                 return [200, [], ['well']] if $env->{PATH_INFO} ne '/lost';
                 my $child = fork;
                 if (!$child) {
-                    select undef, undef, undef, 0.01 until -e $go;
+                    select undef, undef, undef, 0.01 while -e $file;
                     POSIX::_exit(0);
                 }
                 kill 'KILL', $$;
                 sleep 1 while 1;
             };
-            "#,
+            ",
         )
         .await;
         assert_eq!(rig.get("/lost").await.status(), StatusCode::BAD_GATEWAY);
         assert_eq!(text(&rig.get("/").await), "well");
-        std::fs::write(format!("{}.go", rig.source.app().display()), "").unwrap();
         rig.end().await;
     })
     .await;
