@@ -356,7 +356,10 @@ fn require(
     })
 }
 
-fn is_mount(mount: &str) -> bool {
+/// Whether an application can be [mounted](Builder::mount) below this: the empty prefix, or one like
+/// `/shop` or `/a/b`. It is compared with paths as they were sent, segment by segment.
+#[must_use]
+pub fn is_mount(mount: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#' | '%');
     let is_segment =
         |segment: &str| !matches!(segment, "" | "." | "..") && segment.chars().all(is_plain);

@@ -39,6 +39,7 @@ const FILES: &[(&str, &str)] = perl_files![
     "Greenroom/Loop/IOAsync.pm",
     "Greenroom/Loop/Mojo.pm",
     "Greenroom/Loop/Select.pm",
+    "Greenroom/Loop/Watchers.pm",
     "Greenroom/Request.pm",
     "Greenroom/Worker.pm",
     "Greenroom/Writer.pm",

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::net::UnixStream;
 
-use super::entry::{Hold, Lost};
+use super::entry::{Hold, Lost, first_held};
 use super::parse::BadFrame;
 use super::recall::Watch;
 use super::receive::lose;
@@ -138,8 +138,7 @@ impl Link {
         let released = self.pool.released(self.worker.key);
         let mut entries = self.entries.borrow_mut();
         let mut settlement = self.settlement.borrow_mut();
-        let held = entries.iter().filter(|(_, entry)| entry.hold == Hold::Run);
-        let first = held.map(|(_, entry)| entry.sequence).min();
+        let first = first_held(&entries);
         for (_, entry) in entries.iter_mut().filter(|(_, entry)| !entry.is_over()) {
             let lost = match was {
                 State::Connecting => Lost::Unsent,

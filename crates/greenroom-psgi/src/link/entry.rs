@@ -3,6 +3,7 @@ use std::task::Waker;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use slab::Slab;
 
 use super::parse::Malformed;
 use crate::pool::{Route, Settlement};
@@ -115,6 +116,13 @@ pub(super) struct Entry {
     pub(super) unacknowledged: usize,
     /// There when the worker sends no more of it.
     pub(super) end: Option<End>,
+}
+
+/// The sequence of the first request that holds a run: the one that the worker is at, as far as this
+/// link knows.
+pub(super) fn first_held(entries: &Slab<Entry>) -> Option<u64> {
+    let held = entries.iter().filter(|(_, entry)| entry.hold == Hold::Run);
+    held.map(|(_, entry)| entry.sequence).min()
 }
 
 impl Entry {

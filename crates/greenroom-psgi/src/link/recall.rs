@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::Link;
-use super::entry::{Hold, Wanted};
+use super::entry::{Hold, Wanted, first_held};
 
 /// How long a worker may give nothing back before what is behind is taken from it.
 const RECALLED_AFTER: Duration = Duration::from_millis(10);
@@ -58,8 +58,7 @@ impl Link {
     /// Whoever waits for one of these requests gives it up here, and sends it elsewhere.
     fn recall(&self, released: u64) {
         let mut entries = self.entries.borrow_mut();
-        let held = entries.iter().filter(|(_, entry)| entry.hold == Hold::Run);
-        let first = held.map(|(_, entry)| entry.sequence).min();
+        let first = first_held(&entries);
         for (_, entry) in entries.iter_mut() {
             // The first of this link may be what the worker is at, unless it came later than that.
             let is_behind = Some(entry.sequence) != first || entry.place.behind == Some(released);

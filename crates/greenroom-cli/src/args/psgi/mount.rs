@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use greenroom::psgi::is_mount;
+
 use super::pool::PoolChanges;
 
 /// An application below a path, as far as it differs from the main one.
@@ -44,16 +46,8 @@ impl FromStr for Mount {
     }
 }
 
-/// It is compared with paths as they were sent, segment by segment.
 fn check_prefix(prefix: &str) -> Result<(), String> {
-    let mut segments = prefix.split('/');
-    let is_absolute = segments.next() == Some("");
-    let is_allowed = |segment: &str| {
-        let is_special = segment.is_empty() || segment == "." || segment == "..";
-        let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#' | '%');
-        !is_special && segment.chars().all(is_plain)
-    };
-    if is_absolute && !prefix[1..].is_empty() && segments.all(is_allowed) {
+    if !prefix.is_empty() && is_mount(prefix) {
         return Ok(());
     }
     Err(format!(

@@ -3,6 +3,8 @@ package Greenroom::Loop::AnyEvent;
 use strict;
 use warnings;
 
+use parent 'Greenroom::Loop::Watchers';
+
 sub new { return bless { read => {}, write => {} }, shift }
 
 sub readable {
@@ -14,18 +16,6 @@ sub readable {
 sub writable {
     my ($self, $handle, $callback) = @_;
     $self->{write}{ fileno $handle } = AnyEvent->io(fh => $handle, poll => 'w', cb => $callback);
-    return;
-}
-
-sub forget {
-    my ($self, $handle) = @_;
-    delete $self->{read}{ fileno $handle };
-    return $self->forget_writable($handle);
-}
-
-sub forget_writable {
-    my ($self, $handle) = @_;
-    delete $self->{write}{ fileno $handle };
     return;
 }
 

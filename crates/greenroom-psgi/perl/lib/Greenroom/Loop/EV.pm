@@ -3,6 +3,8 @@ package Greenroom::Loop::EV;
 use strict;
 use warnings;
 
+use parent 'Greenroom::Loop::Watchers';
+
 use Scalar::Util ();
 
 # What is for later is called before the loop waits: so the answers of one round go out together, and
@@ -24,18 +26,6 @@ sub readable {
 sub writable {
     my ($self, $handle, $callback) = @_;
     $self->{write}{ fileno $handle } = EV::io($handle, EV::WRITE(), $callback);
-    return;
-}
-
-sub forget {
-    my ($self, $handle) = @_;
-    delete $self->{read}{ fileno $handle };
-    return $self->forget_writable($handle);
-}
-
-sub forget_writable {
-    my ($self, $handle) = @_;
-    delete $self->{write}{ fileno $handle };
     return;
 }
 

@@ -3,6 +3,8 @@ package Greenroom::Loop::Select;
 use strict;
 use warnings;
 
+use parent 'Greenroom::Loop::Watchers';
+
 sub new { return bless { read => {}, write => {}, later => [], bits => undef }, shift }
 
 sub readable {
@@ -19,17 +21,10 @@ sub writable {
     return;
 }
 
-sub forget {
-    my ($self, $handle) = @_;
-    delete $self->{read}{ fileno $handle };
-    return $self->forget_writable($handle);
-}
-
 sub forget_writable {
     my ($self, $handle) = @_;
-    delete $self->{write}{ fileno $handle };
     $self->{bits} = undef;
-    return;
+    return $self->SUPER::forget_writable($handle);
 }
 
 sub later {
