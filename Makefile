@@ -16,6 +16,10 @@ help: ## List the targets
 run: ## Serve the demo application at http://127.0.0.1:5000 (ARGS: further flags)
 	$(CARGO) run --release --locked --package greenroom-cli --bin greenroom -- serve $(ARGS)
 
+.PHONY: social
+social: ## Open the social network at http://127.0.0.1:5001 (ARGS: further flags)
+	$(CARGO) run --release --locked --package social -- $(ARGS)
+
 .PHONY: tools
 tools: ## Install the foreign programs that the tests use
 	$(CARGO) xtask tools
@@ -80,3 +84,7 @@ bench-actors: ## Measure messages and actors beside ractor, kameo, xtra, actix, 
 bench-psgi: ## Measure Perl applications beside Twiggy, Feersum, Starman and Starlet (ARGS=--help)
 	$(CARGO) xtask peers
 	$(CARGO) run --release --locked --manifest-path lab/psgi-bench/Cargo.toml --bin bench-psgi -- $(ARGS)
+
+.PHONY: bench-social
+bench-social: tools ## Measure the social network: likes, uploads, feed, third parties, replicas (ARGS=--help)
+	$(CARGO) run --release --locked --manifest-path lab/social-bench/Cargo.toml --bin bench-social -- $(ARGS)

@@ -4,10 +4,8 @@ mod args;
 mod bench;
 mod completions;
 pub mod demo;
-mod descriptors;
 mod exit;
 mod logging;
-mod metrics;
 mod serve;
 
 use std::process::ExitCode;

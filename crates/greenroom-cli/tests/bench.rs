@@ -16,7 +16,7 @@ use std::sync::{Arc, Barrier};
 use program::Running;
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{Finished, Fixture, Measuring, Reply, answer, bench, quiet};
+use support::{Finished, Fixture, Measuring, Reply, Request, answer, bench, quiet};
 
 fn json(file: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).expect("it is JSON")
@@ -468,6 +468,56 @@ fn several_urls_take_turns_by_weight() {
     let of = |path| requests.iter().filter(|one| one.path() == path).count();
     assert_eq!((of("/heavy"), of("/light")), (30, 10));
     run.assert_prints(&["Document Length:        Variable\n"]);
+}
+
+/// A file of URLs with these paths.
+fn url_file(server: &Fixture, paths: impl IntoIterator<Item = String>) -> tempfile::NamedTempFile {
+    let lines = paths.into_iter().map(|path| server.url(&path) + "\n");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(&file, lines.collect::<String>()).unwrap();
+    file
+}
+
+#[test]
+fn urls_of_a_file_go_out_each_once_before_any_again() {
+    let server = Fixture::hello();
+    let file = url_file(&server, (0..2000).map(|number| format!("/{number}?like")));
+    let name = file.path().to_str().unwrap();
+    let flags = ["-k", "-c", "16", "--threads", "3", "-m", "PUT"];
+    let flags = [&["-q", "--url-file", name, "-n", "5000"], &flags[..]].concat();
+    let run = bench(&flags).expect_status(0);
+    run.assert_prints(&["Document Path:          /0?like\n"]);
+    assert_eq!(run.count("Failed requests:"), 0);
+    let mut times = vec![0; 2000];
+    for request in server.requests() {
+        assert!(request.head.starts_with("PUT "), "{}", request.head);
+        let number = request.path()[1..].strip_suffix("?like").unwrap();
+        times[number.parse::<usize>().unwrap()] += 1;
+    }
+    assert!(times[..1000].iter().all(|times| *times == 3));
+    assert!(times[1000..].iter().all(|times| *times == 2));
+}
+
+#[test]
+fn urls_of_a_file_keep_its_order_in_both_loops() {
+    for flags in [
+        &["-k", "-n", "6"][..],
+        &["-k", "--pipeline", "4", "-n", "6"],
+        &["-n", "6"],
+        &["-k", "-c", "1", "--rate", "30", "-t", "400ms"],
+    ] {
+        let server = Fixture::hello();
+        let file = url_file(&server, ["/b", "/a", "/c"].map(str::to_owned));
+        let name = file.path().to_str().unwrap();
+        let run = bench(&[&["-q", "--url-file", name], flags].concat());
+        let requests = server.requests();
+        let paths: Vec<_> = requests.iter().map(Request::path).collect();
+        // A machine that is busy may send fewer in the open loop's time.
+        assert!(paths.len() >= 3, "{flags:?}: {}", run.stdout);
+        let order = ["/b", "/a", "/c"].into_iter().cycle();
+        let expected: Vec<_> = order.take(paths.len()).collect();
+        assert_eq!(paths, expected, "{flags:?}");
+    }
 }
 
 #[test]

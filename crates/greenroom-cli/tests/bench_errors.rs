@@ -152,6 +152,32 @@ fn files_that_cannot_be_used_are_told_before_anything_is_sent() {
 }
 
 #[test]
+fn what_is_wrong_in_a_file_of_urls_is_told_with_its_line() {
+    let server = Fixture::hello();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let name = file.path().to_str().unwrap();
+    for (line, told) in [
+        ("nowhere", "http://, https://, ws:// or wss://"),
+        ("http://other.example/", "the same scheme, host and port"),
+        ("weight=0 http://host/", "from 1 to 1000"),
+    ] {
+        std::fs::write(&file, format!("{}\n# likes\n{line}\n", server.url("/"))).unwrap();
+        let run = bench(&["-q", "--url-file", name]).expect_status(2);
+        for text in [name, "line 3: ", line, told] {
+            assert!(run.stderr.contains(text), "{line}: {}", run.stderr);
+        }
+    }
+    std::fs::write(&file, "\n").unwrap();
+    let empty = bench(&["--url-file", name]).expect_status(2);
+    assert!(empty.stderr.contains("it has no URL"), "{}", empty.stderr);
+    let missing = bench(&["--url-file", "no/file"]).expect_status(2);
+    assert!(missing.stderr.contains("cannot read no/file"));
+    let both = bench(&["--url-file", name, "http://127.0.0.1:1/"]).expect_status(2);
+    assert!(both.stderr.contains("cannot be used with"));
+    assert!(server.requests().is_empty());
+}
+
+#[test]
 fn full_disk_is_told_by_the_name_of_the_file() {
     let server = Fixture::hello();
     for flag in ["--json", "--csv", "-e", "-g", "--hdr", "--plot", "--html"] {

@@ -13,7 +13,7 @@ use std::net::TcpListener;
 
 use program::{Running, command};
 use support::tls::TlsFront;
-use support::{Finished, Fixture, quiet};
+use support::{Finished, Fixture, bench, quiet};
 
 /// # Panics
 /// Unless so many requests were answered, and none failed.
@@ -23,6 +23,20 @@ fn assert_answered(run: Finished, count: u64) -> Finished {
     assert_eq!(run.count("Failed requests:"), 0, "{}", run.stdout);
     assert!(!run.stdout.contains("Non-2xx"), "{}", run.stdout);
     run
+}
+
+#[test]
+fn urls_of_a_file_take_turns_over_http_2() {
+    let server = Running::serve(&[]);
+    let origin = format!("http://{}", server.address);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let lines = format!("{origin}/hello\nweight=3 {origin}/missing\n");
+    std::fs::write(&file, lines).unwrap();
+    let name = file.path().to_str().unwrap();
+    let flags = ["-q", "--http2", "-k", "-n", "40", "--url-file", name];
+    let run = bench(&flags).expect_status(0);
+    assert_eq!(run.count("Complete requests:"), 40);
+    assert_eq!(run.count("Non-2xx responses:"), 30);
 }
 
 #[test]

@@ -59,6 +59,9 @@ pub use greenroom_psgi as psgi;
 
 mod application;
 mod body_limit;
+mod descriptors;
+#[cfg(feature = "operators")]
+mod operators;
 mod placing;
 mod serve;
 mod server;
@@ -68,6 +71,7 @@ mod status;
 pub use application::{Application, IncomingConnection, OfApps, OfConnections, OfRequests};
 pub use axum::body::Body;
 pub use body_limit::{BodyLimit, BodyLimited};
+pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
     Address, AddressError, App, BodyBytesMax, BodyError, BoxError, ConnectionInfo, Cut,
     DrainReport, Error, Handle, Limits, LoopStatus, NotPossible, Pressure, RequestBody,
@@ -77,6 +81,8 @@ pub use greenroom_stage::{
     BuildError, Error as StageError, Importance, OnStage, Panicked, Placed, Placement, Quantiles,
     Reason, Rejected, RouteStatus, Sheds, Spawned, Stage, StageBuilder, StageStatus, Threads,
 };
+#[cfg(feature = "operators")]
+pub use operators::{CountError, Operators, Serving, count};
 pub use serve::{Serve, serve};
 pub use server::Server;
 pub use signal::end_on_signals;

@@ -28,7 +28,15 @@ impl Binaries {
     /// # Errors
     /// When cargo does.
     pub fn build_greenroom(&mut self) -> anyhow::Result<()> {
-        let flags = ["-p", "greenroom-cli", "--bin", "greenroom"];
+        self.build_program("greenroom-cli", "greenroom")
+    }
+
+    /// Builds a program of the repository.
+    ///
+    /// # Errors
+    /// When cargo does.
+    pub fn build_program(&mut self, package: &str, program: &str) -> anyhow::Result<()> {
+        let flags = ["-p", package, "--bin", program];
         self.cargo(repository(), &flags)
     }
 

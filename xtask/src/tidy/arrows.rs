@@ -33,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-psgi", &["greenroom-server", "greenroom-stage"]),
     ("greenroom-stage", &[]),
     ("greenroom-cli", &["greenroom", "greenroom-load"]),
+    ("social", &["greenroom"]),
     ("xtask", &[]),
 ];
 
@@ -54,7 +55,7 @@ const RUNTIMES: &[&str] = &[
 
 /// Only programs parse flags; an example may, as a dev-dependency.
 const FLAG_PARSER: &str = "clap";
-const FLAG_PARSING: &[&str] = &["greenroom-cli", "xtask"];
+const FLAG_PARSING: &[&str] = &["greenroom-cli", "social", "xtask"];
 
 pub(super) fn check(packages: &[Package], links: &Links) -> Vec<Finding> {
     let members: Vec<_> = packages

@@ -28,6 +28,11 @@ const UNNAMED: &[(&str, &str, &str)] = &[
         "slab",
         "the stalling server, whose source is a fixture of greenroom-load's tests",
     ),
+    (
+        "social",
+        "humantime-serde",
+        "`#[serde(with = \"humantime_serde\")]`, a path in a string",
+    ),
 ];
 
 pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {

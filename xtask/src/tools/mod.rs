@@ -6,8 +6,9 @@
 //! | directory  | holds                                                     | pinned in           |
 //! |------------|-----------------------------------------------------------|---------------------|
 //! | `bin`      | h2spec, built by Go                                       | `pins/h2spec/`      |
-//! | `python`   | a Python 3 environment with requests, httpx and aiohttp   | `pins/python.txt`   |
-//! | `node`     | undici                                                    | `node.rs`           |
+//! | `ferretdb` | `FerretDB`, built by Go                                   | `pins/ferretdb/`    |
+//! | `python`   | a Python 3 environment with HTTP clients and a mail sink  | `pins/python.txt`   |
+//! | `node`     | undici and playwright-core                                | `node.rs`           |
 //! | `autobahn` | a Python 2.7 environment with Autobahn's test suite       | `pins/autobahn.txt` |
 //! | `stamps`   | for each of them, the pins that it was installed from     |                     |
 //!
@@ -15,6 +16,7 @@
 
 mod apt;
 mod autobahn;
+mod ferretdb;
 mod h2spec;
 mod node;
 mod process;
@@ -48,7 +50,7 @@ const PEERS: Step = Step {
 };
 
 /// In the order in which they depend on each other.
-const STEPS: [Step; 5] = [
+const STEPS: [Step; 6] = [
     Step {
         name: "apt",
         run: apt::install,
@@ -56,6 +58,10 @@ const STEPS: [Step; 5] = [
     Step {
         name: "h2spec",
         run: h2spec::install,
+    },
+    Step {
+        name: "ferretdb",
+        run: ferretdb::install,
     },
     Step {
         name: "python",

@@ -1,4 +1,4 @@
-//! undici, the HTTP client of Node.
+//! Modules of Node: undici, an HTTP client, and playwright-core, which drives a browser.
 
 use std::path::Path;
 
@@ -9,12 +9,15 @@ use super::process::{bounded, run};
 use super::root::{Root, Tool};
 
 /// The last series that Node 18 of Debian 12 can run; it depends on nothing.
-const PIN: &str = "undici@6.29.1";
+const UNDICI: &str = "undici@6.29.1";
+
+/// It depends on nothing, and brings no browser: the distribution's Chromium is driven.
+const PLAYWRIGHT: &str = "playwright-core@1.65.0";
 
 pub(super) fn install(root: &Root) -> Result<Outcome> {
     let tool = Tool {
         directory: "node",
-        pins: PIN,
+        pins: &format!("{UNDICI} {PLAYWRIGHT}"),
         program: "node_modules/undici/index.js",
     };
     root.unless_stamped(&tool, npm_install)
@@ -25,6 +28,6 @@ fn npm_install(directory: &Path) -> Result<()> {
         .args(["install", "--no-audit", "--no-fund", "--no-package-lock"])
         .arg("--prefix")
         .arg(directory)
-        .arg(PIN))
-    .context("npm must install undici for Node 18.17 or later")
+        .args([UNDICI, PLAYWRIGHT]))
+    .context("npm must install undici and playwright-core for Node 18.17 or later")
 }

@@ -1,5 +1,6 @@
 //! Runs installers: quietly, with a deadline, and with their last lines when they fail.
 
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -23,11 +24,21 @@ pub(super) fn bounded(program: impl AsRef<std::ffi::OsStr>) -> Command {
 
 /// Runs the command to its end.
 pub(super) fn run(command: &mut Command) -> Result<()> {
+    finished(command).map(drop)
+}
+
+/// What the command writes to its standard output, without the white space around it.
+pub(super) fn output_of(command: &mut Command) -> Result<String> {
+    let output = finished(command)?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn finished(command: &mut Command) -> Result<Output> {
     let output = command
         .output()
         .with_context(|| format!("cannot start {command:?}"))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(output);
     }
     bail!(
         "{command:?} ended with {}\n{}",
@@ -44,10 +55,12 @@ pub(super) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// Whether a shell would find the program.
+/// Whether a shell would find the program, or root's would: daemons are not on everybody's path.
 pub(super) fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+    std::env::split_paths(&path)
+        .chain([PathBuf::from("/usr/sbin")])
+        .any(|directory| directory.join(program).is_file())
 }
 
 fn last_lines(output: &Output) -> String {

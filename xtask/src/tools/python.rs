@@ -1,4 +1,4 @@
-//! A Python 3 environment with the HTTP clients of the tests.
+//! A Python 3 environment with the HTTP clients and the mail sink of the tests.
 
 use std::path::Path;
 

@@ -45,6 +45,8 @@ struct State<T> {
     taker: AtomicWaker,
     /// For writers that wait for room.
     room: Event,
+    /// For writers that wait until nothing waits.
+    drained: Event,
     /// For who waits for its end.
     closing: Event,
     /// Stops the actor.
@@ -96,6 +98,7 @@ impl<T> Outbox<T> {
             dropped: AtomicU64::new(0),
             taker: AtomicWaker::new(),
             room: Event::new(),
+            drained: Event::new(),
             closing: Event::new(),
             at_end: OnceLock::new(),
         }))
@@ -150,6 +153,19 @@ impl<T> Outbox<T> {
         }
     }
 
+    /// Done when no message waits, or the connection has ended: for who makes the next message of what is
+    /// new by then, rather than have it wait and grow old.
+    pub async fn drained(&self) {
+        loop {
+            // Listened to before the look, or the last message taken in between would go unnoticed.
+            let drained = self.0.drained.listen();
+            if self.waiting() == 0 || self.is_closed() {
+                return;
+            }
+            drained.await;
+        }
+    }
+
     /// Messages that wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -181,8 +197,12 @@ impl<T> Outbox<T> {
         self.0.taker.register(cx.waker());
         let mut queue = lock(&self.0.queue);
         if let Some(message) = queue.waiting.pop_front() {
+            let is_drained = queue.waiting.is_empty();
             drop(queue);
             self.0.room.notify_additional(1);
+            if is_drained {
+                self.0.drained.notify(usize::MAX);
+            }
             return Poll::Ready(Next::Send(message));
         }
         match &queue.end {
@@ -236,6 +256,7 @@ impl<T> Outbox<T> {
         self.count_dropped(dropped.len());
         self.0.taker.wake();
         self.0.room.notify(usize::MAX);
+        self.0.drained.notify(usize::MAX);
         self.0.closing.notify(usize::MAX);
         self.stop_actor();
     }

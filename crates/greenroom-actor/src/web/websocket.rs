@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
+use futures_util::future::Either;
 
 use super::connection::Connection;
 use super::frame::Frame;
@@ -15,8 +16,9 @@ use crate::system::ActorSystem;
 /// client's answer to it. What is not done by then is cut off.
 pub const CLOSE_WAIT: Duration = Duration::from_secs(10);
 
-/// What is read from a socket at once, in bytes; an idle connection keeps as much.
-const READ_BYTES: usize = 4 * 1024;
+/// What is read from a socket at once, in bytes; an idle connection keeps as much. Most clients write
+/// less than they read; for a longer message there is room made when it comes.
+const READ_BYTES: usize = 1024;
 /// What is gathered before it is written, in bytes.
 const WRITE_BYTES: usize = 16 * 1024;
 
@@ -67,12 +69,15 @@ where
         .on_upgrade(move |socket| serve(socket, system, settings, make))
 }
 
-async fn serve<A, K>(
-    mut socket: WebSocket,
+/// Not an `async fn`: that would keep room for its arguments beside the future of the connection, for as
+/// long as that lives.
+fn serve<A, K>(
+    socket: WebSocket,
     system: ActorSystem,
     settings: WebSocketSettings,
     make: impl Fn(Outbox<Frame>) -> A + Send + 'static,
-) where
+) -> impl Future<Output = ()> + Send
+where
     A: Receive<Frame, K>,
     K: 'static,
 {
@@ -86,11 +91,16 @@ async fn serve<A, K>(
                 settings,
                 system,
             };
-            connection.run(socket).await;
+            Either::Left(connection.run(socket))
         }
         Err(error) => {
             tracing::error!(target: "greenroom::actor::web", %error, "no actor for a connection");
-            let _ = socket.send(Message::Close(Some(failed()))).await;
+            Either::Right(refuse(socket))
         }
     }
+}
+
+async fn refuse(mut socket: WebSocket) {
+    // Whether it hears it or not, the connection ends.
+    let _ = socket.send(Message::Close(Some(failed()))).await;
 }

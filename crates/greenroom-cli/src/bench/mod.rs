@@ -16,11 +16,11 @@ use greenroom_load::run::{Measurement, Stop, StreamMeasurement, run as run_plan}
 use greenroom_load::verdict::Processes;
 
 use crate::args::bench::{BenchArgs, BenchCommand, OutputArgs};
-use crate::{descriptors, exit};
+use crate::exit;
 use progress::Progress;
 
 pub(crate) fn run(args: &BenchArgs) -> ExitCode {
-    descriptors::raise_limit();
+    greenroom::raise_descriptor_limit();
     if let Some(BenchCommand::Compare(args)) = &args.command {
         return compare::run(args);
     }

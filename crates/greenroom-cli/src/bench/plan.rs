@@ -1,13 +1,16 @@
 //! From flags to a plan.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use greenroom_load::plan::{
-    End, Pace, Phase, Place, Plan, Protocol, RequestTemplate, Schedule, StreamPlan, Target,
+    End, Pace, Paths, Phase, Place, Plan, Protocol, RequestTemplate, Schedule, StreamPlan, Target,
     TlsOptions,
 };
 
@@ -24,7 +27,7 @@ const RECORDS_MAX: usize = 1_000_000;
 
 /// The plan that the command line asks for.
 pub(crate) fn plan(args: &BenchArgs) -> anyhow::Result<Plan> {
-    let mut main = stream(&args.urls, &args.load, &args.request)?;
+    let mut main = main_stream(args)?;
     if args.output.gnuplot.is_some() {
         main.records_max = RECORDS_MAX;
     }
@@ -36,6 +39,20 @@ pub(crate) fn plan(args: &BenchArgs) -> anyhow::Result<Plan> {
         streams,
         interval: args.output.interval,
     })
+}
+
+fn main_stream(args: &BenchArgs) -> anyhow::Result<StreamPlan> {
+    let Some(file) = &args.url_file else {
+        return stream(&args.urls, &args.load, &args.request);
+    };
+    let input = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let (first, paths) = Paths::read(BufReader::new(input))
+        .with_context(|| format!("--url-file {}", file.display()))?;
+    let mut stream = stream(&[first], &args.load, &args.request)?;
+    stream.name = file.display().to_string();
+    stream.variable_length |= paths.count() > 1;
+    stream.paths = Some(Arc::new(paths));
+    Ok(stream)
 }
 
 /// Open loops without a bound of their own share what the limit on descriptors leaves.
@@ -276,6 +293,7 @@ fn is_ours(source: IpAddr) -> anyhow::Result<()> {
 fn further(main: &StreamPlan, also: &Also, args: &BenchArgs) -> anyhow::Result<StreamPlan> {
     let mut stream = main.clone();
     stream.targets.clone_from(&also.targets);
+    stream.paths = None;
     for target in &mut stream.targets {
         redirect(target, &args.load, &args.request)?;
     }

@@ -6,31 +6,29 @@ use std::io;
 use anyhow::Context;
 use futures_util::future::{join_all, select_all};
 use greenroom::psgi::{Gateway, Mounts, ShutdownReport, StartError};
-use greenroom::{DrainReport, Handle, Server};
+use greenroom::{DrainReport, Handle, Operators, Server, count};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use super::announce;
 use super::ending::Ended;
-use super::operators::Operators;
 use crate::args::{Gateways, ServeArgs};
-use crate::metrics;
 
 pub(super) async fn serve(
     args: &ServeArgs,
     server: Server,
-    operators: Option<Server>,
+    operators: Option<Operators>,
     ending: &mut JoinHandle<()>,
 ) -> anyhow::Result<Ended> {
     // One that comes while the application is loaded must not end the program.
     let reloads = signal(SignalKind::hangup()).context("cannot catch SIGHUP")?;
-    let operators = operators.map(|server| metrics::start().map(|metrics| (server, metrics)));
+    let operators = operators.map(|operators| count().map(|counted| (operators, counted)));
     let operators = operators.transpose()?;
     let mut gateways = Vec::new();
     let drained = match start(args.gateways(), &mut gateways).await {
         Ok(Started::Ready) => {
             announce(&server);
-            let _operators = operators.map(|(server, metrics)| Operators::serve(server, metrics));
+            let _operators = operators.map(|(operators, counted)| operators.serve(counted));
             let handle = server.handle();
             let reloading = tokio::spawn(reload(reloads, gateways.clone()));
             let watching = tokio::spawn(drain_when_closed(gateways.clone(), handle));

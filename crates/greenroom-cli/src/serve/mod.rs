@@ -2,24 +2,23 @@
 
 mod ending;
 mod gateways;
-mod operators;
 
 use std::process::ExitCode;
 
 use anyhow::Context;
-use greenroom::{Address, DrainReport, Error, Server, end_on_signals};
+use greenroom::{
+    Address, DrainReport, Error, Operators, Server, count, end_on_signals, raise_descriptor_limit,
+};
 
 use crate::args::ServeArgs;
 use crate::demo::{self, Demo};
 use crate::logging::Logging;
-use crate::{descriptors, metrics};
 use ending::Ended;
-use operators::Operators;
 
 pub(crate) fn run(args: &ServeArgs) -> ExitCode {
     let _logging = Logging::start(&args.log);
     // Before the limits are read: the default for connections is a part of what is raised here.
-    descriptors::raise_limit();
+    raise_descriptor_limit();
     match serve(args) {
         Ok(ended) => ending::report(&ended),
         Err(error) => ending::explain(&error),
@@ -33,7 +32,11 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<Ended> {
     args.stage.build()?;
     // Whatever is wrong with an address is said before workers are started.
     let server = bind(args)?;
-    let operators = operators::bind(args.status_listen.as_ref())?;
+    let operators = args
+        .status_listen
+        .as_ref()
+        .map(Operators::bind)
+        .transpose()?;
     // Before anybody is told that we listen, and may so send a signal.
     let mut ending = end_on_signals(server.handle()).context("cannot catch signals")?;
     let ended = if args.is_psgi() {
@@ -48,15 +51,15 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<Ended> {
 async fn serve_demo(
     args: &ServeArgs,
     server: Server,
-    operators: Option<Server>,
+    operators: Option<Operators>,
 ) -> anyhow::Result<DrainReport> {
     let demo = demo::router(Demo {
         upstream: args.demo.upstream(),
     });
-    let metrics = metrics::start()?;
+    let metrics = count()?;
     let application = demo.merge(metrics.clone());
     announce(&server);
-    let _operators = operators.map(|server| Operators::serve(server, metrics));
+    let _operators = operators.map(|operators| operators.serve(metrics));
     Ok(server.serve(application).await?)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
 
+use super::requests::Requests;
 use super::response::{Complete, Malformed, Reader};
 use super::transport::Transport;
 
@@ -147,7 +148,7 @@ impl Connection {
     /// Connects, shakes hands and sends as far as that goes now; how many bytes of requests were sent.
     pub(super) fn advance(
         &mut self,
-        requests: &[Box<[u8]>],
+        requests: &Requests,
         now: &mut dyn FnMut() -> u64,
     ) -> io::Result<usize> {
         if self.phase == Phase::Opening {
@@ -171,7 +172,7 @@ impl Connection {
         Ok(sent)
     }
 
-    fn send(&mut self, requests: &[Box<[u8]>]) -> io::Result<usize> {
+    fn send(&mut self, requests: &Requests) -> io::Result<usize> {
         let mut total = 0;
         while self.has_unsent() {
             match self.send_once(requests) {
@@ -192,7 +193,7 @@ impl Connection {
         Ok(total)
     }
 
-    fn send_once(&mut self, requests: &[Box<[u8]>]) -> io::Result<usize> {
+    fn send_once(&mut self, requests: &Requests) -> io::Result<usize> {
         if self.transport.wants_write() {
             self.transport.flush()?;
         }
@@ -200,22 +201,24 @@ impl Connection {
             return Ok(0);
         }
         let first = self.flights.len() - self.unsent;
-        let begin = &requests[self.flights[first].request][self.offset..];
+        let begin = requests.bytes(self.flights[first].request);
+        let begin = &begin[self.offset..];
         if self.unsent == 1 {
             return self.transport.send(&[IoSlice::new(begin)]);
         }
-        let mut slices = Vec::with_capacity(self.unsent.min(SLICES_MAX));
-        slices.push(IoSlice::new(begin));
         let rest = self.flights.range(first + 1..).take(SLICES_MAX - 1);
-        slices.extend(rest.map(|flight| IoSlice::new(&requests[flight.request])));
+        let rest: Vec<_> = rest.map(|flight| requests.bytes(flight.request)).collect();
+        let mut slices = Vec::with_capacity(1 + rest.len());
+        slices.push(IoSlice::new(begin));
+        slices.extend(rest.iter().map(|bytes| IoSlice::new(bytes)));
         self.transport.send(&slices)
     }
 
-    fn note_sent(&mut self, requests: &[Box<[u8]>], sent: usize) {
+    fn note_sent(&mut self, requests: &Requests, sent: usize) {
         let mut sent = sent + self.offset;
         while self.unsent > 0 {
             let index = self.flights.len() - self.unsent;
-            let length = requests[self.flights[index].request].len();
+            let length = requests.length(self.flights[index].request);
             if sent < length {
                 break;
             }

@@ -8,6 +8,7 @@ mod closed;
 mod connection;
 mod core;
 mod open;
+mod requests;
 mod response;
 mod socket;
 mod transport;

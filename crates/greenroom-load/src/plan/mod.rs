@@ -1,14 +1,17 @@
 //! What is to be sent, to whom, and when.
 
 mod pace;
+mod paths;
 mod request;
 mod target;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use pace::{Arrivals, Pace, PaceError, Phase, Ramp, Schedule, rate};
+pub use paths::{Paths, PathsError};
 pub use request::RequestTemplate;
 pub(crate) use request::USER_AGENT;
 pub use target::{Place, Scheme, Target, TargetError};
@@ -30,6 +33,8 @@ pub struct StreamPlan {
     /// Where requests go, in turn by weight; at least one. With kept connections in a closed loop it is the connections that
     /// are shared out, of which each thread needs one for each server.
     pub targets: Vec<Target>,
+    /// Paths that take turns in the place of that of the one target, across all threads and connections; `None`: its own.
+    pub paths: Option<Arc<Paths>>,
     /// What is sent to each of them.
     pub request: RequestTemplate,
     /// When requests are sent.
@@ -103,6 +108,7 @@ impl StreamPlan {
             name: target.to_string(),
             protocol: target.scheme.protocol(),
             targets: vec![target],
+            paths: None,
             request: RequestTemplate::default(),
             pace: Pace::Closed,
             end: End {

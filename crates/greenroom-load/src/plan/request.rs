@@ -37,12 +37,17 @@ impl RequestTemplate {
     /// The request in HTTP/1.1's form (RFC 9112 section 3).
     #[must_use]
     pub fn encode(&self, target: &Target, keep_alive: bool) -> Vec<u8> {
-        let form = if self.absolute_form {
-            target.to_string()
-        } else {
-            target.path.clone()
-        };
-        let mut head = format!("{} {form} HTTP/1.1\r\n", self.method);
+        let (before, after) = self.around_path(target, keep_alive);
+        [before.as_bytes(), target.path.as_bytes(), &after].concat()
+    }
+
+    /// What stands before a target's path and behind it, in HTTP/1.1's form.
+    pub(crate) fn around_path(&self, target: &Target, keep_alive: bool) -> (String, Vec<u8>) {
+        let mut before = format!("{} ", self.method);
+        if self.absolute_form {
+            before.push_str(&target.origin());
+        }
+        let mut head = " HTTP/1.1\r\n".to_owned();
         let mut field = |name: &str, value: &str| {
             head.push_str(name);
             head.push_str(": ");
@@ -70,7 +75,7 @@ impl RequestTemplate {
             field(name, value);
         }
         head.push_str("\r\n");
-        [head.as_bytes(), &self.body].concat()
+        (before, [head.as_bytes(), &self.body].concat())
     }
 }
 

@@ -109,6 +109,11 @@ impl Target {
         }
     }
 
+    /// Scheme, host and port, as they stand before the path.
+    pub(crate) fn origin(&self) -> String {
+        format!("{}://{}", self.scheme.name(), self.authority)
+    }
+
     /// The port, for reports; 0 for a Unix socket.
     #[must_use]
     pub fn port(&self) -> u16 {
@@ -121,13 +126,7 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "{}://{}{}",
-            self.scheme.name(),
-            self.authority,
-            self.path
-        )
+        write!(out, "{}{}", self.origin(), self.path)
     }
 }
 

@@ -9,8 +9,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use super::{
-    Clock, Ending, Endpoint, Measurement, Progress, RunError, Share, Stop, StreamMeasurement,
-    resolve,
+    Clock, Ending, Endpoint, Measurement, PathTurns, Progress, RunError, Share, Stop,
+    StreamMeasurement, resolve,
 };
 use crate::plan::{Plan, Protocol, StreamPlan};
 use crate::record::{Batch, FirstAnswer, Notebook, Recorder, RequestRecord, Tally, Timeline};
@@ -86,6 +86,7 @@ struct Given {
     index: u32,
     plan: StreamPlan,
     endpoints: Vec<Endpoint>,
+    paths: Option<Arc<PathTurns>>,
     recorder: Recorder,
 }
 
@@ -98,6 +99,7 @@ fn shares(
     let mut shares = Vec::new();
     for (number, (stream, endpoints)) in plan.streams.iter().zip(endpoints).enumerate() {
         let length = Arc::new(OnceLock::new());
+        let paths = stream.paths.clone().map(PathTurns::new).map(Arc::new);
         for index in 0..stream.threads.max(1) {
             let (give_back, empty) = sync_channel(BATCHES_WAITING);
             let threads = &mut gathering.streams[number].threads;
@@ -117,6 +119,7 @@ fn shares(
                 index,
                 plan: stream.clone(),
                 endpoints: endpoints.clone(),
+                paths: paths.clone(),
                 recorder: Recorder::new(notebook),
             });
         }
@@ -134,7 +137,13 @@ type Running = JoinHandle<io::Result<Ended>>;
 
 fn begin(shares: Vec<Given>, clock: Clock, stop: &Stop) -> Result<Vec<Running>, RunError> {
     let start = |given: Given| {
-        let share = Share::of(&given.plan, given.index, clock, stop.clone());
+        let share = Share::of(
+            &given.plan,
+            given.index,
+            given.paths.clone(),
+            clock,
+            stop.clone(),
+        );
         start(given.stream, share, given.endpoints, given.recorder).map_err(|source| {
             // Those that run already have nobody to report to.
             stop.stop();

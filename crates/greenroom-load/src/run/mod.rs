@@ -19,7 +19,7 @@ pub use measurement::{Measurement, StreamMeasurement};
 pub(crate) use endpoint::{Address, Endpoint};
 pub(crate) use routes::Routes;
 pub(crate) use socket::socket;
-pub(crate) use turns::Turns;
+pub(crate) use turns::{PathTurns, Turns};
 pub(crate) use worker::{Clock, Ending, Share};
 
 use crate::record::Tally;

@@ -18,6 +18,11 @@ pub(crate) fn endpoints(plan: &StreamPlan) -> Result<Vec<Endpoint>, RunError> {
     if plan.targets.is_empty() {
         return Err(RunError::Plan("a stream needs a URL".to_owned()));
     }
+    if plan.paths.is_some() && plan.targets.len() > 1 {
+        return Err(RunError::Plan(
+            "paths are those of one URL, and there are several".to_owned(),
+        ));
+    }
     if plan.protocol != Protocol::Http1 {
         session::check(plan)?;
     }

@@ -1,6 +1,8 @@
 //! Which target a request goes to.
 
-use super::{Endpoint, Turns};
+use std::sync::Arc;
+
+use super::{Endpoint, PathTurns, Turns};
 
 /// The targets, grouped by the connections that can serve them.
 #[derive(Debug)]
@@ -8,6 +10,8 @@ pub(crate) struct Routes {
     origins: Vec<Origin>,
     turns: Turns,
     origin_of: Vec<usize>,
+    /// Of the only target, if it has several.
+    paths: Option<Arc<PathTurns>>,
 }
 
 /// Targets that share connections: same address, same authority, same use of TLS.
@@ -45,6 +49,7 @@ impl Routes {
                 })
                 .collect(),
             origin_of,
+            paths: None,
         };
         for _ in 0..skipped {
             routes.next();
@@ -52,14 +57,22 @@ impl Routes {
         routes
     }
 
+    /// The only target's paths take turns, and it is their turns that are numbered.
+    pub(crate) fn through(self, paths: Option<Arc<PathTurns>>) -> Self {
+        Self { paths, ..self }
+    }
+
     /// How many groups there are.
     pub(crate) fn origins(&self) -> usize {
         self.origins.len()
     }
 
-    /// The group of a target.
+    /// The group of a target, or of a turn among the paths.
     pub(crate) fn origin_of(&self, endpoint: usize) -> usize {
-        self.origin_of[endpoint]
+        match self.paths {
+            Some(_) => 0,
+            None => self.origin_of[endpoint],
+        }
     }
 
     /// The group whose turn it is.
@@ -72,14 +85,17 @@ impl Routes {
         self.origins[origin].endpoints[0]
     }
 
-    /// The target whose turn it is.
+    /// The target, or turn among the paths, that is next.
     pub(crate) fn next(&mut self) -> usize {
         let origin = self.next_origin();
         self.next_within(origin)
     }
 
-    /// The target whose turn it is among those of one group.
+    /// The target, or turn among the paths, that is next in one group.
     pub(crate) fn next_within(&mut self, origin: usize) -> usize {
+        if let Some(paths) = &self.paths {
+            return paths.next();
+        }
         let origin = &mut self.origins[origin];
         origin.endpoints[origin.turns.next()]
     }

@@ -1,4 +1,9 @@
-//! Taking turns by weight.
+//! Taking turns.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::plan::Paths;
 
 /// Smooth weighted round robin, as nginx spreads requests: of weights 5, 1, 1 the order is a a b a c a a.
 #[derive(Clone, Debug)]
@@ -39,6 +44,28 @@ impl Turns {
         }
         self.seats[best].credit -= self.total;
         best
+    }
+}
+
+/// The paths of a stream, and how many turns its threads took among them, all together.
+#[derive(Debug)]
+pub(crate) struct PathTurns {
+    paths: Arc<Paths>,
+    taken: AtomicUsize,
+}
+
+impl PathTurns {
+    /// Nobody has had a turn.
+    pub(crate) fn new(paths: Arc<Paths>) -> Self {
+        Self {
+            paths,
+            taken: AtomicUsize::new(0),
+        }
+    }
+
+    /// Whose turn it is, from 0.
+    pub(crate) fn next(&self) -> usize {
+        self.taken.fetch_add(1, Ordering::Relaxed) % self.paths.turns()
     }
 }
 

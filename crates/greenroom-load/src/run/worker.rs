@@ -1,8 +1,9 @@
 //! A thread that makes load: its share of a stream.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use super::Stop;
+use super::{PathTurns, Stop};
 use crate::plan::{Arrivals, Pace, StreamPlan};
 
 /// The run's clock: nanoseconds since its begin, of which all threads have the same.
@@ -30,6 +31,8 @@ pub(crate) struct Share {
     pub(crate) connections: usize,
     /// Of the stream's requests.
     pub(crate) requests: Option<u64>,
+    /// Shared by all threads of the stream.
+    pub(crate) paths: Option<Arc<PathTurns>>,
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
 }
@@ -46,8 +49,14 @@ pub(crate) struct Ending {
 }
 
 impl Share {
-    /// Share number `index` of a stream.
-    pub(crate) fn of(plan: &StreamPlan, index: u32, clock: Clock, stop: Stop) -> Self {
+    /// Share number `index` of a stream, whose threads all have the same `paths`.
+    pub(crate) fn of(
+        plan: &StreamPlan,
+        index: u32,
+        paths: Option<Arc<PathTurns>>,
+        clock: Clock,
+        stop: Stop,
+    ) -> Self {
         let threads = u64::from(plan.threads.max(1));
         let part = |whole: u64| whole / threads + u64::from(u64::from(index) < whole % threads);
         Self {
@@ -55,6 +64,7 @@ impl Share {
             connections: usize::try_from(part(plan.connections.into())).unwrap_or(usize::MAX),
             requests: plan.end.requests.map(part),
             plan: plan.clone(),
+            paths,
             clock,
             stop,
         }

@@ -73,7 +73,7 @@ pub(super) async fn hold(room: &Rc<Room>, ticket: Ticket) {
 }
 
 async fn open(room: &Room, number: usize) -> Result<Line, Failure> {
-    let transport = connect(room, &room.endpoints[number]).await?;
+    let transport = connect(room, room.endpoint(number)).await?;
     match room.share.plan.protocol {
         Protocol::WebSocket => {
             let line = websocket::open(room, transport, number).await?;

@@ -1,12 +1,15 @@
 //! What is sent, in the form of the plan's protocol.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue, USER_AGENT};
+use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Uri, Version};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
-use crate::plan::{Protocol, RequestTemplate, StreamPlan, Target, USER_AGENT as OUR_NAME};
+use crate::plan::{Paths, Protocol, RequestTemplate, StreamPlan, Target, USER_AGENT as OUR_NAME};
 
 /// Fields that belong to a connection of HTTP/1.1, and may not stand in HTTP/2 (RFC 9113 section 8.2.2); `Host` becomes the
 /// authority.
@@ -25,6 +28,7 @@ const DEFAULT_MESSAGE: &str = "greenroom";
 #[derive(Debug)]
 pub(super) struct Messages {
     requests: Vec<Request<()>>,
+    paths: Option<Arc<Paths>>,
     pub(super) body: Bytes,
     pub(super) message: Message,
 }
@@ -42,15 +46,29 @@ impl Messages {
         };
         Ok(Self {
             requests: targets.into_iter().map(request).collect::<Result<_, _>>()?,
+            paths: plan.paths.clone(),
             body: Bytes::from(template.body.clone()),
             message: message(&template.body),
         })
     }
 
-    /// The head of a request to a target; for a WebSocket the opening's, without what is new each time.
-    pub(super) fn request(&self, endpoint: usize) -> Request<()> {
-        self.requests[endpoint].clone()
+    /// The head of a request to a target, or to the only one with the path of a turn; for a WebSocket the opening's, without
+    /// what is new each time.
+    pub(super) fn request(&self, number: usize) -> Request<()> {
+        match &self.paths {
+            None => self.requests[number].clone(),
+            Some(paths) => with_path(&self.requests[0], paths.of_turn(number)),
+        }
     }
+}
+
+fn with_path(request: &Request<()>, path: &str) -> Request<()> {
+    let mut request = request.clone();
+    let mut parts = request.uri().clone().into_parts();
+    let path = path.parse::<PathAndQuery>();
+    parts.path_and_query = Some(path.expect("it was read as a part of a URL"));
+    *request.uri_mut() = Uri::from_parts(parts).expect("only the path was replaced");
+    request
 }
 
 fn request(template: &RequestTemplate, target: &Target) -> Result<Request<()>, String> {

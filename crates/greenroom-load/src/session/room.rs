@@ -27,7 +27,7 @@ const TIMEOUT_MAX: Duration = Duration::from_hours(7 * 24);
 #[derive(Debug)]
 pub(super) struct Room {
     pub(super) share: Share,
-    pub(super) endpoints: Vec<Endpoint>,
+    endpoints: Vec<Endpoint>,
     pub(super) messages: Messages,
     /// Notified when the last connection ended and nothing more goes out, or there is no use in trying.
     pub(super) settled: Notify,
@@ -53,7 +53,7 @@ impl Room {
         messages: Messages,
         recorder: Recorder,
     ) -> Self {
-        let routes = Routes::new(&endpoints, share.index);
+        let routes = Routes::new(&endpoints, share.index).through(share.paths.clone());
         Self {
             desk: RefCell::new(Desk::new(&share, routes)),
             ledger: RefCell::new(Ledger::new(recorder)),
@@ -64,6 +64,14 @@ impl Room {
             share,
             endpoints,
             messages,
+        }
+    }
+
+    /// Where to connect for a target, or for a turn among the paths of the only one.
+    pub(super) fn endpoint(&self, number: usize) -> &Endpoint {
+        match self.share.paths {
+            Some(_) => &self.endpoints[0],
+            None => &self.endpoints[number],
         }
     }
 

@@ -8,6 +8,7 @@ mod request;
 mod stage;
 
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 
 use greenroom_load::plan::Target;
 
@@ -37,6 +38,7 @@ Examples:
   greenroom bench -k --stage 100@10s,500@10s --html steps.html http://127.0.0.1:5000/hello
   greenroom bench -k --rate 20 --duration 30s --also 'rate=100 http://127.0.0.1:5000/hello' \\
       http://127.0.0.1:5000/fib/50000
+  greenroom bench -k -c 64 -n 50000 -m PUT --url-file likes.txt
   greenroom bench -k --rate 1000 --duration 30s --fail-if 'p99>50ms' --fail-if 'errors>0.1%' \\
       http://127.0.0.1:5000/hello
 
@@ -64,8 +66,15 @@ pub(crate) struct BenchArgs {
     pub(crate) command: Option<BenchCommand>,
 
     /// Where requests go; several URLs take turns, by weight if written 'weight=3 http://host/path'
-    #[arg(value_name = "URL", required = true)]
+    #[arg(value_name = "URL", required_unless_present = "url_file")]
     pub(crate) urls: Vec<Target>,
+
+    /// File of URLs, one a line, that take turns in its order, each once before any again; at most 1,000,000
+    ///
+    /// All have the same scheme, host and port. Empty lines and lines that begin with # are left out; a line 'weight=3
+    /// http://host/path' has three turns, one after the other. The turns go across all connections and threads.
+    #[arg(long, value_name = "FILE", conflicts_with = "urls")]
+    pub(crate) url_file: Option<PathBuf>,
 
     /// A further stream with statistics of its own: 'rate=100 http://host/path'; may be repeated
     ///

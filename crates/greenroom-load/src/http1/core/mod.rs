@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use slab::Slab;
 
 use super::connection::{Connection, Flight, Interest, Phase};
+use super::requests::Requests;
 use super::transport::Transport;
 use crate::record::{FailureKind, Recorder};
 use crate::run::{Address, Clock, Endpoint, Routes, Share};
@@ -31,8 +32,7 @@ pub(super) struct Core {
     pub(super) routes: Routes,
     pub(super) recorder: Recorder,
     endpoints: Vec<Endpoint>,
-    /// What is sent to each of them.
-    requests: Vec<Box<[u8]>>,
+    requests: Requests,
     epoll: OwnedFd,
     connections: Slab<Connection>,
     events: Vec<epoll::Event>,
@@ -85,16 +85,11 @@ impl Core {
         recorder: Recorder,
     ) -> io::Result<Self> {
         let plan = &share.plan;
-        let encode = |endpoint: &Endpoint| plan.request.encode(&endpoint.target, plan.keep_alive);
         Ok(Self {
             clock: share.clock,
-            routes: Routes::new(endpoints, share.index),
+            routes: Routes::new(endpoints, share.index).through(share.paths.clone()),
             endpoints: endpoints.to_vec(),
-            requests: endpoints
-                .iter()
-                .map(encode)
-                .map(Vec::into_boxed_slice)
-                .collect(),
+            requests: Requests::new(plan, endpoints),
             recorder,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             connections: Slab::new(),

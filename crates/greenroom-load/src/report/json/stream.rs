@@ -36,6 +36,8 @@ pub(super) struct Stream<'a> {
 #[derive(Serialize)]
 struct Plan<'a> {
     urls: Vec<String>,
+    /// Paths that took turns in the place of the URL's; null without `--url-file`.
+    paths: Option<usize>,
     method: &'a str,
     body_bytes: usize,
     protocol: &'static str,
@@ -141,6 +143,7 @@ impl<'a> Plan<'a> {
         };
         Self {
             urls: plan.targets.iter().map(ToString::to_string).collect(),
+            paths: plan.paths.as_ref().map(|paths| paths.count()),
             method: &plan.request.method,
             body_bytes: plan.request.body.len(),
             protocol: protocol(plan.protocol),

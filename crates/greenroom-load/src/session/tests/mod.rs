@@ -8,13 +8,14 @@ mod server;
 mod websocket;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use super::work;
 use crate::plan::{Pace, Protocol, Schedule, StreamPlan};
 use crate::record::{FailureKind, FirstAnswer, Notebook, Recorder, Tally};
-use crate::run::{Address, Clock, Ending, Endpoint, Share, Stop};
+use crate::run::{Address, Clock, Ending, Endpoint, PathTurns, Share, Stop};
 
 /// What a run of one thread yields.
 struct Outcome {
@@ -89,7 +90,8 @@ fn run_until(plan: &StreamPlan, endpoints: Vec<Endpoint>, stop: Stop) -> Outcome
         full,
         empty,
     });
-    let share = Share::of(plan, 0, Clock::start(), stop);
+    let paths = plan.paths.clone().map(PathTurns::new).map(Arc::new);
+    let share = Share::of(plan, 0, paths, Clock::start(), stop);
     let ending = work(share, endpoints, recorder);
     let mut outcome = Outcome {
         ending,

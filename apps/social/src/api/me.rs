@@ -1,0 +1,132 @@
+use axum::Json;
+use axum::extract::State;
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use url::Url;
+use utoipa::ToSchema;
+
+use crate::auth::Caller;
+use crate::model::{Id, TextError, User, UserChange};
+use crate::service;
+use crate::{App, Failure, Problem};
+
+/// The user who asks, as they see themself.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Me {
+    /// Never changes.
+    id: Id,
+    /// Unique, and never changes.
+    name: String,
+    /// What others read.
+    display: String,
+    /// What they say of themself.
+    about: String,
+    /// Where mails go.
+    email: String,
+    /// Whether a digest of the day is mailed.
+    digest: bool,
+    /// Where notifications are posted to.
+    #[schema(value_type = Option<String>, format = "uri")]
+    webhook: Option<Url>,
+    /// When they signed up.
+    #[schema(value_type = String, format = DateTime)]
+    joined_at: Timestamp,
+}
+
+impl From<User> for Me {
+    fn from(user: User) -> Self {
+        Self {
+            id: user.id,
+            name: user.name,
+            display: user.display,
+            about: user.about,
+            email: user.email,
+            digest: user.digest,
+            webhook: user.webhook,
+            joined_at: user.joined_at,
+        }
+    }
+}
+
+/// What of a user is to change; what is not given stays.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MeChange {
+    /// 1 to 60 characters.
+    display: Option<String>,
+    /// Up to 500 characters.
+    about: Option<String>,
+    /// Whether a digest of the day is mailed.
+    digest: Option<bool>,
+    /// An address that begins with `https://`; null for none.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>, format = "uri")]
+    webhook: Option<Value>,
+}
+
+/// Tells null, which is something, from nothing.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl TryFrom<MeChange> for UserChange {
+    type Error = TextError;
+
+    fn try_from(change: MeChange) -> Result<Self, TextError> {
+        let webhook = change.webhook.map(webhook).transpose()?;
+        Ok(Self {
+            display: change.display,
+            about: change.about,
+            digest: change.digest,
+            webhook,
+            bell_seen: None,
+        })
+    }
+}
+
+fn webhook(value: Value) -> Result<Option<Url>, TextError> {
+    let url = match value {
+        Value::Null => return Ok(None),
+        Value::String(text) => Url::parse(&text).map_err(|error| error.to_string()),
+        other => Err(format!("not {other}")),
+    };
+    url.map(Some).map_err(|error| TextError {
+        field: "webhook",
+        rule: format!("an address such as https://example.org/hook, or null, is needed ({error})"),
+    })
+}
+
+/// The user who asks.
+#[utoipa::path(
+    get, path = "/api/me", tag = "me", security(("session" = []), ("signature" = [])),
+    responses(
+        (status = 200, body = Me),
+        (status = 401, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn me(
+    State(app): State<App>,
+    Caller(author): Caller,
+) -> Result<Json<Me>, Failure> {
+    Ok(Json(service::user(&app, &author.name).await?.into()))
+}
+
+/// Change the user who asks.
+#[utoipa::path(
+    patch, path = "/api/me", tag = "me", operation_id = "change_me", request_body = MeChange,
+    security(("session" = [], "csrf" = []), ("signature" = [])),
+    responses(
+        (status = 200, body = Me),
+        (status = 401, body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "A field is not allowed", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn change(
+    State(app): State<App>,
+    Caller(author): Caller,
+    Json(change): Json<MeChange>,
+) -> Result<Json<Me>, Failure> {
+    let changed = service::change_user(&app, author.id, change.try_into()?).await?;
+    Ok(Json(changed.into()))
+}

@@ -1,0 +1,125 @@
+//! The JSON API, and the description of it by `OpenAPI`.
+
+mod albums;
+mod bell;
+mod browsers;
+mod comments;
+mod description;
+mod feed;
+mod files;
+mod keys;
+mod likes;
+mod me;
+mod paging;
+mod pictures;
+mod problem;
+mod sessions;
+mod spool;
+mod time;
+mod upload;
+mod users;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::any;
+use bytesize::ByteSize;
+use greenroom::BodyLimit;
+use http::HeaderValue;
+use http::header::CACHE_CONTROL;
+use tokio::sync::Semaphore;
+use tower_http::set_header::SetResponseHeaderLayer;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::App;
+use crate::auth::{check_signature, limit_signed_uploads, refuse_from_elsewhere};
+
+/// The longest body of a request in JSON.
+const JSON_MAX: ByteSize = ByteSize::kib(64);
+/// What a request of pictures may have beside the pictures: captions, and what holds the parts together.
+const AROUND_PICTURES: ByteSize = ByteSize::kib(256);
+/// Signed uploads that are in memory at a time, each up to the longest that an upload may be: its digest must be known to be right
+/// before anything is done with it.
+const SIGNED_UPLOADS_MAX: usize = 8;
+
+/// The routes under `/api`, `/time`, `/feed`, `/files`. What is not found there is a problem too.
+pub fn router(app: &App) -> Router<App> {
+    let (routes, description) = described(app);
+    let unknown = any(problem::unknown.layer(from_fn(problem::explain)));
+    routes
+        .merge(description::router(&description))
+        .route("/api/{*rest}", unknown)
+        .layer(from_fn_with_state(app.clone(), refuse_from_elsewhere))
+        .layer(SetResponseHeaderLayer::if_not_present(
+            CACHE_CONTROL,
+            HeaderValue::from_static("no-store"),
+        ))
+}
+
+/// The description of the API, with all its operations.
+#[must_use]
+pub fn description(app: &App) -> OpenApi {
+    described(app).1
+}
+
+fn described(app: &App) -> (Router<App>, OpenApi) {
+    OpenApiRouter::with_openapi(description::head())
+        .merge(json_routes(app))
+        .merge(upload_routes(app))
+        .merge(streaming_routes(app))
+        .split_for_parts()
+}
+
+fn json_routes(app: &App) -> OpenApiRouter<App> {
+    let routes = OpenApiRouter::new()
+        .routes(routes!(time::time))
+        .routes(routes!(users::sign_up))
+        .routes(routes!(users::user))
+        .routes(routes!(users::albums))
+        .routes(routes!(users::pictures))
+        .routes(routes!(sessions::log_in))
+        .routes(routes!(sessions::log_out))
+        .routes(routes!(me::me, me::change))
+        .routes(routes!(keys::keys, keys::create))
+        .routes(routes!(keys::delete))
+        .routes(routes!(bell::bell, bell::see))
+        .routes(routes!(browsers::push_key))
+        .routes(routes!(browsers::add, browsers::remove))
+        .routes(routes!(albums::create))
+        .routes(routes!(albums::album, albums::delete))
+        .routes(routes!(albums::pictures))
+        .routes(routes!(pictures::timeline))
+        .routes(routes!(pictures::picture, pictures::delete))
+        .routes(routes!(pictures::share))
+        .routes(routes!(likes::like, likes::unlike))
+        .routes(routes!(comments::comments, comments::create))
+        .routes(routes!(comments::delete));
+    guarded(routes, app, JSON_MAX)
+}
+
+fn upload_routes(app: &App) -> OpenApiRouter<App> {
+    let places = Arc::new(Semaphore::new(SIGNED_UPLOADS_MAX));
+    let bytes_max = upload::bytes_max(&app.settings.pictures) + AROUND_PICTURES;
+    let routes = OpenApiRouter::new().routes(routes!(upload::upload));
+    guarded(routes, app, bytes_max).route_layer(from_fn_with_state(places, limit_signed_uploads))
+}
+
+fn streaming_routes(app: &App) -> OpenApiRouter<App> {
+    let routes = OpenApiRouter::new()
+        .routes(routes!(files::file))
+        .routes(routes!(feed::feed));
+    guarded(routes, app, JSON_MAX)
+}
+
+/// The layers of every route, from the inside out.
+fn guarded(routes: OpenApiRouter<App>, app: &App, bytes_max: ByteSize) -> OpenApiRouter<App> {
+    routes
+        .route_layer(from_fn_with_state(app.clone(), check_signature))
+        .route_layer(BodyLimit::max(bytes_max.as_u64()))
+        .route_layer(from_fn_with_state(bytes_max, problem::explain_limit))
+        .route_layer(from_fn(problem::explain))
+}

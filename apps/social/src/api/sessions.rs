@@ -1,0 +1,70 @@
+use axum::Json;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use axum_extra::extract::cookie::CookieJar;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::auth::{self, Caller, Client};
+use crate::model::Author;
+use crate::{App, Failure, Problem};
+
+/// Who logs in.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogIn {
+    /// The user's name.
+    name: String,
+    /// The user's password.
+    password: String,
+}
+
+/// A session that has begun.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct LoggedIn {
+    /// Who has logged in.
+    user: Author,
+    /// To be sent in the header `X-CSRF-Token` of each change.
+    csrf: String,
+}
+
+/// Log in: the session is in a cookie.
+#[utoipa::path(
+    post, path = "/api/sessions", tag = "sessions", request_body = LogIn,
+    responses(
+        (status = 201, body = LoggedIn, headers(("Set-Cookie" = String, description = "The cookie `session`"))),
+        (status = 401, description = "The name or the password is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "Too many tries", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn log_in(
+    State(app): State<App>,
+    client: Client,
+    Json(who): Json<LogIn>,
+) -> Result<impl IntoResponse, Failure> {
+    let begun = auth::log_in(&app, client, &who.name, &who.password).await?;
+    let answer = LoggedIn {
+        user: begun.viewer.author,
+        csrf: begun.viewer.csrf,
+    };
+    let cookies = CookieJar::new().add(begun.cookie);
+    Ok((StatusCode::CREATED, cookies, Json(answer)))
+}
+
+/// Log out.
+#[utoipa::path(
+    delete, path = "/api/sessions/current", tag = "sessions", security(("session" = [], "csrf" = [])),
+    responses(
+        (status = 204, description = "The session has ended, on all replicas"),
+        (status = 401, description = "There is no session", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn log_out(
+    State(app): State<App>,
+    _caller: Caller,
+    cookies: CookieJar,
+) -> Result<impl IntoResponse, Failure> {
+    let removed = auth::log_out(&app, &cookies).await?;
+    Ok((StatusCode::NO_CONTENT, CookieJar::new().add(removed)))
+}

@@ -1,0 +1,123 @@
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+
+use axum::body::{Body, BodyDataStream};
+use axum::extract::multipart::Field;
+use bytes::Bytes;
+use bytesize::ByteSize;
+use futures_util::{Stream, StreamExt};
+use tempfile::TempPath;
+use tokio::fs::File;
+use tokio::io::{AsyncWriteExt, BufWriter};
+
+use super::upload::refused;
+use crate::Failure;
+use crate::files::Files;
+use crate::images::io_failure;
+
+/// What is written to a file at once, in bytes: each time costs a way to another thread.
+const WRITE_BYTES: usize = 256 * 1024;
+/// What may come in before the head of a part is complete, in bytes: what stands around it is in there too.
+const HEAD_BYTES_MAX: u64 = 256 * 1024;
+/// The longest piece of a body that the form's parser gets at once, in bytes.
+const PIECE_BYTES_MAX: usize = 64 * 1024;
+
+/// Puts a part into a file as it comes.
+pub(super) async fn spool(
+    files: &Files,
+    mut part: Field<'_>,
+    bytes_max: ByteSize,
+) -> Result<TempPath, Failure> {
+    let (file, path) = files.spool().map_err(io_failure)?.into_parts();
+    let mut file = BufWriter::with_capacity(WRITE_BYTES, File::from_std(file));
+    let mut bytes = 0;
+    while let Some(chunk) = part.chunk().await.map_err(|error| refused(&error))? {
+        bytes += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+        if bytes > bytes_max.as_u64() {
+            let text = format!("a picture has at most {bytes_max}");
+            return Err(Failure::TooLarge(text));
+        }
+        file.write_all(&chunk).await.map_err(io_failure)?;
+    }
+    file.flush().await.map_err(io_failure)?;
+    Ok(path)
+}
+
+/// Sees to it that a form is read piece by piece. The form's parser takes all that there is before it looks at it, and waits for
+/// the end of a part's head however long that is; so it gets one piece at a time, and only so much while it reads a head.
+#[derive(Clone, Debug)]
+pub(super) struct Pace {
+    /// Bytes that may still come.
+    rest: Arc<AtomicU64>,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            rest: Arc::new(AtomicU64::new(HEAD_BYTES_MAX)),
+        }
+    }
+}
+
+impl Pace {
+    /// The body, for the form's parser.
+    pub(super) fn slow_down(&self, body: Body) -> Body {
+        Body::from_stream(Paced {
+            body: body.into_data_stream(),
+            piece: Bytes::new(),
+            rest: Arc::clone(&self.rest),
+            has_given: false,
+        })
+    }
+
+    /// Says that the head of a part comes next.
+    pub(super) fn expect_head(&self) {
+        self.rest.store(HEAD_BYTES_MAX, Ordering::Relaxed);
+    }
+
+    /// Says that the content of a part comes next, whose length others watch.
+    pub(super) fn expect_content(&self) {
+        self.rest.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
+struct Paced {
+    body: BodyDataStream,
+    piece: Bytes,
+    rest: Arc<AtomicU64>,
+    has_given: bool,
+}
+
+impl Stream for Paced {
+    type Item = Result<Bytes, axum::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.has_given {
+            self.has_given = false;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if self.piece.is_empty() {
+            match ready!(self.body.poll_next_unpin(cx)) {
+                Some(Ok(piece)) => self.piece = piece,
+                end => return Poll::Ready(end),
+            }
+        }
+        let length = self.piece.len().min(PIECE_BYTES_MAX);
+        let piece = self.piece.split_to(length);
+        self.has_given = true;
+        Poll::Ready(Some(self.allow(piece)))
+    }
+}
+
+impl Paced {
+    fn allow(&self, piece: Bytes) -> Result<Bytes, axum::Error> {
+        let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        let rest = self.rest.load(Ordering::Relaxed).checked_sub(length);
+        let rest = rest.ok_or_else(|| axum::Error::new("the head of a part is too long"))?;
+        self.rest.store(rest, Ordering::Relaxed);
+        Ok(piece)
+    }
+}

@@ -1,0 +1,158 @@
+use std::error::Error;
+
+use axum::Json;
+use axum::extract::multipart::{Field, Multipart, MultipartError};
+use axum::extract::{FromRequest, Path, Request, State};
+use bytesize::ByteSize;
+use http::StatusCode;
+use utoipa::ToSchema;
+
+use super::spool::{Pace, spool};
+use crate::auth::Caller;
+use crate::config::PictureSettings;
+use crate::model::{Id, TextError};
+use crate::service::{self, PictureView, Upload};
+use crate::{App, Failure, Problem};
+
+/// The longest caption that is read, in bytes: 500 characters of four.
+const CAPTION_BYTES_MAX: usize = 2_000;
+
+/// The form of an upload.
+#[derive(ToSchema)]
+#[expect(
+    dead_code,
+    reason = "for the description only: the parts are read one by one"
+)]
+pub(super) struct Pictures {
+    /// GIF, JPEG, PNG or WebP, by content.
+    #[schema(value_type = Vec<String>, format = Binary)]
+    picture: Vec<Vec<u8>>,
+    /// Behind a picture: what is said of it, up to 500 characters.
+    caption: Vec<String>,
+}
+
+/// What the pictures of one request have at most, together.
+pub(super) fn bytes_max(settings: &PictureSettings) -> ByteSize {
+    let pictures = u64::try_from(settings.per_request_max).unwrap_or(u64::MAX);
+    ByteSize(settings.bytes_max.as_u64().saturating_mul(pictures))
+}
+
+/// Add pictures to an album: they are processed side by side and answered together, all of them or none. (The thesis' program 4.2.)
+#[utoipa::path(
+    post, path = "/api/albums/{id}/pictures", tag = "pictures", params(("id" = Id, Path)),
+    request_body(content = Pictures, content_type = "multipart/form-data"),
+    security(("session" = [], "csrf" = []), ("signature" = [])),
+    responses(
+        (status = 201, body = Vec<PictureView>),
+        (status = 403, description = "The album is somebody else's", body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "Too many pictures, too many bytes or too many pixels", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "No picture, by content", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "A part or a caption is not allowed", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "Too many pictures wait", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn upload(
+    State(app): State<App>,
+    Caller(author): Caller,
+    Path(album): Path<Id>,
+    request: Request,
+) -> Result<(StatusCode, Json<Vec<PictureView>>), Failure> {
+    app.limits.upload(author.id)?;
+    // Before anything is received in vain.
+    service::album_to_fill(&app, author.id, album).await?;
+    let uploads = receive(&app, request).await?;
+    let views = service::upload(&app, &author, album, uploads).await?;
+    Ok((StatusCode::CREATED, Json(views)))
+}
+
+async fn receive(app: &App, request: Request) -> Result<Vec<Upload>, Failure> {
+    let pace = Pace::default();
+    let request = request.map(|body| pace.slow_down(body));
+    let mut form = Multipart::from_request(request, &()).await.map_err(|_| {
+        let text = "send multipart/form-data, with a part `picture` for each picture";
+        Failure::Unsupported(text.to_owned())
+    })?;
+    let mut uploads: Vec<Upload> = Vec::new();
+    let mut may_have_caption = false;
+    loop {
+        pace.expect_head();
+        let Some(part) = form.next_field().await.map_err(|error| refused(&error))? else {
+            break;
+        };
+        pace.expect_content();
+        match (part.name(), uploads.last_mut()) {
+            (Some("picture"), _) => {
+                uploads.push(picture(app, part, uploads.len()).await?);
+                may_have_caption = true;
+            }
+            (Some("caption"), Some(upload)) if may_have_caption => {
+                upload.caption = caption(part).await?;
+                may_have_caption = false;
+            }
+            _ => {
+                return Err(wrong_part(
+                    "each part is a `picture`, or the `caption` of the one before it",
+                )
+                .into());
+            }
+        }
+    }
+    if uploads.is_empty() {
+        return Err(wrong_part("at least one is needed").into());
+    }
+    Ok(uploads)
+}
+
+async fn picture(app: &App, part: Field<'_>, before: usize) -> Result<Upload, Failure> {
+    let PictureSettings {
+        per_request_max,
+        bytes_max,
+        ..
+    } = app.settings.pictures;
+    if before >= per_request_max {
+        let text = format!("a request has at most {per_request_max} pictures");
+        return Err(Failure::TooLarge(text));
+    }
+    Ok(Upload {
+        file: spool(&app.files, part, bytes_max).await?,
+        caption: String::new(),
+    })
+}
+
+async fn caption(mut part: Field<'_>) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = part.chunk().await.map_err(|error| refused(&error))? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > CAPTION_BYTES_MAX {
+            return Err(wrong_caption("0 to 500 characters are allowed").into());
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| wrong_caption("it must be UTF-8").into())
+}
+
+fn wrong_part(rule: &str) -> TextError {
+    TextError {
+        field: "picture",
+        rule: rule.to_owned(),
+    }
+}
+
+fn wrong_caption(rule: &str) -> TextError {
+    TextError {
+        field: "caption",
+        rule: rule.to_owned(),
+    }
+}
+
+/// The form is not as it must be, or its end never came.
+pub(super) fn refused(error: &MultipartError) -> Failure {
+    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        return Failure::TooLarge(error.body_text());
+    }
+    let mut reason: &dyn Error = error;
+    while let Some(source) = reason.source() {
+        reason = source;
+    }
+    Failure::Malformed(format!("the form cannot be read: {reason}"))
+}

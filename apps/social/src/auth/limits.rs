@@ -1,0 +1,216 @@
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use governor::clock::{Clock, DefaultClock};
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
+use sha2::{Digest, Sha256};
+
+use super::Client;
+use crate::config::LimitSettings;
+use crate::model::Id;
+use crate::{App, Failure};
+
+/// What share of a minute's requests may come at once.
+const BURST_SHARE: u32 = 5;
+/// How often clients are forgotten that have not been heard of for so long that they could come at once again. Nobody is
+/// remembered for longer than a minute beyond that.
+const FORGET_EVERY: Duration = Duration::from_secs(10);
+
+/// How much each client may, counted in this process; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Limits(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    requests: Limit<IpAddr>,
+    log_ins_from: Limit<IpAddr>,
+    log_ins_as: Limit<[u8; 32]>,
+    sign_ups: Limit<IpAddr>,
+    changes: Limit<Id>,
+    uploads: Limit<Id>,
+}
+
+impl Limits {
+    /// As the settings say.
+    #[must_use]
+    pub fn new(settings: &LimitSettings) -> Self {
+        Self(Arc::new(Inner {
+            requests: Limit::new(settings.requests),
+            log_ins_from: Limit::new(settings.log_ins),
+            log_ins_as: Limit::new(settings.log_ins),
+            sign_ups: Limit::new(settings.sign_ups),
+            changes: Limit::new(settings.changes),
+            uploads: Limit::new(settings.uploads),
+        }))
+    }
+
+    /// Counts a request of any kind.
+    ///
+    /// # Errors
+    /// [`Failure::TooMany`]; so do all of these.
+    pub fn request(&self, client: Client) -> Result<(), Failure> {
+        self.0.requests.count(&client.0)
+    }
+
+    /// Counts a try to log in, for the client and for the name, which may be any text.
+    ///
+    /// # Errors
+    /// See [`request`](Self::request).
+    pub fn log_in(&self, client: Client, name: &str) -> Result<(), Failure> {
+        self.0.log_ins_from.count(&client.0)?;
+        // A hash takes the same room for any text.
+        self.0.log_ins_as.count(&Sha256::digest(name).into())
+    }
+
+    /// Counts a sign-up.
+    ///
+    /// # Errors
+    /// See [`request`](Self::request).
+    pub fn sign_up(&self, client: Client) -> Result<(), Failure> {
+        self.0.sign_ups.count(&client.0)
+    }
+
+    /// Counts a change; the extractors of this module do so.
+    ///
+    /// # Errors
+    /// See [`request`](Self::request).
+    pub fn change(&self, user: Id) -> Result<(), Failure> {
+        self.0.changes.count(&user)
+    }
+
+    /// Counts uploaded pictures' requests.
+    ///
+    /// # Errors
+    /// See [`request`](Self::request).
+    pub fn upload(&self, user: Id) -> Result<(), Failure> {
+        self.0.uploads.count(&user)
+    }
+}
+
+/// Middleware that counts each request for its client.
+///
+/// # Errors
+/// See [`Limits::request`].
+pub async fn limit_requests(
+    State(app): State<App>,
+    client: Client,
+    request: Request,
+    next: Next,
+) -> Result<Response, Failure> {
+    app.limits.request(client)?;
+    Ok(next.run(request).await)
+}
+
+type Keyed<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock>;
+
+#[derive(Debug)]
+struct Limit<K: Clone + Eq + Hash> {
+    /// `None` lets everything pass.
+    limiter: Option<Keyed<K>>,
+    forgot_at: Mutex<Instant>,
+}
+
+impl<K: Clone + Eq + Hash> Limit<K> {
+    fn new(per_minute: u32) -> Self {
+        let limiter = NonZeroU32::new(per_minute).map(|per_minute| {
+            let burst = NonZeroU32::new(per_minute.get() / BURST_SHARE);
+            let quota = Quota::per_minute(per_minute);
+            RateLimiter::dashmap(quota.allow_burst(burst.unwrap_or(NonZeroU32::MIN)))
+        });
+        Self {
+            limiter,
+            forgot_at: Mutex::new(Instant::now()),
+        }
+    }
+
+    fn count(&self, key: &K) -> Result<(), Failure> {
+        let Some(limiter) = &self.limiter else {
+            return Ok(());
+        };
+        if self.is_time_to_forget() {
+            limiter.retain_recent();
+            limiter.shrink_to_fit();
+        }
+        let now = DefaultClock::default().now();
+        limiter.check_key(key).map_err(|until| Failure::TooMany {
+            retry_after: until.wait_time_from(now),
+        })
+    }
+
+    fn is_time_to_forget(&self) -> bool {
+        let mut forgot_at = self
+            .forgot_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_time = forgot_at.elapsed() >= FORGET_EVERY;
+        if is_time {
+            *forgot_at = Instant::now();
+        }
+        is_time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(outcome: Result<(), Failure>) -> Option<Duration> {
+        match outcome {
+            Ok(()) => None,
+            Err(Failure::TooMany { retry_after }) => Some(retry_after),
+            Err(other) => panic!("not what a limit says: {other}"),
+        }
+    }
+
+    #[test]
+    fn a_fifth_of_a_minute_at_once_and_then_one_by_one() {
+        let limit = Limit::new(20);
+        for _ in 0..4 {
+            assert_eq!(refused(limit.count(&"ada")), None);
+        }
+        let wait = refused(limit.count(&"ada")).expect("the fifth is too many");
+        assert!(wait <= Duration::from_secs(3), "{wait:?}");
+        assert_eq!(refused(limit.count(&"grace")), None);
+    }
+
+    #[test]
+    fn a_small_limit_lets_one_pass() {
+        let limit = Limit::new(1);
+        assert_eq!(refused(limit.count(&1)), None);
+        assert!(refused(limit.count(&1)).is_some());
+    }
+
+    #[test]
+    fn nought_is_no_limit() {
+        let limit = Limit::new(0);
+        for _ in 0..1_000 {
+            assert_eq!(refused(limit.count(&1)), None);
+        }
+    }
+
+    #[test]
+    fn a_name_is_guarded_against_many_clients() {
+        let limits = Limits::new(&LimitSettings {
+            log_ins: 5,
+            ..LimitSettings::default()
+        });
+        let client = |last| Client(IpAddr::from([192, 0, 2, last]));
+        assert_eq!(refused(limits.log_in(client(1), "ada")), None);
+        assert!(
+            refused(limits.log_in(client(1), "grace")).is_some(),
+            "by the client"
+        );
+        assert!(
+            refused(limits.log_in(client(2), "ada")).is_some(),
+            "by the name"
+        );
+        assert_eq!(refused(limits.log_in(client(3), "linus")), None);
+    }
+}

@@ -1,0 +1,19 @@
+//! Who asks, and how often they may.
+//!
+//! People log in and have a session, whose token is in a cookie; programs sign each request with a key. Handlers ask for
+//! a [`Viewer`] or a [`MaybeViewer`] (pages: a session), or for a [`Caller`] or a [`MaybeCaller`] (API: a session or a
+//! signature).
+
+mod client;
+mod limits;
+mod origin;
+mod session;
+mod signature;
+mod viewer;
+
+pub use client::Client;
+pub use limits::{Limits, limit_requests};
+pub use origin::{is_from_elsewhere, refuse_from_elsewhere};
+pub use session::{COOKIE, LoggedIn, log_in, log_out, sign_up, start_session};
+pub use signature::{WINDOW_SECONDS, check_signature, limit_signed_uploads};
+pub use viewer::{CSRF_HEADER, Caller, MaybeCaller, MaybeViewer, Viewer, check_csrf};

@@ -1,0 +1,128 @@
+//! Requests that programs sign: HTTP Message Signatures (RFC 9421) with a shared secret, over the method, the path, the
+//! query and the digest of the body (RFC 9530). Each is good for half a minute and once.
+
+mod digest;
+mod parse;
+mod verify;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::HeaderMap;
+use tokio::sync::Semaphore;
+
+use self::parse::is_signed;
+use crate::model::Author;
+use crate::{App, Failure};
+
+pub use self::verify::WINDOW_SECONDS;
+
+/// Who has signed the request; in its extensions if its signature is right.
+#[derive(Clone, Debug)]
+pub(super) struct Signer(pub(super) Author);
+
+/// What is wrong with a signature.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+enum Error {
+    #[error("the header `{0}` is missing")]
+    Missing(&'static str),
+    #[error("the header `{0}` cannot be read as RFC 9421 and RFC 9530 say")]
+    Malformed(&'static str),
+    #[error(
+        "exactly one signature is taken, of the same label in `Signature-Input` and `Signature`"
+    )]
+    Label,
+    #[error(r#"the signature must cover ("@method" "@path" "@query" "content-digest"), and nothing else"#)]
+    Components,
+    #[error(
+        r#"the signature must have the parameters created (an integer), nonce, keyid, alg="hmac-sha256" (texts), and no others"#
+    )]
+    Parameters,
+    #[error("a nonce has 8 to 64 characters")]
+    Nonce,
+    #[error(
+        "the signature was made at {created}, but here it is {now} (seconds since 1970): they must not be more than \
+         {WINDOW_SECONDS} s apart; GET /time tells the time"
+    )]
+    Window { created: i64, now: i64 },
+    #[error("there is no such key, or the signature is not made with it for this request")]
+    Wrong,
+    #[error("a request with this nonce was received before")]
+    Replayed,
+    #[error("the body is not the one of `Content-Digest`")]
+    Body,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::BadSignature(error.to_string())
+    }
+}
+
+/// Middleware that checks the signature of requests that have one, the body included: it is read whole, within the limit of the
+/// route. Requests without one pass as they are.
+///
+/// # Errors
+/// [`Failure::BadSignature`].
+pub async fn check_signature(
+    State(app): State<App>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Failure> {
+    if !is_signed(request.headers()) {
+        return Ok(next.run(request).await);
+    }
+    let (parts, body) = request.into_parts();
+    let signature = parse::parse(&parts)?;
+    let signer = verify::verify(&app, &signature).await?;
+    match whole(&parts.headers, body).await? {
+        Ok(body) => {
+            let mut request = Request::from_parts(parts, Body::from(body));
+            request.extensions_mut().insert(Signer(signer));
+            Ok(next.run(request).await)
+        }
+        Err(unread) => Ok(unread),
+    }
+}
+
+/// The body, or the answer to who has sent too much of it.
+async fn whole(headers: &HeaderMap, body: Body) -> Result<Result<Bytes, Response>, Failure> {
+    let expected = digest::expected(headers)?;
+    let body = match Bytes::from_request(Request::new(body), &()).await {
+        Ok(body) => body,
+        Err(rejection) => return Ok(Err(rejection.into_response())),
+    };
+    if !digest::is_of(&expected, &body) {
+        return Err(Error::Body.into());
+    }
+    Ok(Ok(body))
+}
+
+/// When to try again what found all places for signed uploads taken.
+const UPLOAD_RETRY: Duration = Duration::from_secs(2);
+
+/// Middleware that lets only as many signed requests pass at a time as there are `places`, because each is in memory as a whole.
+///
+/// # Errors
+/// [`Failure::Unavailable`].
+pub async fn limit_signed_uploads(
+    State(places): State<Arc<Semaphore>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Failure> {
+    if !is_signed(request.headers()) {
+        return Ok(next.run(request).await);
+    }
+    let Ok(_place) = places.try_acquire() else {
+        return Err(Failure::Unavailable {
+            what: "a place for one more signed upload",
+            retry_after: UPLOAD_RETRY,
+            source: None,
+        });
+    };
+    Ok(next.run(request).await)
+}

@@ -1,0 +1,116 @@
+use axum::extract::FromRequestParts;
+use axum_extra::extract::cookie::CookieJar;
+use http::request::Parts;
+use subtle::ConstantTimeEq;
+
+use super::session;
+use super::signature::Signer;
+use crate::model::{Author, Id};
+use crate::{App, Failure};
+
+/// The header in which scripts send back the session's CSRF token with each change.
+pub const CSRF_HEADER: &str = "x-csrf-token";
+
+const NOBODY: Failure = Failure::Unauthenticated("log in first");
+const WRONG_CSRF: Failure =
+    Failure::Forbidden("the CSRF token is missing or not that of this session; reload the page");
+
+/// Who is logged in by a session: an extractor that fails with [`Failure::Unauthenticated`] if nobody is. Methods that change
+/// something are counted as a [change](super::Limits::change); their handlers must call [`check_csrf`].
+#[derive(Clone, Debug)]
+pub struct Viewer {
+    /// The user.
+    pub author: Author,
+    /// What forms send back in a hidden field, and scripts in the header [`CSRF_HEADER`].
+    pub csrf: String,
+}
+
+impl FromRequestParts<App> for Viewer {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        let viewer = session_of(parts, app).await?.ok_or(NOBODY)?;
+        count_change(parts, app, viewer.author.id)?;
+        Ok(viewer)
+    }
+}
+
+/// Who is logged in by a session, if anybody is: an extractor for what everybody may see.
+#[derive(Clone, Debug)]
+pub struct MaybeViewer(pub Option<Viewer>);
+
+impl FromRequestParts<App> for MaybeViewer {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        session_of(parts, app).await.map(Self)
+    }
+}
+
+/// Checks what a form has sent back as [`Viewer::csrf`].
+///
+/// # Errors
+/// [`Failure::Forbidden`].
+pub fn check_csrf(viewer: &Viewer, sent: &str) -> Result<(), Failure> {
+    let is_right: bool = viewer.csrf.as_bytes().ct_eq(sent.as_bytes()).into();
+    if is_right { Ok(()) } else { Err(WRONG_CSRF) }
+}
+
+/// Who calls the API, by a signature or by a session: an extractor that fails with [`Failure::Unauthenticated`] if nobody
+/// is known. Methods that change something are counted as a [change](super::Limits::change) and, by a session, need the header
+/// [`CSRF_HEADER`].
+#[derive(Clone, Debug)]
+pub struct Caller(pub Author);
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        let MaybeCaller(caller) = MaybeCaller::from_request_parts(parts, app).await?;
+        let caller = caller.ok_or(NOBODY)?;
+        count_change(parts, app, caller.id)?;
+        Ok(Self(caller))
+    }
+}
+
+/// Who calls the API, if anybody is known: an extractor for what everybody may read.
+#[derive(Clone, Debug)]
+pub struct MaybeCaller(pub Option<Author>);
+
+impl FromRequestParts<App> for MaybeCaller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        if let Some(Signer(author)) = parts.extensions.get() {
+            return Ok(Self(Some(author.clone())));
+        }
+        let Some(viewer) = session_of(parts, app).await? else {
+            return Ok(Self(None));
+        };
+        if !parts.method.is_safe() {
+            let sent = parts.headers.get(CSRF_HEADER);
+            let sent = sent.and_then(|sent| sent.to_str().ok());
+            check_csrf(&viewer, sent.unwrap_or_default())?;
+        }
+        Ok(Self(Some(viewer.author)))
+    }
+}
+
+impl MaybeCaller {
+    /// Their identifier.
+    #[must_use]
+    pub fn id(&self) -> Option<Id> {
+        self.0.as_ref().map(|author| author.id)
+    }
+}
+
+async fn session_of(parts: &Parts, app: &App) -> Result<Option<Viewer>, Failure> {
+    session::find(app, &CookieJar::from_headers(&parts.headers)).await
+}
+
+fn count_change(parts: &Parts, app: &App, user: Id) -> Result<(), Failure> {
+    if parts.method.is_safe() {
+        return Ok(());
+    }
+    app.limits.change(user)
+}

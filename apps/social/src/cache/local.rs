@@ -1,0 +1,132 @@
+use std::any::Any;
+use std::fmt;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use moka::future::Cache;
+use moka::policy::EvictionPolicy;
+use moka::{Equivalent, Expiry};
+
+use super::NotLoaded;
+
+/// What is kept in this process at most, in bytes of JSON; in memory it takes a few times as much.
+const BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// The most entries.
+const ENTRIES_MAX: u64 = 100_000;
+/// What an entry counts at least, so that the one limit keeps the other.
+const ENTRY_BYTES_MIN: u64 = BYTES_MAX / ENTRIES_MAX;
+/// Keys share this many generations; to forget one forgets its neighbours too. They take half a MiB.
+const GENERATIONS: usize = 1 << 16;
+
+/// What is kept in this process.
+///
+/// A value is kept under its key and the key's generation, which is read before the value is loaded. To forget a key is
+/// to begin a new generation of it: what is being loaded meanwhile is kept under the old one, where nobody looks any more.
+pub(super) struct Local {
+    entries: Cache<Key, Entry>,
+    generations: Box<[AtomicU64]>,
+    hasher: RandomState,
+}
+
+#[derive(Clone)]
+pub(super) struct Entry {
+    pub(super) value: Arc<dyn Any + Send + Sync>,
+    pub(super) bytes: usize,
+    pub(super) expires: Instant,
+}
+
+#[derive(Debug, Eq, Hash, PartialEq)]
+struct Key {
+    generation: u64,
+    name: Box<str>,
+}
+
+/// A [`Key`] that need not be made for a look.
+#[derive(Hash)]
+struct KeyRef<'a> {
+    generation: u64,
+    name: &'a str,
+}
+
+struct AtItsTime;
+
+impl Local {
+    pub(super) fn new() -> Self {
+        let entries = Cache::builder()
+            .max_capacity(BYTES_MAX)
+            // What is forgotten stays until it is the oldest. By frequency of use it would be preferred to what is new.
+            .eviction_policy(EvictionPolicy::lru())
+            .weigher(|_: &Key, entry: &Entry| weight(entry))
+            .expire_after(AtItsTime)
+            .build();
+        Self {
+            entries,
+            generations: (0..GENERATIONS).map(|_| AtomicU64::new(0)).collect(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// What is kept under the key, or what `fetch` gives, or another one's `fetch` that is under way; `None` if that fails.
+    pub(super) async fn get_or(
+        &self,
+        name: &str,
+        fetch: impl Future<Output = Result<Entry, NotLoaded>>,
+    ) -> Option<Arc<dyn Any + Send + Sync>> {
+        let generation = self.generation(name).load(Ordering::Acquire);
+        if let Some(entry) = self.entries.get(&KeyRef { generation, name }).await {
+            return Some(entry.value);
+        }
+        let name = name.into();
+        let entry = self
+            .entries
+            .try_get_with(Key { generation, name }, fetch)
+            .await;
+        entry.ok().map(|entry| entry.value)
+    }
+
+    /// From now on nothing is given that was loaded before.
+    pub(super) fn forget(&self, names: &[String]) {
+        for name in names {
+            self.generation(name).fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// As [`forget`](Self::forget), for everything.
+    pub(super) fn forget_all(&self) {
+        for generation in &self.generations {
+            generation.fetch_add(1, Ordering::AcqRel);
+        }
+        self.entries.invalidate_all();
+    }
+
+    fn generation(&self, name: &str) -> &AtomicU64 {
+        let hash = self.hasher.hash_one(name);
+        let index = usize::try_from(hash % GENERATIONS as u64).unwrap_or_default();
+        &self.generations[index]
+    }
+}
+
+impl Equivalent<Key> for KeyRef<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        self.generation == key.generation && self.name == &*key.name
+    }
+}
+
+impl Expiry<Key, Entry> for AtItsTime {
+    fn expire_after_create(&self, _: &Key, entry: &Entry, created_at: Instant) -> Option<Duration> {
+        Some(entry.expires.saturating_duration_since(created_at))
+    }
+}
+
+fn weight(entry: &Entry) -> u32 {
+    let bytes = u64::try_from(entry.bytes).unwrap_or(u64::MAX);
+    u32::try_from(bytes.max(ENTRY_BYTES_MIN)).unwrap_or(u32::MAX)
+}
+
+impl fmt::Debug for Local {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Local").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,240 @@
+//! What is read often: in this process, and in Redis if there is one; invalidated in all replicas over the bus.
+//!
+//! What is promised: a value is at most its time to live old, counted from when its loading began. Once
+//! [`Cache::invalidate`] has returned, this process never again serves what was loaded before it. Other replicas hear of it
+//! over the bus, in milliseconds; what they miss while the bus is away they forget when it is back, and in any case with
+//! the time to live. Redis that is slow or away costs a request 50 ms at most, and then nothing, until it is back.
+
+mod local;
+mod remote;
+
+use std::any::Any;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use greenroom::bus::{self, Bus, SinkSubscription};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use url::Url;
+use uuid::Uuid;
+
+use local::{Entry, Local};
+use remote::Remote;
+
+/// The longest that anything is kept.
+const TTL_MAX: Duration = Duration::from_mins(1);
+/// Carries an [`Invalidation`].
+const TOPIC: &str = "/cache/invalidate";
+
+/// Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Cache(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    local: Arc<Local>,
+    remote: Option<Arc<Remote>>,
+    bus: Bus,
+    /// Names this cache on the bus, where it hears itself too.
+    name: Uuid,
+    _subscription: Arc<SinkSubscription>,
+}
+
+/// Somebody has changed what is kept under these keys.
+#[derive(Debug, Deserialize, Serialize)]
+struct Invalidation {
+    from: Uuid,
+    keys: Vec<String>,
+}
+
+/// Nothing to keep. Whose loading failed has the reason.
+struct NotLoaded;
+
+impl Cache {
+    /// Begins to hear what other replicas invalidate. To be called within a runtime of tokio, which it uses as long as
+    /// it is there.
+    ///
+    /// # Errors
+    /// If the address is none of a Redis, or the bus takes no more subscriptions.
+    pub fn start(bus: &Bus, redis: Option<&Url>) -> anyhow::Result<Self> {
+        let local = Arc::new(Local::new());
+        let name = Uuid::now_v7();
+        let theirs = Arc::clone(&local);
+        let hear = move |event| {
+            hear(&event, name, &theirs);
+            Ok(())
+        };
+        let subscription = Arc::new(bus.subscribe_sink(TOPIC, hear)?);
+        forget_what_was_loaded_unheard(Arc::clone(&subscription), Arc::clone(&local));
+        Ok(Self(Arc::new(Inner {
+            local,
+            remote: redis.map(Remote::start).transpose()?,
+            bus: bus.clone(),
+            name,
+            _subscription: subscription,
+        })))
+    }
+
+    /// What is kept under `key`, or else what `load` gives, which is then kept for `ttl` (a whole number of seconds up, at most 60 s).
+    /// Of many who ask at once for what is not there, one loads; if it is cancelled, another one does. An error of `load` is not kept,
+    /// and not shared: whoever waited for it loads for themself.
+    ///
+    /// # Errors
+    /// Those of `load`.
+    pub async fn get_or_load<T, E>(
+        &self,
+        key: &str,
+        ttl: Duration,
+        load: impl Future<Output = Result<T, E>> + Send,
+    ) -> Result<T, E>
+    where
+        T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+        E: Send + Sync + 'static,
+    {
+        let mut load = pin!(load);
+        let mut failure = None;
+        let fetch = async {
+            let fetched = self.0.fetch(key, whole_seconds(ttl), load.as_mut()).await;
+            fetched.map_err(|error| {
+                failure = Some(error);
+                NotLoaded
+            })
+        };
+        let kept = self.0.local.get_or(key, fetch).await;
+        match (kept, failure) {
+            (_, Some(error)) => Err(error),
+            (Some(kept), None) => match kept.downcast_ref::<T>() {
+                Some(value) => Ok(value.clone()),
+                // Somebody keeps something else under this key.
+                None => load.await,
+            },
+            (None, None) => load.await,
+        }
+    }
+
+    /// Forgets what is kept under these keys, here at once, and in all replicas soon. Once begun it is done, also if
+    /// nobody waits for it any more.
+    pub async fn invalidate(&self, keys: &[String]) {
+        self.0.local.forget(keys);
+        let Some(remote) = self.0.remote.clone() else {
+            self.0.tell(keys.to_vec());
+            return;
+        };
+        let (inner, keys) = (Arc::clone(&self.0), keys.to_vec());
+        let forgotten = tokio::spawn(async move {
+            remote.forget(&keys).await;
+            // Once more: what was taken from Redis in between was perhaps the old value.
+            inner.local.forget(&keys);
+            inner.tell(keys);
+        });
+        // It neither panics nor is aborted, but with its runtime.
+        let _ = forgotten.await;
+    }
+}
+
+impl Inner {
+    async fn fetch<T, E>(
+        &self,
+        key: &str,
+        ttl: Duration,
+        load: Pin<&mut (impl Future<Output = Result<T, E>> + Send)>,
+    ) -> Result<Entry, E>
+    where
+        T: Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
+        let began = Instant::now();
+        let place = match &self.remote {
+            Some(remote) => remote.look_up(key).await,
+            None => None,
+        };
+        if let Some(found) = place.as_ref().and_then(|place| place.found.as_ref())
+            && let Ok(value) = serde_json::from_slice::<T>(&found.json)
+        {
+            return Ok(entry(value, found.json.len(), began + found.ttl.min(ttl)));
+        }
+        let value = load.await?;
+        let Ok(json) = serde_json::to_vec(&value) else {
+            return Ok(entry(value, 0, began));
+        };
+        let expires = began + ttl;
+        if let (Some(remote), Some(place)) = (&self.remote, place) {
+            let left = expires.saturating_duration_since(Instant::now());
+            remote.keep(key, &place, &json, left).await;
+        }
+        Ok(entry(value, json.len(), expires))
+    }
+
+    fn tell(&self, keys: Vec<String>) {
+        let invalidation = Invalidation {
+            from: self.name,
+            keys,
+        };
+        let told = serde_json::to_vec(&invalidation).map(|json| self.bus.try_publish(TOPIC, json));
+        if let Ok(Err(error)) = told {
+            tracing::debug!(%error, "other replicas are not told what to forget");
+        }
+    }
+}
+
+fn entry(value: impl Any + Send + Sync, bytes: usize, expires: Instant) -> Entry {
+    Entry {
+        value: Arc::new(value),
+        bytes,
+        expires,
+    }
+}
+
+fn whole_seconds(ttl: Duration) -> Duration {
+    let up = u64::from(ttl.subsec_nanos() > 0);
+    Duration::from_secs(ttl.as_secs().saturating_add(up)).min(TTL_MAX)
+}
+
+fn hear(event: &bus::Event, name: Uuid, local: &Local) {
+    let bus::Event::Message(message) = event else {
+        local.forget_all();
+        return;
+    };
+    match message.json::<Invalidation>() {
+        Ok(theirs) if theirs.from == name => {}
+        Ok(theirs) => local.forget(&theirs.keys),
+        Err(error) => {
+            tracing::warn!(%error, "an invalidation is not understood: everything is forgotten");
+            local.forget_all();
+        }
+    }
+}
+
+/// What was loaded before others were heard may have been changed by them since.
+fn forget_what_was_loaded_unheard(subscription: Arc<SinkSubscription>, local: Arc<Local>) {
+    if subscription.established().now_or_never().is_some() {
+        return;
+    }
+    tokio::spawn(async move {
+        if subscription.established().await.is_ok() {
+            local.forget_all();
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_to_live_is_rounded_up_and_bounded() {
+        let cases = [
+            (0, 0),
+            (1, 1),
+            (1_000, 1),
+            (1_001, 2),
+            (59_500, 60),
+            (3_600_000, 60),
+        ];
+        for (millis, seconds) in cases {
+            let ttl = whole_seconds(Duration::from_millis(millis));
+            assert_eq!(ttl, Duration::from_secs(seconds), "{millis} ms");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::{FromRedisValue, Pipeline};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep, timeout};
+use url::Url;
+
+use super::TTL_MAX;
+
+/// How long Redis may take for one of the two steps of a request, to look up and to keep: 50 ms together.
+const STEP_MAX: Duration = Duration::from_millis(25);
+/// How long it may take to answer when it is tried whether it is back.
+const PROBE_MAX: Duration = Duration::from_secs(2);
+/// When that is tried first, and at most how much later again; in between it doubles.
+const PROBE_FIRST: Duration = Duration::from_millis(100);
+const PROBE_LAST: Duration = Duration::from_secs(5);
+/// How long the generation of a key is remembered that was forgotten: longer than any load takes, and any value is kept.
+const GENERATION_KEPT_SECONDS: i64 = 600;
+
+/// What all replicas keep, in Redis.
+///
+/// As in the process, a key has a generation, which is stored with the value: a value whose generation is not the
+/// key's present one was loaded before it was forgotten, and is none.
+pub(super) struct Remote {
+    connection: ConnectionManager,
+    runtime: Handle,
+    state: Mutex<State>,
+}
+
+struct State {
+    is_reachable: bool,
+    /// Something was to be forgotten, and Redis did not say that it was: what it has is not believed before all
+    /// of that has expired.
+    is_distrusted_until: Instant,
+}
+
+/// Where a key is in Redis.
+pub(super) struct Place {
+    generation: u64,
+    pub(super) found: Option<Found>,
+}
+
+/// What is there.
+pub(super) struct Found {
+    pub(super) json: Vec<u8>,
+    /// How long it still lives.
+    pub(super) ttl: Duration,
+}
+
+/// What Redis says: generation and value, and how many milliseconds the value still lives.
+type Answer = ((Option<u64>, Option<Vec<u8>>), i64);
+
+impl Remote {
+    /// Connects in the background, on the present runtime.
+    pub(super) fn start(url: &Url) -> anyhow::Result<Arc<Self>> {
+        let client = redis::Client::open(url.as_str())?;
+        let config = ConnectionManagerConfig::new()
+            .set_number_of_retries(0)
+            .set_connection_timeout(Some(PROBE_MAX))
+            .set_response_timeout(Some(PROBE_MAX));
+        let state = State {
+            is_reachable: false,
+            is_distrusted_until: Instant::now(),
+        };
+        let remote = Arc::new(Self {
+            connection: ConnectionManager::new_lazy_with_config(client, config)?,
+            runtime: Handle::current(),
+            state: Mutex::new(state),
+        });
+        remote.probe();
+        Ok(remote)
+    }
+
+    /// What is kept under a key; `None` if Redis is not used at the moment.
+    pub(super) async fn look_up(self: &Arc<Self>, key: &str) -> Option<Place> {
+        if !self.is_used() {
+            return None;
+        }
+        let mut look = redis::pipe();
+        look.atomic()
+            .mget(&[generation_of(key), value_of(key)])
+            .pttl(value_of(key));
+        let ((generation, value), ttl): Answer = self.ask(&look).await?;
+        let generation = generation.unwrap_or(0);
+        let found = value.and_then(|value| found(&value, generation, ttl));
+        Some(Place { generation, found })
+    }
+
+    /// Keeps what was loaded since [`look_up`](Self::look_up).
+    pub(super) async fn keep(
+        self: &Arc<Self>,
+        key: &str,
+        place: &Place,
+        json: &[u8],
+        ttl: Duration,
+    ) {
+        let millis = u64::try_from(ttl.as_millis()).unwrap_or(0);
+        if millis == 0 || !self.is_used() {
+            return;
+        }
+        let mut value = format!("{}\n", place.generation).into_bytes();
+        value.extend_from_slice(json);
+        let mut keep = redis::pipe();
+        keep.pset_ex(value_of(key), value, millis).ignore();
+        let _kept: Option<()> = self.ask(&keep).await;
+    }
+
+    /// Forgets what is kept under these keys, and what is being loaded for them. If Redis does not confirm it, it is not
+    /// used for as long as anything may be in there.
+    pub(super) async fn forget(self: &Arc<Self>, keys: &[String]) {
+        let mut forget = redis::pipe();
+        for key in keys {
+            forget.incr(generation_of(key), 1).ignore();
+            forget
+                .expire(generation_of(key), GENERATION_KEPT_SECONDS)
+                .ignore();
+            forget.del(value_of(key)).ignore();
+        }
+        // Also while it is not believed, or it never would be again.
+        let is_reachable = self.state().is_reachable;
+        let forgotten: Option<()> = if is_reachable {
+            self.ask(&forget).await
+        } else {
+            None
+        };
+        if forgotten.is_none() {
+            self.state().is_distrusted_until = Instant::now() + TTL_MAX;
+        }
+    }
+
+    /// Asks within [`STEP_MAX`]; without an answer Redis is left alone until it is back.
+    async fn ask<T: FromRedisValue>(self: &Arc<Self>, question: &Pipeline) -> Option<T> {
+        let mut connection = self.connection.clone();
+        let error = match timeout(STEP_MAX, question.query_async(&mut connection)).await {
+            Ok(Ok(answer)) => return Some(answer),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {STEP_MAX:?}"),
+        };
+        self.leave(&error);
+        None
+    }
+
+    /// Leaves it alone until a probe is answered.
+    fn leave(self: &Arc<Self>, error: &str) {
+        let was_reachable = std::mem::replace(&mut self.state().is_reachable, false);
+        if was_reachable {
+            tracing::warn!(error, "the cache goes on without Redis");
+            self.probe();
+        }
+    }
+
+    fn is_used(&self) -> bool {
+        let state = self.state();
+        state.is_reachable && state.is_distrusted_until <= Instant::now()
+    }
+
+    fn probe(self: &Arc<Self>) {
+        let probing = probe(Arc::downgrade(self));
+        self.runtime.spawn(probing);
+    }
+
+    async fn answers(&self) -> bool {
+        let mut connection = self.connection.clone();
+        let mut ping = redis::pipe();
+        ping.ping().ignore();
+        matches!(
+            timeout(PROBE_MAX, ping.query_async::<()>(&mut connection)).await,
+            Ok(Ok(()))
+        )
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tries until Redis answers. There is one at a time: while Redis is not reachable.
+async fn probe(remote: Weak<Remote>) {
+    let mut rest = PROBE_FIRST;
+    while let Some(remote) = remote.upgrade() {
+        if remote.answers().await {
+            remote.state().is_reachable = true;
+            tracing::info!("the cache uses Redis");
+            return;
+        }
+        drop(remote);
+        sleep(rest).await;
+        rest = PROBE_LAST.min(2 * rest);
+    }
+}
+
+fn found(value: &[u8], generation: u64, ttl: i64) -> Option<Found> {
+    let end = value.iter().position(|&byte| byte == b'\n')?;
+    let (of, json) = (&value[..end], &value[end + 1..]);
+    if of != generation.to_string().as_bytes() {
+        return None;
+    }
+    let ttl = Duration::from_millis(u64::try_from(ttl).ok()?);
+    Some(Found {
+        json: json.to_vec(),
+        ttl,
+    })
+}
+
+/// Both in one slot of a cluster.
+fn generation_of(key: &str) -> String {
+    format!("social:cache:{{{key}}}:generation")
+}
+
+fn value_of(key: &str) -> String {
+    format!("social:cache:{{{key}}}:value")
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Remote").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_of_another_generation_is_none() {
+        let json =
+            |value: &[u8], generation| found(value, generation, 5_000).map(|found| found.json);
+        assert_eq!(json(b"7\n{}", 7), Some(b"{}".to_vec()));
+        assert_eq!(json(b"7\n{}", 8), None);
+        assert_eq!(json(b"70\n{}", 7), None);
+        assert_eq!(json(b"{}", 7), None);
+    }
+}

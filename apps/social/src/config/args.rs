@@ -1,0 +1,95 @@
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+use clap::Parser;
+use figment::Figment;
+use figment::providers::{Env, Format, Serialized, Toml};
+use serde::Serialize;
+use url::Url;
+
+use super::{FilesSettings, Settings, StoreSettings};
+
+/// A small social network: albums, pictures, likes, comments, and a feed that moves by itself
+///
+/// Without flags everything is embedded: SQLite, topics and cache within the process, mails in the log,
+/// and a few sample users (ada, grace and linus; their password is "greenroom!").
+///
+/// What is not a flag is a key of the TOML file, or of the environment: SOCIAL_LIMITS__CHANGES=1000.
+#[derive(Debug, Default, Parser, Serialize)]
+#[command(name = "social", version)]
+#[expect(
+    clippy::doc_markdown,
+    reason = "these texts are shown on a terminal, as they stand"
+)]
+pub struct Args {
+    /// TOML file of settings
+    #[arg(long, env = "SOCIAL_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+
+    /// Where to listen; may be repeated [default: 127.0.0.1:5001]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listen: Vec<SocketAddr>,
+
+    /// Where operators find /greenroom/status and /greenroom/metrics [default: nowhere]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_listen: Option<SocketAddr>,
+
+    /// What links in mails begin with, such as <https://social.example.org> [default: the first address]
+    #[arg(long, value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<Url>,
+
+    /// sqlite:PATH, or mongodb://HOST/DATABASE [default: sqlite:social-data/social.db]
+    #[arg(long, value_name = "STORAGE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreSettings>,
+
+    /// Directory of pictures' files, or s3://BUCKET/PREFIX [default: social-data/files]
+    #[arg(long, value_name = "DIRECTORY")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<FilesSettings>,
+
+    /// Redis for topics and cache, which several replicas need [default: within the process]
+    #[arg(long, value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redis: Option<Url>,
+
+    /// Server that takes mails: smtp://HOST:PORT, or smtps://USER:PASSWORD@HOST [default: mails go to the log]
+    #[arg(long, value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smtp: Option<Url>,
+
+    /// Whether an empty storage is filled with sample data [default: true with SQLite]
+    #[arg(long, value_name = "true|false")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<bool>,
+}
+
+impl Args {
+    /// All settings: defaults, then the file, then the environment, then the flags.
+    ///
+    /// # Errors
+    /// Names the key that is wrong, what is wrong with it, and where it comes from.
+    pub fn settings(&self) -> anyhow::Result<Settings> {
+        let mut figment = Figment::from(Serialized::defaults(Settings::default()));
+        if let Some(file) = &self.config {
+            ensure!(file.is_file(), "there is no file {}", file.display());
+            figment = figment.merge(Toml::file_exact(file));
+        }
+        let environment = Env::prefixed("SOCIAL_").ignore(&["config"]).split("__");
+        let settings: Settings = figment
+            .merge(environment)
+            .merge(Serialized::defaults(self))
+            .extract()
+            .context("the settings are not as they must be")?;
+        ensure!(
+            !settings.listen.is_empty(),
+            "`listen` must name at least one address"
+        );
+        Ok(settings)
+    }
+}

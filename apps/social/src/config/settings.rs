@@ -1,0 +1,438 @@
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+/// Everything that can be set. Keys of the TOML file are the names of the fields; times are texts such as `30s`, sizes such as `16 MiB`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where people and programs connect. Default: 127.0.0.1:5001
+    pub listen: Vec<SocketAddr>,
+    /// Where operators find `/greenroom/status` and `/greenroom/metrics`. Default: nowhere
+    pub status_listen: Option<SocketAddr>,
+    /// The address that links in mails and notifications begin with. Default: `http://` and the first of `listen`
+    pub base_url: Option<Url>,
+    /// Where everything is kept. Default: `sqlite:social-data/social.db`
+    pub store: StoreSettings,
+    /// Where pictures' files are. Default: `social-data/files`
+    pub files: FilesSettings,
+    /// Topics and cache that replicas share, such as `redis://127.0.0.1:6379`. Default: none, for one process
+    pub redis: Option<Url>,
+    /// Where mails go, such as `smtp://127.0.0.1:25` or `smtps://user:password@mail.example.org`. Default: the log
+    pub smtp: Option<Url>,
+    /// Whether a few users and pictures are made in an empty storage. Default: true with `SQLite`
+    pub sample: Option<bool>,
+    /// Networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. Default: none
+    pub trusted_proxies: Vec<IpNet>,
+    /// See [`FeedSettings`].
+    pub feed: FeedSettings,
+    /// See [`LimitSettings`].
+    pub limits: LimitSettings,
+    /// See [`MailSettings`].
+    pub mail: MailSettings,
+    /// See [`PictureSettings`].
+    pub pictures: PictureSettings,
+    /// See [`PushSettings`].
+    pub push: PushSettings,
+    /// See [`WebhookSettings`].
+    pub webhook: WebhookSettings,
+    /// The third party. Default: none, and nothing can be shared
+    pub share: Option<ShareSettings>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 5001))],
+            status_listen: None,
+            base_url: None,
+            store: StoreSettings::default(),
+            files: FilesSettings::default(),
+            redis: None,
+            smtp: None,
+            sample: None,
+            trusted_proxies: Vec::new(),
+            feed: FeedSettings::default(),
+            limits: LimitSettings::default(),
+            mail: MailSettings::default(),
+            pictures: PictureSettings::default(),
+            push: PushSettings::default(),
+            webhook: WebhookSettings::default(),
+            share: None,
+        }
+    }
+}
+
+impl Settings {
+    /// What links in mails and notifications begin with.
+    ///
+    /// # Panics
+    /// If there is nothing to listen on and no `base_url`: [`Args::settings`](super::Args::settings) refuses that.
+    #[must_use]
+    pub fn base_url(&self) -> Url {
+        self.base_url.clone().unwrap_or_else(|| {
+            let first = self
+                .listen
+                .first()
+                .expect("settings without an address are refused");
+            Url::parse(&format!("http://{first}")).expect("an address makes a URL")
+        })
+    }
+
+    /// Whether cookies are for HTTPS only: if that is what users see.
+    #[must_use]
+    pub fn secure_cookies(&self) -> bool {
+        self.base_url().scheme() == "https"
+    }
+
+    /// Whether an empty storage is filled with a sample.
+    #[must_use]
+    pub fn wants_sample(&self) -> bool {
+        self.sample
+            .unwrap_or(matches!(self.store, StoreSettings::Sqlite(_)))
+    }
+}
+
+/// Which storage.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum StoreSettings {
+    /// `sqlite:PATH`: a file of this process' own.
+    Sqlite(PathBuf),
+    /// `mongodb://HOST…/DATABASE`; the database's default name is `social`.
+    Mongo(Url),
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        Self::Sqlite(PathBuf::from("social-data/social.db"))
+    }
+}
+
+impl FromStr for StoreSettings {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
+            return Ok(Self::Sqlite(PathBuf::from(path)));
+        }
+        match Url::parse(text) {
+            Ok(url) if ["mongodb", "mongodb+srv"].contains(&url.scheme()) => Ok(Self::Mongo(url)),
+            _ => Err(format!(
+                "`{text}` is no storage: give sqlite:PATH or mongodb://HOST/DATABASE"
+            )),
+        }
+    }
+}
+
+impl TryFrom<String> for StoreSettings {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<StoreSettings> for String {
+    fn from(settings: StoreSettings) -> Self {
+        match settings {
+            StoreSettings::Sqlite(path) => format!("sqlite:{}", path.display()),
+            StoreSettings::Mongo(url) => url.into(),
+        }
+    }
+}
+
+/// Where files are.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum FilesSettings {
+    /// A directory; several replicas must share it.
+    Directory(PathBuf),
+    /// `s3://BUCKET/PREFIX`, with the credentials and the endpoint of the usual `AWS_…` variables.
+    S3(Url),
+}
+
+impl Default for FilesSettings {
+    fn default() -> Self {
+        Self::Directory(PathBuf::from("social-data/files"))
+    }
+}
+
+impl FromStr for FilesSettings {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("give a directory, or s3://BUCKET".to_owned());
+        }
+        match Url::parse(text) {
+            Ok(url) if url.scheme() == "s3" && url.has_host() => Ok(Self::S3(url)),
+            Ok(url) => Err(format!(
+                "files cannot be kept at `{url}`: give a directory, or s3://BUCKET"
+            )),
+            Err(_) => Ok(Self::Directory(PathBuf::from(text))),
+        }
+    }
+}
+
+impl TryFrom<String> for FilesSettings {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<FilesSettings> for String {
+    fn from(settings: FilesSettings) -> Self {
+        match settings {
+            FilesSettings::Directory(path) => path.display().to_string(),
+            FilesSettings::S3(url) => url.into(),
+        }
+    }
+}
+
+/// The live feed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FeedSettings {
+    /// The shortest time between two frames to a client: what happens meanwhile comes in one frame. Default: 40 ms
+    #[serde(with = "humantime_serde")]
+    pub pace: Duration,
+    /// Topics that one client may watch. Default: 200
+    pub topics_max: usize,
+    /// Events of a topic that are kept in memory, for clients that are a little behind. Default: 256
+    pub recent_max: usize,
+    /// How often the ends of watched topics are looked up, should the bus have lost something. Default: 5 s
+    #[serde(with = "humantime_serde")]
+    pub check_every: Duration,
+}
+
+impl Default for FeedSettings {
+    fn default() -> Self {
+        Self {
+            pace: Duration::from_millis(40),
+            topics_max: 200,
+            recent_max: 256,
+            check_every: Duration::from_secs(5),
+        }
+    }
+}
+
+/// How much one client may, in requests a minute; a fifth of it may come at once. 0 switches a limit off.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitSettings {
+    /// Log-ins by address, and by name. Default: 20
+    pub log_ins: u32,
+    /// Sign-ups by address. Default: 10
+    pub sign_ups: u32,
+    /// Changes (likes, comments, albums …) by user. Default: 300
+    pub changes: u32,
+    /// Uploads of pictures by user. Default: 60
+    pub uploads: u32,
+    /// Requests of any kind by address. Default: 6,000
+    pub requests: u32,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        Self {
+            log_ins: 20,
+            sign_ups: 10,
+            changes: 300,
+            uploads: 60,
+            requests: 6_000,
+        }
+    }
+}
+
+/// Mails.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MailSettings {
+    /// Who they are from. Default: Greenroom social <social@localhost>
+    pub from: String,
+    /// When the digest of the day is made, in hours of UTC. Default: 17
+    pub digest_hour: i8,
+    /// The longest that one mail may take. Default: 20 s
+    #[serde(with = "humantime_serde")]
+    pub timeout: Duration,
+    /// How long a mail is tried. Default: 3 days
+    #[serde(with = "humantime_serde")]
+    pub give_up_after: Duration,
+}
+
+impl Default for MailSettings {
+    fn default() -> Self {
+        Self {
+            from: "Greenroom social <social@localhost>".to_owned(),
+            digest_hour: 17,
+            timeout: Duration::from_secs(20),
+            give_up_after: Duration::from_hours(72),
+        }
+    }
+}
+
+/// Pictures.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PictureSettings {
+    /// The longest file. Default: 16 MiB
+    pub bytes_max: ByteSize,
+    /// The most pixels. Default: 50 million
+    pub pixels_max: u64,
+    /// The most pictures in one request. Default: 10
+    pub per_request_max: usize,
+    /// Threads that compute on pictures. Default: 2
+    pub threads: usize,
+    /// Pictures that may wait for a thread. Default: 256
+    pub queue_max: usize,
+    /// The longest that a picture may wait for a thread. Default: 60 s
+    #[serde(with = "humantime_serde")]
+    pub queue_wait_max: Duration,
+}
+
+impl Default for PictureSettings {
+    fn default() -> Self {
+        Self {
+            bytes_max: ByteSize::mib(16),
+            pixels_max: 50_000_000,
+            per_request_max: 10,
+            threads: 2,
+            queue_max: 256,
+            queue_wait_max: Duration::from_mins(1),
+        }
+    }
+}
+
+/// Web Push.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PushSettings {
+    /// The private key of VAPID (RFC 8292), base64url; all replicas need the same. Default: one that is made
+    /// and kept in `vapid.key` beside the `SQLite` database; with `MongoDB` there is no Web Push without it
+    pub private_key: Option<String>,
+    /// Whom a push service may write to, such as `mailto:admin@example.org`. Default: `mailto:` and the address in `mail.from`
+    pub subject: Option<String>,
+    /// Whether push services at private addresses, and without TLS, are used too. Default: false
+    pub allow_private: bool,
+}
+
+/// Webhooks.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebhookSettings {
+    /// Whether webhooks at private addresses, and without TLS, are called too. Default: false
+    pub allow_private: bool,
+    /// The longest that one call may take. Default: 5 s
+    #[serde(with = "humantime_serde")]
+    pub timeout: Duration,
+}
+
+impl Default for WebhookSettings {
+    fn default() -> Self {
+        Self {
+            allow_private: false,
+            timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The third party that pictures are shared with.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShareSettings {
+    /// Where shares are posted to.
+    pub url: Url,
+    /// Where tokens are had (RFC 6749, section 4.4).
+    pub token_url: Url,
+    /// Who we are there.
+    pub client_id: String,
+    /// How we prove it.
+    pub client_secret: String,
+    /// The longest that one try may take. Default: 3 s
+    #[serde(default = "ShareSettings::default_timeout", with = "humantime_serde")]
+    pub timeout: Duration,
+    /// Shares under way at a time; more are refused. Default: 512
+    #[serde(default = "ShareSettings::default_concurrency_max")]
+    pub concurrency_max: usize,
+}
+
+impl ShareSettings {
+    fn default_timeout() -> Duration {
+        Duration::from_secs(3)
+    }
+
+    fn default_concurrency_max() -> usize {
+        512
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUIDE: &str = include_str!("../../docs/settings.md");
+
+    /// The block of the guide, with or without what is commented out.
+    fn block(is_commented_in: bool) -> toml::Table {
+        let begin = GUIDE.find("```toml\n").expect("the guide has a block") + "```toml\n".len();
+        let length = GUIDE[begin..].find("```").expect("the block ends");
+        let lines =
+            GUIDE[begin..begin + length]
+                .lines()
+                .map(|line| match line.strip_prefix("# ") {
+                    Some(setting) if is_commented_in => setting,
+                    _ => line,
+                });
+        let text: Vec<&str> = lines.collect();
+        text.join("\n").parse().expect("the block is TOML")
+    }
+
+    #[test]
+    fn the_guide_tells_the_defaults() {
+        let defaults = toml::Table::try_from(Settings::default()).expect("the defaults are TOML");
+        let told: Settings = block(false)
+            .try_into()
+            .expect("the block is made of settings");
+        let told = toml::Table::try_from(told).expect("settings are TOML");
+        assert_eq!(told, defaults);
+        for key in defaults.keys() {
+            assert!(
+                block(false).contains_key(key),
+                "the guide does not tell `{key}`"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_commented_out_in_the_guide_is_a_setting_too() {
+        let told: Settings = block(true)
+            .try_into()
+            .expect("the block is made of settings");
+        assert!(told.share.is_some() && told.redis.is_some() && told.push.private_key.is_some());
+    }
+
+    #[test]
+    fn a_storage_is_named_by_its_scheme() {
+        assert_eq!(
+            "sqlite:a/b.db".parse(),
+            Ok(StoreSettings::Sqlite("a/b.db".into()))
+        );
+        assert!(matches!(
+            "mongodb://a,b/social?w=1".parse(),
+            Ok(StoreSettings::Mongo(_))
+        ));
+        let error = "mysql://x"
+            .parse::<StoreSettings>()
+            .expect_err("there is no such storage");
+        assert!(error.contains("sqlite:PATH or mongodb://"), "{error}");
+    }
+}

@@ -1,0 +1,301 @@
+//! One WebSocket: a cursor for each topic that it watches.
+
+mod cursor;
+mod rate;
+mod watching;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom::actor::web::{Frame, Outbox};
+use greenroom::actor::{Actor, AsyncHandler, BoxError, Context, Failure, Handler, Mailbox};
+
+use super::Shared;
+use super::bell::Bell;
+use super::command::Command;
+use super::feeder::{Unwatch, Watch};
+use super::frame::{Events, Notices};
+use super::page::{self, Found, Page};
+use cursor::Cursor;
+use rate::Rate;
+
+/// Frames that wait for a client at most: one of each kind. The next ones are written when these are gone.
+pub(super) const OUTBOX_FRAMES: usize = 4;
+/// What a client sends beyond this is not read before the rest was handled.
+const MAILBOX_MESSAGES: u32 = 16;
+/// When the storage is asked again that did not answer.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// "Unsupported data", "invalid payload data", "policy violation", "internal error" (RFC 6455, 7.4.1) and "service restart"
+/// (the registry of close codes).
+const UNSUPPORTED: u16 = 1003;
+const NOT_UNDERSTOOD: u16 = 1007;
+const POLICY: u16 = 1008;
+const INTERNAL_ERROR: u16 = 1011;
+const RESTART: u16 = 1012;
+/// What a close frame holds beside the code, in bytes (RFC 6455, 5.5).
+const REASON_BYTES_MAX: usize = 123;
+
+/// The connection of a client.
+#[derive(Debug)]
+pub(super) struct Client {
+    outbox: Outbox<Frame>,
+    notices: Notices,
+    watching: watching::Watching,
+    /// Where the next frame begins, so that a busy topic does not crowd out the others.
+    turn: usize,
+    page: Option<Page>,
+    is_reading: bool,
+    waits_for_room: bool,
+    rate: Rate,
+    shared: Arc<Shared>,
+}
+
+/// There is something to look at.
+pub(super) struct Wake;
+
+/// The outbox is empty again.
+struct Room;
+
+/// The storage may be asked again.
+struct Retry;
+
+/// What was asked of the storage.
+struct Looked {
+    topic: Arc<str>,
+    position: u64,
+    found: crate::store::Result<Found>,
+}
+
+impl Client {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        viewer: Option<crate::model::Id>,
+        outbox: Outbox<Frame>,
+    ) -> Self {
+        shared.meters.clients.increment(1);
+        Self {
+            outbox,
+            notices: Notices::default(),
+            watching: watching::Watching::new(viewer, shared.settings.topics_max),
+            turn: 0,
+            page: None,
+            is_reading: false,
+            waits_for_room: false,
+            rate: Rate::default(),
+            shared,
+        }
+    }
+
+    /// Writes what is new, if the connection has taken what was written before.
+    fn advance(&mut self, context: &mut Context<Self>) {
+        if self.waits_for_room {
+            return;
+        }
+        if self.outbox.waiting() > 0 {
+            self.wait_for_room(context);
+            return;
+        }
+        let mut events = Events::default();
+        let older = self.gather(&mut events);
+        let is_more = events.is_full();
+        self.write(events);
+        if let Some((topic, position)) = older.filter(|_| !self.is_reading) {
+            self.look_up(topic, position, context);
+        }
+        if is_more {
+            self.wait_for_room(context);
+        }
+    }
+
+    /// Puts what is new into the frame. Gives the first place that only the storage knows.
+    fn gather(&mut self, events: &mut Events) -> Option<(Arc<str>, u64)> {
+        let mut older = None;
+        let count = self.watching.cursors.len();
+        let first = self.turn;
+        for index in (0..count).map(|offset| (first + offset) % count) {
+            if events.is_full() {
+                self.turn = index;
+                break;
+            }
+            let cursor = &mut self.watching.cursors[index];
+            if !cursor.advance(&mut self.page, events, &mut self.notices) && older.is_none() {
+                older = Some((Arc::clone(cursor.topic()), cursor.position()));
+            }
+        }
+        older
+    }
+
+    fn write(&mut self, events: Events) {
+        let meters = &self.shared.meters;
+        meters.events.increment(events.count());
+        for frame in self.notices.take().chain(events.finish()) {
+            meters.frames.increment(1);
+            // Fails only when the connection is about to end.
+            let _ = self.outbox.tell(frame);
+        }
+    }
+
+    fn wait_for_room(&mut self, context: &mut Context<Self>) {
+        let outbox = self.outbox.clone();
+        let room = async move { outbox.drained().await };
+        // There are two futures at most: this one and that of `look_up`.
+        self.waits_for_room = context.pipe(room, |()| Room).is_ok();
+    }
+
+    fn look_up(&mut self, topic: Arc<str>, position: u64, context: &mut Context<Self>) {
+        let shared = Arc::clone(&self.shared);
+        let look = async move {
+            let found = page::find(&shared, &topic, position).await;
+            Looked {
+                topic,
+                position,
+                found,
+            }
+        };
+        self.is_reading = context.pipe(look, |looked| looked).is_ok();
+    }
+
+    async fn obey(&mut self, command: Command, context: &mut Context<Self>) {
+        let left = self.watching.unwatch(command.unwatch, &mut self.notices);
+        let Ok(asked) = self.watching.watch(command.watch, &mut self.notices) else {
+            self.close(POLICY, "too many topics that cannot be watched");
+            return;
+        };
+        if self
+            .page
+            .as_ref()
+            .is_some_and(|page| left.iter().any(|topic| page.is_of(topic)))
+        {
+            self.page = None;
+        }
+        let bell = self.watching.bell(context);
+        let feeder = &self.shared.feeder;
+        // Fails only when the feed is about to end, and the connection with it.
+        if !left.is_empty() {
+            let _ = feeder
+                .send(Unwatch {
+                    bell: Arc::clone(&bell),
+                    topics: left,
+                })
+                .await;
+        }
+        if !asked.is_empty() {
+            let _ = feeder
+                .send(Watch {
+                    bell,
+                    topics: asked,
+                })
+                .await;
+        }
+    }
+
+    fn close(&self, code: u16, reason: &str) {
+        let mut end = REASON_BYTES_MAX.min(reason.len());
+        while !reason.is_char_boundary(end) {
+            end -= 1;
+        }
+        if let Err(error) = self.outbox.close(code, &reason[..end]) {
+            tracing::error!(%error, "a connection was not closed as it should be");
+        }
+    }
+}
+
+impl Actor for Client {
+    fn mailbox() -> Mailbox {
+        Mailbox::bounded(MAILBOX_MESSAGES)
+    }
+
+    /// The positions are gone with the old state; only the client knows them.
+    async fn restarted(&mut self, _: &Failure, _: &mut Context<Self>) -> Result<(), BoxError> {
+        self.close(INTERNAL_ERROR, "internal error: connect again");
+        Ok(())
+    }
+}
+
+impl AsyncHandler<Frame> for Client {
+    type Reply = ();
+
+    async fn handle(&mut self, frame: Frame, context: &mut Context<Self>) {
+        if !self.rate.admits_one() {
+            self.close(POLICY, "too many messages");
+            return;
+        }
+        let Some(text) = frame.as_text() else {
+            self.close(UNSUPPORTED, "messages are text");
+            return;
+        };
+        match Command::parse(text) {
+            Ok(command) => self.obey(command, context).await,
+            Err(error) => self.close(NOT_UNDERSTOOD, &error.to_string()),
+        }
+        self.advance(context);
+    }
+}
+
+impl Handler<Wake> for Client {
+    type Reply = ();
+
+    fn handle(&mut self, _: Wake, context: &mut Context<Self>) {
+        let bell: Arc<Bell> = self.watching.bell(context);
+        let opened = bell.answer();
+        if bell.is_lost() {
+            self.close(RESTART, "the feed begins anew: connect again");
+            return;
+        }
+        self.watching.open(opened);
+        self.advance(context);
+    }
+}
+
+impl Handler<Room> for Client {
+    type Reply = ();
+
+    fn handle(&mut self, _: Room, context: &mut Context<Self>) {
+        self.waits_for_room = false;
+        self.advance(context);
+    }
+}
+
+impl Handler<Retry> for Client {
+    type Reply = ();
+
+    fn handle(&mut self, _: Retry, context: &mut Context<Self>) {
+        self.is_reading = false;
+        self.advance(context);
+    }
+}
+
+impl Handler<Looked> for Client {
+    type Reply = ();
+
+    fn handle(&mut self, looked: Looked, context: &mut Context<Self>) {
+        let found = match looked.found {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::debug!(topic = &*looked.topic, %error, "a client cannot be caught up yet");
+                context.once(RETRY_AFTER, Retry);
+                return;
+            }
+        };
+        self.is_reading = false;
+        if let Some(cursor) = self.watching.cursor_at(&looked.topic, looked.position) {
+            match found {
+                Found::Page(page) => self.page = Some(page),
+                Found::End => cursor.is_at_end(&mut self.notices),
+                Found::Nowhere(end) => {
+                    self.shared.meters.resets.increment(1);
+                    cursor.reset(end, &mut self.notices);
+                }
+            }
+        }
+        self.advance(context);
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.shared.meters.clients.decrement(1);
+        self.watching.leave();
+    }
+}

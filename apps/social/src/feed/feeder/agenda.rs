@@ -1,0 +1,99 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::super::bell::Bell;
+
+/// When which client is to be woken: at once if it was not for the length of the pace, else when that is over. One timer
+/// serves all.
+#[derive(Debug)]
+pub(super) struct Agenda {
+    began: Instant,
+    pace_millis: u64,
+    /// By the millisecond in which they are due.
+    due: BTreeMap<u64, Vec<Arc<Bell>>>,
+    /// The millisecond for which a timer is set.
+    awaited: Option<u64>,
+}
+
+impl Agenda {
+    pub(super) fn new(pace: Duration) -> Self {
+        Self {
+            began: Instant::now(),
+            pace_millis: millis(pace),
+            due: BTreeMap::new(),
+            awaited: None,
+        }
+    }
+
+    /// These have something new to read.
+    pub(super) fn announce(&mut self, bells: &[Arc<Bell>]) {
+        let now = self.now();
+        for bell in bells {
+            if bell.is_due.load(Relaxed) {
+                continue;
+            }
+            let rests_until = bell.rests_until.load(Relaxed);
+            if rests_until <= now {
+                self.ring_at(bell, now);
+            } else {
+                self.put(bell, rests_until);
+            }
+        }
+    }
+
+    /// Wakes a client that has asked for something and waits for it, whether it rests or not.
+    pub(super) fn ring(&mut self, bell: &Arc<Bell>) {
+        if !bell.ring() {
+            self.put(bell, self.now() + 1);
+        }
+    }
+
+    /// Wakes whoever is due.
+    pub(super) fn ring_due(&mut self) {
+        self.awaited = None;
+        let now = self.now();
+        let later = self.due.split_off(&(now + 1));
+        let due = std::mem::replace(&mut self.due, later);
+        for bell in due.into_values().flatten() {
+            bell.is_due.store(false, Relaxed);
+            self.ring_at(&bell, now);
+        }
+    }
+
+    /// After which time to call [`ring_due`](Self::ring_due), if that was not said before.
+    pub(super) fn next(&mut self) -> Option<Duration> {
+        let (&first, _) = self.due.first_key_value()?;
+        if self.awaited.is_some_and(|awaited| awaited <= first) {
+            return None;
+        }
+        self.awaited = Some(first);
+        Some((self.began + Duration::from_millis(first)).duration_since(Instant::now()))
+    }
+
+    fn ring_at(&mut self, bell: &Arc<Bell>, now: u64) {
+        let rests_until = now + self.pace_millis;
+        bell.rests_until.store(rests_until, Relaxed);
+        if !bell.ring() {
+            // At least a millisecond later, also without a pace.
+            self.put(bell, rests_until.max(now + 1));
+        }
+    }
+
+    fn put(&mut self, bell: &Arc<Bell>, due: u64) {
+        if !bell.is_due.swap(true, Relaxed) {
+            self.due.entry(due).or_default().push(Arc::clone(bell));
+        }
+    }
+
+    fn now(&self) -> u64 {
+        millis(self.began.elapsed())
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 2)
+}

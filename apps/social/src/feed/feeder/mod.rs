@@ -1,0 +1,322 @@
+//! Who watches which topic, and when they are woken.
+
+mod agenda;
+mod heads;
+mod pages;
+mod topic;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom::actor::{Actor, ActorRef, AskError, BoxError, Context, Handler, Mailbox};
+use greenroom::bus::Bus;
+
+use super::DISPATCHER;
+use super::bell::Bell;
+use super::subscriber::{ESTABLISH_WAIT, Subscribe, Subscribed, Subscriber};
+use crate::config::FeedSettings;
+use crate::store::Store;
+use agenda::Agenda;
+use heads::Heads;
+use pages::Pages;
+use topic::{Arrival, Topic};
+
+/// Topics that are subscribed to, or looked up, at a time.
+const BATCH: usize = 500;
+/// Batches that wait for the bus at a time.
+const SUBSCRIBING_MAX: usize = 4;
+/// How long an event waits for those before it, that other replicas published at the same time.
+const GAP_WAIT: Duration = Duration::from_millis(20);
+/// Messages that may wait; more wait with their senders.
+const MAILBOX_MESSAGES: u32 = 8_192;
+
+/// Keeps the logs of watched topics, and wakes who watches them.
+#[derive(Debug)]
+pub(super) struct Feeder {
+    bus: Bus,
+    store: Arc<dyn Store>,
+    settings: FeedSettings,
+    subscriber: Option<ActorRef<Subscriber>>,
+    topics: HashMap<Arc<str>, Topic>,
+    agenda: Agenda,
+    heads: Heads,
+    pages: Pages,
+    to_subscribe: Vec<Arc<str>>,
+    subscribing: usize,
+    /// Topics that miss events before one that has come, and how far their logs reached then.
+    gaps: HashMap<Arc<str>, u64>,
+    /// The bus has lost something, and all topics are about to be looked at.
+    has_missed: bool,
+}
+
+/// A client wants to hear of topics that it does not watch yet.
+pub(super) struct Watch {
+    pub(super) bell: Arc<Bell>,
+    pub(super) topics: Vec<Arc<str>>,
+}
+
+/// A client no longer wants to hear of these.
+pub(super) struct Unwatch {
+    pub(super) bell: Arc<Bell>,
+    pub(super) topics: Vec<Arc<str>>,
+}
+
+/// An event has come on the bus.
+pub(super) struct Arrived {
+    pub(super) topic: Arc<str>,
+    pub(super) seq: u64,
+    pub(super) text: Box<str>,
+}
+
+/// The bus has lost something, nobody knows what.
+pub(super) struct Missed;
+
+/// What came of subscribing to these topics.
+struct Joined {
+    topics: Vec<Arc<str>>,
+    subscribed: Result<Vec<Subscribed>, AskError>,
+}
+
+/// Somebody in the agenda is due.
+struct Due;
+
+/// What was to come before early events has not come.
+struct GapsDue;
+
+/// All that the bus has lost at once was told by now.
+struct MissedDue;
+
+/// It is time to look whether anything is missing, or left over.
+#[derive(Clone)]
+struct Check;
+
+impl Feeder {
+    pub(super) fn new(bus: Bus, store: Arc<dyn Store>, settings: FeedSettings) -> Self {
+        Self {
+            bus,
+            store,
+            agenda: Agenda::new(settings.pace),
+            settings,
+            subscriber: None,
+            topics: HashMap::new(),
+            heads: Heads::default(),
+            pages: Pages::default(),
+            to_subscribe: Vec::new(),
+            subscribing: 0,
+            gaps: HashMap::new(),
+            has_missed: false,
+        }
+    }
+
+    fn subscribe_next(&mut self, context: &mut Context<Self>) {
+        while self.subscribing < SUBSCRIBING_MAX && !self.to_subscribe.is_empty() {
+            let rest = self.to_subscribe.len().saturating_sub(BATCH);
+            let topics = self.to_subscribe.split_off(rest);
+            let bus = self.subscriber.clone();
+            let join = async move {
+                let bus = bus.expect("there is a subscriber from the beginning");
+                let asked = bus.ask(Subscribe(topics.clone()));
+                let subscribed = asked.timeout(2 * ESTABLISH_WAIT).await;
+                Joined { topics, subscribed }
+            };
+            if context.pipe(join, |joined| joined).is_ok() {
+                self.subscribing += 1;
+            }
+        }
+    }
+
+    /// Tells who watches a topic that there is something new.
+    fn announce(&mut self, topic: &str, context: &mut Context<Self>) {
+        if let Some(topic) = self.topics.get(topic) {
+            self.agenda.announce(topic.watchers());
+            self.wait_for_agenda(context);
+        }
+    }
+
+    fn wait_for_agenda(&mut self, context: &mut Context<Self>) {
+        if let Some(rest) = self.agenda.next() {
+            context.once(rest, Due);
+        }
+    }
+
+    fn wait_for_gap(&mut self, topic: Arc<str>, context: &mut Context<Self>) {
+        let Some(last) = self.topics.get(&topic).and_then(Topic::last) else {
+            return;
+        };
+        if self.gaps.is_empty() {
+            context.once(GAP_WAIT, GapsDue);
+        }
+        self.gaps.entry(topic).or_insert(last);
+    }
+
+    /// Forgets clients that have left, and topics that nobody has watched for a whole interval.
+    fn sweep(&mut self) {
+        self.topics.retain(|_, topic| topic.sweep());
+        metrics::gauge!("social_feed_topics").set(f64::from(
+            u32::try_from(self.topics.len()).unwrap_or(u32::MAX),
+        ));
+        let unheard = self.topics.iter().filter(|(_, topic)| topic.is_unheard());
+        let unheard: Vec<_> = unheard.map(|(name, _)| Arc::clone(name)).collect();
+        self.to_subscribe.extend(unheard);
+    }
+}
+
+impl Actor for Feeder {
+    fn mailbox() -> Mailbox {
+        Mailbox::bounded(MAILBOX_MESSAGES)
+    }
+
+    async fn started(&mut self, context: &mut Context<Self>) -> Result<(), BoxError> {
+        let (bus, me) = (self.bus.clone(), context.myself().clone());
+        let make = move || Subscriber::new(bus.clone(), me.clone());
+        let spawn = context
+            .build(make)
+            .name("subscriber")
+            .dispatcher(DISPATCHER);
+        self.subscriber = Some(spawn.spawn()?);
+        context.every(self.settings.check_every, Check);
+        Ok(())
+    }
+}
+
+impl Handler<Watch> for Feeder {
+    type Reply = ();
+
+    fn handle(&mut self, Watch { bell, topics }: Watch, context: &mut Context<Self>) {
+        for name in topics {
+            let is_new = !self.topics.contains_key(&name);
+            let topic = self.topics.entry(Arc::clone(&name)).or_default();
+            topic.join(&bell);
+            if is_new {
+                self.to_subscribe.push(name);
+            }
+        }
+        self.agenda.ring(&bell);
+        self.wait_for_agenda(context);
+        self.subscribe_next(context);
+    }
+}
+
+impl Handler<Unwatch> for Feeder {
+    type Reply = ();
+
+    fn handle(&mut self, Unwatch { bell, topics }: Unwatch, _: &mut Context<Self>) {
+        for name in topics {
+            if let Some(topic) = self.topics.get_mut(&name) {
+                topic.leave(&bell);
+            }
+        }
+    }
+}
+
+impl Handler<Joined> for Feeder {
+    type Reply = ();
+
+    fn handle(&mut self, joined: Joined, context: &mut Context<Self>) {
+        self.subscribing -= 1;
+        match joined.subscribed {
+            Ok(subscribed) => {
+                for (name, subscription) in subscribed {
+                    if let Some(topic) = self.topics.get_mut(&name) {
+                        topic.hear(subscription);
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the bus is not heard; the storage is looked at instead");
+            }
+        }
+        self.heads.want_first(joined.topics);
+        self.look_up_heads(context);
+        self.subscribe_next(context);
+    }
+}
+
+impl Handler<Arrived> for Feeder {
+    type Reply = ();
+
+    fn handle(
+        &mut self,
+        Arrived {
+            topic: name,
+            seq,
+            text,
+        }: Arrived,
+        context: &mut Context<Self>,
+    ) {
+        let Some(topic) = self.topics.get_mut(&name) else {
+            return;
+        };
+        match topic.arrive(seq, text, self.settings.recent_max) {
+            Arrival::New => self.announce(&name, context),
+            Arrival::Early => self.wait_for_gap(name, context),
+            Arrival::Known => {}
+        }
+    }
+}
+
+/// After a break of the connection the bus says so for each topic.
+impl Handler<Missed> for Feeder {
+    type Reply = ();
+
+    fn handle(&mut self, _: Missed, context: &mut Context<Self>) {
+        if !std::mem::replace(&mut self.has_missed, true) {
+            context.once(GAP_WAIT, MissedDue);
+        }
+    }
+}
+
+impl Handler<MissedDue> for Feeder {
+    type Reply = ();
+
+    fn handle(&mut self, _: MissedDue, context: &mut Context<Self>) {
+        self.has_missed = false;
+        self.look_up_all_heads(context);
+    }
+}
+
+impl Handler<Due> for Feeder {
+    type Reply = ();
+
+    fn handle(&mut self, _: Due, context: &mut Context<Self>) {
+        self.agenda.ring_due();
+        self.wait_for_agenda(context);
+    }
+}
+
+impl Handler<GapsDue> for Feeder {
+    type Reply = ();
+
+    fn handle(&mut self, _: GapsDue, context: &mut Context<Self>) {
+        for (name, last) in std::mem::take(&mut self.gaps) {
+            if self
+                .topics
+                .get(&name)
+                .is_some_and(|topic| topic.has_gap_behind(last))
+            {
+                self.pages.want(name);
+            }
+        }
+        self.read_pages(context);
+    }
+}
+
+impl Handler<Check> for Feeder {
+    type Reply = ();
+
+    fn handle(&mut self, _: Check, context: &mut Context<Self>) {
+        self.sweep();
+        self.subscribe_next(context);
+        self.look_up_all_heads(context);
+    }
+}
+
+/// Whether it failed or was stopped: the clients are to connect anew.
+impl Drop for Feeder {
+    fn drop(&mut self) {
+        for topic in self.topics.values() {
+            topic.watchers().iter().for_each(|bell| bell.lose());
+        }
+    }
+}

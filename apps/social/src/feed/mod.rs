@@ -1,0 +1,132 @@
+#![doc = include_str!("README.md")]
+
+mod bell;
+mod client;
+mod command;
+mod feeder;
+mod frame;
+mod log;
+mod meters;
+mod page;
+mod subscriber;
+mod watchable;
+
+use std::sync::Arc;
+
+use axum::extract::WebSocketUpgrade;
+use axum::response::Response;
+use greenroom::actor::web::{WebSocketSettings, websocket};
+use greenroom::actor::{ActorRef, ActorSystem};
+use greenroom::bus::{Bus, PublishError};
+use tokio::sync::Semaphore;
+
+use crate::config::FeedSettings;
+use crate::model::{Event, Id};
+use crate::store::Store;
+use client::{Client, OUTBOX_FRAMES};
+use command::COMMAND_BYTES_MAX;
+use feeder::Feeder;
+use meters::Meters;
+
+/// The dispatcher of Subscriber and Feeder. Clients are on `loop`, beside their connections.
+const DISPATCHER: &str = "actors";
+/// Pages that all clients together may be reading from the storage at a time, so that many who come back
+/// at once do not crowd out everything else.
+const READS_MAX: usize = 16;
+
+/// The live feed of this replica. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Feed {
+    system: ActorSystem,
+    bus: Bus,
+    shared: Arc<Shared>,
+}
+
+/// What all clients need.
+#[derive(Debug)]
+struct Shared {
+    store: Arc<dyn Store>,
+    feeder: ActorRef<Feeder>,
+    settings: FeedSettings,
+    reads: Semaphore,
+    meters: Meters,
+}
+
+impl Feed {
+    /// Starts the actors Subscriber and Feeder, on the dispatcher `actors`.
+    ///
+    /// # Errors
+    /// If a setting is 0 that must not be, or the system has no dispatcher `actors`.
+    pub fn start(
+        system: &ActorSystem,
+        bus: &Bus,
+        store: &Arc<dyn Store>,
+        settings: &FeedSettings,
+    ) -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            settings.topics_max > 0,
+            "`feed.topics_max` must be at least 1"
+        );
+        anyhow::ensure!(
+            settings.recent_max > 0,
+            "`feed.recent_max` must be at least 1"
+        );
+        anyhow::ensure!(
+            !settings.check_every.is_zero(),
+            "`feed.check_every` must not be 0"
+        );
+        let make = {
+            let (bus, store, settings) = (bus.clone(), Arc::clone(store), settings.clone());
+            move || Feeder::new(bus.clone(), Arc::clone(&store), settings.clone())
+        };
+        let shared = Shared {
+            store: Arc::clone(store),
+            feeder: system
+                .build(make)
+                .name("feeder")
+                .dispatcher(DISPATCHER)
+                .spawn()?,
+            settings: settings.clone(),
+            reads: Semaphore::new(READS_MAX),
+            meters: Meters::new(),
+        };
+        Ok(Self {
+            system: system.clone(),
+            bus: bus.clone(),
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// Tells everybody who watches, on all replicas. The events are in the storage already, so what is lost
+    /// on the way is caught up with later; nothing is returned, and nothing is waited for.
+    #[expect(
+        clippy::unused_async,
+        reason = "an adaptor of the bus may come to wait for room"
+    )]
+    pub async fn publish(&self, events: &[Event]) {
+        for event in events {
+            if let Err(error) = self.try_publish(event) {
+                self.shared.meters.unpublished.increment(1);
+                tracing::debug!(topic = event.topic, seq = event.seq, %error, "an event was not published");
+            }
+        }
+    }
+
+    /// Turns a connection into a client of the feed. Who `viewer` is was checked before, and so was the origin of the page
+    /// that connects.
+    pub fn connect(&self, viewer: Option<Id>, upgrade: WebSocketUpgrade) -> Response {
+        let settings = WebSocketSettings::default()
+            .outbox(OUTBOX_FRAMES)
+            .frame_bytes_max(COMMAND_BYTES_MAX);
+        let shared = Arc::clone(&self.shared);
+        websocket(upgrade, &self.system, &settings, move |outbox| {
+            Client::new(Arc::clone(&shared), viewer, outbox)
+        })
+    }
+
+    fn try_publish(&self, event: &Event) -> Result<(), PublishError> {
+        self.bus
+            .try_publish(event.topic.as_str(), frame::text_of(event))
+            .map(drop)
+    }
+}

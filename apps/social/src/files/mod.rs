@@ -1,0 +1,233 @@
+//! Pictures' files: in a directory that replicas share, or in a bucket.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, StreamExt};
+use object_store::aws::AmazonS3Builder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path as ObjectPath;
+use object_store::prefix::PrefixStore;
+use object_store::{Error, ObjectStore, ObjectStoreExt};
+use tempfile::NamedTempFile;
+use tokio::sync::Semaphore;
+use url::Url;
+
+use crate::Failure;
+use crate::config::FilesSettings;
+use crate::images::{Processed, io_failure};
+use crate::model::Id;
+
+/// Originals that are in memory at a time, on their way to where they are kept.
+const STORING_MAX: usize = 4;
+
+/// Where files are kept; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Files {
+    objects: Arc<dyn ObjectStore>,
+    /// Where uploads are put until they are known to be pictures.
+    incoming: Arc<Path>,
+    storing: Arc<Semaphore>,
+}
+
+/// Which of a picture's files.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Size {
+    /// At most 200 x 200 pixels, JPEG.
+    Small,
+    /// At most 800 x 800 pixels, JPEG.
+    Medium,
+    /// At most 2048 x 2048 pixels, JPEG.
+    Large,
+    /// As it was uploaded, with all that a camera writes into it: for its owner only.
+    Original,
+}
+
+impl Size {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Small, Self::Medium, Self::Large, Self::Original];
+
+    /// As in addresses: `small`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
+            Self::Original => "original",
+        }
+    }
+}
+
+/// A file that is read.
+pub struct Content {
+    /// Bytes in all.
+    pub length: u64,
+    /// The bytes.
+    pub stream: BoxStream<'static, object_store::Result<Bytes>>,
+}
+
+impl Files {
+    /// Opens a directory, which is made if need be, or a bucket.
+    ///
+    /// # Errors
+    /// If the directory cannot be made or written, or the bucket's settings are not there.
+    pub fn open(settings: &FilesSettings) -> anyhow::Result<Self> {
+        let (objects, incoming) = match settings {
+            FilesSettings::Directory(path) => open_directory(path)?,
+            FilesSettings::S3(url) => (open_bucket(url)?, std::env::temp_dir()),
+        };
+        Ok(Self {
+            objects,
+            incoming: incoming.into(),
+            storing: Arc::new(Semaphore::new(STORING_MAX)),
+        })
+    }
+
+    /// An empty file for an upload; it is deleted when it is dropped.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn spool(&self) -> io::Result<NamedTempFile> {
+        NamedTempFile::new_in(&self.incoming)
+    }
+
+    /// Keeps a picture's files; when this returns they are durable.
+    ///
+    /// # Errors
+    /// [`Failure::Unavailable`] if they cannot be kept; some of them may be there then.
+    pub async fn store(
+        &self,
+        picture: Id,
+        original: &Path,
+        processed: &Processed,
+    ) -> Result<(), Failure> {
+        let _place = self.storing.acquire().await.map_err(Failure::internal)?;
+        let content = tokio::fs::read(original).await.map_err(io_failure)?;
+        self.put(picture, Size::Original, content.into()).await?;
+        for (size, content) in &processed.smaller {
+            self.put(picture, *size, content.clone()).await?;
+        }
+        Ok(())
+    }
+
+    async fn put(&self, picture: Id, size: Size, content: Bytes) -> Result<(), Failure> {
+        let stored = self.objects.put(&path(picture, size), content.into()).await;
+        stored.map(drop).map_err(unavailable)
+    }
+
+    /// A file; `None` if it is not there.
+    ///
+    /// # Errors
+    /// [`Failure::Unavailable`] if it cannot be read.
+    pub async fn read(&self, picture: Id, size: Size) -> Result<Option<Content>, Failure> {
+        match self.objects.get(&path(picture, size)).await {
+            Ok(found) => Ok(Some(Content {
+                length: found.meta.size,
+                stream: found.into_stream().boxed(),
+            })),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    /// Deletes all of a picture's files; those that are not there are no error.
+    ///
+    /// # Errors
+    /// If one cannot be deleted; others may be deleted all the same.
+    pub async fn remove(&self, picture: Id) -> anyhow::Result<()> {
+        for size in Size::ALL {
+            match self.objects.delete(&path(picture, size)).await {
+                Ok(()) | Err(Error::NotFound { .. }) => {}
+                Err(error) => return Err(error).context("a picture's file cannot be deleted"),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Spread over directories by the last digits, which are random; the first are the time.
+fn path(picture: Id, size: Size) -> ObjectPath {
+    let id = picture.to_string();
+    ObjectPath::from(format!("{}/{id}-{}", &id[id.len() - 3..], size.name()))
+}
+
+fn unavailable(error: Error) -> Failure {
+    io_failure(io::Error::other(error))
+}
+
+fn open_directory(path: &Path) -> anyhow::Result<(Arc<dyn ObjectStore>, PathBuf)> {
+    let incoming = path.join("incoming");
+    fs::create_dir_all(&incoming)
+        .with_context(|| format!("`files`: cannot make {}", incoming.display()))?;
+    let objects = LocalFileSystem::new_with_prefix(path)
+        .with_context(|| format!("`files`: cannot open {}", path.display()))?;
+    Ok((Arc::new(objects.with_fsync(true)), incoming))
+}
+
+fn open_bucket(url: &Url) -> anyhow::Result<Arc<dyn ObjectStore>> {
+    let bucket = url
+        .host_str()
+        .context("`files`: s3://BUCKET names no bucket")?;
+    let objects = AmazonS3Builder::from_env()
+        .with_bucket_name(bucket)
+        .build()
+        .context("`files`: the AWS_… variables do not tell how to reach the bucket")?;
+    let prefix = ObjectPath::from(url.path());
+    Ok(Arc::new(PrefixStore::new(objects, prefix)))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::TryStreamExt;
+
+    use super::*;
+    use crate::model::Media;
+
+    #[tokio::test]
+    async fn what_is_stored_is_read_until_it_is_removed() {
+        let directory = tempfile::tempdir().expect("there is room for a directory");
+        let settings = FilesSettings::Directory(directory.path().join("files"));
+        let files = Files::open(&settings).expect("the directory is made");
+        let original = files.spool().expect("there is room for a file");
+        fs::write(original.path(), b"as it came").expect("there is room for its content");
+        let small = |size| (size, Bytes::from_static(b"smaller"));
+        let processed = Processed {
+            media: Media::Png,
+            width: 1,
+            height: 1,
+            smaller: [small(Size::Small), small(Size::Medium), small(Size::Large)],
+        };
+        let picture = Id::new();
+        files
+            .store(picture, original.path(), &processed)
+            .await
+            .expect("they are kept");
+
+        let content = files
+            .read(picture, Size::Original)
+            .await
+            .expect("the directory is there");
+        let content = content.expect("the file is there");
+        assert_eq!(content.length, 10);
+        let parts: Vec<Bytes> = content.stream.try_collect().await.expect("it is read");
+        assert_eq!(parts.concat(), b"as it came");
+
+        files.remove(picture).await.expect("they are deleted");
+        files
+            .remove(picture)
+            .await
+            .expect("nothing is there to delete");
+        for size in Size::ALL {
+            let content = files
+                .read(picture, size)
+                .await
+                .expect("the directory is there");
+            assert!(content.is_none(), "{size:?}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What computes on pictures: on a stage of its own, of at most two threads, so that the rest goes on. (The
+//! thesis' programs 4.3 and 4.4: a dispatcher for image processing.)
+
+mod process;
+
+use std::io;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use greenroom::{Stage, StageError};
+
+use crate::Failure;
+use crate::config::PictureSettings;
+pub use process::{PictureError, Processed};
+
+/// A stage for pictures; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Images {
+    stage: Stage,
+    pixels_max: u64,
+}
+
+impl Images {
+    /// Makes the stage `pictures`.
+    ///
+    /// # Errors
+    /// If the settings ask for no threads.
+    pub fn new(settings: &PictureSettings) -> anyhow::Result<Self> {
+        let stage = Stage::builder("pictures")
+            .threads(1..=settings.threads)
+            .blocking_threads_max(settings.threads)
+            .queue_max(settings.queue_max)
+            .queue_wait_max(settings.queue_wait_max)
+            .build()
+            .context("`pictures` cannot be as the settings say")?;
+        let pixels_max = settings.pixels_max;
+        Ok(Self { stage, pixels_max })
+    }
+
+    /// Finds out what the file is by its content, and makes its three smaller sizes. A file of too many pixels is refused
+    /// before anything is decoded.
+    ///
+    /// # Errors
+    /// [`Failure::Unsupported`] and [`Failure::TooLarge`] as the file deserves, [`Failure::Unavailable`] if too many
+    /// pictures wait.
+    pub async fn process(&self, file: PathBuf) -> Result<Processed, Failure> {
+        let pixels_max = self.pixels_max;
+        let work = self
+            .stage
+            .spawn(async move { process::process(&file, pixels_max) });
+        match work.await {
+            Ok(Ok(processed)) => Ok(processed),
+            Ok(Err(error)) => Err(error.into()),
+            Err(error) => Err(overloaded(error)),
+        }
+    }
+}
+
+impl From<PictureError> for Failure {
+    fn from(error: PictureError) -> Self {
+        match error {
+            PictureError::Unknown | PictureError::Damaged(_) => {
+                Self::Unsupported(error.to_string())
+            }
+            PictureError::TooManyPixels { .. } => Self::TooLarge(error.to_string()),
+            PictureError::Read(error) => io_failure(error),
+            PictureError::Encode(error) => Self::internal(error),
+        }
+    }
+}
+
+/// A file of ours cannot be read or written: the disk is full, mostly.
+pub(crate) fn io_failure(error: io::Error) -> Failure {
+    Failure::Unavailable {
+        what: "the place for files",
+        retry_after: std::time::Duration::from_secs(5),
+        source: Some(error.into()),
+    }
+}
+
+fn overloaded(error: StageError) -> Failure {
+    match error {
+        StageError::Rejected(rejected) => Failure::Unavailable {
+            what: "a place in the queue of pictures",
+            retry_after: std::time::Duration::from_secs(rejected.retry_after),
+            source: Some(rejected.into()),
+        },
+        StageError::Panicked(panicked) => Failure::internal(panicked),
+    }
+}

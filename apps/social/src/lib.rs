@@ -1,0 +1,22 @@
+//! The social network of the thesis, built with Greenroom: see the README beside this crate.
+
+pub mod api;
+pub mod app;
+pub mod auth;
+pub mod cache;
+pub mod config;
+mod failure;
+pub mod feed;
+pub mod files;
+pub mod images;
+pub mod model;
+pub mod outbox;
+mod sample;
+pub mod server;
+pub mod service;
+pub mod share;
+pub mod store;
+pub mod web;
+
+pub use app::App;
+pub use failure::{Failure, Problem};

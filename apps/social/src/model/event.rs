@@ -1,0 +1,82 @@
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::NewTask;
+
+/// Something that has happened, as the log of its topic keeps it and clients get it.
+///
+/// The numbers of a topic begin with 1 and have no gaps: who has seen number 7 and gets number 9 has missed
+/// exactly one. An event is written in the same step as the change that it tells of.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Event {
+    /// Such as `/picture/0198…/likes`: see [`topic`].
+    pub topic: String,
+    /// The place in the topic's log, from 1.
+    pub seq: u64,
+    /// The sum of all [deltas](NewEvent::delta) up to this event: how many likes there are.
+    pub total: i64,
+    /// When it was written.
+    pub at: Timestamp,
+    /// What happened; its shape depends on the topic.
+    pub body: Value,
+}
+
+/// An event that is to be written; the log gives it its number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewEvent {
+    /// See [`Event::topic`].
+    pub topic: String,
+    /// Unique within the topic. An event of a key that the log has is not written again, so writing
+    /// can be repeated after a crash.
+    pub key: String,
+    /// What it adds to the topic's total: 1 for a like, −1 for its end.
+    pub delta: i64,
+    /// See [`Event::body`].
+    pub body: Value,
+}
+
+/// The end of a topic's log. A topic without events has 0 and 0.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Head {
+    /// Of the last event.
+    pub seq: u64,
+    /// Of the last event.
+    pub total: i64,
+}
+
+/// What follows from a change, and is stored with it in one step: either both are there or neither.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Effects {
+    /// For the live feed.
+    pub events: Vec<NewEvent>,
+    /// For the outbox.
+    pub tasks: Vec<NewTask>,
+}
+
+/// The names of topics.
+pub mod topic {
+    use crate::model::Id;
+
+    /// New pictures of everybody; bodies are pictures.
+    pub const TIMELINE: &str = "/timeline";
+
+    /// Likes of a picture; bodies say `{"by": name, "liked": bool}`. The total is the number of likes.
+    #[must_use]
+    pub fn likes(picture: Id) -> String {
+        format!("/picture/{picture}/likes")
+    }
+
+    /// Comments on a picture; bodies are `{"comment": …}` or `{"deleted": id}`. The total is their number.
+    #[must_use]
+    pub fn comments(picture: Id) -> String {
+        format!("/picture/{picture}/comments")
+    }
+
+    /// What others did with somebody's pictures; only for that user. Bodies say
+    /// `{"kind": "like" | "comment", "by": name, "picture": id}`.
+    #[must_use]
+    pub fn bell(user: Id) -> String {
+        format!("/user/{user}/bell")
+    }
+}

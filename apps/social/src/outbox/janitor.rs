@@ -1,0 +1,84 @@
+//! Deletes what is left of pictures that are gone, and what has expired.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::Clock;
+use super::worker::{Doer, Setback, payload};
+use crate::files::Files;
+use crate::model::{Id, Task, TaskKind};
+use crate::store::{self, Retention, Store};
+
+/// How often the storage is pruned.
+const PRUNE_EVERY: Duration = Duration::from_mins(1);
+/// Pictures that are looked up at a time.
+const PAGE: u32 = 100;
+
+/// How long is kept what nobody needs any more.
+const RETENTION: Retention = Retention {
+    events_max: 10_000,
+    events_for: Duration::from_hours(7 * 24),
+    tasks_for: Duration::from_hours(24),
+};
+
+/// Deletes files first and records last: as long as there are files, a record says whose they are.
+pub(super) struct Janitor {
+    store: Arc<dyn Store>,
+    files: Files,
+    clock: Clock,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Gone {
+    Album(Id),
+    Picture(Id),
+}
+
+impl Janitor {
+    pub(super) fn new(store: &Arc<dyn Store>, files: &Files, clock: &Clock) -> Self {
+        Self {
+            store: Arc::clone(store),
+            files: files.clone(),
+            clock: Arc::clone(clock),
+        }
+    }
+
+    async fn remove_album(&self, album: Id) -> Result<(), Setback> {
+        loop {
+            let pictures = self.store.removed_pictures(album, PAGE).await?;
+            if pictures.is_empty() {
+                return Ok(());
+            }
+            for picture in pictures {
+                self.remove_picture(picture).await?;
+            }
+        }
+    }
+
+    async fn remove_picture(&self, picture: Id) -> Result<(), Setback> {
+        self.files
+            .remove(picture)
+            .await
+            .map_err(Setback::temporary)?;
+        Ok(self.store.purge_picture(picture).await?)
+    }
+}
+
+impl Doer for Janitor {
+    const KIND: TaskKind = TaskKind::Remove;
+    const CHORE_EVERY: Option<Duration> = Some(PRUNE_EVERY);
+
+    async fn attempt(&self, task: &Task) -> Result<(), Setback> {
+        match payload(task)? {
+            Gone::Album(album) => self.remove_album(album).await,
+            Gone::Picture(picture) => self.remove_picture(picture).await,
+        }
+    }
+
+    async fn chore(&self) -> store::Result<()> {
+        self.store.prune((self.clock)(), RETENTION).await
+    }
+}

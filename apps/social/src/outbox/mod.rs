@@ -1,0 +1,150 @@
+//! What is done later, and certainly: mails, notifications, removals.
+//!
+//! Tasks are stored in one step with the change that they follow from. For each kind of task an actor claims what is
+//! due, does it, and notes what it came to. A task whose doer dies is claimed again, by whichever replica, when its lease is over.
+
+mod backoff;
+mod janitor;
+mod links;
+mod mailman;
+mod notifier;
+mod outside;
+mod worker;
+
+use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
+
+use greenroom::actor::{ActorRef, ActorSystem, Recipient};
+use jiff::Timestamp;
+
+use crate::config::Settings;
+use crate::files::Files;
+use crate::model::TaskKind;
+use crate::store::Store;
+use janitor::Janitor;
+use mailman::Mailman;
+use notifier::{PushNotifier, Vapid, WebhookNotifier};
+pub(crate) use outside::client;
+use worker::{Desk, Doer, Look, Worker};
+
+/// Tells the time by which tasks become due and leases end.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The dispatcher of the actors.
+const DISPATCHER: &str = "actors";
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Outbox {
+    actors: Arc<Actors>,
+}
+
+struct Actors {
+    mailman: Recipient<Look>,
+    pusher: Recipient<Look>,
+    janitor: Recipient<Look>,
+    webhooks: Recipient<Look>,
+    push_key: Option<String>,
+}
+
+impl Outbox {
+    /// Starts the actors Mailman, Notifier (one for browsers, one for webhooks) and Janitor on the system's dispatcher `actors`.
+    ///
+    /// # Errors
+    /// If a setting cannot be understood, the key of VAPID can be neither read nor made, or there is no such dispatcher.
+    pub fn start(
+        system: &ActorSystem,
+        store: &Arc<dyn Store>,
+        files: &Files,
+        settings: &Settings,
+    ) -> anyhow::Result<Self> {
+        Self::start_with(
+            system,
+            store,
+            files,
+            settings,
+            &(Arc::new(Timestamp::now) as Clock),
+        )
+    }
+
+    /// Like [`start`](Self::start), by another clock than the system's.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
+    pub fn start_with(
+        system: &ActorSystem,
+        store: &Arc<dyn Store>,
+        files: &Files,
+        settings: &Settings,
+        clock: &Clock,
+    ) -> anyhow::Result<Self> {
+        let vapid = Vapid::open(settings)?.map(Arc::new);
+        let push_key = vapid.as_ref().map(|vapid| vapid.public_key().to_owned());
+        let starter = Starter {
+            system,
+            store,
+            clock,
+        };
+        let mailman = Mailman::new(store, settings, clock)?;
+        let pusher = PushNotifier::new(store, settings, vapid, clock)?;
+        let webhooks = WebhookNotifier::new(store, settings)?;
+        let actors = Actors {
+            mailman: starter.start("mailman", mailman)?.recipient(),
+            pusher: starter.start("notifier-push", pusher)?.recipient(),
+            janitor: starter
+                .start("janitor", Janitor::new(store, files, clock))?
+                .recipient(),
+            webhooks: starter.start("notifier-webhook", webhooks)?.recipient(),
+            push_key,
+        };
+        Ok(Self {
+            actors: Arc::new(actors),
+        })
+    }
+
+    /// Says that there is a new task of this kind, so that its actor looks at once. It looks every few seconds in any case.
+    pub fn wake(&self, kind: TaskKind) {
+        let actor = match kind {
+            TaskKind::Mail => &self.actors.mailman,
+            TaskKind::Push => &self.actors.pusher,
+            TaskKind::Remove => &self.actors.janitor,
+            TaskKind::Webhook => &self.actors.webhooks,
+        };
+        // A mailbox that is full holds looks that will find the task.
+        let _ = actor.tell(Look);
+    }
+
+    /// The public key of VAPID, base64url, for browsers that subscribe; `None` if there is no Web Push.
+    #[must_use]
+    pub fn push_key(&self) -> Option<&str> {
+        self.actors.push_key.as_deref()
+    }
+}
+
+impl Debug for Outbox {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Outbox")
+            .field("push_key", &self.push_key())
+            .finish_non_exhaustive()
+    }
+}
+
+struct Starter<'a> {
+    system: &'a ActorSystem,
+    store: &'a Arc<dyn Store>,
+    clock: &'a Clock,
+}
+
+impl Starter<'_> {
+    fn start<D: Doer>(&self, name: &str, doer: D) -> anyhow::Result<ActorRef<Worker<D>>> {
+        let desk = Arc::new(Desk::new(doer, self.store, self.clock));
+        let make = move || Worker::new(&desk);
+        Ok(self
+            .system
+            .build(make)
+            .name(name)
+            .dispatcher(DISPATCHER)
+            .spawn()?)
+    }
+}

@@ -1,0 +1,173 @@
+//! Browsers, by Web Push (RFC 8030, 8291, 8292).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use reqwest::header::AUTHORIZATION;
+use reqwest::{Request, Response, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use url::Url;
+use web_push_native::p256::PublicKey;
+use web_push_native::{Auth, WebPushBuilder};
+
+use super::{Notice, Vapid};
+use crate::config::Settings;
+use crate::model::{NewTask, Picture, PushSubscription, Task, TaskKind};
+use crate::outbox::outside::{Outside, retry_after};
+use crate::outbox::worker::{Doer, Setback, payload};
+use crate::outbox::{Clock, links};
+use crate::store::Store;
+
+/// The longest that a push service may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a message is tried, and how long a push service keeps it for a browser that is off.
+const KEEP_FOR: Duration = Duration::from_hours(24);
+/// Characters of a caption; a message has room for 4 KiB (RFC 8030, section 7.2).
+const CAPTION_MAX: usize = 200;
+
+/// Sends to each of a user's browsers.
+pub(in crate::outbox) struct PushNotifier {
+    store: Arc<dyn Store>,
+    outside: Outside,
+    vapid: Option<Arc<Vapid>>,
+    base_url: Url,
+    clock: Clock,
+}
+
+/// A task as the service adds it, or one of those, with an endpoint, that it falls into.
+#[derive(Deserialize, Serialize)]
+struct PushTask {
+    #[serde(flatten)]
+    notice: Notice,
+    #[serde(default)]
+    endpoint: Option<Url>,
+}
+
+impl PushNotifier {
+    pub(in crate::outbox) fn new(
+        store: &Arc<dyn Store>,
+        settings: &Settings,
+        vapid: Option<Arc<Vapid>>,
+        clock: &Clock,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            store: Arc::clone(store),
+            outside: Outside::new(settings.push.allow_private, TIMEOUT)?,
+            vapid,
+            base_url: settings.base_url(),
+            clock: Arc::clone(clock),
+        })
+    }
+
+    /// One task for each browser, so that a message which one did not get is not sent again to the others.
+    async fn fan_out(&self, task: &Task, notice: &Notice) -> Result<(), Setback> {
+        let browsers = self.store.pushes(notice.user).await?;
+        let due = (self.clock)();
+        let tasks = browsers.into_iter().map(|browser| NewTask {
+            key: format!("{}:{}", task.key, name(&browser.endpoint)),
+            kind: TaskKind::Push,
+            payload: json!(PushTask {
+                notice: notice.clone(),
+                endpoint: Some(browser.endpoint),
+            }),
+            due,
+        });
+        Ok(self.store.add_tasks(tasks.collect()).await?)
+    }
+
+    async fn send(&self, notice: &Notice, endpoint: &Url) -> Result<(), Setback> {
+        let Some(vapid) = &self.vapid else {
+            return Err(Setback::permanent("there is no key for Web Push"));
+        };
+        let browsers = self.store.pushes(notice.user).await?;
+        let browser = browsers
+            .iter()
+            .find(|browser| browser.endpoint == *endpoint);
+        let picture = self.store.picture(notice.picture).await?;
+        let (Some(browser), Some(picture)) = (browser, picture) else {
+            return Ok(()); // nobody is there to be told, or nothing to tell of
+        };
+        let request = request(browser, vapid, &self.text(notice, &picture))?;
+        let answer = self.outside.send(request).await?;
+        self.judge(&answer, endpoint).await
+    }
+
+    fn text(&self, notice: &Notice, picture: &Picture) -> String {
+        let caption: String = picture.caption.chars().take(CAPTION_MAX).collect();
+        let page = links::picture(&self.base_url, picture.id);
+        json!({"title": notice.title(), "body": caption, "url": page}).to_string()
+    }
+
+    async fn judge(&self, answer: &Response, endpoint: &Url) -> Result<(), Setback> {
+        let status = answer.status();
+        match status {
+            _ if status.is_success() => Ok(()),
+            StatusCode::NOT_FOUND | StatusCode::GONE => {
+                Ok(self.store.delete_push(endpoint.as_str()).await?)
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Err(self.later(answer)),
+            _ if status.is_server_error() => Err(self.later(answer)),
+            _ => Err(Setback::Permanent(format!(
+                "the push service answered {status}"
+            ))),
+        }
+    }
+
+    fn later(&self, answer: &Response) -> Setback {
+        Setback::Temporary {
+            error: format!("the push service answered {}", answer.status()),
+            after: retry_after(answer.headers(), (self.clock)()),
+        }
+    }
+}
+
+impl Doer for PushNotifier {
+    const KIND: TaskKind = TaskKind::Push;
+
+    fn give_up_after(&self) -> Option<Duration> {
+        Some(KEEP_FOR)
+    }
+
+    async fn attempt(&self, task: &Task) -> Result<(), Setback> {
+        let PushTask { notice, endpoint } = payload(task)?;
+        match endpoint {
+            Some(endpoint) => self.send(&notice, &endpoint).await,
+            None => self.fan_out(task, &notice).await,
+        }
+    }
+}
+
+/// An endpoint in a task's key: its address can be long, and is a secret.
+fn name(endpoint: &Url) -> String {
+    hex::encode(&Sha256::digest(endpoint.as_str())[..16])
+}
+
+fn request(browser: &PushSubscription, vapid: &Vapid, text: &str) -> Result<Request, Setback> {
+    let endpoint = browser
+        .endpoint
+        .as_str()
+        .parse()
+        .map_err(Setback::permanent)?;
+    let key = PublicKey::from_sec1_bytes(&bytes(&browser.p256dh)?).map_err(Setback::permanent)?;
+    let secret = bytes(&browser.auth)?;
+    if secret.len() != Auth::default().len() {
+        return Err(Setback::permanent("the browser's secret has not 16 bytes"));
+    }
+    let builder = WebPushBuilder::new(endpoint, key, *Auth::from_slice(&secret))
+        .with_valid_duration(KEEP_FOR);
+    let mut request = builder.build(text).map_err(Setback::permanent)?;
+    // The crate's own signature leaves out the port, which is part of an origin.
+    let authorization = vapid.authorization(&browser.endpoint)?;
+    request.headers_mut().insert(AUTHORIZATION, authorization);
+    Request::try_from(request).map_err(Setback::permanent)
+}
+
+fn bytes(text: &str) -> Result<Vec<u8>, Setback> {
+    URL_SAFE_NO_PAD
+        .decode(text.trim_end_matches('='))
+        .map_err(Setback::permanent)
+}

@@ -1,0 +1,85 @@
+//! Programs of users, by a webhook.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Body, Method, Request, StatusCode};
+use serde_json::json;
+use url::Url;
+
+use super::Notice;
+use crate::config::Settings;
+use crate::model::{Task, TaskKind};
+use crate::outbox::links;
+use crate::outbox::outside::Outside;
+use crate::outbox::worker::{Doer, Setback, payload};
+use crate::store::Store;
+
+/// How long a notice is tried.
+const GIVE_UP_AFTER: Duration = Duration::from_hours(24);
+
+/// Posts to the address that a user has set.
+pub(in crate::outbox) struct WebhookNotifier {
+    store: Arc<dyn Store>,
+    outside: Outside,
+    base_url: Url,
+}
+
+impl WebhookNotifier {
+    pub(in crate::outbox) fn new(
+        store: &Arc<dyn Store>,
+        settings: &Settings,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            store: Arc::clone(store),
+            outside: Outside::new(settings.webhook.allow_private, settings.webhook.timeout)?,
+            base_url: settings.base_url(),
+        })
+    }
+
+    /// `id` is the same each time: the receiver can tell what it has got before.
+    fn request(&self, task: &Task, notice: &Notice, webhook: Url) -> Request {
+        let text = json!({
+            "id": task.key,
+            "kind": notice.kind,
+            "by": notice.by,
+            "picture": notice.picture,
+            "url": links::picture(&self.base_url, notice.picture),
+            "at": task.added_at,
+        });
+        let mut request = Request::new(Method::POST, webhook);
+        let json = const { reqwest::header::HeaderValue::from_static("application/json") };
+        request.headers_mut().insert(CONTENT_TYPE, json);
+        *request.body_mut() = Some(Body::from(text.to_string()));
+        request
+    }
+}
+
+impl Doer for WebhookNotifier {
+    const KIND: TaskKind = TaskKind::Webhook;
+
+    fn give_up_after(&self) -> Option<Duration> {
+        Some(GIVE_UP_AFTER)
+    }
+
+    async fn attempt(&self, task: &Task) -> Result<(), Setback> {
+        let notice: Notice = payload(task)?;
+        let user = self.store.user(notice.user).await?;
+        let Some(webhook) = user.and_then(|user| user.webhook) else {
+            return Ok(()); // nobody wants to know any more
+        };
+        let answer = self
+            .outside
+            .send(self.request(task, &notice, webhook))
+            .await?;
+        match answer.status() {
+            status if status.is_success() => Ok(()),
+            StatusCode::GONE => Err(Setback::permanent("the webhook is gone (410)")),
+            status => Err(Setback::Temporary {
+                error: format!("the webhook answered {status}"),
+                after: None,
+            }),
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The actor that works off the tasks of one kind.
+
+use std::fmt::Display;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use futures_util::FutureExt;
+use greenroom::actor::{Actor, BoxError, Context, Handler, Timer};
+use jiff::Timestamp;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::{Clock, backoff};
+use crate::model::{Outcome, Task, TaskKind};
+use crate::store::{self, Store, StoreError};
+
+/// Tasks of one kind that one replica does at a time.
+const AT_ONCE: usize = 16;
+/// For how long a claimed task is this replica's.
+const LEASE: Duration = Duration::from_mins(1);
+/// The longest that one try may take, so that its end can be noted within the lease.
+const TRY_MAX: Duration = Duration::from_secs(35);
+/// How long the end of a try is noted again and again while the storage is away. Then the task is done again.
+const SETTLE_MAX: Duration = Duration::from_secs(15);
+/// How often it looks though nobody has called: for tasks of replicas that are gone.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// The shortest time between two looks that nobody has asked for.
+const LOOK_MIN: Duration = Duration::from_millis(100);
+
+/// Does tasks of one kind.
+pub(super) trait Doer: Send + Sync + 'static {
+    /// The kind.
+    const KIND: TaskKind;
+    /// How often [`chore`](Self::chore) is due; `None` if there is none.
+    const CHORE_EVERY: Option<Duration> = None;
+
+    /// How long a task is tried. Default: for ever.
+    fn give_up_after(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Does it, once.
+    fn attempt(&self, task: &Task) -> impl Future<Output = Result<(), Setback>> + Send;
+
+    /// What is done regularly, first at the start; if it fails it is done the next time.
+    fn chore(&self) -> impl Future<Output = store::Result<()>> + Send {
+        std::future::ready(Ok(()))
+    }
+}
+
+/// Why a task was not done.
+#[derive(Debug, PartialEq)]
+pub(super) enum Setback {
+    /// It never will be, for this reason.
+    Permanent(String),
+    /// It may be later.
+    Temporary {
+        error: String,
+        /// Not before this time has passed, if somebody said so.
+        after: Option<Duration>,
+    },
+}
+
+impl Setback {
+    pub(super) fn permanent(reason: impl Display) -> Self {
+        Self::Permanent(reason.to_string())
+    }
+
+    pub(super) fn temporary(error: impl Display) -> Self {
+        let error = error.to_string();
+        Self::Temporary { error, after: None }
+    }
+}
+
+impl From<StoreError> for Setback {
+    fn from(error: StoreError) -> Self {
+        Self::temporary(error)
+    }
+}
+
+/// A task's payload as its doer reads it.
+pub(super) fn payload<T: serde::de::DeserializeOwned>(task: &Task) -> Result<T, Setback> {
+    serde_json::from_value(task.payload.clone())
+        .map_err(|error| Setback::Permanent(format!("its payload cannot be understood: {error}")))
+}
+
+/// Looks for tasks that are due.
+#[derive(Clone, Debug)]
+pub(super) struct Look;
+
+/// What a look found.
+struct Looked(store::Result<Found>);
+
+struct Found {
+    tasks: Vec<Task>,
+    /// Until the next one is due.
+    next: Option<Duration>,
+}
+
+/// A task has come to its end, for now.
+struct Finished;
+
+#[derive(Clone)]
+struct Chore;
+
+struct ChoreDone;
+
+/// What the actor shares with the tasks that it has under way.
+pub(super) struct Desk<D> {
+    doer: D,
+    store: Arc<dyn Store>,
+    clock: Clock,
+}
+
+#[derive(PartialEq)]
+enum Looking {
+    No,
+    Yes,
+    /// Somebody called meanwhile.
+    AndAgain,
+}
+
+/// Claims tasks of one kind and does them, up to [`AT_ONCE`] at a time.
+pub(super) struct Worker<D> {
+    desk: Arc<Desk<D>>,
+    looking: Looking,
+    next: Option<Timer>,
+    is_at_chore: bool,
+    under_way: JoinSet<()>,
+}
+
+impl<D: Doer> Worker<D> {
+    pub(super) fn new(desk: &Arc<Desk<D>>) -> Self {
+        Self {
+            desk: Arc::clone(desk),
+            looking: Looking::No,
+            next: None,
+            is_at_chore: false,
+            under_way: JoinSet::new(),
+        }
+    }
+
+    fn look(&mut self, context: &mut Context<Self>) {
+        while self.under_way.try_join_next().is_some() {}
+        let room = AT_ONCE - self.under_way.len();
+        if room < AT_ONCE / 2 {
+            return; // whoever finishes has it look again
+        }
+        let desk = Arc::clone(&self.desk);
+        let look = async move { desk.look(room).await };
+        if context.pipe(look, Looked).is_ok() {
+            self.looking = Looking::Yes;
+        }
+    }
+
+    fn begin(&mut self, tasks: Vec<Task>, context: &Context<Self>) {
+        for task in tasks {
+            let (desk, me) = (Arc::clone(&self.desk), context.myself().clone());
+            self.under_way.spawn(async move {
+                desk.work_off(task).await;
+                // An actor that has ended needs not know.
+                let _ = me.send(Finished).await;
+            });
+        }
+    }
+
+    fn look_in(&mut self, wait: Duration, context: &mut Context<Self>) {
+        if let Some(timer) = self.next.replace(context.once(wait, Look)) {
+            timer.cancel();
+        }
+    }
+}
+
+impl<D: Doer> Actor for Worker<D> {
+    async fn started(&mut self, context: &mut Context<Self>) -> Result<(), BoxError> {
+        self.look(context);
+        if let Some(every) = D::CHORE_EVERY {
+            context.every(every, Chore);
+            context.once(Duration::ZERO, Chore);
+        }
+        Ok(())
+    }
+
+    /// What is under way is finished, so that an orderly end sends nothing twice.
+    async fn stopped(&mut self, _: &mut Context<Self>) {
+        while self.under_way.join_next().await.is_some() {}
+    }
+}
+
+impl<D: Doer> Handler<Look> for Worker<D> {
+    type Reply = ();
+
+    fn handle(&mut self, _: Look, context: &mut Context<Self>) {
+        match self.looking {
+            Looking::No => self.look(context),
+            Looking::Yes | Looking::AndAgain => self.looking = Looking::AndAgain,
+        }
+    }
+}
+
+impl<D: Doer> Handler<Looked> for Worker<D> {
+    type Reply = ();
+
+    fn handle(&mut self, looked: Looked, context: &mut Context<Self>) {
+        let is_called = self.looking == Looking::AndAgain;
+        self.looking = Looking::No;
+        let wait = match looked.0 {
+            Ok(found) => {
+                self.begin(found.tasks, context);
+                found
+                    .next
+                    .map_or(LOOK_EVERY, |next| next.clamp(LOOK_MIN, LOOK_EVERY))
+            }
+            Err(error) => {
+                tracing::warn!(kind = %D::KIND, %error, "the outbox cannot be read; it is tried again");
+                LOOK_EVERY
+            }
+        };
+        self.look_in(wait, context);
+        if is_called {
+            self.look(context);
+        }
+    }
+}
+
+impl<D: Doer> Handler<Finished> for Worker<D> {
+    type Reply = ();
+
+    fn handle(&mut self, _: Finished, context: &mut Context<Self>) {
+        Handler::<Look>::handle(self, Look, context);
+    }
+}
+
+impl<D: Doer> Handler<Chore> for Worker<D> {
+    type Reply = ();
+
+    fn handle(&mut self, _: Chore, context: &mut Context<Self>) {
+        if self.is_at_chore {
+            return;
+        }
+        let desk = Arc::clone(&self.desk);
+        let chore = async move {
+            if let Err(error) = desk.doer.chore().await {
+                tracing::warn!(kind = %D::KIND, %error, "a regular chore failed; it is tried again");
+            }
+        };
+        self.is_at_chore = context.pipe(chore, |()| ChoreDone).is_ok();
+    }
+}
+
+impl<D: Doer> Handler<ChoreDone> for Worker<D> {
+    type Reply = ();
+
+    fn handle(&mut self, _: ChoreDone, context: &mut Context<Self>) {
+        self.is_at_chore = false;
+        Handler::<Look>::handle(self, Look, context);
+    }
+}
+
+impl<D: Doer> Desk<D> {
+    pub(super) fn new(doer: D, store: &Arc<dyn Store>, clock: &Clock) -> Self {
+        Self {
+            doer,
+            store: Arc::clone(store),
+            clock: Arc::clone(clock),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    async fn look(&self, room: usize) -> store::Result<Found> {
+        let limit = u32::try_from(room).unwrap_or(u32::MAX);
+        let tasks = self
+            .store
+            .claim_tasks(D::KIND, self.now(), LEASE, limit)
+            .await?;
+        let next = self.store.next_task(D::KIND).await?;
+        let until =
+            |due: Timestamp| Duration::try_from(due.duration_since(self.now())).unwrap_or_default();
+        let next = next.map(until);
+        Ok(Found { tasks, next })
+    }
+
+    async fn work_off(&self, task: Task) {
+        let outcome = match self.attempt(&task).await {
+            Ok(()) => Outcome::Done,
+            Err(setback) => backoff::outcome(&task, setback, self.now(), self.doer.give_up_after()),
+        };
+        report(&task, &outcome);
+        self.settle(&task, &outcome).await;
+    }
+
+    async fn attempt(&self, task: &Task) -> Result<(), Setback> {
+        let attempt = AssertUnwindSafe(self.doer.attempt(task)).catch_unwind();
+        match timeout(TRY_MAX, attempt).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(Setback::temporary("it panicked")),
+            Err(_) => Err(Setback::temporary("it took too long")),
+        }
+    }
+
+    async fn settle(&self, task: &Task, outcome: &Outcome) {
+        let settle = || self.store.settle_task(task, outcome.clone());
+        let backoff = ExponentialBuilder::default()
+            .with_jitter()
+            .without_max_times();
+        let settled = timeout(SETTLE_MAX, settle.retry(backoff)).await;
+        if !matches!(settled, Ok(Ok(()))) {
+            tracing::warn!(
+                key = task.key,
+                "what a task came to could not be noted; it will be done again"
+            );
+        }
+    }
+}
+
+fn report(task: &Task, outcome: &Outcome) {
+    let (key, kind, attempts) = (&task.key, task.kind, task.attempts);
+    match outcome {
+        Outcome::Done => tracing::debug!(key, %kind, attempts, "done"),
+        Outcome::GaveUp(reason) => tracing::warn!(key, %kind, attempts, reason, "gave up"),
+        Outcome::Retry { due, error } => {
+            tracing::info!(key, %kind, attempts, error, %due, "failed; it will be tried again");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::people::reach;
+use crate::model::{
+    Author, Effects, Event, Id, NewEvent, NewTask, Picture, TaskKind, UserChange, topic,
+};
+use crate::{App, Failure};
+
+/// How many entries of the bell are shown.
+const BELL_ENTRIES: u32 = 30;
+
+/// What others did with somebody's pictures.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
+pub struct Bell {
+    /// How many entries were not seen yet.
+    pub unseen: u64,
+    /// The place in the topic `/user/ID/bell` that this shows: watch it from here, and say that it was seen up to here.
+    pub seq: u64,
+    /// The newest first; at most 30.
+    pub entries: Vec<BellEntry>,
+}
+
+/// Something that somebody did with a picture.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
+pub struct BellEntry {
+    /// Its place in the topic.
+    pub seq: u64,
+    /// `like` or `comment`.
+    pub kind: String,
+    /// The name of who did it.
+    pub by: String,
+    /// With which picture.
+    pub picture: Id,
+    /// When.
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+}
+
+/// A user's bell.
+///
+/// # Errors
+/// Those of the storage; [`Failure::NotFound`] if the user is gone.
+pub async fn bell(app: &App, user: Id) -> Result<Bell, Failure> {
+    let user = app
+        .store
+        .user(user)
+        .await?
+        .ok_or(Failure::NotFound("user"))?;
+    let events = app
+        .store
+        .last_events(&topic::bell(user.id), BELL_ENTRIES)
+        .await?;
+    let seq = events.last().map_or(0, |event| event.seq);
+    Ok(Bell {
+        unseen: seq.saturating_sub(user.bell_seen),
+        seq,
+        entries: events.into_iter().rev().filter_map(entry).collect(),
+    })
+}
+
+/// Notes that a user has seen their bell up to a place in its topic, and gives what it shows then. A place beyond the end is the end.
+///
+/// # Errors
+/// Those of [`bell`].
+pub async fn see_bell(app: &App, user: Id, seen: u64) -> Result<Bell, Failure> {
+    let before = bell(app, user).await?;
+    let change = UserChange {
+        bell_seen: Some(seen.min(before.seq)),
+        ..UserChange::default()
+    };
+    let user = app
+        .store
+        .update_user(user, change)
+        .await?
+        .ok_or(Failure::NotFound("user"))?;
+    Ok(Bell {
+        unseen: before.seq.saturating_sub(user.bell_seen),
+        ..before
+    })
+}
+
+fn entry(event: Event) -> Option<BellEntry> {
+    #[derive(Deserialize)]
+    struct Body {
+        kind: String,
+        by: String,
+        picture: Id,
+    }
+    let Body { kind, by, picture } = serde_json::from_value(event.body).ok()?;
+    Some(BellEntry {
+        seq: event.seq,
+        kind,
+        by,
+        picture,
+        at: event.at,
+    })
+}
+
+/// What follows for a picture's owner from what somebody did with it: nothing from what they did themselves.
+pub(super) async fn tell_owner(
+    app: &App,
+    by: &Author,
+    picture: &Picture,
+    kind: &str,
+    action: &str,
+) -> Result<Effects, Failure> {
+    let owner = picture.owner.id;
+    if owner == by.id {
+        return Ok(Effects::default());
+    }
+    let reach = reach(app, owner).await?;
+    let payload = json!({"user": owner, "kind": kind, "by": by.name, "picture": picture.id});
+    let task = |kind: TaskKind| NewTask {
+        key: format!("{kind}:{action}"),
+        kind,
+        payload: payload.clone(),
+        due: Timestamp::now(),
+    };
+    let mut tasks = Vec::new();
+    if reach.push {
+        tasks.push(task(TaskKind::Push));
+    }
+    if reach.webhook {
+        tasks.push(task(TaskKind::Webhook));
+    }
+    let bell = NewEvent {
+        topic: topic::bell(owner),
+        key: action.to_owned(),
+        delta: 1,
+        body: json!({"kind": kind, "by": by.name, "picture": picture.id}),
+    };
+    Ok(Effects {
+        events: vec![bell],
+        tasks,
+    })
+}

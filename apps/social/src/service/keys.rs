@@ -1,0 +1,46 @@
+use super::now;
+use crate::model::{ApiKey, Id, check_text};
+use crate::{App, Failure};
+
+/// The most keys of a user.
+const KEYS_MAX: usize = 20;
+
+/// Makes a key for a user's programs.
+///
+/// # Errors
+/// [`Failure::Invalid`] if the name is not allowed, [`Failure::Conflict`] if the user has too many.
+pub async fn create_key(app: &App, user: Id, name: &str) -> Result<ApiKey, Failure> {
+    let name = check_text("name", name, 1, 60)?;
+    if keys(app, user).await?.len() >= KEYS_MAX {
+        let text = format!("a user has at most {KEYS_MAX} keys; delete one first");
+        return Err(Failure::Conflict(text));
+    }
+    let key = ApiKey {
+        id: Id::new(),
+        user,
+        name,
+        secret: rand::random::<[u8; 32]>().to_vec(),
+        created_at: now(),
+    };
+    app.store.insert_key(&key).await?;
+    Ok(key)
+}
+
+/// A user's keys, the oldest first.
+///
+/// # Errors
+/// Those of the storage.
+pub async fn keys(app: &App, user: Id) -> Result<Vec<ApiKey>, Failure> {
+    Ok(app.store.keys(user).await?)
+}
+
+/// Deletes a user's key: what is signed with it is refused from then on.
+///
+/// # Errors
+/// [`Failure::NotFound`] if the user has no such key.
+pub async fn delete_key(app: &App, user: Id, id: Id) -> Result<(), Failure> {
+    if app.store.delete_key(id, user).await? {
+        return Ok(());
+    }
+    Err(Failure::NotFound("key"))
+}

@@ -1,0 +1,46 @@
+//! What users can do, whether by a page or by the API. Each change is stored together with what follows from it,
+//! then told to the feed and to the actors of the outbox.
+
+mod albums;
+mod bell;
+mod browsers;
+mod comments;
+mod keys;
+mod likes;
+mod pages;
+mod people;
+mod pictures;
+
+pub use albums::{album, album_to_fill, albums, create_album, delete_album};
+pub use bell::{Bell, BellEntry, bell, see_bell};
+pub use browsers::{add_browser, remove_browser};
+pub use comments::{CommentPage, comment, comments, delete_comment};
+pub use keys::{create_key, delete_key, keys};
+pub use likes::{LikeView, set_like};
+pub use pages::{PAGE_MAX, Page, PictureView, of_album, of_user, one, timeline};
+pub use people::{NewUser, authenticate, change_user, register, user};
+pub use pictures::{Upload, delete_picture, find_picture, share, upload};
+
+use jiff::Timestamp;
+
+use crate::App;
+use crate::model::{Event, TaskKind};
+
+/// The time to the millisecond, as every storage keeps it: what is answered now and what is read later are the same.
+fn now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
+}
+
+/// Tells the feed, on all replicas.
+async fn publish(app: &App, events: &[Event]) {
+    if !events.is_empty() {
+        app.feed.publish(events).await;
+    }
+}
+
+fn wake(app: &App, kinds: &[TaskKind]) {
+    for kind in kinds {
+        app.outbox.wake(*kind);
+    }
+}

@@ -1,0 +1,159 @@
+use std::time::Duration;
+
+use futures_util::future::{try_join, try_join_all};
+use serde_json::json;
+use tempfile::TempPath;
+use url::Url;
+
+use super::albums::album_to_fill;
+use super::pages::{PictureView, TIMELINE_KEY};
+use super::{now, publish, wake};
+use crate::images::Processed;
+use crate::model::{Album, Author, Effects, Id, NewEvent, Picture, TaskKind, check_text, topic};
+use crate::{App, Failure};
+
+/// How long a picture's record is read from the cache, at most.
+const PICTURE_TTL: Duration = Duration::from_secs(10);
+
+/// A file that came from a client.
+#[derive(Debug)]
+pub struct Upload {
+    /// Where it was put; deleted when this is dropped.
+    pub file: TempPath,
+    /// Up to 500 characters.
+    pub caption: String,
+}
+
+/// Adds pictures to an album: all of them, or none if one is not taken. They are processed side by side, as far
+/// as the stage has threads, and answered together. (The thesis' program 4.2.)
+///
+/// # Errors
+/// [`Failure::Forbidden`] for somebody else's album, [`Failure::NotFound`], and what
+/// [`Images::process`](crate::images::Images::process) says of a file.
+pub async fn upload(
+    app: &App,
+    user: &Author,
+    album: Id,
+    uploads: Vec<Upload>,
+) -> Result<Vec<PictureView>, Failure> {
+    let album = album_to_fill(app, user.id, album).await?;
+    let processing = uploads.iter().map(|upload| prepare(app, &album, upload));
+    let prepared = try_join_all(processing).await?;
+    let mut views = Vec::with_capacity(prepared.len());
+    for ((picture, processed), upload) in prepared.into_iter().zip(&uploads) {
+        views.push(keep(app, picture, &processed, upload).await?);
+    }
+    app.cache.invalidate(&[TIMELINE_KEY.to_owned()]).await;
+    Ok(views)
+}
+
+async fn prepare(
+    app: &App,
+    album: &Album,
+    upload: &Upload,
+) -> Result<(Picture, Processed), Failure> {
+    let caption = check_text("caption", &upload.caption, 0, 500)?;
+    let path = upload.file.to_path_buf();
+    let length = async {
+        tokio::fs::metadata(&path)
+            .await
+            .map_err(crate::images::io_failure)
+    };
+    let (processed, metadata) = try_join(app.images.process(path.clone()), length).await?;
+    let picture = Picture {
+        id: Id::new(),
+        album: album.id,
+        owner: album.owner.clone(),
+        caption,
+        media: processed.media,
+        width: processed.width,
+        height: processed.height,
+        bytes: metadata.len(),
+        created_at: now(),
+    };
+    Ok((picture, processed))
+}
+
+/// Files first: a record without files would show a broken picture, files without a record are only a waste.
+async fn keep(
+    app: &App,
+    picture: Picture,
+    processed: &Processed,
+    upload: &Upload,
+) -> Result<PictureView, Failure> {
+    app.files.store(picture.id, &upload.file, processed).await?;
+    let effects = Effects {
+        events: vec![NewEvent {
+            topic: topic::TIMELINE.to_owned(),
+            key: picture.id.to_string(),
+            delta: 1,
+            body: json!({"picture": picture}),
+        }],
+        tasks: Vec::new(),
+    };
+    let events = app.store.insert_picture(&picture, effects).await?;
+    publish(app, &events).await;
+    Ok(PictureView {
+        picture,
+        likes: 0,
+        likes_seq: 0,
+        comments: 0,
+        comments_seq: 0,
+        liked: false,
+    })
+}
+
+/// A picture's record, maybe some seconds old.
+///
+/// # Errors
+/// [`Failure::NotFound`].
+pub async fn find_picture(app: &App, id: Id) -> Result<Picture, Failure> {
+    let load = async {
+        let found = app.store.picture(id).await?;
+        found.ok_or(Failure::NotFound("picture"))
+    };
+    app.cache
+        .get_or_load(&picture_key(id), PICTURE_TTL, load)
+        .await
+}
+
+pub(super) fn picture_key(id: Id) -> String {
+    format!("picture:{id}")
+}
+
+/// Deletes a picture; its files are deleted later.
+///
+/// # Errors
+/// [`Failure::NotFound`], and [`Failure::Forbidden`] for somebody else's.
+pub async fn delete_picture(app: &App, user: Id, id: Id) -> Result<(), Failure> {
+    let picture = find_picture(app, id).await?;
+    if picture.owner.id != user {
+        return Err(Failure::Forbidden("only its owner may delete a picture"));
+    }
+    let was_there = app.store.delete_picture(id).await?;
+    app.cache
+        .invalidate(&[picture_key(id), TIMELINE_KEY.to_owned()])
+        .await;
+    if !was_there {
+        return Err(Failure::NotFound("picture"));
+    }
+    wake(app, &[TaskKind::Remove]);
+    Ok(())
+}
+
+/// Shares a picture with the third party; gives where that shows it.
+///
+/// # Errors
+/// [`Failure::NotFound`], and what [`Share::share`](crate::share::Share::share) says.
+pub async fn share(app: &App, id: Id) -> Result<Url, Failure> {
+    let share = app.share.as_ref().ok_or(Failure::NotFound(
+        "service to share with: none is configured",
+    ))?;
+    let picture = find_picture(app, id).await?;
+    let link = app
+        .settings
+        .base_url()
+        .join(&format!("/pictures/{id}"))
+        .map_err(Failure::internal)?;
+    share.share(id, &link, &picture.caption).await
+}

@@ -1,0 +1,284 @@
+//! The third party that pictures are shared with. It may hang, fail and lie: that concerns its own answers only.
+
+mod answer;
+mod breaker;
+mod keeper;
+mod token;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use greenroom::actor::{ActorRef, ActorSystem};
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::{Client, Response, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::Failure;
+use crate::config::ShareSettings;
+use crate::model::Id;
+use crate::outbox::client;
+use breaker::Breaker;
+use keeper::{Answer, NoToken, TokenKeeper, TokenKeeperMessages};
+use token::Provider;
+
+/// The dispatcher of the actor.
+const DISPATCHER: &str = "actors";
+/// Further tries, if the third party cannot be reached, fails, or is late.
+const RETRIES_MAX: usize = 2;
+/// The rest before the first of them.
+const RETRY_REST: Duration = Duration::from_millis(100);
+/// How many time-outs of one try a share may take as a whole.
+const BOUND: u32 = 2;
+/// When to come again if too many shares are under way.
+const CROWD_RETRY: Duration = Duration::from_secs(1);
+
+/// Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Share {
+    client: Client,
+    url: Url,
+    timeout: Duration,
+    places: Arc<Semaphore>,
+    breaker: Breaker,
+    keeper: ActorRef<TokenKeeper>,
+}
+
+/// What is shared.
+struct Order<'a> {
+    picture: Id,
+    link: &'a Url,
+    caption: &'a str,
+    deadline: Instant,
+}
+
+/// Why a try did not succeed.
+#[derive(Debug)]
+enum Mishap {
+    Late,
+    Unreachable(String),
+    Failed(StatusCode),
+    /// The token is not taken.
+    Unauthorized,
+    Refused(StatusCode),
+    Lied(String),
+}
+
+#[derive(Deserialize)]
+struct Shared {
+    url: Url,
+}
+
+impl Share {
+    /// Starts the actor that keeps the token, on the system's dispatcher `actors`.
+    ///
+    /// # Errors
+    /// If there is no such dispatcher, or the client for HTTP cannot be made.
+    pub fn start(system: &ActorSystem, settings: &ShareSettings) -> anyhow::Result<Self> {
+        let client = client().timeout(settings.timeout).build()?;
+        let provider = Arc::new(Provider::new(settings, &client));
+        let make = move || TokenKeeper::new(&provider);
+        let keeper = system
+            .build(make)
+            .name("token-keeper")
+            .dispatcher(DISPATCHER)
+            .spawn()?;
+        Ok(Self {
+            client,
+            url: settings.url.clone(),
+            timeout: settings.timeout,
+            places: Arc::new(Semaphore::new(settings.concurrency_max)),
+            breaker: Breaker::new(),
+            keeper,
+        })
+    }
+
+    /// Shares a picture that is found at `link`; gives where the third party shows it.
+    /// Takes twice the time-out of the settings at most.
+    ///
+    /// # Errors
+    /// [`Failure::Unavailable`] if too many shares are under way, the third party is left alone because it fails, or
+    /// gives no token; [`Failure::UpstreamTimeout`] and [`Failure::BadUpstream`] if it is late, fails or lies.
+    pub async fn share(&self, picture: Id, link: &Url, caption: &str) -> Result<Url, Failure> {
+        let _place = self
+            .places
+            .try_acquire()
+            .map_err(|_| unavailable(CROWD_RETRY))?;
+        let _pass = self.breaker.pass().map_err(unavailable)?;
+        let order = Order {
+            picture,
+            link,
+            caption,
+            deadline: Instant::now() + self.timeout * BOUND,
+        };
+        let token = self.token(&order).await?;
+        match self.persist(&order, &token).await {
+            Err(Mishap::Unauthorized) => {
+                let token = self.other_token(&order, token).await?;
+                Ok(self.persist(&order, &token).await?)
+            }
+            result => Ok(result?),
+        }
+    }
+
+    async fn token(&self, order: &Order<'_>) -> Result<HeaderValue, Failure> {
+        let asked = self.keeper.current().ask().timeout(order.left()).await;
+        token_or_failure(asked)
+    }
+
+    async fn other_token(
+        &self,
+        order: &Order<'_>,
+        refused: HeaderValue,
+    ) -> Result<HeaderValue, Failure> {
+        let asked = self
+            .keeper
+            .replace(refused)
+            .ask()
+            .timeout(order.left())
+            .await;
+        token_or_failure(asked)
+    }
+
+    /// Tries a few times, as long as there is time and hope.
+    async fn persist(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, Mishap> {
+        let rests = ExponentialBuilder::default()
+            .with_min_delay(RETRY_REST)
+            .with_max_times(RETRIES_MAX)
+            .with_jitter();
+        let attempt = || self.attempt(order, token);
+        attempt
+            .retry(rests)
+            .when(|mishap| mishap.may_pass() && self.breaker.is_closed() && !order.left().is_zero())
+            .await
+    }
+
+    async fn attempt(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, Mishap> {
+        let result = self.post(order, token).await;
+        self.breaker
+            .record(!result.as_ref().is_err_and(Mishap::is_failure));
+        result
+    }
+
+    async fn post(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, Mishap> {
+        let request = self
+            .client
+            .post(self.url.clone())
+            .timeout(order.left().min(self.timeout))
+            .header(AUTHORIZATION, token)
+            .header("idempotency-key", order.picture.to_string())
+            .json(&json!({"picture": order.link, "caption": order.caption}));
+        let answer = request.send().await.map_err(|error| mishap(&error))?;
+        judge(answer).await
+    }
+}
+
+impl Order<'_> {
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+}
+
+fn token_or_failure(
+    asked: Result<Answer, greenroom::actor::AskError>,
+) -> Result<HeaderValue, Failure> {
+    match asked {
+        Ok(Ok(token)) => Ok(token),
+        Ok(Err(error)) => Err(error.into()),
+        Err(error) => Err(Failure::Unavailable {
+            what: "sharing",
+            retry_after: CROWD_RETRY,
+            source: Some(Box::new(error)),
+        }),
+    }
+}
+
+async fn judge(answer: Response) -> Result<Url, Mishap> {
+    let status = answer.status();
+    if status == StatusCode::UNAUTHORIZED {
+        return Err(Mishap::Unauthorized);
+    }
+    if status.is_server_error() {
+        return Err(Mishap::Failed(status));
+    }
+    if !status.is_success() {
+        return Err(Mishap::Refused(status));
+    }
+    let body = answer::read(answer)
+        .await
+        .map_err(|error| lied_or_late(&error))?;
+    let shared: Shared = serde_json::from_slice(&body)
+        .map_err(|error| Mishap::Lied(format!("its answer is not as agreed: {error}")))?;
+    if ["http", "https"].contains(&shared.url.scheme()) {
+        return Ok(shared.url);
+    }
+    Err(Mishap::Lied(
+        "its answer has a link that leads nowhere".to_owned(),
+    ))
+}
+
+fn lied_or_late(error: &anyhow::Error) -> Mishap {
+    match error.downcast_ref::<reqwest::Error>() {
+        Some(error) => mishap(error),
+        None => Mishap::Lied(error.to_string()),
+    }
+}
+
+fn mishap(error: &reqwest::Error) -> Mishap {
+    if error.is_timeout() {
+        return Mishap::Late;
+    }
+    let reason = if error.is_connect() {
+        "it cannot be reached"
+    } else {
+        "its answer broke off"
+    };
+    Mishap::Unreachable(reason.to_owned())
+}
+
+impl Mishap {
+    /// Whether it may be better the next time.
+    fn may_pass(&self) -> bool {
+        matches!(self, Self::Late | Self::Unreachable(_) | Self::Failed(_))
+    }
+
+    /// Whether it shows that the third party does not work.
+    fn is_failure(&self) -> bool {
+        self.may_pass() || matches!(self, Self::Lied(_))
+    }
+}
+
+impl From<Mishap> for Failure {
+    fn from(mishap: Mishap) -> Self {
+        match mishap {
+            Mishap::Late => Self::UpstreamTimeout,
+            Mishap::Unreachable(reason) | Mishap::Lied(reason) => Self::BadUpstream(reason),
+            Mishap::Failed(status) | Mishap::Refused(status) => {
+                Self::BadUpstream(format!("it answered {status}"))
+            }
+            Mishap::Unauthorized => Self::BadUpstream("it does not take our token".to_owned()),
+        }
+    }
+}
+
+impl From<NoToken> for Failure {
+    fn from(error: NoToken) -> Self {
+        Self::Unavailable {
+            what: "sharing",
+            retry_after: error.retry_after,
+            source: Some(Box::new(error)),
+        }
+    }
+}
+
+fn unavailable(retry_after: Duration) -> Failure {
+    Failure::Unavailable {
+        what: "sharing",
+        retry_after,
+        source: None,
+    }
+}

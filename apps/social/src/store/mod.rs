@@ -1,0 +1,195 @@
+//! Where everything is kept: one trait, two adaptors.
+//!
+//! Each method is one step: it is done as a whole or not at all, also when the process or the database is killed
+//! in the midst of it, and when it has returned `Ok` it is durable. Where `effects` are given they are
+//! part of that step.
+//!
+//! Points in time are kept to the millisecond at least. An event is answered as it is kept.
+
+mod error;
+pub mod mongo;
+pub mod sqlite;
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use crate::config::StoreSettings;
+use crate::model::{
+    Album, ApiKey, Comment, Effects, Event, Head, Id, NewTask, Outcome, Picture, PushSubscription,
+    Session, Task, TaskKind, User, UserChange,
+};
+pub use error::{Result, StoreError};
+
+/// Opens the storage that the settings name.
+///
+/// # Errors
+/// If it cannot be opened or reached, or is of a newer version than this program.
+pub async fn open(settings: &StoreSettings) -> Result<Arc<dyn Store>> {
+    match settings {
+        StoreSettings::Mongo(url) => mongo::open(url).await,
+        StoreSettings::Sqlite(path) => sqlite::open(path).await,
+    }
+}
+
+/// Which pictures a page shows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PicturesOf {
+    /// The timeline.
+    Everybody,
+    /// One album's.
+    Album(Id),
+    /// All that a user has uploaded.
+    Owner(Id),
+}
+
+/// What became of a like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LikeChange {
+    /// Whether there was anything to change: to like twice is to like once.
+    pub changed: bool,
+    /// Those of the effects' events that were written; empty if nothing changed.
+    pub events: Vec<Event>,
+    /// The end of the picture's topic of likes, after the change.
+    pub likes: Head,
+}
+
+/// How long is kept what nobody needs any more.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Retention {
+    /// Events of a topic beyond this many may go, the oldest first…
+    pub events_max: u64,
+    /// … if they are older than this.
+    pub events_for: Duration,
+    /// Tasks that are done or given up, counted from then.
+    pub tasks_for: Duration,
+}
+
+/// The storage of the network. All methods fail with [`StoreError`]; which kinds beyond
+/// [`Unavailable`](StoreError::Unavailable) and [`Broken`](StoreError::Broken) is said where they do.
+#[async_trait]
+pub trait Store: Debug + Send + Sync {
+    /// Answers if the storage does.
+    async fn ping(&self) -> Result<()>;
+
+    /// Adds a user. [`Conflict`](StoreError::Conflict) if the name is taken.
+    async fn insert_user(&self, user: &User, effects: Effects) -> Result<Vec<Event>>;
+    /// The user of that identifier.
+    async fn user(&self, id: Id) -> Result<Option<User>>;
+    /// The user of exactly that name.
+    async fn user_by_name(&self, name: &str) -> Result<Option<User>>;
+    /// Users in the order of their identifiers, those behind `after`.
+    async fn users(&self, after: Option<Id>, limit: u32) -> Result<Vec<User>>;
+    /// Changes a user and gives the new state; `None` if there is none of that identifier.
+    async fn update_user(&self, id: Id, change: UserChange) -> Result<Option<User>>;
+
+    /// Adds a session.
+    async fn insert_session(&self, session: &Session) -> Result<()>;
+    /// A session that has not expired at `now`.
+    async fn session(&self, token_hash: &str, now: Timestamp) -> Result<Option<Session>>;
+    /// Deletes a session, if there is one.
+    async fn delete_session(&self, token_hash: &str) -> Result<()>;
+
+    /// Adds a key.
+    async fn insert_key(&self, key: &ApiKey) -> Result<()>;
+    /// The key of that identifier.
+    async fn key(&self, id: Id) -> Result<Option<ApiKey>>;
+    /// A user's keys, the oldest first.
+    async fn keys(&self, user: Id) -> Result<Vec<ApiKey>>;
+    /// Deletes a key; `false` if the user has none of that identifier.
+    async fn delete_key(&self, id: Id, user: Id) -> Result<bool>;
+    /// Notes that a nonce was used with a key; `false` if it had been used before. May be forgotten after `expires`.
+    async fn use_nonce(&self, key: Id, nonce: &str, expires: Timestamp) -> Result<bool>;
+
+    /// Adds an album.
+    async fn insert_album(&self, album: &Album) -> Result<()>;
+    /// The album of that identifier.
+    async fn album(&self, id: Id) -> Result<Option<Album>>;
+    /// A user's albums, the newest first.
+    async fn albums(&self, owner: Id) -> Result<Vec<Album>>;
+    /// Deletes an album; `false` if there was none. From then on none of its pictures is found by any other
+    /// method but [`removed_pictures`](Self::removed_pictures), and a task of the kind [`TaskKind::Remove`]
+    /// with the payload `{"album": id}` and the key `remove-album:ID` waits. The pictures' likes, comments and events may still be found until they are
+    /// [purged](Self::purge_picture).
+    async fn delete_album(&self, id: Id) -> Result<bool>;
+
+    /// Adds a picture to its album. [`Conflict`](StoreError::Conflict) if the album is gone; then, or if this
+    /// fails in the midst, no picture stays behind.
+    async fn insert_picture(&self, picture: &Picture, effects: Effects) -> Result<Vec<Event>>;
+    /// The picture of that identifier.
+    async fn picture(&self, id: Id) -> Result<Option<Picture>>;
+    /// The newest first, those before `before` (by identifier).
+    async fn pictures(
+        &self,
+        of: PicturesOf,
+        before: Option<Id>,
+        limit: u32,
+    ) -> Result<Vec<Picture>>;
+    /// Deletes a picture; `false` if there was none. As with [`delete_album`](Self::delete_album), but the payload is
+    /// `{"picture": id}` and the key `remove-picture:ID`.
+    async fn delete_picture(&self, id: Id) -> Result<bool>;
+    /// Pictures of a deleted album whose records are still there.
+    async fn removed_pictures(&self, album: Id, limit: u32) -> Result<Vec<Id>>;
+    /// Deletes what is left of a deleted picture: its record, likes, comments, events. Does nothing to one that is not deleted.
+    async fn purge_picture(&self, id: Id) -> Result<()>;
+
+    /// Makes `user` like a picture, or no longer. [`Conflict`](StoreError::Conflict) if the picture is gone. The
+    /// effects are stored only if this changes something.
+    async fn set_like(
+        &self,
+        picture: Id,
+        user: Id,
+        liked: bool,
+        effects: Effects,
+    ) -> Result<LikeChange>;
+    /// Those of `pictures` that the user likes.
+    async fn liked(&self, user: Id, pictures: &[Id]) -> Result<Vec<Id>>;
+
+    /// Adds a comment. [`Conflict`](StoreError::Conflict) if the picture is gone.
+    async fn insert_comment(&self, comment: &Comment, effects: Effects) -> Result<Vec<Event>>;
+    /// The comment of that identifier.
+    async fn comment(&self, id: Id) -> Result<Option<Comment>>;
+    /// A picture's comments, the oldest first, those behind `after` (by identifier).
+    async fn comments(&self, picture: Id, after: Option<Id>, limit: u32) -> Result<Vec<Comment>>;
+    /// Deletes a comment; `None` if there was none, and then the effects are not stored.
+    async fn delete_comment(&self, id: Id, effects: Effects) -> Result<Option<Vec<Event>>>;
+
+    /// Events of a topic in their order, from the first behind number `after`. If the first one has not the number `after + 1`, those
+    /// between are pruned.
+    async fn events(&self, topic: &str, after: u64, limit: u32) -> Result<Vec<Event>>;
+    /// The last events of a topic, in their order.
+    async fn last_events(&self, topic: &str, limit: u32) -> Result<Vec<Event>>;
+    /// The ends of topics; topics without events are left out.
+    async fn heads(&self, topics: &[String]) -> Result<HashMap<String, Head>>;
+
+    /// Adds tasks to the outbox, but for those whose key it has or had.
+    async fn add_tasks(&self, tasks: Vec<NewTask>) -> Result<()>;
+    /// Takes up to `limit` tasks of a kind that are due, the longest due first. Until `now + lease` nobody else gets them; who
+    /// has not settled a task by then must not go on with it.
+    async fn claim_tasks(
+        &self,
+        kind: TaskKind,
+        now: Timestamp,
+        lease: Duration,
+        limit: u32,
+    ) -> Result<Vec<Task>>;
+    /// Notes what a claimed task came to. Does nothing if somebody else has claimed it since.
+    async fn settle_task(&self, task: &Task, outcome: Outcome) -> Result<()>;
+    /// When the next task of a kind is due, of those that are neither done nor given up.
+    async fn next_task(&self, kind: TaskKind) -> Result<Option<Timestamp>>;
+
+    /// Adds a browser, or replaces the one of the same endpoint.
+    async fn insert_push(&self, subscription: &PushSubscription) -> Result<()>;
+    /// A user's browsers.
+    async fn pushes(&self, user: Id) -> Result<Vec<PushSubscription>>;
+    /// Deletes a browser, if there is one.
+    async fn delete_push(&self, endpoint: &str) -> Result<()>;
+
+    /// Forgets what has expired: sessions, nonces, old events, finished tasks. At most 10,000 of each at a time.
+    /// This is the one method that is many steps: others' changes come in between, and if it fails some of it is done.
+    async fn prune(&self, now: Timestamp, retention: Retention) -> Result<()>;
+}

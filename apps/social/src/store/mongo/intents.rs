@@ -1,0 +1,185 @@
+//! A change and its effects as one step: see [the module above](super).
+
+use mongodb::bson::{Document, doc};
+use serde::{Deserialize, Serialize};
+
+use super::fault::fault;
+use super::records::{PlannedEvent, Stored, StoredTask};
+use super::tables::{Tables, delete, find, insert, name};
+use crate::model::{Effects, Event, Id};
+use crate::store::{Result, StoreError};
+
+/// What is to follow from a change, if it happens.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Intent {
+    #[serde(rename = "_id")]
+    pub(super) id: String,
+    pub(super) change: Change,
+    /// The identifier of the primary document.
+    pub(super) primary: String,
+    /// The picture or album without which the change must not be; else what is deleted.
+    pub(super) subject: Id,
+    pub(super) events: Vec<PlannedEvent>,
+    pub(super) tasks: Vec<StoredTask>,
+}
+
+/// Kinds of changes.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Change {
+    InsertUser,
+    InsertPicture,
+    InsertComment,
+    SetLike,
+    DeleteAlbum,
+    DeletePicture,
+    DeleteComment,
+}
+
+impl Change {
+    /// Where its primary document is.
+    fn collection(self) -> &'static str {
+        match self {
+            Self::InsertUser => name::USERS,
+            Self::InsertPicture => name::PICTURES,
+            Self::InsertComment => name::COMMENTS,
+            Self::SetLike => name::LIKES,
+            Self::DeleteAlbum | Self::DeletePicture | Self::DeleteComment => name::TOMBSTONES,
+        }
+    }
+}
+
+/// What a change came to.
+#[derive(Debug)]
+pub(super) enum Settled {
+    /// It has happened, with these events.
+    Done(Vec<Event>),
+    /// Its primary document was not inserted: the unique key is taken.
+    Refused,
+    /// What it is about is gone, so it was taken back.
+    TakenBack,
+}
+
+impl Intent {
+    pub(super) fn new(
+        change: Change,
+        primary: &impl ToString,
+        subject: Id,
+        effects: &Effects,
+    ) -> Self {
+        Self {
+            id: Id::new().to_string(),
+            change,
+            primary: primary.to_string(),
+            subject,
+            events: effects.events.iter().map(PlannedEvent::new).collect(),
+            tasks: effects.tasks.iter().map(StoredTask::new).collect(),
+        }
+    }
+}
+
+impl Tables {
+    /// Makes the change that is the insertion of this record.
+    pub(super) async fn make<T>(&self, intent: &Intent, record: T) -> Result<Settled>
+    where
+        T: Serialize + Send + Sync,
+    {
+        if !insert(&self.intents, intent).await? {
+            return Err(StoreError::broken("an intent's identifier is not unique"));
+        }
+        let primary = Stored::new(&intent.primary, &intent.id, record);
+        let collection = self.database.collection(intent.change.collection());
+        if !insert(&collection, &primary).await? {
+            delete(&self.intents, &intent.id).await?;
+            return Ok(Settled::Refused);
+        }
+        self.finish(intent).await
+    }
+
+    /// Finishes what a change began that another one builds on. Does nothing if it is finished.
+    pub(super) async fn finish_earlier(&self, intent: &str) -> Result<()> {
+        if let Some(intent) = find(&self.intents, intent).await? {
+            self.finish(&intent).await?;
+        }
+        Ok(())
+    }
+
+    /// Finishes or takes back what somebody has left behind. `false` if there is nothing: it may
+    /// still come from a writer that is slow.
+    pub(super) async fn settle_left_behind(&self, intent: &Intent) -> Result<bool> {
+        if !self.has_happened(intent).await? {
+            return Ok(false);
+        }
+        if intent.change == Change::InsertPicture {
+            self.take_back(intent).await?;
+        } else {
+            self.finish(intent).await?;
+        }
+        Ok(true)
+    }
+
+    async fn has_happened(&self, intent: &Intent) -> Result<bool> {
+        let collection = self
+            .database
+            .collection::<Document>(intent.change.collection());
+        let primary = find(&collection, &intent.primary).await?;
+        Ok(
+            primary
+                .is_some_and(|primary| primary.get_str("intent").is_ok_and(|by| by == intent.id)),
+        )
+    }
+
+    /// Each step can be repeated, also by two at once.
+    async fn finish(&self, intent: &Intent) -> Result<Settled> {
+        if self.is_without_subject(intent).await? {
+            self.take_back(intent).await?;
+            return Ok(Settled::TakenBack);
+        }
+        self.complete_deletion(intent).await?;
+        let events = self.append_all(&intent.events, &intent.id).await?;
+        self.add_stored_tasks(&intent.tasks).await?;
+        let was_there = delete(&self.intents, &intent.id).await?;
+        if !was_there && intent.change == Change::InsertPicture {
+            return Err(StoreError::unavailable(
+                "the picture took too long and was taken back",
+            ));
+        }
+        Ok(Settled::Done(events))
+    }
+
+    /// Looked at after the primary document was inserted: whoever deletes the subject afterwards
+    /// finds that document.
+    async fn is_without_subject(&self, intent: &Intent) -> Result<bool> {
+        match intent.change {
+            Change::InsertPicture => self.is_album_deleted(intent.subject).await,
+            Change::InsertComment | Change::SetLike => {
+                Ok(self.picture(intent.subject).await?.is_none())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    async fn complete_deletion(&self, intent: &Intent) -> Result<()> {
+        match intent.change {
+            Change::DeleteAlbum => self.hide_album(intent.subject).await,
+            Change::DeletePicture => self.hide_picture(intent.subject).await,
+            Change::DeleteComment => delete(&self.comments, &intent.subject.to_string())
+                .await
+                .map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    async fn take_back(&self, intent: &Intent) -> Result<()> {
+        match intent.change {
+            Change::InsertPicture => self.remove_unfinished(&intent.primary).await?,
+            change => {
+                let collection = self.database.collection::<Document>(change.collection());
+                let primary = doc! { "_id": &intent.primary };
+                collection.delete_one(primary).await.map_err(fault)?;
+            }
+        }
+        delete(&self.intents, &intent.id).await?;
+        Ok(())
+    }
+}

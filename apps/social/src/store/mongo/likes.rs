@@ -1,0 +1,166 @@
+//! Likes: a chain of toggles for each picture and user.
+//!
+//! The identifier of a toggle holds its number, so of two who build on the same one only one is
+//! inserted, and the other one looks again. Toggles stay until their picture goes: were one
+//! deleted earlier, its number could be used again by a writer that is slow.
+
+use std::hash::{BuildHasher, RandomState};
+
+use mongodb::bson::doc;
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::fault::fault;
+use super::intents::{Change, Intent, Settled};
+use super::records::Toggle;
+use super::tables::{Tables, all, find};
+use crate::model::{Effects, Head, Id, topic};
+use crate::store::{LikeChange, Result, StoreError};
+
+/// How often a change is tried of which another replica has taken the number: for the same user.
+const TRIES_MAX: u32 = 10;
+
+/// More make it less likely that two users wait for each other.
+const LOCKS: usize = 256;
+
+/// Keeps a user's requests to this process from racing for the same number. Other replicas still do.
+#[derive(Debug)]
+pub(super) struct Chains {
+    hasher: RandomState,
+    locks: [Mutex<()>; LOCKS],
+}
+
+impl Default for Chains {
+    fn default() -> Self {
+        Self {
+            hasher: RandomState::new(),
+            locks: [const { Mutex::const_new(()) }; LOCKS],
+        }
+    }
+}
+
+impl Chains {
+    async fn lock(&self, picture: Id, user: Id) -> MutexGuard<'_, ()> {
+        let hash = self.hasher.hash_one((picture, user)) % LOCKS as u64;
+        let index = usize::try_from(hash).unwrap_or_default();
+        self.locks[index].lock().await
+    }
+}
+
+impl Tables {
+    pub(super) async fn set_like(
+        &self,
+        picture: Id,
+        user: Id,
+        liked: bool,
+        effects: &Effects,
+    ) -> Result<LikeChange> {
+        let changed = self.change_like(picture, user, liked, effects).await?;
+        match changed {
+            Some(change) => Ok(change),
+            None => self.unchanged(picture).await,
+        }
+    }
+
+    /// `None` if there is nothing to change.
+    async fn change_like(
+        &self,
+        picture: Id,
+        user: Id,
+        liked: bool,
+        effects: &Effects,
+    ) -> Result<Option<LikeChange>> {
+        let _alone = self.chains.lock(picture, user).await;
+        for _ in 0..TRIES_MAX {
+            let last = self.last_toggle(picture, user).await?;
+            if last.as_ref().is_some_and(|last| last.on) == liked {
+                return Ok(None);
+            }
+            let toggle = Toggle {
+                picture,
+                user,
+                number: last.map_or(1, |last| last.number + 1),
+                on: liked,
+            };
+            if let Some(change) = self.toggle(toggle, effects).await? {
+                return Ok(Some(change));
+            }
+        }
+        let failure = "the same like is being changed by many replicas at once";
+        Err(StoreError::unavailable(failure))
+    }
+
+    /// Its effects are written. Most chains are empty, so the first toggle is looked for by its identifier.
+    async fn last_toggle(&self, picture: Id, user: Id) -> Result<Option<Toggle>> {
+        if find(&self.likes, &identifier(picture, user, 1))
+            .await?
+            .is_none()
+        {
+            return Ok(None);
+        }
+        let chain = doc! { "record.user": user.to_string(), "record.picture": picture.to_string() };
+        let found = self
+            .likes
+            .find_one(chain)
+            .sort(doc! { "record.number": -1 });
+        let Some(last) = found.await.map_err(fault)? else {
+            return Ok(None);
+        };
+        self.finish_earlier(&last.intent).await?;
+        Ok(Some(last.record))
+    }
+
+    async fn unchanged(&self, picture: Id) -> Result<LikeChange> {
+        if self.picture(picture).await?.is_none() {
+            return Err(gone());
+        }
+        Ok(LikeChange {
+            changed: false,
+            events: Vec::new(),
+            likes: self.end(&topic::likes(picture)).await?,
+        })
+    }
+
+    /// `None` if somebody else has taken the number.
+    async fn toggle(&self, toggle: Toggle, effects: &Effects) -> Result<Option<LikeChange>> {
+        let picture = toggle.picture;
+        let id = identifier(picture, toggle.user, toggle.number);
+        let intent = Intent::new(Change::SetLike, &id, picture, effects);
+        let events = match self.make(&intent, toggle).await? {
+            Settled::Done(events) => events,
+            Settled::Refused => return Ok(None),
+            Settled::TakenBack => return Err(gone()),
+        };
+        let topic = topic::likes(picture);
+        let likes = match events.iter().rfind(|event| event.topic == topic) {
+            Some(event) => Head {
+                seq: event.seq,
+                total: event.total,
+            },
+            None => self.end(&topic).await?,
+        };
+        Ok(Some(LikeChange {
+            changed: true,
+            events,
+            likes,
+        }))
+    }
+
+    pub(super) async fn liked(&self, user: Id, pictures: &[Id]) -> Result<Vec<Id>> {
+        let pictures: Vec<String> = pictures.iter().map(Id::to_string).collect();
+        let filter =
+            doc! { "record.user": user.to_string(), "record.picture": { "$in": pictures } };
+        let mut toggles = all(self.likes.find(filter)).await?;
+        toggles.sort_by_key(|toggle| (toggle.record.picture, -toggle.record.number));
+        toggles.dedup_by_key(|toggle| toggle.record.picture);
+        let on = toggles.into_iter().filter(|toggle| toggle.record.on);
+        Ok(on.map(|toggle| toggle.record.picture).collect())
+    }
+}
+
+fn identifier(picture: Id, user: Id, number: i64) -> String {
+    format!("{picture}:{user}:{number}")
+}
+
+fn gone() -> StoreError {
+    StoreError::Conflict("the picture is gone")
+}

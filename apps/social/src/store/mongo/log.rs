@@ -1,0 +1,156 @@
+//! The logs of the topics.
+//!
+//! An event's identifier is its [place]: the topic and the number. [Who appends](super::appending) inserts at the first place that is
+//! free; of two who want the same place one gets it, and the other one takes the next. So numbers have no gaps,
+//! no event is there before all earlier ones are, and each total is right.
+//!
+//! The end of a log is found from a *hint*, a number near the end, by looking at the places behind
+//! it. A hint may be too low, never too high. It is good as long as the event that it names is there: only
+//! the beginning of a log is ever pruned, and only up to the hint. If that event is not there, the
+//! index is asked. A topic without a hint has never been pruned, so its log begins at 1.
+
+use std::collections::HashMap;
+
+use mongodb::bson::doc;
+
+use super::fault::fault;
+use super::records::{PlannedEvent, StoredEvent};
+use super::tables::{Tables, all, delete, delete_all, find, page};
+use crate::model::{Event, Head};
+use crate::store::Result;
+
+/// Numbers are padded, so that places sort as numbers do.
+pub(super) fn place(topic: &str, seq: u64) -> String {
+    format!("{topic}#{seq:020}")
+}
+
+/// Behind all places of the topic: `$` follows `#`.
+pub(super) fn behind(topic: &str) -> String {
+    format!("{topic}$")
+}
+
+impl Tables {
+    pub(super) async fn end(&self, topic: &str) -> Result<Head> {
+        let hint = find(&self.hints, topic).await?;
+        let hinted = hint.map_or(0, |hint| hint.seq.unsigned_abs());
+        let at_hint = find(&self.events, &place(topic, hinted)).await?;
+        match at_hint {
+            Some(event) => self.walk(event.head(), topic).await,
+            None if hinted == 0 => self.walk(Head::default(), topic).await,
+            None => self.newest(topic).await,
+        }
+    }
+
+    async fn walk(&self, mut head: Head, topic: &str) -> Result<Head> {
+        while let Some(event) = find(&self.events, &place(topic, head.seq + 1)).await? {
+            head = event.head();
+        }
+        Ok(head)
+    }
+
+    async fn newest(&self, topic: &str) -> Result<Head> {
+        let range = doc! { "_id": { "$gt": place(topic, 0), "$lt": behind(topic) } };
+        let found = self.events.find_one(range).sort(doc! { "_id": -1 });
+        let newest = found.await.map_err(fault)?;
+        Ok(newest.map_or_else(Head::default, |event| event.head()))
+    }
+
+    /// As [`end`](Self::end) does, for all topics at once.
+    pub(super) async fn heads(&self, topics: &[String]) -> Result<HashMap<String, Head>> {
+        let mut heads = HashMap::new();
+        if let [topic] = topics {
+            heads.insert(topic.clone(), self.end(topic).await?);
+        } else {
+            let hints = self.hints(topics).await?;
+            let near = self.events_near(&hints).await?;
+            for (topic, hint) in hints {
+                let head = match (
+                    near.get(&place(&topic, hint)),
+                    near.get(&place(&topic, hint + 1)),
+                ) {
+                    (_, Some(next)) => self.walk(*next, &topic).await?,
+                    (Some(at_hint), None) => *at_hint,
+                    (None, None) if hint == 0 => Head::default(),
+                    (None, None) => self.newest(&topic).await?,
+                };
+                heads.insert(topic, head);
+            }
+        }
+        heads.retain(|_, head| head.seq > 0);
+        Ok(heads)
+    }
+
+    /// For each topic its hint, or 0.
+    async fn hints(&self, topics: &[String]) -> Result<HashMap<String, u64>> {
+        let mut hints: HashMap<String, u64> =
+            topics.iter().map(|topic| (topic.clone(), 0)).collect();
+        let found = self.hints.find(doc! { "_id": { "$in": topics } });
+        for hint in all(found).await? {
+            hints.insert(hint.id, hint.seq.unsigned_abs());
+        }
+        Ok(hints)
+    }
+
+    /// The events at the hints and right behind them, by place.
+    async fn events_near(&self, hints: &HashMap<String, u64>) -> Result<HashMap<String, Head>> {
+        let places: Vec<String> = hints
+            .iter()
+            .flat_map(|(topic, hint)| [place(topic, *hint), place(topic, hint + 1)])
+            .collect();
+        let found = self.events.find(doc! { "_id": { "$in": places } });
+        let events = all(found).await?;
+        Ok(events
+            .into_iter()
+            .map(|event| (event.id.clone(), event.head()))
+            .collect())
+    }
+
+    pub(super) async fn events(&self, topic: &str, after: u64, limit: u32) -> Result<Vec<Event>> {
+        let range = doc! { "$gt": place(topic, after), "$lt": behind(topic) };
+        let found = self.events.find(doc! { "_id": range, "pruned": false });
+        let events = page(found.sort(doc! { "_id": 1 }), limit).await?;
+        events.into_iter().map(StoredEvent::into_event).collect()
+    }
+
+    pub(super) async fn last_events(&self, topic: &str, limit: u32) -> Result<Vec<Event>> {
+        let range = doc! { "$gt": place(topic, 0), "$lt": behind(topic) };
+        let found = self.events.find(doc! { "_id": range, "pruned": false });
+        let events = page(found.sort(doc! { "_id": -1 }), limit).await?;
+        events
+            .into_iter()
+            .rev()
+            .map(StoredEvent::into_event)
+            .collect()
+    }
+
+    /// All events of a topic, for ever.
+    pub(super) async fn delete_log(&self, topic: &str) -> Result<()> {
+        let range = doc! { "$gt": place(topic, 0), "$lt": behind(topic) };
+        delete_all(&self.events, doc! { "_id": range }).await?;
+        delete(&self.hints, topic).await.map(drop)
+    }
+}
+
+impl StoredEvent {
+    pub(super) fn next(end: Head, planned: &PlannedEvent, intent: &str) -> Self {
+        let seq = end.seq + 1;
+        Self {
+            id: place(&planned.topic, seq),
+            topic: planned.topic.clone(),
+            key: planned.key.clone(),
+            intent: intent.to_owned(),
+            seq: i64::try_from(seq).unwrap_or(i64::MAX),
+            total: end.total + planned.delta,
+            at: planned.at,
+            body: planned.body.clone(),
+            pruned: false,
+        }
+    }
+
+    pub(super) fn head(&self) -> Head {
+        Head {
+            seq: self.seq.unsigned_abs(),
+            total: self.total,
+        }
+    }
+}

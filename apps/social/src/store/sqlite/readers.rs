@@ -1,0 +1,65 @@
+use std::sync::{Arc, Mutex, PoisonError};
+
+use greenroom::Stage;
+use rusqlite::Connection;
+
+use super::database::Database;
+use super::error;
+use crate::store::Result;
+
+/// So many reads may wait for the disk at a time; each has a connection of its own.
+pub(super) const READERS_MAX: usize = 4;
+
+/// Runs what reads, on the stage.
+#[derive(Debug)]
+pub(super) struct Readers {
+    stage: Stage,
+    pool: Arc<Pool>,
+}
+
+impl Readers {
+    pub(super) fn new(stage: Stage, database: Database) -> Self {
+        let idle = Mutex::default();
+        Self {
+            stage,
+            pool: Arc::new(Pool { database, idle }),
+        }
+    }
+
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let pool = Arc::clone(&self.pool);
+        let answer = self.stage.run(move || pool.read(query)).await;
+        answer.map_err(error::of_stage)?
+    }
+}
+
+/// Connections that nobody uses. There are never more than the stage has threads.
+#[derive(Debug)]
+struct Pool {
+    database: Database,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Pool {
+    /// A connection that failed is closed, not used again.
+    fn read<T>(&self, query: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let connection = match self.take() {
+            Some(connection) => connection,
+            None => self.database.open_reading()?,
+        };
+        let answer = query(&connection)?;
+        self.idle().push(connection);
+        Ok(answer)
+    }
+
+    fn take(&self) -> Option<Connection> {
+        self.idle().pop()
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,207 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use greenroom::{Spawned, Stage};
+use rusqlite::Connection;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+
+use super::database::Database;
+use super::error::{NotBegun, NotStored};
+use crate::store::{Result, StoreError};
+
+/// So many writes may wait; who comes then is refused.
+const QUEUE_MAX: usize = 10_000;
+
+/// A batch is committed when it has so many operations …
+const BATCH_MAX: usize = 1_000;
+
+/// … or when it has lasted for so long.
+const BATCH_TIME_MAX: Duration = Duration::from_millis(20);
+
+/// Runs what writes, one after the other, on the stage.
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: mpsc::Sender<Box<dyn Operation>>,
+    _running: Spawned<()>,
+}
+
+impl Writer {
+    pub(super) fn start(stage: &Stage, database: Database, connection: Connection) -> Self {
+        let (queue, waiting) = mpsc::channel(QUEUE_MAX);
+        let batches = Batches {
+            database,
+            connection,
+            is_failing: false,
+        };
+        Self {
+            queue,
+            _running: stage.spawn(batches.run(waiting)),
+        }
+    }
+
+    /// Answers when the operation was committed, or undone as a whole. If the answer is not awaited, it is one of these
+    /// all the same.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (caller, answer) = oneshot::channel();
+        let pending = Pending {
+            operation: Some(operation),
+            result: None,
+            caller,
+        };
+        self.queue
+            .try_send(Box::new(pending))
+            .map_err(|error| match error {
+                TrySendError::Full(_) => StoreError::unavailable(NotBegun::QueueFull),
+                TrySendError::Closed(_) => StoreError::unavailable(NotBegun::WriterEnded),
+            })?;
+        let answer = answer.await;
+        answer.unwrap_or_else(|_| Err(StoreError::unavailable(NotBegun::WriterEnded)))
+    }
+}
+
+struct Batches {
+    database: Database,
+    connection: Connection,
+    is_failing: bool,
+}
+
+type Waiting = mpsc::Receiver<Box<dyn Operation>>;
+
+impl Batches {
+    async fn run(mut self, mut waiting: Waiting) {
+        while let Some(first) = waiting.recv().await {
+            let mut batch = vec![first];
+            let stored = self.store(&mut batch, &mut waiting);
+            let stored = stored.map_err(NotStored::because_of);
+            if let Err(error) = &stored {
+                self.recover(error);
+                // They would meet the same, and would have waited for longer.
+                while let Ok(next) = waiting.try_recv() {
+                    batch.push(next);
+                }
+            } else if self.is_failing {
+                self.is_failing = false;
+                tracing::info!("writes are stored again");
+            }
+            for operation in batch {
+                operation.answer(stored.clone());
+            }
+        }
+    }
+
+    /// Runs and commits the operations, and those that come meanwhile.
+    fn store(&self, batch: &mut Vec<Box<dyn Operation>>, waiting: &mut Waiting) -> Result<()> {
+        let began = Instant::now();
+        self.execute("BEGIN IMMEDIATE")?;
+        let mut done = 0;
+        while let Some(operation) = batch.get_mut(done) {
+            self.run_one(operation.as_mut())?;
+            done += 1;
+            if done < BATCH_MAX && began.elapsed() < BATCH_TIME_MAX {
+                batch.extend(waiting.try_recv());
+            }
+        }
+        self.execute("COMMIT")
+    }
+
+    /// Runs an operation, and undoes what it did if it fails.
+    fn run_one(&self, operation: &mut dyn Operation) -> Result<()> {
+        self.execute("SAVEPOINT operation")?;
+        if operation.run(&self.connection)? == Fate::Undo {
+            self.execute("ROLLBACK TO operation")?;
+        }
+        self.execute("RELEASE operation")
+    }
+
+    fn execute(&self, sql: &str) -> Result<()> {
+        self.connection.prepare_cached(sql)?.execute([])?;
+        Ok(())
+    }
+
+    /// Makes the connection fit for the next batch. It is not closed before there is another one: on a full disk
+    /// the first one to open a database cannot.
+    fn recover(&mut self, error: &NotStored) {
+        if !self.is_failing {
+            self.is_failing = true;
+            tracing::warn!(
+                error = error as &dyn std::error::Error,
+                "writes are not stored"
+            );
+        }
+        let is_clean = self.connection.is_autocommit() || self.execute("ROLLBACK").is_ok();
+        if is_clean {
+            return;
+        }
+        match self.database.open_writing() {
+            Ok(connection) => self.connection = connection,
+            Err(error) => tracing::error!(%error, "no other connection to the database"),
+        }
+    }
+}
+
+/// A write of whatever answer.
+trait Operation: Send {
+    /// Fails if the whole batch has been rolled back, as on a full disk.
+    fn run(&mut self, db: &Connection) -> Result<Fate>;
+
+    fn answer(self: Box<Self>, stored: Result<(), NotStored>);
+}
+
+/// What is to become of an operation's changes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Fate {
+    Keep,
+    Undo,
+}
+
+/// A write that somebody waits for.
+struct Pending<F, T> {
+    operation: Option<F>,
+    result: Option<Result<T>>,
+    caller: oneshot::Sender<Result<T>>,
+}
+
+impl<F, T> Operation for Pending<F, T>
+where
+    F: FnOnce(&Connection) -> Result<T> + Send,
+    T: Send,
+{
+    fn run(&mut self, db: &Connection) -> Result<Fate> {
+        let has_left = self.caller.is_closed();
+        let Some(operation) = self.operation.take().filter(|_| !has_left) else {
+            return Ok(Fate::Undo);
+        };
+        let result = without_panic(|| operation(db));
+        let fate = match result {
+            Err(error) if db.is_autocommit() => return Err(error),
+            Err(_) => Fate::Undo,
+            Ok(_) => Fate::Keep,
+        };
+        self.result = Some(result);
+        Ok(fate)
+    }
+
+    fn answer(self: Box<Self>, stored: Result<(), NotStored>) {
+        let answer = match stored {
+            Ok(()) => self.result,
+            Err(error) => Some(Err(error.into())),
+        };
+        if let Some(answer) = answer {
+            // Who has left wants no answer.
+            let _ = self.caller.send(answer);
+        }
+    }
+}
+
+/// A mistake in one operation must not be the end of the writer.
+fn without_panic<T>(operation: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(operation))
+        .unwrap_or_else(|_| Err(StoreError::broken("an operation panicked")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+use askama::Template;
+use axum::Form;
+use axum::extract::{Query, State};
+use axum::response::IntoResponse;
+use axum_extra::extract::cookie::CookieJar;
+use serde::Deserialize;
+
+use super::form::{Press, Trouble, local, see};
+use super::render::{Answer, page, page_with};
+use super::shell::Shell;
+use crate::App;
+use crate::auth::{self, Client, Viewer};
+use crate::service::NewUser;
+
+#[derive(Template)]
+#[template(path = "pages/sign_up.html")]
+struct SignUpPage {
+    shell: Shell,
+    trouble: Trouble,
+    entered: SignUp,
+}
+
+/// What somebody has entered to sign up.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SignUp {
+    name: String,
+    display: String,
+    email: String,
+    password: String,
+}
+
+pub(super) async fn show_sign_up(shell: Shell) -> Answer {
+    page(&SignUpPage {
+        shell,
+        trouble: Trouble::default(),
+        entered: SignUp::default(),
+    })
+}
+
+/// Computes a digest of the password, so this stays on the stage.
+pub(super) async fn sign_up(
+    State(app): State<App>,
+    client: Client,
+    cookies: CookieJar,
+    Form(entered): Form<SignUp>,
+) -> Answer {
+    let new = NewUser {
+        name: entered.name.clone(),
+        display: Some(entered.display.clone()),
+        email: entered.email.clone(),
+        password: entered.password.clone(),
+    };
+    match auth::sign_up(&app, client, new).await {
+        Ok(user) => {
+            let session = auth::start_session(&app, &user).await?;
+            Ok((cookies.add(session.cookie), see("/")).into_response())
+        }
+        Err(failure) => {
+            // The only thing of a new user that others can have already is the name.
+            let trouble = Trouble::of(failure)?.about("name");
+            let shell = Shell::anonymous("/sign-up");
+            page_with(
+                trouble.status(),
+                &SignUpPage {
+                    shell,
+                    trouble,
+                    entered,
+                },
+            )
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "pages/log_in.html")]
+struct LogInPage {
+    shell: Shell,
+    trouble: Trouble,
+    name: String,
+    next: String,
+}
+
+/// Where somebody wanted to go who must log in first.
+#[derive(Deserialize)]
+pub(super) struct Wanted {
+    #[serde(default)]
+    next: String,
+}
+
+pub(super) async fn show_log_in(shell: Shell, Query(wanted): Query<Wanted>) -> Answer {
+    page(&LogInPage {
+        shell,
+        trouble: Trouble::default(),
+        name: String::new(),
+        next: local(&wanted.next).to_owned(),
+    })
+}
+
+/// What somebody has entered to log in.
+#[derive(Deserialize)]
+pub(super) struct LogIn {
+    name: String,
+    password: String,
+    #[serde(default)]
+    next: String,
+}
+
+/// Computes a digest of the password, so this stays on the stage.
+pub(super) async fn log_in(
+    State(app): State<App>,
+    client: Client,
+    cookies: CookieJar,
+    Form(entered): Form<LogIn>,
+) -> Answer {
+    match auth::log_in(&app, client, &entered.name, &entered.password).await {
+        Ok(session) => Ok((cookies.add(session.cookie), see(&entered.next)).into_response()),
+        Err(failure) => {
+            let trouble = Trouble::of(failure)?;
+            let retry = LogInPage {
+                shell: Shell::anonymous("/log-in"),
+                name: entered.name,
+                next: local(&entered.next).to_owned(),
+                trouble,
+            };
+            page_with(retry.trouble.status(), &retry)
+        }
+    }
+}
+
+pub(super) async fn log_out(
+    State(app): State<App>,
+    viewer: Viewer,
+    cookies: CookieJar,
+    Form(press): Form<Press>,
+) -> Answer {
+    press.check(&viewer)?;
+    let gone = auth::log_out(&app, &cookies).await?;
+    Ok((cookies.add(gone), see("/")).into_response())
+}

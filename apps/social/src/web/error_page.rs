@@ -1,0 +1,140 @@
+use askama::Template;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use http::{Method, StatusCode, Uri};
+use http_body_util::BodyExt;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use super::form::sentence;
+use super::render;
+use super::shell::Shell;
+use crate::failure::Problem;
+use crate::{App, Failure};
+
+/// The longest problem that is looked into for its words, in bytes.
+const PROBLEM_BYTES_MAX: usize = 64 * 1024;
+/// What would end a value of a query.
+const IN_QUERY: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'#')
+    .add(b'%')
+    .add(b'&')
+    .add(b'+')
+    .add(b'"');
+
+#[derive(Template)]
+#[template(path = "pages/error.html")]
+struct ErrorPage<'a> {
+    shell: &'a Shell,
+    status: u16,
+    title: &'a str,
+    detail: &'a str,
+    can_retry: bool,
+}
+
+/// Answers what no route does.
+pub(super) async fn nothing_here(uri: Uri) -> Failure {
+    tracing::debug!(path = uri.path(), "nothing is there");
+    Failure::NotFound("page")
+}
+
+/// Middleware: what went wrong, as a page for people. Who must log in first is sent there. Programs get what the API's
+/// failures are.
+pub(super) async fn show_errors(State(app): State<App>, request: Request, next: Next) -> Response {
+    let is_for_programs = request.uri().path().starts_with("/api/");
+    let (mut parts, body) = request.into_parts();
+    let asked = Request::from_parts(parts.clone(), body);
+    let response = next.run(asked).await;
+    if is_for_programs || !is_failure(&response) {
+        return response;
+    }
+    let path = page_of(&parts.method, &parts.uri);
+    if response.status() == StatusCode::UNAUTHORIZED {
+        return log_in_first(&path);
+    }
+    let found = Shell::from_request_parts(&mut parts, &app).await;
+    let shell = found.unwrap_or_else(|_| Shell::anonymous(&path));
+    show(&shell, &parts.method, response)
+        .await
+        .unwrap_or_else(IntoResponse::into_response)
+}
+
+fn is_failure(response: &Response) -> bool {
+    let is_error = response.status().is_client_error() || response.status().is_server_error();
+    let media_type = response.headers().get(CONTENT_TYPE);
+    is_error
+        && !media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"text/html"))
+}
+
+/// Where to go on after logging in: a form that was sent cannot be gone on with.
+fn page_of(method: &Method, uri: &Uri) -> String {
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    if method.is_safe() {
+        path.to_owned()
+    } else {
+        "/".to_owned()
+    }
+}
+
+fn log_in_first(path: &str) -> Response {
+    let next = utf8_percent_encode(path, IN_QUERY);
+    Redirect::to(&format!("/log-in?next={next}")).into_response()
+}
+
+async fn show(shell: &Shell, method: &Method, response: Response) -> Result<Response, Failure> {
+    let status = response.status();
+    let (parts, body) = response.into_parts();
+    let body = http_body_util::Limited::new(body, PROBLEM_BYTES_MAX)
+        .collect()
+        .await;
+    let text = body
+        .map(http_body_util::Collected::to_bytes)
+        .unwrap_or_default();
+    let problem = serde_json::from_slice::<Problem>(&text).ok();
+    let detail = problem
+        .map(|problem| sentence(&problem.detail))
+        .unwrap_or_default();
+    let page = ErrorPage {
+        shell,
+        status: status.as_u16(),
+        title: title(status),
+        detail: if detail.is_empty() {
+            words(status)
+        } else {
+            &detail
+        },
+        can_retry: method.is_safe()
+            && (status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS),
+    };
+    let mut answer = render::page_with(status, &page)?;
+    for name in [RETRY_AFTER, ALLOW] {
+        if let Some(value) = parts.headers.get(&name) {
+            answer.headers_mut().insert(name, value.clone());
+        }
+    }
+    Ok(answer)
+}
+
+fn title(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::FORBIDDEN => "You may not do this",
+        StatusCode::NOT_FOUND => "This is not here",
+        StatusCode::CONFLICT => "This contradicts what is there",
+        StatusCode::PAYLOAD_TOO_LARGE => "This is too large",
+        StatusCode::TOO_MANY_REQUESTS => "That was too much at once",
+        StatusCode::SERVICE_UNAVAILABLE => "Not at the moment",
+        status if status.is_server_error() => "Something went wrong",
+        _ => "This cannot be done",
+    }
+}
+
+fn words(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::METHOD_NOT_ALLOWED => "This address does not take that.",
+        StatusCode::PAYLOAD_TOO_LARGE => "Send less at a time.",
+        status if status.is_server_error() => "It is our fault. Try again in a moment.",
+        _ => "What was sent was not understood.",
+    }
+}

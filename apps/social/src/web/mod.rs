@@ -1,0 +1,87 @@
+//! The pages: rendered here, and usable without scripts. Scripts (in `static/`) make them move.
+
+mod account;
+mod albums;
+mod bell;
+mod error_page;
+mod form;
+mod pictures;
+mod profile;
+mod render;
+mod settings;
+mod shell;
+mod statics;
+mod timeline;
+mod upload;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use greenroom::BodyLimit;
+use http::HeaderValue;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use tower_http::set_header::SetResponseHeaderLayer;
+
+use crate::App;
+use crate::auth::refuse_from_elsewhere;
+
+/// What a page may load: what is ours, and previews of files that the reader has chosen. Should escaping ever fail, an
+/// injected script does not run.
+const POLICY: &str = "default-src 'self'; img-src 'self' blob: data:; connect-src 'self'; object-src 'none'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// The longest form, in bytes; that of an upload may have a picture beside.
+const FORM_BYTES_MAX: u64 = 64 * 1024;
+
+/// The routes of pages and of what they load.
+pub fn router(app: &App) -> Router<App> {
+    pages()
+        .route_layer(BodyLimit::max(FORM_BYTES_MAX))
+        .merge(uploads(app))
+        .route_layer(from_fn_with_state(app.clone(), refuse_from_elsewhere))
+        .fallback(error_page::nothing_here)
+        .layer(from_fn_with_state(app.clone(), error_page::show_errors))
+        .layer(header(CONTENT_SECURITY_POLICY, POLICY))
+        .layer(header(X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .layer(header(REFERRER_POLICY, "same-origin"))
+        .layer(header(CACHE_CONTROL, "private, no-cache"))
+        .merge(statics::router())
+}
+
+fn pages() -> Router<App> {
+    Router::new()
+        .route("/", get(timeline::show))
+        .route(
+            "/sign-up",
+            get(account::show_sign_up).post(account::sign_up),
+        )
+        .route("/log-in", get(account::show_log_in).post(account::log_in))
+        .route("/log-out", post(account::log_out))
+        .route("/users/{name}", get(profile::show))
+        .route("/albums", post(albums::create))
+        .route("/albums/new", get(albums::show_new))
+        .route("/albums/{id}", get(albums::show))
+        .route("/albums/{id}/delete", post(albums::delete))
+        .route("/pictures/{id}", get(pictures::show))
+        .route("/pictures/{id}/like", post(pictures::like))
+        .route("/pictures/{id}/comments", post(pictures::comment))
+        .route("/pictures/{id}/share", post(pictures::share))
+        .route("/pictures/{id}/delete", post(pictures::delete))
+        .route("/comments/{id}/delete", post(pictures::delete_comment))
+        .route("/settings", get(settings::show).post(settings::save))
+        .route("/settings/keys", post(settings::make_key))
+        .route("/settings/keys/{id}/delete", post(settings::delete_key))
+        .route("/bell", get(bell::show).post(bell::mark_seen))
+}
+
+fn uploads(app: &App) -> Router<App> {
+    let bytes_max = app.settings.pictures.bytes_max.as_u64() + FORM_BYTES_MAX;
+    Router::new()
+        .route("/albums/{id}/pictures", post(upload::receive))
+        .route_layer(BodyLimit::max(bytes_max))
+}
+
+fn header(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
+    SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
+}

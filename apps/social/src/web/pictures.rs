@@ -1,0 +1,154 @@
+use askama::Template;
+use axum::Form;
+use axum::extract::{Path, Query, State};
+use serde::Deserialize;
+use url::Url;
+
+use super::form::{Position, Press, Trouble, id, see};
+use super::render::{Answer, blank_comment, page, page_with};
+use super::shell::Shell;
+use crate::auth::{Viewer, check_csrf};
+use crate::model::{Comment, Id};
+use crate::service::{self, CommentPage, PictureView};
+use crate::{App, Failure};
+
+/// Comments of one page.
+const COMMENTS: u32 = 60;
+
+#[derive(Template)]
+#[template(path = "pages/picture.html")]
+struct PicturePage {
+    is_mine: bool,
+    can_share: bool,
+    shell: Shell,
+    view: PictureView,
+    comments: CommentPage,
+    trouble: Trouble,
+    text: String,
+    blank: [Comment; 1],
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    shell: Shell,
+    Path(picture): Path<String>,
+    Query(position): Query<Position>,
+) -> Answer {
+    let picture = id(&picture, "picture")?;
+    page(&load(&app, shell, picture, position.after()).await?)
+}
+
+async fn load(app: &App, shell: Shell, id: Id, after: Option<Id>) -> Result<PicturePage, Failure> {
+    let picture = service::find_picture(app, id).await?;
+    // The count first: a comment that comes in between is told once more, and known by its identifier.
+    let view = service::one(app, shell.viewer_id(), picture).await?;
+    Ok(PicturePage {
+        comments: service::comments(app, id, after, COMMENTS).await?,
+        is_mine: shell.is(view.picture.owner.id),
+        can_share: app.share.is_some(),
+        shell,
+        view,
+        trouble: Trouble::default(),
+        text: String::new(),
+        blank: [blank_comment()],
+    })
+}
+
+/// What the like button sends.
+#[derive(Deserialize)]
+pub(super) struct Like {
+    csrf: String,
+    liked: bool,
+    #[serde(default)]
+    next: String,
+}
+
+pub(super) async fn like(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path(picture): Path<String>,
+    Form(like): Form<Like>,
+) -> Answer {
+    check_csrf(&viewer, &like.csrf)?;
+    let picture = id(&picture, "picture")?;
+    service::set_like(&app, &viewer.author, picture, like.liked).await?;
+    Ok(see(&format!("{}#picture-{picture}", like.next)))
+}
+
+/// What somebody says.
+#[derive(Deserialize)]
+pub(super) struct Said {
+    csrf: String,
+    text: String,
+}
+
+pub(super) async fn comment(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path(picture): Path<String>,
+    Form(said): Form<Said>,
+) -> Answer {
+    check_csrf(&viewer, &said.csrf)?;
+    let picture = id(&picture, "picture")?;
+    match service::comment(&app, &viewer.author, picture, &said.text).await {
+        Ok(comment) => Ok(see(&format!("/pictures/{picture}#comment-{}", comment.id))),
+        Err(failure) => {
+            let trouble = Trouble::of(failure)?;
+            let shell = Shell::of(&app, Some(&viewer), &format!("/pictures/{picture}")).await?;
+            let again = PicturePage {
+                trouble,
+                text: said.text,
+                ..load(&app, shell, picture, None).await?
+            };
+            page_with(again.trouble.status(), &again)
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "pages/shared.html")]
+struct SharedPage {
+    shell: Shell,
+    picture: Id,
+    link: Url,
+}
+
+pub(super) async fn share(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path(picture): Path<String>,
+    Form(press): Form<Press>,
+) -> Answer {
+    press.check(&viewer)?;
+    let picture = id(&picture, "picture")?;
+    let link = service::share(&app, picture).await?;
+    let shell = Shell::of(&app, Some(&viewer), &format!("/pictures/{picture}")).await?;
+    page(&SharedPage {
+        shell,
+        picture,
+        link,
+    })
+}
+
+pub(super) async fn delete(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path(picture): Path<String>,
+    Form(press): Form<Press>,
+) -> Answer {
+    press.check(&viewer)?;
+    let picture = service::find_picture(&app, id(&picture, "picture")?).await?;
+    service::delete_picture(&app, viewer.author.id, picture.id).await?;
+    Ok(see(&format!("/albums/{}", picture.album)))
+}
+
+pub(super) async fn delete_comment(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path(comment): Path<String>,
+    Form(press): Form<Press>,
+) -> Answer {
+    press.check(&viewer)?;
+    service::delete_comment(&app, viewer.author.id, id(&comment, "comment")?).await?;
+    Ok(see(press.next()))
+}

@@ -1,0 +1,30 @@
+// What every page starts with. Without it all forms and links work too; with it the page moves.
+import { Feed } from "./feed.js";
+import { showTimes } from "./times.js";
+import { showConnection } from "./connection.js";
+import { followBadge, followBellList } from "./bell.js";
+import { followCounts } from "./counts.js";
+import { improveLikes } from "./likes.js";
+import { followTimeline } from "./timeline.js";
+import { followAlbum } from "./album.js";
+import { followComments } from "./comments.js";
+import { improveUpload } from "./upload.js";
+import { improveShare } from "./share.js";
+import { improveMenus } from "./menus.js";
+import { offerPush } from "./push.js";
+
+const feed = new Feed(new URL("/feed", location.href));
+showConnection(feed);
+showTimes(document);
+followCounts(feed, document);
+followBadge(feed);
+followBellList(feed);
+followTimeline(feed);
+followAlbum(feed);
+followComments(feed);
+improveLikes();
+improveUpload();
+improveShare();
+improveMenus();
+offerPush();
+feed.open();

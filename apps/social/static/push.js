@@ -1,0 +1,39 @@
+// Notifications by the browser's push service, also while the page is closed.
+import { call } from "./api.js";
+import { notice } from "./notice.js";
+
+export async function offerPush() {
+  const section = document.getElementById("push");
+  if (!section || !("serviceWorker" in navigator) || !("PushManager" in window)) return;
+  const worker = await navigator.serviceWorker.register("/sw.js");
+  const button = document.getElementById("push-button");
+  const show = (isOn) => {
+    button.textContent = isOn ? "Switch off" : "Switch on";
+    button.setAttribute("aria-pressed", String(isOn));
+    section.hidden = false;
+  };
+  let subscription = await worker.pushManager.getSubscription();
+  show(subscription !== null);
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      subscription = subscription ? await switchOff(subscription) : await switchOn(worker, section.dataset.key);
+    } catch (failed) {
+      notice(failed.name === "NotAllowedError" ? "The browser does not allow notifications of this page." : failed.message);
+    } finally {
+      button.disabled = false;
+      show(subscription !== null);
+    }
+  });
+}
+
+async function switchOn(worker, key) {
+  const subscription = await worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
+  await call("POST", "/api/me/push", subscription.toJSON());
+  return subscription;
+}
+
+async function switchOff(subscription) {
+  await subscription.unsubscribe();
+  return null;
+}

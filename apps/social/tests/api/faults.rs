@@ -1,0 +1,62 @@
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+use social::config::StoreSettings;
+
+use crate::kit::app::{PASSWORD, TestApp, send};
+use crate::kit::ferretdb::FerretDb;
+
+/// Every answer while the database is away says so, and when to try again; nothing hangs, and what was
+/// acknowledged before is there when it is back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_database_everything_is_unavailable_for_now() {
+    let mut database = FerretDb::start().await;
+    let server = TestApp::on(StoreSettings::Mongo(database.url("social"))).await;
+    let ada = server.user("ada").await;
+    let album = ada.album("mine").await;
+    let picture = ada.picture(&album).await;
+    database.kill();
+
+    let somebody = json!({"name": "grace", "email": "g@example.org", "password": PASSWORD});
+    let who = json!({"name": "ada", "password": PASSWORD});
+    for (method, path, body) in [
+        (Method::POST, "/api/users", somebody),
+        (Method::POST, "/api/sessions", who),
+        (Method::POST, "/api/albums", json!({"title": "x"})),
+        (Method::GET, &format!("/api/albums/{album}"), Value::Null),
+        (
+            Method::PUT,
+            &format!("/api/pictures/{picture}/like"),
+            Value::Null,
+        ),
+        (Method::GET, "/api/users/ada/pictures", Value::Null),
+        (Method::GET, "/health", Value::Null),
+    ] {
+        let request = ada.request(method.clone(), path).json(&body);
+        let answer = send(request).await;
+        assert_eq!(
+            answer.status,
+            StatusCode::SERVICE_UNAVAILABLE,
+            "{method} {path}: {answer:?}"
+        );
+        let detail = answer.problem(StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(
+            detail,
+            "the storage is not available at the moment; try again"
+        );
+        assert_eq!(answer.header("retry-after"), "1");
+    }
+    server.client().get("/time").await.expect(StatusCode::OK);
+
+    database.restart().await;
+    // The driver finds out by itself; until then the answer stays the same.
+    loop {
+        let answer = ada.get(&format!("/api/albums/{album}")).await;
+        if answer.status == StatusCode::OK {
+            break;
+        }
+        answer.problem(StatusCode::SERVICE_UNAVAILABLE);
+    }
+    ada.put(&format!("/api/pictures/{picture}/like"))
+        .await
+        .expect(StatusCode::OK);
+}

@@ -1,0 +1,92 @@
+use http::{Method, StatusCode};
+use serde_json::json;
+use social::config::{LimitSettings, Settings, StoreSettings};
+
+use crate::kit::app::{Answer, PASSWORD, TestApp, png, send};
+
+async fn limited(store: StoreSettings, change: impl FnOnce(&mut LimitSettings)) -> TestApp {
+    let server = TestApp::with(|settings: &mut Settings| {
+        settings.store = store;
+        settings.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a network")];
+        change(&mut settings.limits);
+    });
+    server.await
+}
+
+/// Five a minute: one at once, and the next one after 12 s.
+const FEW: u32 = 5;
+
+fn too_many(answer: &Answer) {
+    let detail = answer.problem(StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(detail, "too many requests");
+    let seconds: u64 = answer.header("retry-after").parse().expect("whole seconds");
+    assert!((1..=12).contains(&seconds), "{seconds}");
+}
+
+async fn log_in(server: &TestApp, from: &str, name: &str) -> Answer {
+    let request = server.client().request(Method::POST, "/api/sessions");
+    let who = json!({"name": name, "password": "wrong, wrong"});
+    send(request.header("x-forwarded-for", from).json(&who)).await
+}
+
+pub(crate) async fn log_ins_are_limited_by_client_and_by_name(store: StoreSettings) {
+    let server = limited(store, |limits| limits.log_ins = FEW).await;
+    log_in(&server, "192.0.2.1", "ada")
+        .await
+        .problem(StatusCode::UNAUTHORIZED);
+    too_many(&log_in(&server, "192.0.2.1", "grace").await);
+    too_many(&log_in(&server, "192.0.2.2", "ADA").await);
+    log_in(&server, "192.0.2.3", "linus")
+        .await
+        .problem(StatusCode::UNAUTHORIZED);
+    // What the client itself says of where it comes from counts for nothing.
+    too_many(&log_in(&server, "192.0.2.99, 192.0.2.3", "eve").await);
+}
+
+pub(crate) async fn sign_ups_are_limited_by_client(store: StoreSettings) {
+    let server = limited(store, |limits| limits.sign_ups = FEW).await;
+    let sign_up = async |from: &str, name: &str| {
+        let request = server.client().request(Method::POST, "/api/users");
+        let user = json!({"name": name, "email": "a@example.org", "password": PASSWORD});
+        send(request.header("x-forwarded-for", from).json(&user)).await
+    };
+    sign_up("2001:db8::1", "ada")
+        .await
+        .expect(StatusCode::CREATED);
+    too_many(&sign_up("2001:db8::2", "grace").await);
+    sign_up("2001:db8:0:1::2", "grace")
+        .await
+        .expect(StatusCode::CREATED);
+}
+
+pub(crate) async fn changes_and_uploads_are_limited_by_user(store: StoreSettings) {
+    let server = limited(store, |limits| {
+        limits.changes = 3 * FEW;
+        limits.uploads = FEW;
+    })
+    .await;
+    let (ada, grace) = (server.user("ada").await, server.user("grace").await);
+    let album = ada.album("one of three").await;
+    ada.picture(&album).await;
+    let picture = png(2, 2);
+    too_many(&ada.upload(&album, &[("picture", &picture)]).await);
+    too_many(&ada.post("/api/albums", &json!({"title": "four"})).await);
+    ada.get("/api/me").await.expect(StatusCode::OK);
+    grace.album("hers").await;
+}
+
+pub(crate) async fn requests_are_limited_by_client_but_not_the_health_check(store: StoreSettings) {
+    let server = limited(store, |limits| limits.requests = 2 * FEW).await;
+    let client = server.client();
+    let get = async |from: &str, path: &str| {
+        let request = client.request(Method::GET, path);
+        send(request.header("x-forwarded-for", from)).await
+    };
+    get("192.0.2.1", "/time").await.expect(StatusCode::OK);
+    get("192.0.2.1", "/api/nothing")
+        .await
+        .expect(StatusCode::NOT_FOUND);
+    too_many(&get("192.0.2.1", "/api/timeline").await);
+    get("192.0.2.1", "/health").await.expect(StatusCode::OK);
+    get("192.0.2.2", "/time").await.expect(StatusCode::OK);
+}

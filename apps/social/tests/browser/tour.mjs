@@ -1,0 +1,336 @@
+// Two people look at the network at the same time. What the one does the other sees without a reload, also after a
+// connection that was lost; what the server refuses is said in words; and all of it works with a keyboard, without scripts, and on a telephone.
+import assert from "node:assert/strict";
+import {
+  browser, expectMistakes, expectNoReload, expectNoSidewaysScroll, expectText, isShared, mark, order, person, replicas, say, shoot,
+  untilItAnswers,
+} from "./world.mjs";
+import {
+  PASSWORD, bellNumber, cards, connection, likeButton, likes, logIn, makeAlbum, otherFile, pictureFile, signUp, tile, upload,
+} from "./steps.mjs";
+
+const OUTAGE = [/WebSocket connection/, /ERR_CONNECTION_REFUSED/, /ERR_INTERNET_DISCONNECTED/, /ERR_NETWORK_CHANGED/, /ERR_EMPTY_RESPONSE/];
+const first = replicas[0];
+const last = replicas.at(-1);
+
+await Promise.all(replicas.map(untilItAnswers));
+const ada = await person(first);
+const grace = await person(last);
+let album;
+
+const scenes = {
+  async "a mistake in a form is shown beside its field, and what was entered is kept"() {
+    await ada.page.goto("/sign-up");
+    await shoot(ada.page, "sign-up");
+    await ada.page.locator("form.form").evaluate((form) => { form.noValidate = true; });
+    await ada.page.fill("#name", "ada");
+    await ada.page.fill("#email", "ada@example.org");
+    await ada.page.fill("#password", "short");
+    await ada.page.getByRole("button", { name: "Sign up" }).click();
+    await expectText(ada.page.locator("#password-error"), /10 to 200 characters/);
+    assert.equal(await ada.page.inputValue("#email"), "ada@example.org");
+    await shoot(ada.page, "sign-up-mistake");
+    expectMistakes(ada, /status of 422/);
+  },
+
+  async "signing up, with the keyboard alone"() {
+    await signUp(ada, "ada");
+    await signUp(grace, "grace");
+    await ada.page.keyboard.press("Tab");
+    assert.equal(await ada.page.evaluate(() => document.activeElement.textContent), "Skip to the content");
+    await ada.page.keyboard.press("Enter");
+    assert.equal(await ada.page.evaluate(() => document.activeElement.id), "main");
+  },
+
+  async "a name that is taken, and a wrong password"() {
+    const other = await person(last);
+    await other.page.goto("/sign-up");
+    await other.page.fill("#name", "Ada");
+    await other.page.fill("#email", "other@example.org");
+    await other.page.fill("#password", PASSWORD);
+    await other.page.getByRole("button", { name: "Sign up" }).click();
+    await other.page.locator("#name-error").waitFor();
+    await logIn(other, "ada", "wrong horse battery");
+    await expectText(other.page.getByRole("alert"), /password is wrong/);
+    await shoot(other.page, "log-in-mistake");
+    expectMistakes(other, /status of 409/, /status of 401/);
+    await other.context.close();
+  },
+
+  async "pictures are uploaded, and one that is none is refused in words"() {
+    album = await makeAlbum(ada, "Stripes");
+    await grace.page.goto("/");
+    await mark(grace.page);
+    await ada.page.setInputFiles("#picture", [pictureFile(), otherFile()]);
+    await ada.page.locator(".upload-caption").first().fill("The first disc");
+    await shoot(ada.page, "upload-chosen");
+    await ada.page.getByRole("button", { name: "Upload" }).click();
+    await tile(ada.page, "The first disc").waitFor();
+    await expectText(ada.page.locator('.upload-item[data-state="failed"] .upload-words'), /no picture/);
+    await shoot(ada.page, "upload-refused");
+    expectMistakes(ada, /status of 415/);
+  },
+
+  async "the other one sees the picture without a reload"() {
+    await cards(grace.page, "The first disc").waitFor();
+    assert.equal(await cards(grace.page, "The first disc").count(), 1);
+    await expectNoReload(grace.page);
+  },
+
+  async "who reads further down is told of new pictures, and not moved"() {
+    await ada.page.goto(album);
+    await upload(ada, ["The second disc", "The third disc"]);
+    await cards(grace.page, "The third disc").waitFor();
+    await grace.page.evaluate(() => window.scrollTo(0, 600));
+    await upload(ada, ["The fourth disc"]);
+    await expectText(grace.page.locator("#news"), "1 new picture");
+    assert.equal(await cards(grace.page, "The fourth disc").count(), 0);
+    await shoot(grace.page, "timeline-news");
+    await grace.page.locator("#news").press("Enter");
+    await cards(grace.page, "The fourth disc").waitFor();
+    await grace.page.waitForFunction(() => window.scrollY === 0);
+    await shoot(grace.page, "timeline");
+    await expectNoReload(grace.page);
+  },
+
+  async "likes move in both browsers, and so does the owner's bell"() {
+    await ada.page.goto("/");
+    await mark(ada.page);
+    const [hers, mine] = [grace.page, ada.page].map((page) => cards(page, "The first disc"));
+    await likeButton(hers).press("Space");
+    await expectText(likes(hers), "1");
+    await expectText(likes(mine), "1");
+    await expectText(bellNumber(ada.page), "1");
+    await likeButton(mine).click();
+    await expectText(likes(hers), "2");
+    await likeButton(hers).click();
+    await expectText(likes(hers), "1");
+    await expectText(likes(mine), "1");
+    assert.equal(await likeButton(hers).getAttribute("aria-pressed"), "false");
+    await likeButton(hers).click();
+    await expectText(likes(mine), "2");
+    await expectText(bellNumber(ada.page), "2");
+    await expectNoReload(ada.page);
+  },
+
+  async "comments come and go in both browsers"() {
+    await cards(grace.page, "The first disc").locator(".frame").click();
+    await grace.page.waitForURL(/\/pictures\//);
+    await ada.page.goto(grace.page.url());
+    await mark(ada.page);
+    await grace.page.fill("#text", "Which colour is that?\n<b>Really</b> & truly?");
+    await grace.page.keyboard.press("Control+Enter");
+    await expectText(ada.page.locator(".comment-text"), /<b>Really<\/b> & truly/);
+    await ada.page.fill("#text", "I would call it stripes.");
+    await ada.page.getByRole("button", { name: "Comment", exact: true }).click();
+    await expectText(grace.page.locator(".comment").nth(1), /stripes/);
+    await expectText(grace.page.locator("#comments .number"), "2");
+    await shoot(grace.page, "picture");
+    await ada.page.getByRole("button", { name: "Delete the comment by ada" }).click();
+    await expectText(grace.page.locator("#comments .number"), "1");
+    assert.equal(await grace.page.locator(".comment").count(), 1);
+    await expectNoReload(ada.page);
+  },
+
+  async "the bell's list, and that it was seen"() {
+    await ada.page.locator('a[href="/bell"]').click();
+    await expectText(ada.page.locator(".bell-entry").first(), /grace said something about your picture/);
+    assert.equal(await ada.page.locator(".bell-entry").count(), 3);
+    await ada.page.locator("[data-bell]").waitFor({ state: "hidden" });
+    await shoot(ada.page, "bell");
+    await ada.page.reload();
+    await ada.page.locator("[data-bell]").waitFor({ state: "hidden" });
+  },
+
+  async "what is done without a connection is taken back, and said"() {
+    await grace.page.goto("/");
+    await mark(grace.page);
+    const card = cards(grace.page, "The second disc");
+    await card.waitFor();
+    await grace.context.setOffline(true);
+    await expectText(connection(grace.page), /connection is gone/);
+    await likeButton(card).click();
+    await expectText(grace.page.locator(".notice"), /no connection/);
+    await expectText(likes(card), "0");
+    assert.equal(await likeButton(card).getAttribute("aria-pressed"), "false");
+    await shoot(grace.page, "connection-gone");
+    await ada.page.goto(album);
+    await upload(ada, ["While grace was away"]);
+    await likeButtonOf(ada, "The second disc");
+    await grace.context.setOffline(false);
+    await expectText(connection(grace.page), /connection is back/);
+    await expectText(likes(card), "1");
+    await takeNews(grace.page);
+    await cards(grace.page, "While grace was away").waitFor();
+    assert.equal(await cards(grace.page, "While grace was away").count(), 1);
+    await grace.page.locator(".notice").getByRole("button", { name: "Try again" }).click();
+    await expectText(likes(card), "2");
+    await shoot(grace.page, "connection-back");
+    await expectNoReload(grace.page);
+    expectMistakes(grace, ...OUTAGE);
+  },
+
+  async "a server that is killed and comes back loses nothing, and repeats nothing"() {
+    await mark(grace.page);
+    await order("kill", last);
+    await expectText(connection(grace.page), /connection is gone/);
+    if (isShared) {
+      await upload(ada, ["While the replica was dead"]);
+      await likeButtonOf(ada, "The third disc");
+    }
+    await order("start", last);
+    await untilItAnswers(last);
+    await expectText(connection(grace.page), /connection is back/);
+    if (!isShared) {
+      await ada.page.goto(album);
+      await upload(ada, ["While the replica was dead"]);
+      await likeButtonOf(ada, "The third disc");
+    }
+    await cards(grace.page, "While the replica was dead").waitFor();
+    await expectText(likes(cards(grace.page, "The third disc")), "1");
+    assert.equal(await cards(grace.page, "While the replica was dead").count(), 1);
+    await expectNoReload(grace.page);
+    expectMistakes(grace, ...OUTAGE);
+    expectMistakes(ada, ...OUTAGE);
+  },
+
+  async "settings, and a key that is shown once"() {
+    await ada.page.goto("/settings");
+    await ada.page.fill("#about", "Counts stripes.");
+    await ada.page.getByRole("button", { name: "Save" }).click();
+    await expectText(ada.page.locator(".alert.good"), /Saved/);
+    await ada.page.fill("#key-name", "my program");
+    await ada.page.getByRole("button", { name: "Make a key" }).click();
+    await expectText(ada.page.locator(".key code").nth(1), /^[0-9a-f]{64}$/);
+    await shoot(ada.page, "settings");
+    await ada.page.goto("/settings");
+    assert.equal(await ada.page.locator(".key").count(), 0);
+    await ada.page.goto("/users/ada");
+    await expectText(ada.page.locator(".about"), /Counts stripes/);
+    await shoot(ada.page, "profile");
+  },
+
+  async "what is not there or not allowed is a page too"() {
+    await grace.page.goto("/pictures/nothing");
+    await expectText(grace.page.locator("h1"), /not here/);
+    await shoot(grace.page, "error");
+    const answer = await grace.context.request.post(`${album}/delete`.replace(first.address, last.address), { form: { csrf: "wrong" } });
+    assert.equal(answer.status(), 403);
+    assert.match(await answer.text(), /<h1>You may not do this<\/h1>/);
+    const policy = answer.headers()["content-security-policy"];
+    assert.match(policy, /default-src 'self'/);
+    assert.doesNotMatch(policy, /unsafe/);
+    expectMistakes(grace, /status of 404/);
+  },
+
+  async "without scripts"() {
+    const plain = await person(first, { javaScriptEnabled: false });
+    await plain.page.goto("/settings");
+    await plain.page.waitForURL(/\/log-in\?next=/);
+    await plain.page.fill("#name", "ada");
+    await plain.page.fill("#password", PASSWORD);
+    await plain.page.getByRole("button", { name: "Log in" }).click();
+    await plain.page.waitForURL("/settings");
+    await plain.page.goto(album);
+    await plain.page.setInputFiles("#picture", otherFile());
+    await plain.page.getByRole("button", { name: "Upload" }).click();
+    await expectText(plain.page.locator("#picture-error"), /no picture/);
+    await plain.page.setInputFiles("#picture", pictureFile());
+    await plain.page.fill("#caption", "By hand");
+    await plain.page.getByRole("button", { name: "Upload" }).click();
+    await tile(plain.page, "By hand").locator("a").click();
+    await plain.page.fill("#text", "No script was needed.");
+    await plain.page.getByRole("button", { name: "Comment", exact: true }).click();
+    await expectText(plain.page.locator(".comment-text"), /No script/);
+    await likeButton(plain.page).click();
+    await expectText(likes(plain.page), "1");
+    await plain.page.getByRole("button", { name: "Log out" }).click();
+    await plain.page.getByRole("link", { name: "Log in" }).first().waitFor();
+    await shoot(plain.page, "without-scripts");
+    await plain.context.close();
+  },
+
+  async "deleting, with the keyboard alone"() {
+    await ada.page.goto(album);
+    await tile(ada.page, "By hand").locator("a").press("Enter");
+    await ada.page.waitForURL(/\/pictures\//);
+    await ada.page.locator("summary").press("Enter");
+    await ada.page.getByRole("button", { name: "Yes, delete it" }).waitFor();
+    await ada.page.keyboard.press("Escape");
+    await ada.page.getByRole("button", { name: "Yes, delete it" }).waitFor({ state: "hidden" });
+    await ada.page.locator("summary").press("Enter");
+    await ada.page.getByRole("button", { name: "Yes, delete it" }).press("Enter");
+    await ada.page.waitForURL(album);
+    assert.equal(await tile(ada.page, "By hand").count(), 0);
+  },
+
+  async "on a telephone, light and dark"() {
+    for (const colorScheme of ["light", "dark"]) {
+      const options = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2, colorScheme };
+      const phone = await person(first, options);
+      await phone.page.goto("/");
+      await expectNoSidewaysScroll(phone.page);
+      await shoot(phone.page, `phone-${colorScheme}-welcome`);
+      await logIn(phone, "ada");
+      await phone.page.waitForURL("/");
+      for (const [name, path] of Object.entries({ timeline: "/", album, profile: "/users/ada", settings: "/settings", bell: "/bell" })) {
+        await phone.page.goto(path);
+        await expectNoSidewaysScroll(phone.page);
+        await shoot(phone.page, `phone-${colorScheme}-${name}`);
+      }
+      await phone.page.goto(album);
+      await tile(phone.page, "The first disc").locator("a").tap();
+      await phone.page.waitForURL(/\/pictures\//);
+      await expectNoSidewaysScroll(phone.page);
+      await shoot(phone.page, `phone-${colorScheme}-picture`);
+      expectMistakes(phone);
+      await phone.context.close();
+    }
+  },
+
+  async "on a desk, in the dark"() {
+    await ada.page.emulateMedia({ colorScheme: "dark" });
+    for (const [name, path] of Object.entries({ timeline: "/", album, settings: "/settings" })) {
+      await ada.page.goto(path);
+      await shoot(ada.page, `dark-${name}`);
+    }
+    await tileOf(ada, "The first disc");
+    await shoot(ada.page, "dark-picture");
+  },
+};
+
+// Who has the keyboard's focus among the pictures is told of new ones, and not moved.
+async function takeNews(page) {
+  await expectText(page.locator("#news"), "1 new picture");
+  await page.locator("#news").press("Enter");
+}
+
+async function tileOf({ page }, caption) {
+  await page.goto(album);
+  await tile(page, caption).locator("a").click();
+  await page.waitForURL(/\/pictures\//);
+}
+
+async function likeButtonOf(somebody, caption) {
+  await tileOf(somebody, caption);
+  await likeButton(somebody.page).click();
+  await expectText(likes(somebody.page), "1");
+  await somebody.page.goto(album);
+}
+
+for (const [name, scene] of Object.entries(scenes)) {
+  const begin = Date.now();
+  await scene().catch(async (error) => {
+    say(`FAILED: ${name}`);
+    for (const [who, { page, mistakes }] of Object.entries({ ada, grace })) {
+      say(`${who} is at ${page.url()}; complaints: ${JSON.stringify(mistakes)}`);
+      await shoot(page, `failed-${who}`).catch(() => null);
+    }
+    throw error;
+  });
+  expectMistakes(ada);
+  expectMistakes(grace);
+  say(`${((Date.now() - begin) / 1000).toFixed(1)} s  ${name}`);
+}
+await browser.close();
+process.exit(0);

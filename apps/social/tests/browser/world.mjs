@@ -1,0 +1,92 @@
+// The browser, the servers, and what all scenes need of them.
+import assert from "node:assert/strict";
+import { createInterface } from "node:readline";
+import { join } from "node:path";
+
+const { chromium } = await import(process.env.TOUR_PLAYWRIGHT);
+
+// A server that is built without optimisation on a busy machine takes its time; a good one ends each wait much sooner.
+export const WAIT = 60_000;
+const FLAGS = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync",
+];
+
+export const replicas = process.argv.slice(2).map((argument) => {
+  const [name, address] = argument.split("=");
+  return { name, address };
+});
+export const isShared = replicas.length > 1;
+export const directory = process.env.TOUR_DIRECTORY;
+export const browser = await chromium.launch({ executablePath: process.env.TOUR_CHROMIUM, args: FLAGS });
+
+export function say(words) {
+  process.stderr.write(`${words}\n`);
+}
+
+// Asks the test to "kill" or to "start" a replica, and waits until it is done.
+const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+export async function order(what, replica) {
+  process.stdout.write(`${what} ${replica.name}\n`);
+  const { value } = await answers.next();
+  assert.equal(value, "done");
+}
+
+export async function untilItAnswers(replica) {
+  const end = Date.now() + WAIT;
+  for (;;) {
+    const answer = await fetch(`${replica.address}/health`).catch(() => null);
+    if (answer?.ok) return;
+    assert(Date.now() < end, `replica ${replica.name} does not answer`);
+    await new Promise((done) => setTimeout(done, 100));
+  }
+}
+
+// A browser of its own for one person: nothing is shared but the server. `mistakes` are what the pages complain of.
+export async function person(replica, options = {}) {
+  const context = await browser.newContext({
+    baseURL: replica.address,
+    viewport: { width: 1200, height: 860 },
+    locale: "en-GB",
+    ...options,
+  });
+  context.setDefaultTimeout(WAIT);
+  const mistakes = [];
+  context.on("console", (message) => message.type() === "error" && mistakes.push(message.text()));
+  context.on("weberror", (error) => mistakes.push(String(error.error())));
+  return { context, page: await context.newPage(), mistakes, replica };
+}
+
+// Complaints that a scene brings about on purpose are named by it, and no others may be there.
+export function expectMistakes(somebody, ...expected) {
+  const others = somebody.mistakes.filter((text) => !expected.some((pattern) => pattern.test(text)));
+  assert.deepEqual(others, [], "the page complains");
+  somebody.mistakes.length = 0;
+}
+
+// A mark that a reload would wipe out.
+export const mark = (page) => page.evaluate(() => { window.wasNotReloaded = true; });
+export async function expectNoReload(page) {
+  assert.equal(await page.evaluate(() => window.wasNotReloaded), true, "the page was reloaded");
+}
+
+export async function expectText(locator, text) {
+  await locator.filter({ hasText: text instanceof RegExp ? text : new RegExp(`^\\s*${text}\\s*$`) }).waitFor();
+}
+
+let shots = 0;
+export async function shoot(page, name) {
+  shots += 1;
+  await page.evaluate(() => Promise.all([...document.images].map((image) => {
+    image.loading = "eager";
+    return image.decode().catch(() => null);
+  })));
+  await page.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.finished.catch(() => null))));
+  const file = `${String(shots).padStart(2, "0")}-${name}.png`;
+  await page.screenshot({ path: join(process.env.TOUR_SCREENSHOTS, file) });
+}
+
+export async function expectNoSidewaysScroll(page) {
+  const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert(content <= window, `${page.url()} is ${content} pixels wide on a screen of ${window}`);
+}

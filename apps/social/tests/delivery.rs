@@ -1,0 +1,16 @@
+//! Mails, notifications and removals, as those get them whom they are for.
+
+#[expect(dead_code, reason = "each test uses some of the fakes")]
+#[path = "fakes/mod.rs"]
+mod fakes;
+#[path = "kit/smtp.rs"]
+mod smtp;
+
+#[path = "delivery/janitor.rs"]
+mod janitor;
+#[path = "delivery/mails.rs"]
+mod mails;
+#[path = "delivery/notifications.rs"]
+mod notifications;
+#[path = "delivery/office.rs"]
+mod office;

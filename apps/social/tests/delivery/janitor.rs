@@ -1,0 +1,105 @@
+//! What is left of pictures that are gone.
+
+use std::time::Duration;
+
+use social::model::TaskKind;
+
+use crate::office::Office;
+
+#[tokio::test]
+async fn a_deleted_album_leaves_nothing_behind_though_a_replica_dies() {
+    const LEASE: Duration = Duration::from_mins(1);
+    let office = Office::open().await;
+    let ada = office.user("ada").await;
+    let album = office.album(&ada).await;
+    for _ in 0..120 {
+        office.picture(&album, "").await;
+    }
+    assert!(
+        office
+            .store
+            .delete_album(album.id)
+            .await
+            .expect("the storage is there")
+    );
+    // A replica claims the task and dies.
+    let claimed = office
+        .store
+        .claim_tasks(TaskKind::Remove, office.now(), LEASE, 10)
+        .await;
+    assert_eq!(claimed.expect("the storage is there").len(), 1);
+
+    let replica = office.replica();
+    replica.outbox.wake(TaskKind::Remove);
+    assert_eq!(removed(&office, album.id).await, 120, "the lease holds");
+    office.advance(LEASE + Duration::from_secs(1));
+    office.done(&replica, TaskKind::Remove).await;
+    assert_eq!(removed(&office, album.id).await, 0);
+}
+
+#[tokio::test]
+async fn a_deleted_picture_leaves_nothing_behind() {
+    let office = Office::open().await;
+    let ada = office.user("ada").await;
+    let album = office.album(&ada).await;
+    let (gone, kept) = (
+        office.picture(&album, "").await,
+        office.picture(&album, "").await,
+    );
+    office.ring(&gone, "like", "bob", &[]).await;
+    assert!(
+        office
+            .store
+            .delete_picture(gone.id)
+            .await
+            .expect("the storage is there")
+    );
+    let replica = office.replica();
+    office.done(&replica, TaskKind::Remove).await;
+    let likes = social::model::topic::likes(gone.id);
+    let events = office
+        .store
+        .events(&likes, 0, 10)
+        .await
+        .expect("the storage is there");
+    assert_eq!(events, []);
+    let found = office
+        .store
+        .picture(kept.id)
+        .await
+        .expect("the storage is there");
+    assert_eq!(found.map(|picture| picture.id), Some(kept.id));
+}
+
+#[tokio::test]
+async fn an_orderly_end_waits_for_what_is_under_way() {
+    let office = Office::open().await;
+    let ada = office.user("ada").await;
+    let album = office.album(&ada).await;
+    for _ in 0..50 {
+        office.picture(&album, "").await;
+    }
+    office
+        .store
+        .delete_album(album.id)
+        .await
+        .expect("the storage is there");
+    let replica = office.replica();
+    while removed(&office, album.id).await == 50 {
+        replica.outbox.wake(TaskKind::Remove);
+        tokio::task::yield_now().await;
+    }
+    let report = replica.system.shutdown(Duration::from_secs(30)).await;
+    assert!(report.is_clean());
+    let next = office.store.next_task(TaskKind::Remove).await;
+    assert_eq!(
+        next.expect("the storage is there"),
+        None,
+        "it was finished and noted"
+    );
+}
+
+async fn removed(office: &Office, album: social::model::Id) -> usize {
+    let removed = office.store.removed_pictures(album, 1_000).await;
+    removed.expect("the storage is there").len()
+}

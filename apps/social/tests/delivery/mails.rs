@@ -1,0 +1,245 @@
+//! Mails, as they arrive at a real server.
+
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+use serde_json::json;
+use social::model::{TaskKind, User, UserChange};
+
+use crate::office::Office;
+use crate::smtp::{Mail, SmtpSink, distinct};
+
+async fn welcome(office: &Office, name: &str) -> User {
+    let user = office.user(name).await;
+    let key = format!("welcome:{}", user.id);
+    office
+        .add(
+            &key,
+            TaskKind::Mail,
+            json!({"mail": "welcome", "user": user.id}),
+        )
+        .await;
+    user
+}
+
+async fn office(sink: &SmtpSink) -> Office {
+    let mut office = Office::open().await;
+    office.settings.smtp = Some(sink.url());
+    office
+}
+
+#[tokio::test]
+async fn who_signs_up_is_welcomed_once() {
+    let sink = SmtpSink::start();
+    let office = office(&sink).await;
+    let ada = welcome(&office, "ada").await;
+    let (one, other) = (office.replica(), office.replica());
+    one.outbox.wake(TaskKind::Mail);
+    other.outbox.wake(TaskKind::Mail);
+    office.done(&one, TaskKind::Mail).await;
+    // The same again, as after a crash: the key is known.
+    let key = format!("welcome:{}", ada.id);
+    office
+        .add(
+            &key,
+            TaskKind::Mail,
+            json!({"mail": "welcome", "user": ada.id}),
+        )
+        .await;
+    office.done(&one, TaskKind::Mail).await;
+    let mails = sink.mails();
+    assert_eq!(mails.len(), 1);
+    assert_eq!(mails[0].to, ["ada@example.org"]);
+    assert_eq!(mails[0].headers["subject"], "Welcome to Greenroom social");
+    assert_eq!(
+        mails[0].headers["from"],
+        "Greenroom social <social@localhost>"
+    );
+    assert!(
+        mails[0].text.starts_with("Hello Dr. ada,"),
+        "{}",
+        mails[0].text
+    );
+    assert!(
+        mails[0].html.contains("<strong>ada</strong>"),
+        "{}",
+        mails[0].html
+    );
+    assert!(mails[0].headers.contains_key("date"));
+}
+
+#[tokio::test]
+async fn mails_wait_for_a_server_that_is_away() {
+    let mut sink = SmtpSink::start();
+    sink.kill();
+    let office = office(&sink).await;
+    let replica = office.replica();
+    welcome(&office, "ada").await;
+    replica.outbox.wake(TaskKind::Mail);
+    failed_once(&office).await;
+    assert_eq!(sink.mails().len(), 0);
+    sink.restart();
+    office.done(&replica, TaskKind::Mail).await;
+    assert_eq!(sink.mails().len(), 1);
+}
+
+/// As soon as the first try was noted as failed: its next one is due later, but before a lease would end.
+async fn failed_once(office: &Office) {
+    loop {
+        let due = office
+            .store
+            .next_task(TaskKind::Mail)
+            .await
+            .expect("the storage is there");
+        let until = due.expect("it is not done").duration_since(office.now());
+        if until.is_positive() && until.as_secs() < 50 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// It accepts connections, and says nothing.
+#[tokio::test]
+async fn a_server_that_hangs_is_not_waited_for() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    let address = silent.local_addr().expect("it is bound");
+    let mut office = Office::open().await;
+    office.settings.smtp = Some(format!("smtp://{address}").parse().expect("it is a URL"));
+    office.settings.mail.timeout = Duration::from_millis(100);
+    let replica = office.replica();
+    welcome(&office, "ada").await;
+    replica.outbox.wake(TaskKind::Mail);
+    failed_once(&office).await;
+}
+
+#[tokio::test]
+async fn no_mail_is_lost_when_the_server_is_killed() {
+    const MAILS: usize = 100;
+    let mut sink = SmtpSink::start();
+    let office = office(&sink).await;
+    let replica = office.replica();
+    for number in 0..MAILS {
+        welcome(&office, &format!("user{number}")).await;
+        replica.outbox.wake(TaskKind::Mail);
+    }
+    for arrived in [20, 60] {
+        sink.at_least(arrived).await;
+        sink.kill();
+        sink.restart();
+    }
+    office.done(&replica, TaskKind::Mail).await;
+    let mails = sink.mails();
+    assert_eq!(distinct(&mails), MAILS);
+    let mut recipients: Vec<_> = mails
+        .iter()
+        .map(|mail| (&mail.to, &mail.headers["message-id"]))
+        .collect();
+    recipients.sort_unstable();
+    recipients.dedup();
+    assert_eq!(
+        recipients.len(),
+        MAILS,
+        "a mail that came twice has the same Message-ID"
+    );
+}
+
+#[tokio::test]
+async fn a_mailbox_that_does_not_exist_is_not_tried_for_ever() {
+    let sink = SmtpSink::start();
+    let office = office(&sink).await;
+    let replica = office.replica();
+    welcome(&office, "refused").await;
+    welcome(&office, "ada").await;
+    let begin = office.now();
+    office.done(&replica, TaskKind::Mail).await;
+    let recipients: Vec<_> = sink.mails().into_iter().flat_map(|mail| mail.to).collect();
+    assert_eq!(recipients, ["ada@example.org"]);
+    let took = office.now().duration_since(begin);
+    assert!(
+        took.as_secs() < 3_600,
+        "it gave up at once, not after days of trying"
+    );
+}
+
+#[tokio::test]
+async fn without_a_server_mails_go_to_the_log() {
+    let office = Office::open().await;
+    let replica = office.replica();
+    welcome(&office, "ada").await;
+    office.done(&replica, TaskKind::Mail).await;
+}
+
+/// A moment after the hour of today's digest, or tomorrow's if that was before.
+fn digest_is_due(office: &Office) -> Duration {
+    let now = Timestamp::now().to_zoned(TimeZone::UTC);
+    let today = now.date().at(office.settings.mail.digest_hour, 0, 0, 0);
+    let today = today.to_zoned(TimeZone::UTC).expect("it is a time of UTC");
+    let next = if today > now { today } else { today + 1.day() };
+    let until = Duration::try_from(next.duration_since(&now)).expect("it is to come");
+    until + Duration::from_secs(1)
+}
+
+async fn news_for(office: &Office, name: &str) -> User {
+    let user = office.user(name).await;
+    let album = office.album(&user).await;
+    let picture = office.picture(&album, "The <sea>").await;
+    for by in ["bob", "eve"] {
+        office.ring(&picture, "like", by, &[]).await;
+    }
+    office.ring(&picture, "comment", "bob", &[]).await;
+    user
+}
+
+#[tokio::test]
+async fn a_digest_comes_once_a_day_to_who_has_news_and_wants_it() {
+    let sink = SmtpSink::start();
+    let office = office(&sink).await;
+    news_for(&office, "ada").await;
+    office.user("quiet").await;
+    let eve = news_for(&office, "eve").await;
+    let no_digest = UserChange {
+        digest: Some(false),
+        ..UserChange::default()
+    };
+    office
+        .store
+        .update_user(eve.id, no_digest)
+        .await
+        .expect("the storage is there");
+
+    office.advance(digest_is_due(&office));
+    let (one, other) = (office.replica(), office.replica()); // each looks when it starts
+    sink.at_least(1).await;
+    office.done(&one, TaskKind::Mail).await;
+    office.done(&other, TaskKind::Mail).await;
+    let third = office.replica(); // as after a restart on the same day
+    welcome(&office, "last").await;
+    office.done(&third, TaskKind::Mail).await;
+
+    let mails = sink.mails();
+    let digests: Vec<&Mail> = mails
+        .iter()
+        .filter(|mail| mail.headers["subject"].contains("today"))
+        .collect();
+    assert_eq!(digests.len(), 1);
+    let digest = digests[0];
+    assert_eq!(digest.to, ["ada@example.org"]);
+    assert!(digest.text.contains("The <sea>"), "{}", digest.text);
+    assert!(
+        digest.text.contains("2 likes (bob, eve)"),
+        "{}",
+        digest.text
+    );
+    assert!(digest.text.contains("1 comment (bob)"), "{}", digest.text);
+    assert!(
+        !digest.html.contains("<sea>"),
+        "what users write is no HTML: {}",
+        digest.html
+    );
+    assert_eq!(
+        digest.headers["list-unsubscribe"],
+        "<http://127.0.0.1:5001/settings>"
+    );
+}

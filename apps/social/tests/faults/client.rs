@@ -1,0 +1,228 @@
+//! A client of the API that does not give up: it goes to the next replica, and notes what each answer was.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+
+/// No answer within this is a hang, and fails the test: the storage is given up after 5 s.
+const HANG: Duration = Duration::from_secs(15);
+
+/// What a polite client waits before it tries again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What became of one try.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// With a 2xx.
+    Acknowledged(Value),
+    /// With a 4xx, that a later try would get too.
+    Refused(StatusCode, Value),
+    /// Nobody knows whether it was done: 503, or the connection broke.
+    Unknown,
+}
+
+/// The replicas, taken in turns.
+#[derive(Debug)]
+pub(crate) struct Replicas {
+    pub(crate) addresses: Vec<SocketAddr>,
+    http: reqwest::Client,
+    turn: AtomicUsize,
+    /// Answers with 503.
+    pub(crate) unavailable: AtomicU64,
+    /// Connections that were refused or broke.
+    pub(crate) broken: AtomicU64,
+}
+
+/// Somebody who has logged in.
+#[derive(Clone, Debug)]
+pub(crate) struct Login {
+    pub(crate) name: String,
+    cookie: String,
+    csrf: String,
+}
+
+pub(crate) const PASSWORD: &str = "correct horse battery";
+
+impl Replicas {
+    pub(crate) fn new(addresses: Vec<SocketAddr>) -> Self {
+        let http = reqwest::Client::builder().timeout(HANG).build();
+        Self {
+            addresses,
+            http: http.expect("a client needs no more than this"),
+            turn: AtomicUsize::new(0),
+            unavailable: AtomicU64::new(0),
+            broken: AtomicU64::new(0),
+        }
+    }
+
+    fn next(&self) -> SocketAddr {
+        self.addresses[self.turn.fetch_add(1, Ordering::Relaxed) % self.addresses.len()]
+    }
+
+    pub(crate) async fn send(
+        &self,
+        login: Option<&Login>,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Answer {
+        let mut request = self
+            .http
+            .request(method, format!("http://{}{path}", self.next()));
+        if let Some(login) = login {
+            request = request
+                .header("cookie", &login.cookie)
+                .header("x-csrf-token", &login.csrf);
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        self.read(request.send().await).await
+    }
+
+    async fn read(&self, answer: reqwest::Result<Response>) -> Answer {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return self.note_broken(&error),
+        };
+        let status = answer.status();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            assert!(
+                answer.headers().contains_key("retry-after"),
+                "503 without Retry-After: {answer:?}"
+            );
+            self.unavailable.fetch_add(1, Ordering::Relaxed);
+            return Answer::Unknown;
+        }
+        assert!(!status.is_server_error(), "{status}: {answer:?}");
+        match answer.bytes().await {
+            Ok(body) => {
+                let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+                if status.is_success() {
+                    Answer::Acknowledged(body)
+                } else {
+                    Answer::Refused(status, body)
+                }
+            }
+            Err(error) => self.note_broken(&error),
+        }
+    }
+
+    fn note_broken(&self, error: &reqwest::Error) -> Answer {
+        assert!(!error.is_timeout(), "no answer within {HANG:?}: {error:?}");
+        self.broken.fetch_add(1, Ordering::Relaxed);
+        Answer::Unknown
+    }
+
+    /// Tries until there is an answer; only for what may be done twice.
+    pub(crate) async fn insist(
+        &self,
+        login: Option<&Login>,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Value {
+        loop {
+            match self.send(login, method.clone(), path, body).await {
+                Answer::Acknowledged(value) => return value,
+                Answer::Refused(status, value) => panic!("{method} {path}: {status} {value}"),
+                Answer::Unknown => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Waits until so many more tries were answered with 503.
+    pub(crate) async fn until_unavailable(&self, answers: u64) {
+        let enough = self.unavailable.load(Ordering::Relaxed) + answers;
+        while self.unavailable.load(Ordering::Relaxed) < enough {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        self.insist(None, Method::GET, path, None).await
+    }
+
+    /// Signs up; a name that is taken was taken by an earlier try of ours.
+    pub(crate) async fn sign_up(&self, name: &str) {
+        let user =
+            json!({"name": name, "email": format!("{name}@example.org"), "password": PASSWORD});
+        loop {
+            match self
+                .send(None, Method::POST, "/api/users", Some(&user))
+                .await
+            {
+                Answer::Acknowledged(_) | Answer::Refused(StatusCode::CONFLICT, _) => return,
+                Answer::Refused(status, value) => panic!("sign-up: {status} {value}"),
+                Answer::Unknown => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    pub(crate) async fn log_in(&self, name: &str) -> Login {
+        let body = json!({"name": name, "password": PASSWORD});
+        let url = format!("http://{}/api/sessions", self.next());
+        let answer = self
+            .http
+            .post(url)
+            .json(&body)
+            .send()
+            .await
+            .expect("all replicas run");
+        assert_eq!(answer.status(), StatusCode::CREATED);
+        let cookie = answer.headers()["set-cookie"]
+            .to_str()
+            .expect("a cookie is text");
+        let cookie = cookie
+            .split(';')
+            .next()
+            .expect("a cookie has a value")
+            .to_owned();
+        let body: Value = answer.json().await.expect("a log-in is answered with JSON");
+        let csrf = body["csrf"]
+            .as_str()
+            .expect("with a token for changes")
+            .to_owned();
+        let name = name.to_owned();
+        Login { name, cookie, csrf }
+    }
+
+    /// Uploads pictures, each a file's content.
+    pub(crate) async fn upload(
+        &self,
+        login: &Login,
+        album: &str,
+        pictures: Vec<Vec<u8>>,
+    ) -> Vec<String> {
+        let part = |picture| reqwest::multipart::Part::bytes(picture).file_name("picture.png");
+        let form = pictures
+            .into_iter()
+            .fold(reqwest::multipart::Form::new(), |form, picture| {
+                form.part("picture", part(picture))
+            });
+        let url = format!("http://{}/api/albums/{album}/pictures", self.next());
+        let request = self
+            .http
+            .post(url)
+            .header("cookie", &login.cookie)
+            .header("x-csrf-token", &login.csrf);
+        let answer = request
+            .multipart(form)
+            .send()
+            .await
+            .expect("all replicas run");
+        assert_eq!(
+            answer.status(),
+            StatusCode::CREATED,
+            "{:?}",
+            answer.text().await
+        );
+        let body: Value = answer.json().await.expect("uploads are answered with JSON");
+        let pictures = body["pictures"].as_array().expect("with a list");
+        let id = |picture: &Value| picture["id"].as_str().expect("of identifiers").to_owned();
+        pictures.iter().map(id).collect()
+    }
+}

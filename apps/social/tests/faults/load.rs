@@ -1,0 +1,150 @@
+//! Users who like, comment and sign up, and remember what was acknowledged.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::client::{Answer, Login, Replicas};
+
+/// What one user did.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    /// Pictures that the user likes: each was acknowledged.
+    pub(crate) liked: Vec<String>,
+    /// Comments that were acknowledged, as (picture, text).
+    pub(crate) comments: Vec<(String, String)>,
+    /// Comments of which nobody knows.
+    pub(crate) perhaps: Vec<(String, String)>,
+    /// Who has signed up.
+    pub(crate) signed_up: Vec<String>,
+}
+
+/// Users at work, until they are told to stop.
+pub(crate) struct Load {
+    users: JoinSet<Done>,
+    stop: Arc<AtomicBool>,
+    acknowledged: watch::Sender<u64>,
+}
+
+impl Load {
+    pub(crate) fn start(
+        replicas: &Arc<Replicas>,
+        logins: Vec<Login>,
+        pictures: &Arc<Vec<String>>,
+    ) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let acknowledged = watch::Sender::new(0);
+        let mut users = JoinSet::new();
+        for login in logins {
+            let user = User {
+                replicas: Arc::clone(replicas),
+                pictures: Arc::clone(pictures),
+                acknowledged: acknowledged.clone(),
+                login,
+                done: Done::default(),
+            };
+            users.spawn(user.work(Arc::clone(&stop)));
+        }
+        Self {
+            users,
+            stop,
+            acknowledged,
+        }
+    }
+
+    /// Waits until so many more changes were acknowledged.
+    pub(crate) async fn more(&self, changes: u64) {
+        let mut acknowledged = self.acknowledged.subscribe();
+        let enough = *acknowledged.borrow() + changes;
+        let wait = acknowledged.wait_for(|sum| *sum >= enough);
+        let waited = tokio::time::timeout(Duration::from_secs(90), wait).await;
+        waited
+            .expect("the load goes on")
+            .expect("the users are at work");
+    }
+
+    pub(crate) async fn stop(self) -> Vec<Done> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.users.join_all().await
+    }
+}
+
+struct User {
+    replicas: Arc<Replicas>,
+    pictures: Arc<Vec<String>>,
+    acknowledged: watch::Sender<u64>,
+    login: Login,
+    done: Done,
+}
+
+/// Every so many rounds somebody signs up.
+const SIGN_UP_EVERY: usize = 16;
+
+impl User {
+    async fn work(mut self, stop: Arc<AtomicBool>) -> Done {
+        let mut round = 0;
+        while !stop.load(Ordering::Relaxed) {
+            let picture = self.pictures[round % self.pictures.len()].clone();
+            self.like(&picture, round < self.pictures.len()).await;
+            self.comment(&picture, round).await;
+            if round % SIGN_UP_EVERY == 0 {
+                self.sign_up(round).await;
+            }
+            round += 1;
+        }
+        self.done
+    }
+
+    /// The second time round everybody takes the like back and gives it again: it must still count once.
+    async fn like(&mut self, picture: &str, is_new: bool) {
+        let path = format!("/api/pictures/{picture}/like");
+        if !is_new {
+            self.replicas
+                .insist(Some(&self.login), Method::DELETE, &path, None)
+                .await;
+            self.note();
+        }
+        self.replicas
+            .insist(Some(&self.login), Method::PUT, &path, None)
+            .await;
+        self.note();
+        if is_new {
+            self.done.liked.push(picture.to_owned());
+        }
+    }
+
+    async fn comment(&mut self, picture: &str, round: usize) {
+        let text = format!("{} says {round}", self.login.name);
+        let path = format!("/api/pictures/{picture}/comments");
+        let comment = (picture.to_owned(), text.clone());
+        let body = json!({"text": text});
+        match self
+            .replicas
+            .send(Some(&self.login), Method::POST, &path, Some(&body))
+            .await
+        {
+            Answer::Acknowledged(_) => {
+                self.done.comments.push(comment);
+                self.note();
+            }
+            Answer::Unknown => self.done.perhaps.push(comment),
+            Answer::Refused(status, value) => panic!("a comment: {status} {value}"),
+        }
+    }
+
+    async fn sign_up(&mut self, round: usize) {
+        let name = format!("{}-{round}", self.login.name);
+        self.replicas.sign_up(&name).await;
+        self.done.signed_up.push(name);
+        self.note();
+    }
+
+    fn note(&self) {
+        self.acknowledged.send_modify(|sum| *sum += 1);
+    }
+}

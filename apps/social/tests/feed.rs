@@ -1,0 +1,13 @@
+//! The live feed over real connections, and the cache: on `SQLite`, on a bus in the process and on Redis.
+
+mod feed {
+    mod cache;
+    mod catching_up;
+    mod client;
+    mod outage;
+    mod pacing;
+    mod redis;
+    mod refusals;
+    mod replicas;
+    mod world;
+}

@@ -1,0 +1,144 @@
+//! A storage that is away for a while.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use greenroom::bus::Bus;
+use jiff::Timestamp;
+use serde_json::json;
+use social::config::FeedSettings;
+use social::model::{
+    Album, ApiKey, Comment, Effects, Event, Head, Id, NewTask, Outcome, Picture, PushSubscription,
+    Session, Task, TaskKind, User, UserChange, topic,
+};
+use social::store::{LikeChange, PicturesOf, Result, Retention, Store, StoreError};
+
+use super::client::Said;
+use super::world::World;
+
+/// The real one, behind a switch.
+#[derive(Debug)]
+struct Switched {
+    store: Arc<dyn Store>,
+    is_away: AtomicBool,
+    refused: AtomicU64,
+}
+
+impl Switched {
+    fn admit(&self) -> Result<()> {
+        if self.is_away.load(Ordering::Relaxed) {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(StoreError::Unavailable("switched off".into()));
+        }
+        Ok(())
+    }
+
+    /// Until it has refused so many questions.
+    async fn has_refused(&self, count: u64) {
+        while self.refused.load(Ordering::Relaxed) < count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+macro_rules! switched {
+    ($($name:ident($($argument:ident: $of:ty),*) -> $answer:ty;)*) => {
+        #[async_trait]
+        impl Store for Switched {
+            $(async fn $name(&self, $($argument: $of),*) -> Result<$answer> {
+                self.admit()?;
+                self.store.$name($($argument),*).await
+            })*
+        }
+    };
+}
+
+switched! {
+    ping() -> ();
+    insert_user(user: &User, effects: Effects) -> Vec<Event>;
+    user(id: Id) -> Option<User>;
+    user_by_name(name: &str) -> Option<User>;
+    users(after: Option<Id>, limit: u32) -> Vec<User>;
+    update_user(id: Id, change: UserChange) -> Option<User>;
+    insert_session(session: &Session) -> ();
+    session(token_hash: &str, now: Timestamp) -> Option<Session>;
+    delete_session(token_hash: &str) -> ();
+    insert_key(key: &ApiKey) -> ();
+    key(id: Id) -> Option<ApiKey>;
+    keys(user: Id) -> Vec<ApiKey>;
+    delete_key(id: Id, user: Id) -> bool;
+    use_nonce(key: Id, nonce: &str, expires: Timestamp) -> bool;
+    insert_album(album: &Album) -> ();
+    album(id: Id) -> Option<Album>;
+    albums(owner: Id) -> Vec<Album>;
+    delete_album(id: Id) -> bool;
+    insert_picture(picture: &Picture, effects: Effects) -> Vec<Event>;
+    picture(id: Id) -> Option<Picture>;
+    pictures(of: PicturesOf, before: Option<Id>, limit: u32) -> Vec<Picture>;
+    delete_picture(id: Id) -> bool;
+    removed_pictures(album: Id, limit: u32) -> Vec<Id>;
+    purge_picture(id: Id) -> ();
+    set_like(picture: Id, user: Id, liked: bool, effects: Effects) -> LikeChange;
+    liked(user: Id, pictures: &[Id]) -> Vec<Id>;
+    insert_comment(comment: &Comment, effects: Effects) -> Vec<Event>;
+    comment(id: Id) -> Option<Comment>;
+    comments(picture: Id, after: Option<Id>, limit: u32) -> Vec<Comment>;
+    delete_comment(id: Id, effects: Effects) -> Option<Vec<Event>>;
+    events(topic: &str, after: u64, limit: u32) -> Vec<Event>;
+    last_events(topic: &str, limit: u32) -> Vec<Event>;
+    heads(topics: &[String]) -> HashMap<String, Head>;
+    add_tasks(tasks: Vec<NewTask>) -> ();
+    claim_tasks(kind: TaskKind, now: Timestamp, lease: Duration, limit: u32) -> Vec<Task>;
+    settle_task(task: &Task, outcome: Outcome) -> ();
+    next_task(kind: TaskKind) -> Option<Timestamp>;
+    insert_push(subscription: &PushSubscription) -> ();
+    pushes(user: Id) -> Vec<PushSubscription>;
+    delete_push(endpoint: &str) -> ();
+    prune(now: Timestamp, retention: Retention) -> ();
+}
+
+#[tokio::test]
+async fn while_the_storage_is_away_nobody_is_told_anything_wrong() {
+    let mut world = World::new().await;
+    let switched = Arc::new(Switched {
+        store: Arc::clone(&world.store),
+        is_away: AtomicBool::new(false),
+        refused: AtomicU64::new(0),
+    });
+    world.store = Arc::clone(&switched) as Arc<dyn Store>;
+    let settings = FeedSettings {
+        check_every: Duration::from_millis(50),
+        recent_max: 4,
+        ..FeedSettings::default()
+    };
+    let replica = world.replica_with(&Bus::in_process(), settings).await;
+    let mut present = replica.client().await;
+    present.watch(topic::TIMELINE, None).await;
+    replica.happen(topic::TIMELINE, 10).await;
+    present.read_to(topic::TIMELINE, 10).await;
+
+    switched.is_away.store(true, Ordering::Relaxed);
+    let (mut behind, mut elsewhere) = (replica.client().await, replica.client().await);
+    let likes = topic::likes(Id::new());
+    behind.say(&json!({"watch": {topic::TIMELINE: 2}})).await;
+    elsewhere.say(&json!({"watch": {&likes: null}})).await;
+    switched.has_refused(2).await;
+    switched.is_away.store(false, Ordering::Relaxed);
+
+    let said = behind.hear().await;
+    assert!(
+        matches!(&said, Said::At(at) if at[topic::TIMELINE] == 2),
+        "{said:?}"
+    );
+    behind.read_to(topic::TIMELINE, 10).await;
+    let said = elsewhere.hear().await;
+    assert!(matches!(&said, Said::At(at) if at[&likes] == 0), "{said:?}");
+    replica.happen(topic::TIMELINE, 1).await;
+    replica.happen(&likes, 1).await;
+    present.read_to(topic::TIMELINE, 11).await;
+    behind.read_to(topic::TIMELINE, 11).await;
+    elsewhere.read_to(&likes, 1).await;
+}

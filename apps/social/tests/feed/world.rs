@@ -1,0 +1,168 @@
+//! A storage, and replicas of the feed on it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Query, State, WebSocketUpgrade};
+use axum::response::Response;
+use axum::routing::any;
+use greenroom::actor::{ActorSystem, Dispatcher};
+use greenroom::bus::Bus;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::json;
+use social::config::{FeedSettings, StoreSettings};
+use social::feed::Feed;
+use social::model::{Effects, Event, Id, NewEvent, User};
+use social::store::{self, Store};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use super::client::Client;
+
+/// Longer than any test.
+pub(crate) const NEVER: Duration = Duration::from_hours(1);
+
+/// What has happened.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) store: Arc<dyn Store>,
+    _directory: Arc<TempDir>,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        let directory = TempDir::new().expect("a directory");
+        let settings = StoreSettings::Sqlite(directory.path().join("social.db"));
+        Self {
+            store: store::open(&settings).await.expect("a storage"),
+            _directory: Arc::new(directory),
+        }
+    }
+
+    /// Stores so many events of a topic, and publishes nothing.
+    pub(crate) async fn store(&self, topic: &str, count: usize) -> Vec<Event> {
+        let events = (0..count).map(|_| NewEvent {
+            topic: topic.to_owned(),
+            key: Id::new().to_string(),
+            delta: 1,
+            body: json!({"by": "ada", "liked": true}),
+        });
+        let effects = Effects {
+            events: events.collect(),
+            tasks: Vec::new(),
+        };
+        self.store
+            .insert_user(&somebody(), effects)
+            .await
+            .expect("stored")
+    }
+
+    /// A replica with a bus of its own, that looks for what it missed as good as never.
+    pub(crate) async fn replica(&self) -> Replica {
+        self.replica_with(
+            &Bus::in_process(),
+            FeedSettings {
+                check_every: NEVER,
+                ..FeedSettings::default()
+            },
+        )
+        .await
+    }
+
+    pub(crate) async fn replica_with(&self, bus: &Bus, settings: FeedSettings) -> Replica {
+        Replica::start(self.clone(), bus.clone(), &settings).await
+    }
+}
+
+fn somebody() -> User {
+    let id = Id::new();
+    User {
+        id,
+        name: id.to_string(),
+        display: "Somebody".to_owned(),
+        email: "somebody@example.org".to_owned(),
+        about: String::new(),
+        password: String::new(),
+        webhook: None,
+        digest: false,
+        bell_seen: 0,
+        joined_at: Timestamp::now(),
+    }
+}
+
+/// A server of the feed; it ends when it is dropped.
+pub(crate) struct Replica {
+    pub(crate) feed: Feed,
+    pub(crate) bus: Bus,
+    world: World,
+    system: ActorSystem,
+    address: SocketAddr,
+    serving: JoinHandle<()>,
+}
+
+impl Replica {
+    async fn start(world: World, bus: Bus, settings: &FeedSettings) -> Self {
+        let system = ActorSystem::builder()
+            .dispatcher("actors", Dispatcher::pool(1))
+            .dispatcher("loop", Dispatcher::on_loop())
+            .build()
+            .expect("a system");
+        let feed = Feed::start(&system, &bus, &world.store, settings).expect("a feed");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("it is bound");
+        let app = axum::Router::new()
+            .route("/feed", any(connect))
+            .with_state(feed.clone());
+        let serving = tokio::spawn(async move {
+            greenroom::serve(listener, app).await.expect("it serves");
+        });
+        Self {
+            feed,
+            bus,
+            world,
+            system,
+            address,
+            serving,
+        }
+    }
+
+    /// Stores and publishes so many events.
+    pub(crate) async fn happen(&self, topic: &str, count: usize) {
+        let events = self.world.store(topic, count).await;
+        self.feed.publish(&events).await;
+    }
+
+    pub(crate) async fn client(&self) -> Client {
+        Client::connect(self.address, None).await
+    }
+
+    pub(crate) async fn client_of(&self, viewer: Id) -> Client {
+        Client::connect(self.address, Some(viewer)).await
+    }
+
+    pub(crate) async fn shut_down(&self) {
+        self.system.shutdown(Duration::from_secs(10)).await;
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+#[derive(Deserialize)]
+struct Viewer {
+    viewer: Option<Id>,
+}
+
+async fn connect(
+    State(feed): State<Feed>,
+    Query(who): Query<Viewer>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    feed.connect(who.viewer, upgrade)
+}

@@ -1,0 +1,279 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, COOKIE, HeaderMap, SET_COOKIE};
+use http::{Method, StatusCode};
+use reqwest::RequestBuilder;
+use rustls::crypto::ring;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use social::App;
+use social::config::{FilesSettings, LimitSettings, Settings, StoreSettings};
+use social::server::Server;
+use tempfile::TempDir;
+
+/// The password of everybody who signs up by [`Client::signed_up`].
+pub(crate) const PASSWORD: &str = "a password of some length";
+
+/// The application in this process, at a port of its own; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct TestApp {
+    pub(crate) app: App,
+    pub(crate) address: SocketAddr,
+    handle: greenroom::Handle,
+    _directory: TempDir,
+}
+
+impl TestApp {
+    /// With the embedded storage, without limits of how often.
+    pub(crate) async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// On this storage, without limits of how often.
+    pub(crate) async fn on(store: StoreSettings) -> Self {
+        Self::with(|settings| settings.store = store).await
+    }
+
+    /// With settings that are changed before it starts.
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory can be made");
+        let mut settings = Settings {
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
+            store: StoreSettings::Sqlite(directory.path().join("social.db")),
+            files: FilesSettings::Directory(directory.path().join("files")),
+            sample: Some(false),
+            limits: LimitSettings {
+                log_ins: 0,
+                sign_ups: 0,
+                changes: 0,
+                uploads: 0,
+                requests: 0,
+            },
+            ..Settings::default()
+        };
+        change(&mut settings);
+        let server = Server::start(settings).await.expect("it can be started");
+        let (app, handle) = (server.app().clone(), server.handle());
+        let address = *server.addresses().first().expect("it listens");
+        tokio::spawn(server.serve());
+        Self {
+            app,
+            address,
+            handle,
+            _directory: directory,
+        }
+    }
+
+    /// Somebody who is not logged in.
+    pub(crate) fn client(&self) -> Client {
+        // It fails only if there is one already.
+        let _ = ring::default_provider().install_default();
+        Client {
+            http: reqwest::Client::new(),
+            base: format!("http://{}", self.address),
+            session: None,
+        }
+    }
+
+    /// Somebody who has signed up and is logged in.
+    pub(crate) async fn user(&self, name: &str) -> Client {
+        self.client().signed_up(name).await
+    }
+}
+
+impl Drop for TestApp {
+    fn drop(&mut self) {
+        self.handle.abort();
+    }
+}
+
+/// A client of the API with a cookie and a CSRF token, if it is logged in.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: String,
+    pub(crate) session: Option<Session>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    /// Name and value.
+    pub(crate) cookie: String,
+    pub(crate) csrf: String,
+    pub(crate) user: Value,
+}
+
+impl Client {
+    /// Signs up and logs in.
+    pub(crate) async fn signed_up(self, name: &str) -> Self {
+        let user = json!({"name": name, "email": "somebody@example.org", "password": PASSWORD});
+        self.post("/api/users", &user)
+            .await
+            .expect(StatusCode::CREATED);
+        self.logged_in(name, PASSWORD).await
+    }
+
+    /// Logs in.
+    pub(crate) async fn logged_in(mut self, name: &str, password: &str) -> Self {
+        let who = json!({"name": name, "password": password});
+        let answer = self.post("/api/sessions", &who).await;
+        let cookie = answer.header(SET_COOKIE.as_str()).split(';').next();
+        let begun: Value = answer.json(StatusCode::CREATED);
+        self.session = Some(Session {
+            cookie: cookie.unwrap_or_default().to_owned(),
+            csrf: begun["csrf"].as_str().expect("a token").to_owned(),
+            user: begun["user"].clone(),
+        });
+        self
+    }
+
+    /// A request with all that the session needs.
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        match &self.session {
+            Some(session) => request
+                .header(COOKIE, &session.cookie)
+                .header("x-csrf-token", &session.csrf),
+            None => request,
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        send(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        send(self.request(Method::POST, path).json(body)).await
+    }
+
+    pub(crate) async fn put(&self, path: &str) -> Answer {
+        send(self.request(Method::PUT, path)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        send(self.request(Method::DELETE, path)).await
+    }
+
+    /// Makes an album and gives its identifier.
+    pub(crate) async fn album(&self, title: &str) -> String {
+        let album: Value = self
+            .post("/api/albums", &json!({"title": title}))
+            .await
+            .json(StatusCode::CREATED);
+        album["id"].as_str().expect("it has one").to_owned()
+    }
+
+    /// Uploads a small picture and gives its identifier.
+    pub(crate) async fn picture(&self, album: &str) -> String {
+        let answer = self.upload(album, &[("picture", &png(8, 8))]).await;
+        let pictures: Value = answer.json(StatusCode::CREATED);
+        pictures[0]["id"].as_str().expect("it has one").to_owned()
+    }
+
+    /// Sends a form of these parts.
+    pub(crate) async fn upload(&self, album: &str, parts: &[(&str, &[u8])]) -> Answer {
+        let (media_type, body) = form(parts);
+        let path = format!("/api/albums/{album}/pictures");
+        let request = self.request(Method::POST, &path);
+        send(request.header(CONTENT_TYPE, media_type).body(body)).await
+    }
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// Sends a request and reads the whole answer. What the server refuses unread, because this machine is too busy, is sent again when
+/// it says.
+pub(crate) async fn send(request: RequestBuilder) -> Answer {
+    let again = request.try_clone();
+    let response = request.send().await.expect("the server answers");
+    let answer = Answer {
+        status: response.status(),
+        headers: response.headers().clone(),
+        body: response.bytes().await.expect("the answer is whole"),
+    };
+    match again {
+        Some(again) if answer.body.trim_ascii() == b"overloaded" => {
+            let seconds = answer.header("retry-after").parse();
+            tokio::time::sleep(Duration::from_secs(seconds.unwrap_or(1))).await;
+            Box::pin(send(again)).await
+        }
+        _ => answer,
+    }
+}
+
+impl Answer {
+    /// Empty, if there is no such header.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let value = self.headers.get(name);
+        value.map_or("", |value| value.to_str().expect("it is ASCII"))
+    }
+
+    #[track_caller]
+    pub(crate) fn expect(&self, status: StatusCode) {
+        assert_eq!(
+            self.status,
+            status,
+            "{}",
+            String::from_utf8_lossy(&self.body)
+        );
+    }
+
+    #[track_caller]
+    pub(crate) fn json<T: DeserializeOwned>(&self, status: StatusCode) -> T {
+        self.expect(status);
+        serde_json::from_slice(&self.body).expect("it is JSON")
+    }
+
+    /// The detail of a refusal, which is a problem of RFC 9457.
+    #[track_caller]
+    pub(crate) fn problem(&self, status: StatusCode) -> String {
+        let problem: social::Problem = self.json(status);
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        assert_eq!(problem.status, status.as_u16());
+        assert_eq!(
+            (problem.r#type.as_str(), problem.detail.is_empty()),
+            ("about:blank", false)
+        );
+        assert_eq!(Some(problem.title.as_str()), status.canonical_reason());
+        problem.detail
+    }
+
+    /// The field that a refusal names.
+    #[track_caller]
+    pub(crate) fn field(&self) -> String {
+        let problem: social::Problem = self.json(StatusCode::UNPROCESSABLE_ENTITY);
+        problem.field.expect("it names a field")
+    }
+}
+
+/// A picture of these dimensions, black.
+pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
+    let mut content = std::io::Cursor::new(Vec::new());
+    image::DynamicImage::new_rgb8(width, height)
+        .write_to(&mut content, image::ImageFormat::Png)
+        .expect("the picture is encoded");
+    content.into_inner()
+}
+
+/// A form (RFC 7578) and its media type.
+pub(crate) fn form(parts: &[(&str, &[u8])]) -> (String, Vec<u8>) {
+    const BOUNDARY: &str = "between-the-parts-of-a-test";
+    let mut body = Vec::new();
+    for (name, content) in parts {
+        let head =
+            format!("--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n");
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(content);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
+    (format!("multipart/form-data; boundary={BOUNDARY}"), body)
+}

@@ -1,0 +1,27 @@
+//! Real foreign programs, each with its own directory and port, which end when they are dropped.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+pub(crate) mod app;
+pub(crate) mod ferretdb;
+pub(crate) mod port;
+mod program;
+pub(crate) mod redis;
+pub(crate) mod smtp;
+
+use std::path::{Path, PathBuf};
+
+/// A path below `target/tools`.
+///
+/// # Panics
+/// If it is not there; the message says what installs it.
+pub(crate) fn installed(relative: &str) -> PathBuf {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
+    let path = tools.join(relative);
+    let shown = path.display();
+    assert!(
+        path.exists(),
+        "{shown} is not installed: run `cargo xtask tools`"
+    );
+    path
+}

@@ -1,0 +1,118 @@
+use std::ffi::OsString;
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+
+/// A program has so long to answer. It takes a second on an idle machine.
+const START_MAX: Duration = Duration::from_mins(1);
+
+const POLL: Duration = Duration::from_millis(20);
+
+/// A program that listens on a port of 127.0.0.1 and keeps its data in a directory.
+#[derive(Debug)]
+pub(crate) struct Program {
+    path: PathBuf,
+    arguments: Vec<OsString>,
+    port: u16,
+    directory: TempDir,
+    child: Option<Child>,
+}
+
+impl Program {
+    /// Starts it, and waits until it answers. The arguments are made of its port and its directory.
+    pub(crate) async fn start(
+        path: PathBuf,
+        arguments: impl FnOnce(u16, &Path) -> Vec<OsString>,
+    ) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory can be made");
+        let port = super::port::free();
+        let mut program = Self {
+            path,
+            arguments: arguments(port, directory.path()),
+            port,
+            directory,
+            child: None,
+        };
+        program.restart().await;
+        program
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Ends it at once, as `kill -9` does. Its data stay.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("a child can be killed");
+            child.wait().expect("a child can be waited for");
+        }
+    }
+
+    /// Starts it again after [`kill`](Self::kill), on the same port and data, and waits until it answers.
+    pub(crate) async fn restart(&mut self) {
+        self.kill();
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.log())
+            .expect("the log can be written");
+        let child = Command::new(&self.path)
+            .args(&self.arguments)
+            .current_dir(self.directory.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a file can be shared"))
+            .stderr(log)
+            .spawn()
+            .expect("the program can be started");
+        self.child = Some(child);
+        let answers = tokio::time::timeout(START_MAX, self.wait_for_answer()).await;
+        assert!(answers.is_ok(), "no answer in time; {}", self.said());
+    }
+
+    /// Sends a signal, such as `STOP` and `CONT`.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.as_ref().expect("it runs").id().to_string();
+        let status = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(
+            status.expect("kill can be run").success(),
+            "{pid} cannot be sent {name}"
+        );
+    }
+
+    async fn wait_for_answer(&mut self) {
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))
+            .await
+            .is_err()
+        {
+            let child = self.child.as_mut().expect("it was started");
+            let ended = child.try_wait().expect("a child can be asked for");
+            assert!(ended.is_none(), "it ended with {ended:?}; {}", self.said());
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn said(&self) -> String {
+        let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+        format!("{} said:\n{log}", self.path.display())
+    }
+
+    fn log(&self) -> PathBuf {
+        self.directory.path().join("program.log")
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,315 @@
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use serde_json::json;
+use social::model::{Album, Effects, Id, Picture, TaskKind, User, topic};
+use social::store::PicturesOf::{self, Everybody};
+use social::store::Store;
+
+use super::sample::{
+    self, claim, comment, event, events, in_seconds, insert_album, insert_picture,
+    insert_picture_of, insert_user, is_conflict, keys, like_effects,
+};
+
+pub(crate) async fn albums_are_listed_the_newest_first(store: Arc<dyn Store>) {
+    let ada = insert_user(&*store, "ada").await;
+    let grace = insert_user(&*store, "grace").await;
+    let first = insert_album(&*store, &ada).await;
+    let second = insert_album(&*store, &ada).await;
+    let other = insert_album(&*store, &grace).await;
+    assert_eq!(store.albums(ada.id).await.expect("albums"), [second, first]);
+    assert_eq!(store.album(other.id).await.expect("found"), Some(other));
+    assert_eq!(store.album(Id::new()).await.expect("not found"), None);
+}
+
+pub(crate) async fn pictures_are_kept_as_they_are(store: Arc<dyn Store>) {
+    let (_, album, _) = insert_picture(&*store).await;
+    let picture = sample::picture(&album);
+    let effects = events(vec![event(topic::TIMELINE, "new", 1)]);
+    let written = store
+        .insert_picture(&picture, effects)
+        .await
+        .expect("added");
+    assert_eq!((written[0].seq, written[0].total), (1, 1));
+    assert_eq!(
+        store.picture(picture.id).await.expect("found"),
+        Some(picture)
+    );
+    assert_eq!(store.picture(Id::new()).await.expect("not found"), None);
+}
+
+pub(crate) async fn pictures_are_listed_in_pages(store: Arc<dyn Store>) {
+    let (owner, album, first) = insert_picture(&*store).await;
+    let other_album = insert_album(&*store, &owner).await;
+    let stranger = insert_user(&*store, "stranger").await;
+    let strange_album = insert_album(&*store, &stranger).await;
+    let mut all = vec![first];
+    for album in [&other_album, &strange_album, &album, &album] {
+        all.push(insert_picture_of(&*store, album).await);
+    }
+    all.reverse();
+
+    assert_eq!(page(&*store, Everybody, None).await, all[..3]);
+    assert_eq!(page(&*store, Everybody, Some(all[2].id)).await, all[3..]);
+    assert_eq!(page(&*store, Everybody, Some(all[4].id)).await, []);
+    let of_owner = [&all[0], &all[1], &all[3], &all[4]].map(Clone::clone);
+    assert_eq!(
+        page(&*store, PicturesOf::Owner(owner.id), None).await,
+        of_owner[..3]
+    );
+    assert_eq!(
+        page(&*store, PicturesOf::Owner(owner.id), Some(all[1].id)).await,
+        of_owner[2..]
+    );
+    let of_album = [&all[0], &all[1], &all[4]].map(Clone::clone);
+    assert_eq!(
+        page(&*store, PicturesOf::Album(album.id), None).await,
+        of_album
+    );
+    assert_eq!(
+        page(&*store, PicturesOf::Album(album.id), Some(all[0].id)).await,
+        of_album[1..]
+    );
+    assert_eq!(page(&*store, PicturesOf::Album(Id::new()), None).await, []);
+}
+
+async fn page(store: &dyn Store, of: PicturesOf, before: Option<Id>) -> Vec<Picture> {
+    store.pictures(of, before, 3).await.expect("pictures")
+}
+
+pub(crate) async fn a_picture_needs_its_album(store: Arc<dyn Store>) {
+    let owner = insert_user(&*store, "owner").await;
+    let picture = sample::picture(&sample::album(&owner));
+    let effects = events(vec![event(topic::TIMELINE, "new", 1)]);
+    let inserted = store.insert_picture(&picture, effects).await;
+    assert!(is_conflict(&inserted), "{inserted:?}");
+    assert_no_trace_of(&*store, &picture).await;
+    assert_eq!(
+        store.events(topic::TIMELINE, 0, 10).await.expect("a log"),
+        []
+    );
+}
+
+pub(crate) async fn an_album_is_deleted_with_all_its_pictures(store: Arc<dyn Store>) {
+    let (owner, album, first) = insert_picture(&*store).await;
+    let second = insert_picture_of(&*store, &album).await;
+    let other_album = insert_album(&*store, &owner).await;
+    let other = insert_picture_of(&*store, &other_album).await;
+    assert!(store.delete_album(album.id).await.expect("deleted"));
+
+    assert_eq!(store.album(album.id).await.expect("gone"), None);
+    assert_eq!(store.albums(owner.id).await.expect("albums"), [other_album]);
+    for picture in [&first, &second] {
+        assert_no_trace_of(&*store, picture).await;
+    }
+    assert_eq!(
+        page(&*store, Everybody, None).await,
+        std::slice::from_ref(&other)
+    );
+    let late = store
+        .insert_picture(&sample::picture(&album), Effects::default())
+        .await;
+    assert!(is_conflict(&late), "{late:?}");
+
+    let tasks = claim(&*store, TaskKind::Remove, in_seconds(1)).await;
+    assert_eq!(keys(&tasks), [format!("remove-album:{}", album.id)]);
+    assert_eq!(tasks[0].payload, json!({ "album": album.id }));
+    assert_eq!(removed(&*store, &album).await, [first.id, second.id]);
+    let one = store.removed_pictures(album.id, 1).await.expect("pictures");
+    assert_eq!(one.len(), 1);
+    store.purge_picture(first.id).await.expect("purged");
+    assert_eq!(removed(&*store, &album).await, [second.id]);
+    store.purge_picture(second.id).await.expect("purged");
+    assert_eq!(removed(&*store, &album).await, []);
+    assert_eq!(page(&*store, Everybody, None).await, [other]);
+}
+
+/// The deleted pictures of an album, in the order of their identifiers.
+async fn removed(store: &dyn Store, album: &Album) -> Vec<Id> {
+    let mut removed = store
+        .removed_pictures(album.id, 100)
+        .await
+        .expect("pictures");
+    removed.sort();
+    removed
+}
+
+pub(crate) async fn an_album_is_deleted_once(store: Arc<dyn Store>) {
+    let (_, album, _) = insert_picture(&*store).await;
+    let deletions = join_all((0..10).map(|_| store.delete_album(album.id))).await;
+    let done = deletions.into_iter().map(|deleted| deleted.expect("asked"));
+    assert_eq!(done.filter(|deleted| *deleted).count(), 1);
+    assert!(!store.delete_album(Id::new()).await.expect("no such album"));
+    let tasks = claim(&*store, TaskKind::Remove, in_seconds(1)).await;
+    assert_eq!(tasks.len(), 1);
+}
+
+pub(crate) async fn a_picture_that_comes_while_its_album_is_deleted_does_not_stay(
+    store: Arc<dyn Store>,
+) {
+    let (_, album, _) = insert_picture(&*store).await;
+    let pictures: Vec<Picture> = (0..20).map(|_| sample::picture(&album)).collect();
+    let insert = |picture| store.insert_picture(picture, Effects::default());
+    let (before, after) = pictures.split_at(10);
+    let (early, deleted, late) = tokio::join!(
+        join_all(before.iter().map(insert)),
+        store.delete_album(album.id),
+        join_all(after.iter().map(insert)),
+    );
+    assert!(deleted.expect("deleted"));
+    let removed = removed(&*store, &album).await;
+    for (picture, inserted) in pictures.iter().zip(early.iter().chain(&late)) {
+        assert_no_trace_of(&*store, picture).await;
+        assert!(inserted.is_ok() || is_conflict(inserted), "{inserted:?}");
+        let is_removed = removed.contains(&picture.id);
+        assert!(
+            is_removed || is_conflict(inserted),
+            "nobody would delete its files"
+        );
+    }
+}
+
+pub(crate) async fn a_picture_is_deleted_alone(store: Arc<dyn Store>) {
+    let (_, album, first) = insert_picture(&*store).await;
+    let second = insert_picture_of(&*store, &album).await;
+    assert!(store.delete_picture(first.id).await.expect("deleted"));
+    assert!(!store.delete_picture(first.id).await.expect("gone already"));
+    assert!(
+        !store
+            .delete_picture(Id::new())
+            .await
+            .expect("no such picture")
+    );
+    assert_no_trace_of(&*store, &first).await;
+    assert_eq!(
+        page(&*store, PicturesOf::Album(album.id), None).await,
+        [second]
+    );
+    let tasks = claim(&*store, TaskKind::Remove, in_seconds(1)).await;
+    assert_eq!(keys(&tasks), [format!("remove-picture:{}", first.id)]);
+    assert_eq!(tasks[0].payload, json!({ "picture": first.id }));
+    assert_eq!(
+        removed(&*store, &album).await,
+        [],
+        "the album is not deleted"
+    );
+}
+
+async fn assert_no_trace_of(store: &dyn Store, picture: &Picture) {
+    assert_eq!(store.picture(picture.id).await.expect("not found"), None);
+    let places = [
+        Everybody,
+        PicturesOf::Album(picture.album),
+        PicturesOf::Owner(picture.owner.id),
+    ];
+    for of in places {
+        let found = store.pictures(of, None, 100).await.expect("pictures");
+        assert!(
+            found.iter().all(|found| found.id != picture.id),
+            "{of:?}: {found:?}"
+        );
+    }
+}
+
+pub(crate) async fn a_deleted_picture_takes_neither_likes_nor_comments(store: Arc<dyn Store>) {
+    let (owner, album, picture) = insert_picture(&*store).await;
+    let alone = insert_picture_of(&*store, &insert_album(&*store, &owner).await).await;
+    store.delete_album(album.id).await.expect("deleted");
+    store.delete_picture(alone.id).await.expect("deleted");
+    let never = sample::picture(&album);
+    for picture in [picture, alone, never] {
+        assert_takes_nothing(&*store, &owner, &picture).await;
+    }
+    let tasks = claim(&*store, TaskKind::Push, in_seconds(1)).await;
+    assert_eq!(tasks, []);
+}
+
+async fn assert_takes_nothing(store: &dyn Store, fan: &User, picture: &Picture) {
+    let like = store
+        .set_like(picture.id, fan.id, true, like_effects(picture, true))
+        .await;
+    assert!(is_conflict(&like), "{like:?}");
+    let comment = comment(picture.id, fan, "too late");
+    let effects = events(vec![event(&topic::comments(picture.id), "late", 1)]);
+    let said = store.insert_comment(&comment, effects).await;
+    assert!(is_conflict(&said), "{said:?}");
+    let topics = [topic::likes(picture.id), topic::comments(picture.id)];
+    assert_eq!(store.heads(&topics).await.expect("heads").len(), 0);
+}
+
+pub(crate) async fn nothing_is_left_of_a_purged_picture(store: Arc<dyn Store>) {
+    let (owner, album, picture) = insert_picture(&*store).await;
+    let other = insert_picture_of(&*store, &album).await;
+    let comments = [picture.id, other.id].map(|picture| comment(picture, &owner, "nice"));
+    for (picture, comment) in [&picture, &other].into_iter().zip(&comments) {
+        let like = store
+            .set_like(picture.id, owner.id, true, like_effects(picture, true))
+            .await;
+        assert!(like.expect("liked").changed);
+        let effects = events(vec![event(&topic::comments(picture.id), "said", 1)]);
+        store.insert_comment(comment, effects).await.expect("said");
+    }
+    store.delete_picture(picture.id).await.expect("deleted");
+    store.purge_picture(picture.id).await.expect("purged");
+    store
+        .purge_picture(picture.id)
+        .await
+        .expect("nothing left to purge");
+
+    assert_no_trace_of(&*store, &picture).await;
+    assert_eq!(
+        store
+            .liked(owner.id, &[picture.id, other.id])
+            .await
+            .expect("likes"),
+        [other.id]
+    );
+    assert_eq!(store.comment(comments[0].id).await.expect("gone"), None);
+    assert_eq!(
+        store
+            .comments(picture.id, None, 10)
+            .await
+            .expect("comments"),
+        []
+    );
+    assert_eq!(
+        store.comments(other.id, None, 10).await.expect("comments"),
+        comments[1..]
+    );
+    let gone = [topic::likes(picture.id), topic::comments(picture.id)];
+    assert_eq!(store.heads(&gone).await.expect("heads").len(), 0);
+    for topic in &gone {
+        assert_eq!(store.events(topic, 0, 10).await.expect("a log"), []);
+    }
+    let kept = [
+        topic::likes(other.id),
+        topic::comments(other.id),
+        topic::bell(owner.id),
+    ];
+    assert_eq!(store.heads(&kept).await.expect("heads").len(), 3);
+}
+
+pub(crate) async fn what_is_not_deleted_is_not_purged(store: Arc<dyn Store>) {
+    let (owner, _, picture) = insert_picture(&*store).await;
+    let like = store
+        .set_like(picture.id, owner.id, true, like_effects(&picture, true))
+        .await;
+    assert!(like.expect("liked").changed);
+    store
+        .purge_picture(picture.id)
+        .await
+        .expect("nothing to purge");
+    assert_eq!(
+        store.liked(owner.id, &[picture.id]).await.expect("likes"),
+        [picture.id]
+    );
+    let likes = store
+        .events(&topic::likes(picture.id), 0, 10)
+        .await
+        .expect("a log");
+    assert_eq!(likes.len(), 1);
+    assert_eq!(
+        store.picture(picture.id).await.expect("found"),
+        Some(picture)
+    );
+}

@@ -1,0 +1,17 @@
+//! The social network and what stands around it, as processes; and how a program uses it.
+
+mod api;
+mod clock;
+mod cluster;
+mod pictures;
+mod process;
+mod social;
+mod third_party;
+
+pub(crate) use api::{Client, Like, User};
+pub(crate) use clock::cpu_seconds;
+pub(crate) use cluster::{Balancer, Stores};
+pub(crate) use pictures::{large_jpeg, small_png};
+pub(crate) use process::Process;
+pub(crate) use social::{Social, Storage};
+pub(crate) use third_party::ThirdParty;
