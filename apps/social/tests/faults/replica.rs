@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::client::http_client;
 use crate::kit::port;
 
 /// How long a start may take on a busy machine.
@@ -52,8 +53,11 @@ impl Replica {
     async fn wait_until_it_answers(&self) {
         let deadline = Instant::now() + START;
         let url = format!("http://{}/health", self.address);
+        let client = http_client();
         loop {
-            if reqwest::get(&url)
+            if client
+                .get(&url)
+                .send()
                 .await
                 .is_ok_and(|answer| answer.status().is_success())
             {
