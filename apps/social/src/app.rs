@@ -43,8 +43,9 @@ pub struct App {
     pub limits: Limits,
 }
 
-/// How long the actors have to finish what they are at.
-const SHUTDOWN: Duration = Duration::from_secs(10);
+/// How long the actors have to finish what they are at: one try of the outbox's may take 35 s, and a mail that is
+/// cut off may be sent twice.
+const SHUTDOWN: Duration = Duration::from_secs(40);
 
 impl App {
     /// Opens the storage, connects, and starts the actors, on the runtime that calls it.

@@ -5,16 +5,15 @@ use std::net::SocketAddr;
 use anyhow::Context;
 use axum::Router;
 use axum::extract::State;
-use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use greenroom::{Address, DrainReport, Handle, Importance, Placement};
 use http::header::{
-    CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
 };
 use http::{HeaderName, HeaderValue};
 use tower_http::set_header::SetResponseHeaderLayer;
 
-use crate::auth::limit_requests;
 use crate::config::Settings;
 use crate::{App, Failure, api, sample, web};
 
@@ -90,18 +89,25 @@ impl Server {
 pub fn router(app: App) -> Router {
     let health = Router::new()
         .route("/health", get(health))
+        .route("/ready", get(ready))
         .layer(Placement::auto().importance(Importance::Critical));
     let mut routes = Router::new()
         .merge(api::router(&app))
         .merge(web::router(&app))
-        .layer(from_fn_with_state(app.clone(), limit_requests))
         .merge(health);
     for (name, value) in SECURITY_HEADERS {
         let value = HeaderValue::from_static(value);
         routes = routes.layer(SetResponseHeaderLayer::if_not_present(name, value));
     }
+    if app.settings.secure_cookies() {
+        let header = SetResponseHeaderLayer::if_not_present(STRICT_TRANSPORT_SECURITY, A_YEAR);
+        routes = routes.layer(header);
+    }
     routes.with_state(app)
 }
+
+/// Of RFC 6797: who has come by https once comes by https only.
+const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// On every answer, unless it says something else itself. Pages must say what they load.
 const SECURITY_HEADERS: [(HeaderName, &str); 4] = [
@@ -114,8 +120,14 @@ const SECURITY_HEADERS: [(HeaderName, &str); 4] = [
     (X_FRAME_OPTIONS, "DENY"),
 ];
 
-/// Whether the storage answers: what a balancer asks.
-async fn health(State(app): State<App>) -> Result<&'static str, Failure> {
+/// What a balancer asks. The storage is not asked: if it is away, it is for all replicas, and their clear answers are better
+/// than none.
+async fn health() -> &'static str {
+    "fine\n"
+}
+
+/// What operators ask: whether the storage answers.
+async fn ready(State(app): State<App>) -> Result<&'static str, Failure> {
     app.store.ping().await?;
-    Ok("fine\n")
+    Ok("ready\n")
 }

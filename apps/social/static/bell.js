@@ -34,9 +34,9 @@ export function followBellList(feed) {
   const badge = document.querySelector("[data-bell]");
   if (!list || !badge) return;
   const onEvent = (event) => {
-    list.prepend(makeEntry(event.seq, event.at, event.body));
+    if (event.body.picture) list.prepend(makeEntry(event.seq, event.at, event.body));
     list.dataset.seq = event.seq;
-    document.getElementById("bell-empty").hidden = true;
+    document.getElementById("bell-empty").hidden = list.children.length > 0;
     markSeen(list);
   };
   const reload = async () => {

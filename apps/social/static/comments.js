@@ -10,7 +10,8 @@ export function followComments(feed) {
   const picture = list.dataset.comments;
   const onEvent = ({ body }) => {
     if (body.comment) add(list, body.comment);
-    else document.getElementById(`comment-${body.deleted}`)?.remove();
+    // What was said in a comment that is deleted by now is no longer in the log.
+    else if (body.deleted) document.getElementById(`comment-${body.deleted}`)?.remove();
   };
   feed.watch(`/picture/${picture}/comments`, Number(list.dataset.seq), onEvent, () => reload(list));
   improveForm(list, document.getElementById("say"));

@@ -1,9 +1,11 @@
 // Cards and tiles of pictures that come while the page is open, made from the page's own templates.
-import { followCounts } from "./counts.js";
+import { followCounts, forgetCounts } from "./counts.js";
 import { showPerson } from "./people.js";
 import { showTimes } from "./times.js";
 
 const NOBODY = "0".repeat(32);
+// Pictures in the page: each watches two topics, and a client may watch 200.
+const PICTURES_MAX = 60;
 
 export function makePicture(feed, templateId, picture) {
   const template = document.getElementById(templateId);
@@ -32,3 +34,29 @@ function fillCard(card, picture) {
 }
 
 export const isShown = (list, picture) => list.querySelector(`[data-picture="${picture}"]`) !== null;
+
+// The older ones are on the next page then.
+export function trim(list) {
+  while (list.children.length > PICTURES_MAX) {
+    forgetCounts(list.lastElementChild);
+    list.lastElementChild.remove();
+    const older = document.getElementById("older");
+    if (!older) continue;
+    const address = new URL(older.href);
+    address.searchParams.set("before", list.lastElementChild.dataset.picture);
+    older.href = address.href;
+  }
+}
+
+// Shows the list as the page at `address` has it now, and gives its place in the log.
+export async function reloadPictures(feed, list, address) {
+  const answer = await fetch(address, { credentials: "same-origin" });
+  if (!answer.ok) throw new Error(`the pictures cannot be loaded: ${answer.status}`);
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const fresh = page.getElementById(list.id);
+  forgetCounts(list);
+  list.replaceChildren(...fresh.children);
+  showTimes(list);
+  followCounts(feed, list);
+  return Number(fresh.dataset.seq);
+}

@@ -34,6 +34,8 @@ async function switchOn(worker, key) {
 }
 
 async function switchOff(subscription) {
+  // The server first: else, if that fails, it would go on sending to who does not listen any more.
+  await call("DELETE", "/api/me/push", { endpoint: subscription.endpoint });
   await subscription.unsubscribe();
   return null;
 }

@@ -80,9 +80,11 @@ macro_rules! every_behaviour {
                 an_unknown_or_deleted_key_signs_nothing,
                 every_component_and_parameter_is_needed,
                 a_signed_upload_is_taken_whole,
+                a_signed_upload_is_of_one_picture,
                 signed_uploads_have_few_places;
             limits:
                 log_ins_are_limited_by_client_and_by_name,
+                a_few_wrong_tries_do_not_shut_out_the_user,
                 sign_ups_are_limited_by_client,
                 changes_and_uploads_are_limited_by_user,
                 requests_are_limited_by_client_but_not_the_health_check;

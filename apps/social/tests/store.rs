@@ -49,7 +49,8 @@ macro_rules! every_behaviour {
                 a_picture_is_deleted_alone,
                 a_deleted_picture_takes_neither_likes_nor_comments,
                 nothing_is_left_of_a_purged_picture,
-                what_is_not_deleted_is_not_purged;
+                what_is_not_deleted_is_not_purged,
+                nobody_reads_a_deleted_picture_in_the_timeline;
             likes:
                 to_like_twice_is_to_like_once,
                 a_like_ends,
@@ -60,7 +61,8 @@ macro_rules! every_behaviour {
             comments:
                 comments_are_listed_in_pages,
                 a_comment_needs_its_picture,
-                a_comment_is_deleted_once;
+                a_comment_is_deleted_once,
+                nobody_reads_a_deleted_comment_in_the_log;
             log:
                 numbers_have_no_gaps_and_totals_are_sums,
                 an_event_is_written_once,

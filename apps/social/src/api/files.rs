@@ -12,7 +12,7 @@ use crate::service;
 use crate::{App, Failure, Problem};
 
 /// A picture's files never change.
-const FOR_ALL: &str = "public, max-age=31536000, immutable";
+const FOR_ALL: &str = "public, max-age=31536000, s-maxage=300, immutable";
 const FOR_OWNER: &str = "private, max-age=31536000, immutable";
 
 /// A picture's file. The smaller sizes are for everybody, the original is for its owner: it has in it what the camera wrote.

@@ -1,3 +1,5 @@
+use std::fmt::Display;
+
 use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
@@ -86,15 +88,26 @@ impl TryFrom<MeChange> for UserChange {
 }
 
 fn webhook(value: Value) -> Result<Option<Url>, TextError> {
-    let url = match value {
-        Value::Null => return Ok(None),
-        Value::String(text) => Url::parse(&text).map_err(|error| error.to_string()),
-        other => Err(format!("not {other}")),
-    };
-    url.map(Some).map_err(|error| TextError {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => parse_webhook(&text).map(Some),
+        other => Err(wrong_webhook(&format!("not {other}"))),
+    }
+}
+
+/// Where notifications are to be posted to, as a user wrote it.
+///
+/// # Errors
+/// Names the field `webhook`.
+pub(crate) fn parse_webhook(text: &str) -> Result<Url, TextError> {
+    Url::parse(text).map_err(|error| wrong_webhook(&error))
+}
+
+fn wrong_webhook(error: &dyn Display) -> TextError {
+    TextError {
         field: "webhook",
-        rule: format!("an address such as https://example.org/hook, or null, is needed ({error})"),
-    })
+        rule: format!("an address such as https://example.org/hook, or none, is needed ({error})"),
+    }
 }
 
 /// The user who asks.

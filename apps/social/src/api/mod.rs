@@ -14,36 +14,35 @@ mod paging;
 mod pictures;
 mod problem;
 mod sessions;
-mod spool;
+pub(crate) mod spool;
 mod time;
 mod upload;
 mod users;
 
-use std::sync::Arc;
-
-use axum::Router;
 use axum::handler::Handler;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::any;
+use axum::{Extension, Router};
 use bytesize::ByteSize;
 use greenroom::BodyLimit;
 use http::HeaderValue;
 use http::header::CACHE_CONTROL;
-use tokio::sync::Semaphore;
 use tower_http::set_header::SetResponseHeaderLayer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::App;
-use crate::auth::{check_signature, limit_signed_uploads, refuse_from_elsewhere};
+use crate::auth::{SignedUploads, check_signature, limit_requests, refuse_from_elsewhere};
+
+pub(crate) use self::me::parse_webhook;
 
 /// The longest body of a request in JSON.
 const JSON_MAX: ByteSize = ByteSize::kib(64);
 /// What a request of pictures may have beside the pictures: captions, and what holds the parts together.
 const AROUND_PICTURES: ByteSize = ByteSize::kib(256);
-/// Signed uploads that are in memory at a time, each up to the longest that an upload may be: its digest must be known to be right
-/// before anything is done with it.
+/// Signed uploads that are in memory at a time, each of one picture: its digest must be known to be right before anything is done
+/// with it.
 const SIGNED_UPLOADS_MAX: usize = 8;
 
 /// The routes under `/api`, `/time`, `/feed`, `/files`. What is not found there is a problem too.
@@ -54,6 +53,7 @@ pub fn router(app: &App) -> Router<App> {
         .merge(description::router(&description))
         .route("/api/{*rest}", unknown)
         .layer(from_fn_with_state(app.clone(), refuse_from_elsewhere))
+        .layer(from_fn_with_state(app.clone(), limit_requests))
         .layer(SetResponseHeaderLayer::if_not_present(
             CACHE_CONTROL,
             HeaderValue::from_static("no-store"),
@@ -102,10 +102,12 @@ fn json_routes(app: &App) -> OpenApiRouter<App> {
 }
 
 fn upload_routes(app: &App) -> OpenApiRouter<App> {
-    let places = Arc::new(Semaphore::new(SIGNED_UPLOADS_MAX));
-    let bytes_max = upload::bytes_max(&app.settings.pictures) + AROUND_PICTURES;
+    let pictures = &app.settings.pictures;
+    let signed_max = pictures.bytes_max + AROUND_PICTURES;
+    let signed = SignedUploads::new(SIGNED_UPLOADS_MAX, signed_max);
+    let bytes_max = upload::bytes_max(pictures) + AROUND_PICTURES;
     let routes = OpenApiRouter::new().routes(routes!(upload::upload));
-    guarded(routes, app, bytes_max).route_layer(from_fn_with_state(places, limit_signed_uploads))
+    guarded(routes, app, bytes_max).route_layer(Extension(signed))
 }
 
 fn streaming_routes(app: &App) -> OpenApiRouter<App> {

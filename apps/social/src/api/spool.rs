@@ -1,31 +1,38 @@
+//! Forms with pictures, read piece by piece: the API's and the pages'.
+
+use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, BodyDataStream};
-use axum::extract::multipart::Field;
+use axum::extract::multipart::{Field, Multipart, MultipartError};
+use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use bytesize::ByteSize;
 use futures_util::{Stream, StreamExt};
+use http::StatusCode;
 use tempfile::TempPath;
 use tokio::fs::File;
 use tokio::io::{AsyncWriteExt, BufWriter};
 
-use super::upload::refused;
 use crate::Failure;
 use crate::files::Files;
 use crate::images::io_failure;
+use crate::model::TextError;
 
 /// What is written to a file at once, in bytes: each time costs a way to another thread.
 const WRITE_BYTES: usize = 256 * 1024;
 /// What may come in before the head of a part is complete, in bytes: what stands around it is in there too.
 const HEAD_BYTES_MAX: u64 = 256 * 1024;
+/// The longest text of a part, in bytes: a caption's 500 characters of four.
+const TEXT_BYTES_MAX: usize = 2_000;
 /// The longest piece of a body that the form's parser gets at once, in bytes.
 const PIECE_BYTES_MAX: usize = 64 * 1024;
 
 /// Puts a part into a file as it comes.
-pub(super) async fn spool(
+pub(crate) async fn spool(
     files: &Files,
     mut part: Field<'_>,
     bytes_max: ByteSize,
@@ -45,10 +52,41 @@ pub(super) async fn spool(
     Ok(path)
 }
 
+/// Reads a part that is a text.
+pub(crate) async fn text(mut part: Field<'_>, field: &'static str) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = part.chunk().await.map_err(|error| refused(&error))? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > TEXT_BYTES_MAX {
+            return Err(wrong(field, "0 to 500 characters are allowed").into());
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| wrong(field, "it must be UTF-8").into())
+}
+
+fn wrong(field: &'static str, rule: &str) -> TextError {
+    TextError {
+        field,
+        rule: rule.to_owned(),
+    }
+}
+
+/// The form is not as it must be, or its end never came.
+pub(crate) fn refused(error: &MultipartError) -> Failure {
+    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        return Failure::TooLarge(error.body_text());
+    }
+    let mut reason: &dyn Error = error;
+    while let Some(source) = reason.source() {
+        reason = source;
+    }
+    Failure::Malformed(format!("the form cannot be read: {reason}"))
+}
+
 /// Sees to it that a form is read piece by piece. The form's parser takes all that there is before it looks at it, and waits for
 /// the end of a part's head however long that is; so it gets one piece at a time, and only so much while it reads a head.
 #[derive(Clone, Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// Bytes that may still come.
     rest: Arc<AtomicU64>,
 }
@@ -62,8 +100,16 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The body, for the form's parser.
-    pub(super) fn slow_down(&self, body: Body) -> Body {
+    /// The form of a request.
+    pub(crate) async fn form(&self, request: Request) -> Result<Multipart, Failure> {
+        let request = request.map(|body| self.slow_down(body));
+        Multipart::from_request(request, &()).await.map_err(|_| {
+            let text = "send multipart/form-data, with a part `picture` for each picture";
+            Failure::Unsupported(text.to_owned())
+        })
+    }
+
+    fn slow_down(&self, body: Body) -> Body {
         Body::from_stream(Paced {
             body: body.into_data_stream(),
             piece: Bytes::new(),
@@ -73,12 +119,12 @@ impl Pace {
     }
 
     /// Says that the head of a part comes next.
-    pub(super) fn expect_head(&self) {
+    pub(crate) fn expect_head(&self) {
         self.rest.store(HEAD_BYTES_MAX, Ordering::Relaxed);
     }
 
     /// Says that the content of a part comes next, whose length others watch.
-    pub(super) fn expect_content(&self) {
+    pub(crate) fn expect_content(&self) {
         self.rest.store(u64::MAX, Ordering::Relaxed);
     }
 }

@@ -1,21 +1,16 @@
-use std::error::Error;
-
 use axum::Json;
-use axum::extract::multipart::{Field, Multipart, MultipartError};
-use axum::extract::{FromRequest, Path, Request, State};
+use axum::extract::multipart::Field;
+use axum::extract::{Path, Request, State};
 use bytesize::ByteSize;
 use http::StatusCode;
 use utoipa::ToSchema;
 
-use super::spool::{Pace, spool};
+use super::spool::{Pace, refused, spool, text};
 use crate::auth::Caller;
 use crate::config::PictureSettings;
 use crate::model::{Id, TextError};
 use crate::service::{self, PictureView, Upload};
 use crate::{App, Failure, Problem};
-
-/// The longest caption that is read, in bytes: 500 characters of four.
-const CAPTION_BYTES_MAX: usize = 2_000;
 
 /// The form of an upload.
 #[derive(ToSchema)]
@@ -46,10 +41,11 @@ pub(super) fn bytes_max(settings: &PictureSettings) -> ByteSize {
         (status = 201, body = Vec<PictureView>),
         (status = 403, description = "The album is somebody else's", body = Problem, content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "Too many pictures, too many bytes or too many pixels", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "Too many pictures, too many bytes or too many pixels; a signed request has at most the bytes of one picture", body = Problem, content_type = "application/problem+json"),
         (status = 415, description = "No picture, by content", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "A part or a caption is not allowed", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "Too many pictures wait", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "Too many uploads, or another signed upload of this user is under way", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "Too many pictures wait, or too many signed uploads are under way", body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn upload(
@@ -68,11 +64,7 @@ pub(super) async fn upload(
 
 async fn receive(app: &App, request: Request) -> Result<Vec<Upload>, Failure> {
     let pace = Pace::default();
-    let request = request.map(|body| pace.slow_down(body));
-    let mut form = Multipart::from_request(request, &()).await.map_err(|_| {
-        let text = "send multipart/form-data, with a part `picture` for each picture";
-        Failure::Unsupported(text.to_owned())
-    })?;
+    let mut form = pace.form(request).await?;
     let mut uploads: Vec<Upload> = Vec::new();
     let mut may_have_caption = false;
     loop {
@@ -87,7 +79,7 @@ async fn receive(app: &App, request: Request) -> Result<Vec<Upload>, Failure> {
                 may_have_caption = true;
             }
             (Some("caption"), Some(upload)) if may_have_caption => {
-                upload.caption = caption(part).await?;
+                upload.caption = text(part, "caption").await?;
                 may_have_caption = false;
             }
             _ => {
@@ -120,39 +112,9 @@ async fn picture(app: &App, part: Field<'_>, before: usize) -> Result<Upload, Fa
     })
 }
 
-async fn caption(mut part: Field<'_>) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    while let Some(chunk) = part.chunk().await.map_err(|error| refused(&error))? {
-        bytes.extend_from_slice(&chunk);
-        if bytes.len() > CAPTION_BYTES_MAX {
-            return Err(wrong_caption("0 to 500 characters are allowed").into());
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| wrong_caption("it must be UTF-8").into())
-}
-
 fn wrong_part(rule: &str) -> TextError {
     TextError {
         field: "picture",
         rule: rule.to_owned(),
     }
-}
-
-fn wrong_caption(rule: &str) -> TextError {
-    TextError {
-        field: "caption",
-        rule: rule.to_owned(),
-    }
-}
-
-/// The form is not as it must be, or its end never came.
-pub(super) fn refused(error: &MultipartError) -> Failure {
-    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        return Failure::TooLarge(error.body_text());
-    }
-    let mut reason: &dyn Error = error;
-    while let Some(source) = reason.source() {
-        reason = source;
-    }
-    Failure::Malformed(format!("the form cannot be read: {reason}"))
 }

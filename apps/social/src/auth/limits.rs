@@ -10,15 +10,18 @@ use axum::response::Response;
 use governor::clock::{Clock, DefaultClock};
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
-use sha2::{Digest, Sha256};
 
 use super::Client;
+use super::failed_log_ins::FailedLogIns;
 use crate::config::LimitSettings;
 use crate::model::Id;
 use crate::{App, Failure};
 
 /// What share of a minute's requests may come at once.
 const BURST_SHARE: u32 = 5;
+/// How many times a client's tries to log in may fail for one name, from whatever clients. More than one client's, because
+/// whoever makes them fail shuts out the user too, for a minute.
+const NAME_SHARE: u32 = 10;
 /// How often clients are forgotten that have not been heard of for so long that they could come at once again. Nobody is
 /// remembered for longer than a minute beyond that.
 const FORGET_EVERY: Duration = Duration::from_secs(10);
@@ -31,7 +34,7 @@ pub struct Limits(Arc<Inner>);
 struct Inner {
     requests: Limit<IpAddr>,
     log_ins_from: Limit<IpAddr>,
-    log_ins_as: Limit<[u8; 32]>,
+    failed_log_ins: FailedLogIns,
     sign_ups: Limit<IpAddr>,
     changes: Limit<Id>,
     uploads: Limit<Id>,
@@ -44,7 +47,7 @@ impl Limits {
         Self(Arc::new(Inner {
             requests: Limit::new(settings.requests),
             log_ins_from: Limit::new(settings.log_ins),
-            log_ins_as: Limit::new(settings.log_ins),
+            failed_log_ins: FailedLogIns::new(settings.log_ins.saturating_mul(NAME_SHARE)),
             sign_ups: Limit::new(settings.sign_ups),
             changes: Limit::new(settings.changes),
             uploads: Limit::new(settings.uploads),
@@ -59,14 +62,19 @@ impl Limits {
         self.0.requests.count(&client.0)
     }
 
-    /// Counts a try to log in, for the client and for the name, which may be any text.
+    /// Counts a try to log in for the client, and refuses it if too many have [failed](Self::failed_log_in) for the name, which may
+    /// be any text.
     ///
     /// # Errors
     /// See [`request`](Self::request).
     pub fn log_in(&self, client: Client, name: &str) -> Result<(), Failure> {
         self.0.log_ins_from.count(&client.0)?;
-        // A hash takes the same room for any text.
-        self.0.log_ins_as.count(&Sha256::digest(name).into())
+        self.0.failed_log_ins.check(name, Instant::now())
+    }
+
+    /// Counts a try to log in that failed, for the name.
+    pub fn failed_log_in(&self, name: &str) {
+        self.0.failed_log_ins.count(name, Instant::now());
     }
 
     /// Counts a sign-up.
@@ -207,10 +215,15 @@ mod tests {
             refused(limits.log_in(client(1), "grace")).is_some(),
             "by the client"
         );
+        for _ in 0..5 * NAME_SHARE - 1 {
+            limits.failed_log_in("ada");
+        }
+        assert_eq!(refused(limits.log_in(client(2), "ada")), None);
+        limits.failed_log_in("ada");
         assert!(
-            refused(limits.log_in(client(2), "ada")).is_some(),
+            refused(limits.log_in(client(3), "ada")).is_some(),
             "by the name"
         );
-        assert_eq!(refused(limits.log_in(client(3), "linus")), None);
+        assert_eq!(refused(limits.log_in(client(4), "linus")), None);
     }
 }

@@ -5,6 +5,7 @@
 //! signature).
 
 mod client;
+mod failed_log_ins;
 mod limits;
 mod origin;
 mod session;
@@ -15,5 +16,5 @@ pub use client::Client;
 pub use limits::{Limits, limit_requests};
 pub use origin::{is_from_elsewhere, refuse_from_elsewhere};
 pub use session::{COOKIE, LoggedIn, log_in, log_out, sign_up, start_session};
-pub use signature::{WINDOW_SECONDS, check_signature, limit_signed_uploads};
+pub use signature::{SignedUploads, WINDOW_SECONDS, check_signature};
 pub use viewer::{CSRF_HEADER, Caller, MaybeCaller, MaybeViewer, Viewer, check_csrf};

@@ -51,7 +51,11 @@ pub async fn log_in(
 ) -> Result<LoggedIn, Failure> {
     let name = name.trim().to_ascii_lowercase();
     app.limits.log_in(client, &name)?;
-    let user = service::authenticate(app, &name, password).await?;
+    let user = service::authenticate(app, &name, password).await;
+    if matches!(user, Err(Failure::Unauthenticated(_))) {
+        app.limits.failed_log_in(&name);
+    }
+    let user = user?;
     start_session(app, &user).await
 }
 

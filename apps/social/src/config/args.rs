@@ -63,7 +63,7 @@ pub struct Args {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smtp: Option<Url>,
 
-    /// Whether an empty storage is filled with sample data [default: true with SQLite]
+    /// Whether an empty storage is filled with sample data, whose passwords are known [default: true with SQLite on loopback]
     #[arg(long, value_name = "true|false")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<bool>,

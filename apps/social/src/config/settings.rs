@@ -26,9 +26,10 @@ pub struct Settings {
     pub redis: Option<Url>,
     /// Where mails go, such as `smtp://127.0.0.1:25` or `smtps://user:password@mail.example.org`. Default: the log
     pub smtp: Option<Url>,
-    /// Whether a few users and pictures are made in an empty storage. Default: true with `SQLite`
+    /// Whether a few users, whose password everybody knows, and pictures are made in an empty storage. Default: true with
+    /// `SQLite`, if only this machine can connect: `listen` is of loopback, and no `base_url` is set
     pub sample: Option<bool>,
-    /// Networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. Default: none
+    /// Networks of proxies whose `X-Forwarded-For` is believed. Default: none
     pub trusted_proxies: Vec<IpNet>,
     /// See [`FeedSettings`].
     pub feed: FeedSettings,
@@ -94,8 +95,11 @@ impl Settings {
     /// Whether an empty storage is filled with a sample.
     #[must_use]
     pub fn wants_sample(&self) -> bool {
-        self.sample
-            .unwrap_or(matches!(self.store, StoreSettings::Sqlite(_)))
+        self.sample.unwrap_or_else(|| {
+            let is_embedded = matches!(self.store, StoreSettings::Sqlite(_));
+            let is_here = self.listen.iter().all(|address| address.ip().is_loopback());
+            is_embedded && is_here && self.base_url.is_none()
+        })
     }
 }
 
@@ -229,7 +233,7 @@ impl Default for FeedSettings {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
-    /// Log-ins by address, and by name. Default: 20
+    /// Log-ins by address; failed ones by name, ten times as many. Default: 20
     pub log_ins: u32,
     /// Sign-ups by address. Default: 10
     pub sign_ups: u32,
@@ -261,7 +265,7 @@ pub struct MailSettings {
     pub from: String,
     /// When the digest of the day is made, in hours of UTC. Default: 17
     pub digest_hour: i8,
-    /// The longest that one mail may take. Default: 20 s
+    /// The longest that one mail may take, at most 35 s. Default: 20 s
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
     /// How long a mail is tried. Default: 3 days
@@ -331,7 +335,7 @@ pub struct PushSettings {
 pub struct WebhookSettings {
     /// Whether webhooks at private addresses, and without TLS, are called too. Default: false
     pub allow_private: bool,
-    /// The longest that one call may take. Default: 5 s
+    /// The longest that one call may take, at most 35 s. Default: 5 s
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
 }
@@ -418,6 +422,21 @@ mod tests {
             .try_into()
             .expect("the block is made of settings");
         assert!(told.share.is_some() && told.redis.is_some() && told.push.private_key.is_some());
+    }
+
+    #[test]
+    fn known_passwords_are_for_this_machine_only() {
+        assert!(Settings::default().wants_sample());
+        let open = Settings {
+            listen: vec![SocketAddr::from(([0, 0, 0, 0], 5001))],
+            ..Settings::default()
+        };
+        assert!(!open.wants_sample());
+        let published = Settings {
+            base_url: Url::parse("https://social.example.org").ok(),
+            ..Settings::default()
+        };
+        assert!(!published.wants_sample());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as ObjectPath;
 use object_store::prefix::PrefixStore;
-use object_store::{Error, ObjectStore, ObjectStoreExt};
+use object_store::{ClientOptions, Error, ObjectStore, ObjectStoreExt, RetryConfig};
 use tempfile::NamedTempFile;
 use tokio::sync::Semaphore;
 use url::Url;
@@ -24,6 +25,15 @@ use crate::model::Id;
 
 /// Originals that are in memory at a time, on their way to where they are kept.
 const STORING_MAX: usize = 4;
+/// The longest that an original waits for its turn.
+const STORING_WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// How often a bucket is asked again …
+const BUCKET_RETRIES_MAX: usize = 2;
+/// … within this time, which is also the longest that one request to it may take …
+const BUCKET_TIMEOUT: Duration = Duration::from_secs(10);
+/// … and how long a connection to it may take.
+const BUCKET_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Where files are kept; cheap to clone.
 #[derive(Clone, Debug)]
@@ -106,7 +116,9 @@ impl Files {
         original: &Path,
         processed: &Processed,
     ) -> Result<(), Failure> {
-        let _place = self.storing.acquire().await.map_err(Failure::internal)?;
+        let turn = tokio::time::timeout(STORING_WAIT_MAX, self.storing.acquire()).await;
+        let turn = turn.map_err(|_| io_failure(io::ErrorKind::TimedOut.into()))?;
+        let _place = turn.map_err(Failure::internal)?;
         let content = tokio::fs::read(original).await.map_err(io_failure)?;
         self.put(picture, Size::Original, content.into()).await?;
         for (size, content) in &processed.smaller {
@@ -175,6 +187,16 @@ fn open_bucket(url: &Url) -> anyhow::Result<Arc<dyn ObjectStore>> {
         .context("`files`: s3://BUCKET names no bucket")?;
     let objects = AmazonS3Builder::from_env()
         .with_bucket_name(bucket)
+        .with_retry(RetryConfig {
+            max_retries: BUCKET_RETRIES_MAX,
+            retry_timeout: BUCKET_TIMEOUT,
+            ..RetryConfig::default()
+        })
+        .with_client_options(
+            ClientOptions::new()
+                .with_connect_timeout(BUCKET_CONNECT_TIMEOUT)
+                .with_timeout(BUCKET_TIMEOUT),
+        )
         .build()
         .context("`files`: the AWS_… variables do not tell how to reach the bucket")?;
     let prefix = ObjectPath::from(url.path());

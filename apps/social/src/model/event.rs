@@ -18,7 +18,7 @@ pub struct Event {
     pub total: i64,
     /// When it was written.
     pub at: Timestamp,
-    /// What happened; its shape depends on the topic.
+    /// What happened; its shape depends on the topic. `{"gone": true}` if what it told of was deleted since.
     pub body: Value,
 }
 

@@ -25,6 +25,7 @@ pub(super) fn outcome(
 ) -> Outcome {
     let (error, asked) = match setback {
         Setback::Permanent(reason) => return Outcome::GaveUp(reason),
+        Setback::Unfinished => return go_on(now),
         Setback::Temporary { error, after } => (error, after),
     };
     let age = Duration::try_from(now.duration_since(task.added_at)).unwrap_or_default();
@@ -35,6 +36,14 @@ pub(super) fn outcome(
     let rest = rest(task.attempts, rand::random()).max(asked.unwrap_or_default().min(ASKED_MAX));
     let due = now.checked_add(rest).unwrap_or(Timestamp::MAX);
     Outcome::Retry { due, error }
+}
+
+/// At once: nothing has failed.
+fn go_on(now: Timestamp) -> Outcome {
+    Outcome::Retry {
+        due: now,
+        error: "a part is done".to_owned(),
+    }
 }
 
 /// The rest after a number of tries; `chance` is 0 to 1.
@@ -90,6 +99,16 @@ mod tests {
         };
         assert_eq!(asked(Duration::from_mins(30)), seconds(1_800));
         assert_eq!(asked(Duration::MAX), seconds(86_400));
+    }
+
+    #[test]
+    fn what_makes_progress_goes_on_at_once() {
+        let late = seconds(1 << 33);
+        let outcome = outcome(&task(9), Setback::Unfinished, late, DAY);
+        assert!(
+            matches!(outcome, Outcome::Retry { due, .. } if due == late),
+            "{outcome:?}"
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use super::Clock;
 use super::worker::{Doer, Setback, payload};
@@ -13,6 +14,10 @@ use crate::store::{self, Retention, Store};
 
 /// How often the storage is pruned.
 const PRUNE_EVERY: Duration = Duration::from_mins(1);
+/// How often it is pruned again at once, at most, while there is more: up to a million of each kind.
+const PRUNES_MAX: u32 = 100;
+/// How long one try removes an album's pictures. Then the next try goes on, before this one has taken too long.
+const WORK_MAX: Duration = Duration::from_secs(20);
 /// Pictures that are looked up at a time.
 const PAGE: u32 = 100;
 
@@ -20,7 +25,8 @@ const PAGE: u32 = 100;
 const RETENTION: Retention = Retention {
     events_max: 10_000,
     events_for: Duration::from_hours(7 * 24),
-    tasks_for: Duration::from_hours(24),
+    // The digests of a day are added again up to a day later: their keys must be known until then.
+    tasks_for: Duration::from_hours(48),
 };
 
 /// Deletes files first and records last: as long as there are files, a record says whose they are.
@@ -47,12 +53,16 @@ impl Janitor {
     }
 
     async fn remove_album(&self, album: Id) -> Result<(), Setback> {
+        let began = Instant::now();
         loop {
             let pictures = self.store.removed_pictures(album, PAGE).await?;
             if pictures.is_empty() {
                 return Ok(());
             }
             for picture in pictures {
+                if began.elapsed() >= WORK_MAX {
+                    return Err(Setback::Unfinished);
+                }
                 self.remove_picture(picture).await?;
             }
         }
@@ -79,6 +89,11 @@ impl Doer for Janitor {
     }
 
     async fn chore(&self) -> store::Result<()> {
-        self.store.prune((self.clock)(), RETENTION).await
+        for _ in 0..PRUNES_MAX {
+            if !self.store.prune((self.clock)(), RETENTION).await? {
+                break;
+            }
+        }
+        Ok(())
     }
 }

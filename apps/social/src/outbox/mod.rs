@@ -14,6 +14,7 @@ mod worker;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
+use anyhow::ensure;
 use greenroom::actor::{ActorRef, ActorSystem, Recipient};
 use jiff::Timestamp;
 
@@ -25,7 +26,7 @@ use janitor::Janitor;
 use mailman::Mailman;
 use notifier::{PushNotifier, Vapid, WebhookNotifier};
 pub(crate) use outside::client;
-use worker::{Desk, Doer, Look, Worker};
+use worker::{Desk, Doer, Look, TRY_MAX, Worker};
 
 /// Tells the time by which tasks become due and leases end.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -51,7 +52,7 @@ impl Outbox {
     /// Starts the actors Mailman, Notifier (one for browsers, one for webhooks) and Janitor on the system's dispatcher `actors`.
     ///
     /// # Errors
-    /// If a setting cannot be understood, the key of VAPID can be neither read nor made, or there is no such dispatcher.
+    /// If a setting cannot be understood, `mail.timeout` or `webhook.timeout` is longer than a try may take, the key of VAPID can be neither read nor made, or there is no such dispatcher.
     pub fn start(
         system: &ActorSystem,
         store: &Arc<dyn Store>,
@@ -78,6 +79,7 @@ impl Outbox {
         settings: &Settings,
         clock: &Clock,
     ) -> anyhow::Result<Self> {
+        check_timeouts(settings)?;
         let vapid = Vapid::open(settings)?.map(Arc::new);
         let push_key = vapid.as_ref().map(|vapid| vapid.public_key().to_owned());
         let starter = Starter {
@@ -128,6 +130,21 @@ impl Debug for Outbox {
             .field("push_key", &self.push_key())
             .finish_non_exhaustive()
     }
+}
+
+/// A mail or a call that took longer than a try may would fail each time.
+fn check_timeouts(settings: &Settings) -> anyhow::Result<()> {
+    let timeouts = [
+        ("mail.timeout", settings.mail.timeout),
+        ("webhook.timeout", settings.webhook.timeout),
+    ];
+    for (key, timeout) in timeouts {
+        ensure!(
+            timeout <= TRY_MAX,
+            "`{key}` is {timeout:?}; it must be at most {TRY_MAX:?}"
+        );
+    }
+    Ok(())
 }
 
 struct Starter<'a> {

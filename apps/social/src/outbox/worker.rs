@@ -21,7 +21,7 @@ const AT_ONCE: usize = 16;
 /// For how long a claimed task is this replica's.
 const LEASE: Duration = Duration::from_mins(1);
 /// The longest that one try may take, so that its end can be noted within the lease.
-const TRY_MAX: Duration = Duration::from_secs(35);
+pub(super) const TRY_MAX: Duration = Duration::from_secs(35);
 /// How long the end of a try is noted again and again while the storage is away. Then the task is done again.
 const SETTLE_MAX: Duration = Duration::from_secs(15);
 /// How often it looks though nobody has called: for tasks of replicas that are gone.
@@ -61,6 +61,8 @@ pub(super) enum Setback {
         /// Not before this time has passed, if somebody said so.
         after: Option<Duration>,
     },
+    /// It went well, and there is more of it than one try should do.
+    Unfinished,
 }
 
 impl Setback {
@@ -324,7 +326,7 @@ fn report(task: &Task, outcome: &Outcome) {
         Outcome::Done => tracing::debug!(key, %kind, attempts, "done"),
         Outcome::GaveUp(reason) => tracing::warn!(key, %kind, attempts, reason, "gave up"),
         Outcome::Retry { due, error } => {
-            tracing::info!(key, %kind, attempts, error, %due, "failed; it will be tried again");
+            tracing::info!(key, %kind, attempts, error, %due, "not done; it will be tried again");
         }
     }
 }

@@ -2,6 +2,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use crate::model::{Head, Id, Picture, topic};
@@ -60,37 +61,37 @@ pub async fn timeline(
     limit: u32,
 ) -> Result<Page, Failure> {
     let limit = limit.clamp(1, PAGE_MAX);
-    let timeline = match before {
-        Some(_) => read_timeline(app, before, limit + 1).await?,
-        None => newest(app).await?,
-    };
-    let page = page(app, viewer, timeline.pictures, limit, before.is_none()).await?;
-    Ok(Page {
-        timeline_seq: timeline.seq,
-        ..page
-    })
+    let of = PicturesOf::Everybody;
+    match before {
+        Some(_) => listed(app, viewer, of, before, limit).await,
+        None => page(app, viewer, newest(app).await?, limit, true).await,
+    }
 }
 
 /// Pictures, and the place in the topic that they show. They are kept together: a list from the cache beside a place from the
 /// storage could lack a picture that the feed would not tell of either.
 #[derive(Clone, Deserialize, Serialize)]
-struct Timeline {
+struct Listed {
     seq: u64,
     pictures: Vec<Picture>,
 }
 
-async fn newest(app: &App) -> Result<Timeline, Failure> {
-    let load = read_timeline(app, None, TIMELINE_KEPT);
+async fn newest(app: &App) -> Result<Listed, Failure> {
+    let load = list(app, PicturesOf::Everybody, None, TIMELINE_KEPT);
     app.cache
         .get_or_load(TIMELINE_KEY, TIMELINE_TTL, load)
         .await
 }
 
-async fn read_timeline(app: &App, before: Option<Id>, limit: u32) -> Result<Timeline, Failure> {
+async fn list(
+    app: &App,
+    of: PicturesOf,
+    before: Option<Id>,
+    limit: u32,
+) -> Result<Listed, Failure> {
     // Before the pictures: a picture that comes in between is in both, and not in neither.
     let heads = read_heads(app, &[topic::TIMELINE.to_owned()]).await?;
-    let of = PicturesOf::Everybody;
-    Ok(Timeline {
+    Ok(Listed {
         seq: heads.get(topic::TIMELINE).map_or(0, |head| head.seq),
         pictures: app.store.pictures(of, before, limit).await?,
     })
@@ -132,8 +133,8 @@ async fn listed(
     limit: u32,
 ) -> Result<Page, Failure> {
     let limit = limit.clamp(1, PAGE_MAX);
-    let pictures = app.store.pictures(of, before, limit + 1).await?;
-    page(app, viewer, pictures, limit, false).await
+    let listed = list(app, of, before, limit + 1).await?;
+    page(app, viewer, listed, limit, false).await
 }
 
 /// One picture.
@@ -150,11 +151,12 @@ pub async fn one(app: &App, viewer: Option<Id>, picture: Picture) -> Result<Pict
 async fn page(
     app: &App,
     viewer: Option<Id>,
-    mut pictures: Vec<Picture>,
+    listed: Listed,
     limit: u32,
     is_hot: bool,
 ) -> Result<Page, Failure> {
     let limit = limit as usize;
+    let Listed { seq, mut pictures } = listed;
     let has_more = pictures.len() > limit;
     pictures.truncate(limit);
     let next = pictures
@@ -163,7 +165,7 @@ async fn page(
         .map(|picture| picture.id);
     let topics = topics(&pictures);
     let counts = if is_hot {
-        heads(app, &format!("heads:newest:{limit}"), &topics).await?
+        heads(app, &topics).await?
     } else {
         read_heads(app, &topics).await?
     };
@@ -172,7 +174,7 @@ async fn page(
     Ok(Page {
         pictures: pictures.into_iter().map(view).collect(),
         next,
-        timeline_seq: 0,
+        timeline_seq: seq,
     })
 }
 
@@ -181,10 +183,12 @@ fn topics(pictures: &[Picture]) -> Vec<String> {
     pictures.iter().flat_map(both).collect()
 }
 
-async fn heads(app: &App, key: &str, topics: &[String]) -> Result<HashMap<String, Head>, Failure> {
-    app.cache
-        .get_or_load(key, HEADS_TTL, read_heads(app, topics))
-        .await
+/// From the cache: kept for exactly these topics, so that a page whose pictures have moved has counts of its own.
+async fn heads(app: &App, topics: &[String]) -> Result<HashMap<String, Head>, Failure> {
+    let names = Sha256::digest(topics.concat());
+    let key = format!("heads:{}", hex::encode(names));
+    let load = read_heads(app, topics);
+    app.cache.get_or_load(&key, HEADS_TTL, load).await
 }
 
 async fn read_heads(app: &App, topics: &[String]) -> Result<HashMap<String, Head>, Failure> {

@@ -39,12 +39,21 @@ pub async fn upload(
     let album = album_to_fill(app, user.id, album).await?;
     let processing = uploads.iter().map(|upload| prepare(app, &album, upload));
     let prepared = try_join_all(processing).await?;
-    let mut views = Vec::with_capacity(prepared.len());
-    for ((picture, processed), upload) in prepared.into_iter().zip(&uploads) {
-        views.push(keep(app, picture, &processed, upload).await?);
-    }
+    let kept = keep_all(app, &prepared, &uploads).await;
     app.cache.invalidate(&[TIMELINE_KEY.to_owned()]).await;
-    Ok(views)
+    if kept.is_err() {
+        take_back(app, &prepared).await;
+    }
+    kept?;
+    let view = |(picture, _)| PictureView {
+        picture,
+        likes: 0,
+        likes_seq: 0,
+        comments: 0,
+        comments_seq: 0,
+        liked: false,
+    };
+    Ok(prepared.into_iter().map(view).collect())
 }
 
 async fn prepare(
@@ -75,13 +84,21 @@ async fn prepare(
 }
 
 /// Files first: a record without files would show a broken picture, files without a record are only a waste.
-async fn keep(
+async fn keep_all(
     app: &App,
-    picture: Picture,
-    processed: &Processed,
-    upload: &Upload,
-) -> Result<PictureView, Failure> {
-    app.files.store(picture.id, &upload.file, processed).await?;
+    prepared: &[(Picture, Processed)],
+    uploads: &[Upload],
+) -> Result<(), Failure> {
+    for ((picture, processed), upload) in prepared.iter().zip(uploads) {
+        app.files.store(picture.id, &upload.file, processed).await?;
+    }
+    for (picture, _) in prepared {
+        keep(app, picture).await?;
+    }
+    Ok(())
+}
+
+async fn keep(app: &App, picture: &Picture) -> Result<(), Failure> {
     let effects = Effects {
         events: vec![NewEvent {
             topic: topic::TIMELINE.to_owned(),
@@ -91,16 +108,25 @@ async fn keep(
         }],
         tasks: Vec::new(),
     };
-    let events = app.store.insert_picture(&picture, effects).await?;
+    let events = app.store.insert_picture(picture, effects).await?;
     publish(app, &events).await;
-    Ok(PictureView {
-        picture,
-        likes: 0,
-        likes_seq: 0,
-        comments: 0,
-        comments_seq: 0,
-        liked: false,
-    })
+    Ok(())
+}
+
+/// So that a client may simply try again. What cannot be taken back now, because the storage is away, is told to the log.
+async fn take_back(app: &App, prepared: &[(Picture, Processed)]) {
+    for (picture, _) in prepared {
+        let deleted = app.store.delete_picture(picture.id).await;
+        if matches!(deleted, Ok(false))
+            && let Err(error) = app.files.remove(picture.id).await
+        {
+            tracing::warn!(picture = %picture.id, %error, "files without a record stay");
+        }
+        if let Err(error) = deleted {
+            tracing::warn!(picture = %picture.id, %error, "a picture of a failed upload may stay");
+        }
+    }
+    wake(app, &[TaskKind::Remove]);
 }
 
 /// A picture's record, maybe some seconds old.

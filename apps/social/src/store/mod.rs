@@ -58,6 +58,9 @@ pub struct LikeChange {
     pub likes: Head,
 }
 
+/// The body of an event that told of something which is deleted.
+const GONE: &str = r#"{"gone":true}"#;
+
 /// How long is kept what nobody needs any more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Retention {
@@ -130,11 +133,13 @@ pub trait Store: Debug + Send + Sync {
         limit: u32,
     ) -> Result<Vec<Picture>>;
     /// Deletes a picture; `false` if there was none. As with [`delete_album`](Self::delete_album), but the payload is
-    /// `{"picture": id}` and the key `remove-picture:ID`.
+    /// `{"picture": id}` and the key `remove-picture:ID`. The body of the event that told of it (on the timeline, with the picture's
+    /// identifier as its key) is blanked: `{"gone": true}`.
     async fn delete_picture(&self, id: Id) -> Result<bool>;
     /// Pictures of a deleted album whose records are still there.
     async fn removed_pictures(&self, album: Id, limit: u32) -> Result<Vec<Id>>;
-    /// Deletes what is left of a deleted picture: its record, likes, comments, events. Does nothing to one that is not deleted.
+    /// Deletes what is left of a deleted picture: its record, likes, comments, events. The body of the event that told
+    /// of it is blanked, as with [`delete_picture`](Self::delete_picture). Does nothing to one that is not deleted.
     async fn purge_picture(&self, id: Id) -> Result<()>;
 
     /// Makes `user` like a picture, or no longer. [`Conflict`](StoreError::Conflict) if the picture is gone. The
@@ -155,7 +160,8 @@ pub trait Store: Debug + Send + Sync {
     async fn comment(&self, id: Id) -> Result<Option<Comment>>;
     /// A picture's comments, the oldest first, those behind `after` (by identifier).
     async fn comments(&self, picture: Id, after: Option<Id>, limit: u32) -> Result<Vec<Comment>>;
-    /// Deletes a comment; `None` if there was none, and then the effects are not stored.
+    /// Deletes a comment; `None` if there was none, and then the effects are not stored. The body of the event that told of
+    /// it (on the picture's topic of comments, with the comment's identifier as its key) is blanked: `{"gone": true}`.
     async fn delete_comment(&self, id: Id, effects: Effects) -> Result<Option<Vec<Event>>>;
 
     /// Events of a topic in their order, from the first behind number `after`. If the first one has not the number `after + 1`, those
@@ -189,7 +195,8 @@ pub trait Store: Debug + Send + Sync {
     /// Deletes a browser, if there is one.
     async fn delete_push(&self, endpoint: &str) -> Result<()>;
 
-    /// Forgets what has expired: sessions, nonces, old events, finished tasks. At most 10,000 of each at a time.
+    /// Forgets what has expired: sessions, nonces, old events, finished tasks. At most 10,000 of each at a time;
+    /// gives whether there may be more.
     /// This is the one method that is many steps: others' changes come in between, and if it fails some of it is done.
-    async fn prune(&self, now: Timestamp, retention: Retention) -> Result<()>;
+    async fn prune(&self, now: Timestamp, retention: Retention) -> Result<bool>;
 }

@@ -25,7 +25,7 @@ use http::header::{
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::App;
-use crate::auth::refuse_from_elsewhere;
+use crate::auth::{limit_requests, refuse_from_elsewhere};
 
 /// What a page may load: what is ours, and previews of files that the reader has chosen. Should escaping ever fail, an
 /// injected script does not run.
@@ -36,17 +36,19 @@ const FORM_BYTES_MAX: u64 = 64 * 1024;
 
 /// The routes of pages and of what they load.
 pub fn router(app: &App) -> Router<App> {
+    let limit = from_fn_with_state(app.clone(), limit_requests);
     pages()
         .route_layer(BodyLimit::max(FORM_BYTES_MAX))
         .merge(uploads(app))
         .route_layer(from_fn_with_state(app.clone(), refuse_from_elsewhere))
         .fallback(error_page::nothing_here)
+        .layer(limit.clone())
         .layer(from_fn_with_state(app.clone(), error_page::show_errors))
         .layer(header(CONTENT_SECURITY_POLICY, POLICY))
         .layer(header(X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .layer(header(REFERRER_POLICY, "same-origin"))
         .layer(header(CACHE_CONTROL, "private, no-cache"))
-        .merge(statics::router())
+        .merge(statics::router().layer(limit))
 }
 
 fn pages() -> Router<App> {

@@ -7,6 +7,7 @@ use url::Url;
 use super::form::{Press, Trouble, id, see};
 use super::render::{Answer, page, page_with};
 use super::shell::Shell;
+use crate::api::parse_webhook;
 use crate::auth::{Viewer, check_csrf};
 use crate::model::{ApiKey, Id, TextError, User, UserChange};
 use crate::service;
@@ -67,11 +68,7 @@ fn webhook(text: &str) -> Result<Option<Url>, TextError> {
     if text.is_empty() {
         return Ok(None);
     }
-    let url = text.parse().map_err(|error| TextError {
-        field: "webhook",
-        rule: format!("this is no address: {error}"),
-    })?;
-    Ok(Some(url))
+    parse_webhook(text).map(Some)
 }
 
 /// Whether the page comes after something was saved.

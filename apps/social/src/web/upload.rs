@@ -1,12 +1,11 @@
-use axum::extract::multipart::{Field, MultipartError};
-use axum::extract::{Multipart, Path, State};
+use axum::extract::multipart::Field;
+use axum::extract::{Path, Request, State};
 use tempfile::TempPath;
-use tokio::fs::File;
-use tokio::io::AsyncWriteExt;
 
 use super::albums::show_trouble;
 use super::form::{Trouble, id, see};
 use super::render::Answer;
+use crate::api::spool::{Pace, refused, spool, text};
 use crate::auth::{Viewer, check_csrf};
 use crate::images::io_failure;
 use crate::model::TextError;
@@ -26,11 +25,13 @@ pub(super) async fn receive(
     State(app): State<App>,
     viewer: Viewer,
     Path(album): Path<String>,
-    multipart: Multipart,
+    request: Request,
 ) -> Answer {
     let album = id(&album, "album")?;
     app.limits.upload(viewer.author.id)?;
-    let sent = read(&app, &viewer, multipart).await?;
+    // Before anything is received in vain.
+    service::album_to_fill(&app, viewer.author.id, album).await?;
+    let sent = read(&app, &viewer, request).await?;
     let caption = sent.caption.clone();
     match add(&app, &viewer, album, sent).await {
         Ok(()) => Ok(see(&format!("/albums/{album}"))),
@@ -56,26 +57,24 @@ async fn add(
     Ok(())
 }
 
-async fn read(app: &App, viewer: &Viewer, mut multipart: Multipart) -> Result<Sent, Failure> {
+async fn read(app: &App, viewer: &Viewer, request: Request) -> Result<Sent, Failure> {
+    let pace = Pace::default();
+    let mut form = pace.form(request).await?;
     let mut sent = Sent::default();
     let mut is_ours = false;
-    while let Some(field) = multipart
-        .next_field()
-        .await
-        .map_err(|error| malformed(&error))?
-    {
-        match field.name() {
+    loop {
+        pace.expect_head();
+        let Some(part) = form.next_field().await.map_err(|error| refused(&error))? else {
+            break;
+        };
+        pace.expect_content();
+        match part.name() {
             Some("csrf") => {
-                check_csrf(
-                    viewer,
-                    &field.text().await.map_err(|error| malformed(&error))?,
-                )?;
+                check_csrf(viewer, &text(part, "csrf").await?)?;
                 is_ours = true;
             }
-            Some("caption") => {
-                sent.caption = field.text().await.map_err(|error| malformed(&error))?;
-            }
-            Some("picture") if is_ours => sent.file = keep(app, field).await?,
+            Some("caption") if is_ours => sent.caption = text(part, "caption").await?,
+            Some("picture") if is_ours => sent.file = keep(app, part).await?,
             _ => {}
         }
     }
@@ -87,27 +86,8 @@ async fn read(app: &App, viewer: &Viewer, mut multipart: Multipart) -> Result<Se
 }
 
 /// A browser sends an empty file where none was chosen.
-async fn keep(app: &App, mut field: Field<'_>) -> Result<Option<TempPath>, Failure> {
-    let (file, path) = app.files.spool().map_err(io_failure)?.into_parts();
-    let mut file = File::from_std(file);
-    let mut bytes = 0;
-    while let Some(chunk) = field.chunk().await.map_err(|error| malformed(&error))? {
-        bytes += chunk.len() as u64;
-        if bytes > app.settings.pictures.bytes_max.as_u64() {
-            let most = app.settings.pictures.bytes_max;
-            return Err(Failure::TooLarge(format!("a picture may have {most}")));
-        }
-        file.write_all(&chunk).await.map_err(io_failure)?;
-    }
-    file.flush().await.map_err(io_failure)?;
-    Ok((bytes > 0).then_some(path))
-}
-
-fn malformed(error: &MultipartError) -> Failure {
-    match error.status() {
-        http::StatusCode::PAYLOAD_TOO_LARGE => {
-            Failure::TooLarge("the picture is too large".to_owned())
-        }
-        _ => Failure::Malformed(error.body_text()),
-    }
+async fn keep(app: &App, part: Field<'_>) -> Result<Option<TempPath>, Failure> {
+    let file = spool(&app.files, part, app.settings.pictures.bytes_max).await?;
+    let metadata = tokio::fs::metadata(&file).await.map_err(io_failure)?;
+    Ok((metadata.len() > 0).then_some(file))
 }

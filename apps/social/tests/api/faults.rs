@@ -29,7 +29,7 @@ async fn without_the_database_everything_is_unavailable_for_now() {
             Value::Null,
         ),
         (Method::GET, "/api/users/ada/pictures", Value::Null),
-        (Method::GET, "/health", Value::Null),
+        (Method::GET, "/ready", Value::Null),
     ] {
         let request = ada.request(method.clone(), path).json(&body);
         let answer = send(request).await;

@@ -1,3 +1,4 @@
+use bytesize::ByteSize;
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -169,22 +170,41 @@ pub(crate) async fn every_component_and_parameter_is_needed(store: StoreSettings
     }
 }
 
-pub(crate) async fn a_signed_upload_is_taken_whole(store: StoreSettings) {
-    let (server, ada) = signer(store).await;
+/// Not a picture that is easily packed: its file is as long as its pixels, 3 MB.
+fn long_picture() -> Vec<u8> {
+    let mut state = 1_u32;
+    let mut noise = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    };
+    let pixels =
+        image::RgbImage::from_fn(1_000, 1_000, |_, _| image::Rgb([noise(), noise(), noise()]));
+    let mut content = std::io::Cursor::new(Vec::new());
+    pixels
+        .write_to(&mut content, image::ImageFormat::Png)
+        .expect("the picture is encoded");
+    content.into_inner()
+}
+
+async fn upload_path(ada: &Signer) -> String {
     let body = json!({"title": "by a program"}).to_string();
     let album: Value = ada
         .send(Method::POST, "/api/albums", &body)
         .await
         .json(StatusCode::CREATED);
-    let path = format!(
-        "/api/albums/{}/pictures",
-        album["id"].as_str().expect("a text")
-    );
-    let picture = png(600, 400);
-    let (media_type, body) = form(&[("picture", &picture), ("picture", &picture)]);
-    let upload = |sent: &[u8]| {
+    let id = album["id"].as_str().expect("a text");
+    format!("/api/albums/{id}/pictures")
+}
+
+pub(crate) async fn a_signed_upload_is_taken_whole(store: StoreSettings) {
+    let (server, ada) = signer(store).await;
+    let path = upload_path(&ada).await;
+    let (long, small) = (long_picture(), png(60, 40));
+    assert!(long.len() > 2_500_000, "{}", long.len());
+    let (media_type, body) = form(&[("picture", &long), ("picture", &small)]);
+    let upload = |signed: &[u8], sent: &[u8]| {
         let mut request = server.client().request(Method::POST, &path);
-        for (name, value) in ada.headers(&Method::POST, &path, &body) {
+        for (name, value) in ada.headers(&Method::POST, &path, signed) {
             request = request.header(name, value);
         }
         send(
@@ -195,49 +215,75 @@ pub(crate) async fn a_signed_upload_is_taken_whole(store: StoreSettings) {
     };
     let mut tampered = body.clone();
     tampered[200] ^= 1;
-    refused(&upload(&tampered).await);
-    let views: Value = upload(&body).await.json(StatusCode::CREATED);
+    refused(&upload(&body, &tampered).await);
+    let views: Value = upload(&body, &body).await.json(StatusCode::CREATED);
     assert_eq!(views.as_array().map(Vec::len), Some(2));
 }
 
-/// Eight clients that send a part of their upload and no more; they hold all places.
+pub(crate) async fn a_signed_upload_is_of_one_picture(store: StoreSettings) {
+    let server = TestApp::with(|settings| {
+        settings.store = store;
+        settings.pictures.bytes_max = ByteSize::kib(100);
+    })
+    .await;
+    let ada = Signer::of(&server.user("ada").await).await;
+    let path = upload_path(&ada).await;
+    // A picture and what may be around it, and a byte.
+    let body = vec![0; (100 + 256) * 1024 + 1];
+    let mut request = server.client().request(Method::POST, &path);
+    for (name, value) in ada.headers(&Method::POST, &path, &body) {
+        request = request.header(name, value);
+    }
+    let detail = send(request.body(body))
+        .await
+        .problem(StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(
+        detail.contains("356.0 KiB") && detail.contains("session"),
+        "{detail}"
+    );
+}
+
+/// Users who each send a part of their upload and no more; eight of them hold all places.
 pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
     let (server, ada) = signer(store).await;
-    let body = json!({"title": "by a program"}).to_string();
-    let album: Value = ada
-        .send(Method::POST, "/api/albums", &body)
-        .await
-        .json(StatusCode::CREATED);
-    let path = format!(
-        "/api/albums/{}/pictures",
-        album["id"].as_str().expect("a text")
-    );
+    let path = upload_path(&ada).await;
     let (media_type, body) = form(&[("picture", &png(8, 8))]);
-    let head = || {
+    let begin = async |signer: &Signer| {
         let mut head = vec![format!("POST {path} HTTP/1.1\r\nhost: {}", server.address)];
-        for (name, value) in ada.headers(&Method::POST, &path, &body) {
+        for (name, value) in signer.headers(&Method::POST, &path, &body) {
             head.push(format!("{name}: {value}"));
         }
         let length = body.len();
         head.push(format!(
             "content-type: {media_type}\r\ncontent-length: {length}\r\n\r\n"
         ));
-        head.join("\r\n")
+        let mut sent = head.join("\r\n").into_bytes();
+        sent.extend_from_slice(&body[..10]);
+        let mut stream = TcpStream::connect(server.address)
+            .await
+            .expect("it listens");
+        stream.write_all(&sent).await.expect("it is read");
+        stream
     };
+    // Whichever of the two comes second is refused: ada has a place already.
+    let (mut first, mut second) = (begin(&ada).await, begin(&ada).await);
+    let (is_first, refused) = tokio::select! {
+        answer = read(&mut first) => (true, answer),
+        answer = read(&mut second) => (false, answer),
+    };
+    assert!(
+        refused.starts_with("HTTP/1.1 429") && refused.contains("retry-after: 2"),
+        "{refused}"
+    );
+    let mut kept = if is_first { second } else { first };
+
     let mut slow = Vec::new();
     let mut refused = None;
     // Each that gets a place is silent; the first that gets none is answered.
     while refused.is_none() {
-        let mut stream = TcpStream::connect(server.address)
-            .await
-            .expect("it listens");
-        stream
-            .write_all(head().as_bytes())
-            .await
-            .expect("it is read");
-        stream.write_all(&body[..10]).await.expect("it is read");
+        let user = server.user(&format!("user{}", slow.len())).await;
+        slow.push(begin(&Signer::of(&user).await).await);
         server.client().get("/health").await.expect(StatusCode::OK);
-        slow.push(stream);
         refused = answer_of_any(&slow);
         assert!(slow.len() <= 20, "there are at most eight places");
     }
@@ -246,11 +292,11 @@ pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
         answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 2"),
         "{answer}"
     );
-    assert!(slow.len() > 8, "{} have a place", slow.len());
+    assert!(slow.len() >= 8, "{} have a place", slow.len());
 
-    // One sends the rest, and its place is free.
-    slow[0].write_all(&body[10..]).await.expect("it is read");
-    let answer = read(&mut slow[0]).await;
+    // Ada sends the rest, on the connection that was not refused.
+    kept.write_all(&body[10..]).await.expect("it is read");
+    let answer = read(&mut kept).await;
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
 }
 

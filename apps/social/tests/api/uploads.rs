@@ -52,7 +52,7 @@ pub(crate) async fn one_picture_comes_in_three_sizes_and_as_it_was(store: StoreS
         assert_eq!(file.header("content-length"), file.body.len().to_string());
         assert_eq!(
             file.header("cache-control"),
-            "public, max-age=31536000, immutable"
+            "public, max-age=31536000, s-maxage=300, immutable"
         );
         assert_eq!(file.header("x-content-type-options"), "nosniff");
     }

@@ -97,7 +97,7 @@ switched! {
     insert_push(subscription: &PushSubscription) -> ();
     pushes(user: Id) -> Vec<PushSubscription>;
     delete_push(endpoint: &str) -> ();
-    prune(now: Timestamp, retention: Retention) -> ();
+    prune(now: Timestamp, retention: Retention) -> bool;
 }
 
 #[tokio::test]

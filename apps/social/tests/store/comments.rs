@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use serde_json::json;
 use social::model::{Effects, Head, Id, topic};
 use social::store::Store;
 
@@ -78,4 +79,27 @@ pub(crate) async fn a_comment_is_deleted_once(store: Arc<dyn Store>) {
         .await
         .expect("heads");
     assert_eq!(heads[&topic], Head { seq: 2, total: 0 });
+}
+
+pub(crate) async fn nobody_reads_a_deleted_comment_in_the_log(store: Arc<dyn Store>) {
+    let (owner, _, picture) = insert_picture(&*store).await;
+    let topic = topic::comments(picture.id);
+    let comments = ["first", "second"].map(|text| comment(picture.id, &owner, text));
+    for comment in &comments {
+        let told = event(&topic, &comment.id.to_string(), 1);
+        let said = store.insert_comment(comment, events(vec![told])).await;
+        assert_eq!(said.expect("said").len(), 1);
+    }
+    let effects = events(vec![event(&topic, "deleted", -1)]);
+    let deleted = store.delete_comment(comments[0].id, effects).await;
+    assert!(deleted.expect("deleted").is_some());
+
+    let log = store.events(&topic, 0, 10).await.expect("a log");
+    let bodies: Vec<_> = log.iter().map(|event| event.body.clone()).collect();
+    let gone = json!({ "gone": true });
+    let kept = json!({ "key": comments[1].id.to_string() });
+    let deleted = json!({ "key": "deleted" });
+    assert_eq!(bodies, [gone, kept, deleted]);
+    let totals: Vec<i64> = log.iter().map(|event| event.total).collect();
+    assert_eq!(totals, [1, 2, 1], "the counts stay");
 }

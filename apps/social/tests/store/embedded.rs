@@ -234,6 +234,21 @@ async fn more_is_pruned_than_goes_in_one_step() {
     );
 }
 
+#[tokio::test]
+async fn who_prunes_is_told_whether_there_is_more() {
+    const MANY: u32 = 10_001;
+    let directory = directory();
+    let store = open(&directory.path().join("social.db")).await;
+    let new = (0..MANY).map(|number| event("/a", &number.to_string(), 1));
+    sample::write(&*store, new.collect()).await;
+    let left = async || store.events("/a", 0, 10).await.expect("a log").len();
+    let prune = async || store.prune(in_seconds(10), NOTHING).await.expect("pruned");
+    assert!(prune().await);
+    assert_eq!(left().await, 1);
+    assert!(!prune().await);
+    assert_eq!(left().await, 0);
+}
+
 /// Names the directory in which a child process is to work.
 const CHILD_DIRECTORY: &str = "SOCIAL_STORE_TEST_DIRECTORY";
 

@@ -138,10 +138,11 @@ fn keeping(events_max: u64) -> Retention {
 pub(crate) async fn old_events_are_pruned(store: Arc<dyn Store>) {
     write_numbered(&*store, "/long", 7).await;
     write_numbered(&*store, "/short", 2).await;
-    store
+    let has_more = store
         .prune(in_seconds(200), keeping(3))
         .await
         .expect("pruned");
+    assert!(!has_more);
 
     let after = async |after| seqs(&store.events("/long", after, 10).await.expect("a log"));
     assert_eq!(

@@ -313,3 +313,32 @@ pub(crate) async fn what_is_not_deleted_is_not_purged(store: Arc<dyn Store>) {
         Some(picture)
     );
 }
+
+pub(crate) async fn nobody_reads_a_deleted_picture_in_the_timeline(store: Arc<dyn Store>) {
+    let owner = insert_user(&*store, "owner").await;
+    let albums = [
+        insert_album(&*store, &owner).await,
+        insert_album(&*store, &owner).await,
+    ];
+    let [alone, kept] = [&albums[0], &albums[0]].map(sample::picture);
+    let with_album = sample::picture(&albums[1]);
+    for picture in [&alone, &kept, &with_album] {
+        let told = event(topic::TIMELINE, &picture.id.to_string(), 1);
+        let inserted = store.insert_picture(picture, events(vec![told])).await;
+        assert_eq!(inserted.expect("added").len(), 1);
+    }
+    let bodies = async || {
+        let log = store.events(topic::TIMELINE, 0, 10).await.expect("a log");
+        log.into_iter().map(|event| event.body).collect::<Vec<_>>()
+    };
+    let gone = json!({ "gone": true });
+    let told = |picture: &Picture| json!({ "key": picture.id.to_string() });
+    store.delete_picture(alone.id).await.expect("deleted");
+    assert_eq!(
+        bodies().await,
+        [gone.clone(), told(&kept), told(&with_album)]
+    );
+    store.delete_album(albums[1].id).await.expect("deleted");
+    store.purge_picture(with_album.id).await.expect("purged");
+    assert_eq!(bodies().await, [gone.clone(), told(&kept), gone]);
+}

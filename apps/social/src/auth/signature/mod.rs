@@ -3,22 +3,22 @@
 
 mod digest;
 mod parse;
+mod uploads;
 mod verify;
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::HeaderMap;
-use tokio::sync::Semaphore;
+use bytesize::ByteSize;
+use http::StatusCode;
+use http::request::Parts;
 
 use self::parse::is_signed;
 use crate::model::Author;
 use crate::{App, Failure};
 
+pub use self::uploads::SignedUploads;
 pub use self::verify::WINDOW_SECONDS;
 
 /// Who has signed the request; in its extensions if its signature is right.
@@ -64,10 +64,11 @@ impl From<Error> for Failure {
 }
 
 /// Middleware that checks the signature of requests that have one, the body included: it is read whole, within the limit of the
-/// route. Requests without one pass as they are.
+/// route, or of [`SignedUploads`] if that is in the extensions: then the user has one of its places until the answer is there.
+/// Requests without a signature pass as they are.
 ///
 /// # Errors
-/// [`Failure::BadSignature`].
+/// [`Failure::BadSignature`], and for uploads [`Failure::TooLarge`], [`Failure::TooMany`] and [`Failure::Unavailable`].
 pub async fn check_signature(
     State(app): State<App>,
     request: Request,
@@ -79,7 +80,9 @@ pub async fn check_signature(
     let (parts, body) = request.into_parts();
     let signature = parse::parse(&parts)?;
     let signer = verify::verify(&app, &signature).await?;
-    match whole(&parts.headers, body).await? {
+    let uploads = parts.extensions.get::<SignedUploads>();
+    let _place = uploads.map(|uploads| uploads.take(signer.id)).transpose()?;
+    match whole(&parts, body).await? {
         Ok(body) => {
             let mut request = Request::from_parts(parts, Body::from(body));
             request.extensions_mut().insert(Signer(signer));
@@ -90,11 +93,27 @@ pub async fn check_signature(
 }
 
 /// The body, or the answer to who has sent too much of it.
-async fn whole(headers: &HeaderMap, body: Body) -> Result<Result<Bytes, Response>, Failure> {
-    let expected = digest::expected(headers)?;
-    let body = match Bytes::from_request(Request::new(body), &()).await {
+async fn whole(parts: &Parts, body: Body) -> Result<Result<Bytes, Response>, Failure> {
+    let expected = digest::expected(&parts.headers)?;
+    let mut request = Request::new(body);
+    // The limit of the route is in there.
+    *request.extensions_mut() = parts.extensions.clone();
+    let upload_max = parts.extensions.get().map(SignedUploads::bytes_max);
+    if let Some(bytes_max) = upload_max {
+        let bytes_max = usize::try_from(bytes_max.as_u64()).unwrap_or(usize::MAX);
+        DefaultBodyLimit::max(bytes_max).apply(&mut request);
+    }
+    let body = match Bytes::from_request(request, &()).await {
         Ok(body) => body,
-        Err(rejection) => return Ok(Err(rejection.into_response())),
+        Err(rejection) => {
+            let refused = rejection.into_response();
+            return match upload_max {
+                Some(bytes_max) if refused.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                    Err(too_large(bytes_max))
+                }
+                _ => Ok(Err(refused)),
+            };
+        }
     };
     if !digest::is_of(&expected, &body) {
         return Err(Error::Body.into());
@@ -102,27 +121,8 @@ async fn whole(headers: &HeaderMap, body: Body) -> Result<Result<Bytes, Response
     Ok(Ok(body))
 }
 
-/// When to try again what found all places for signed uploads taken.
-const UPLOAD_RETRY: Duration = Duration::from_secs(2);
-
-/// Middleware that lets only as many signed requests pass at a time as there are `places`, because each is in memory as a whole.
-///
-/// # Errors
-/// [`Failure::Unavailable`].
-pub async fn limit_signed_uploads(
-    State(places): State<Arc<Semaphore>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, Failure> {
-    if !is_signed(request.headers()) {
-        return Ok(next.run(request).await);
-    }
-    let Ok(_place) = places.try_acquire() else {
-        return Err(Failure::Unavailable {
-            what: "a place for one more signed upload",
-            retry_after: UPLOAD_RETRY,
-            source: None,
-        });
-    };
-    Ok(next.run(request).await)
+fn too_large(bytes_max: ByteSize) -> Failure {
+    Failure::TooLarge(format!(
+        "a signed upload has at most {bytes_max}, which is one picture; send more of them by a session"
+    ))
 }

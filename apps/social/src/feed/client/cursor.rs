@@ -52,6 +52,9 @@ impl Cursor {
         {
             self.confirm(notices);
             self.position = page.pour(events);
+            if events.is_full() {
+                return true;
+            }
         }
         let last = self.log.last();
         if self.position == last || (self.position > last && !self.is_new) {

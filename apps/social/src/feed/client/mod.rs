@@ -217,15 +217,15 @@ impl AsyncHandler<Frame> for Client {
     type Reply = ();
 
     async fn handle(&mut self, frame: Frame, context: &mut Context<Self>) {
-        if !self.rate.admits_one() {
-            self.close(POLICY, "too many messages");
-            return;
-        }
         let Some(text) = frame.as_text() else {
             self.close(UNSUPPORTED, "messages are text");
             return;
         };
         match Command::parse(text) {
+            Ok(command) if !self.rate.admits(command.watch.len()) => {
+                self.close(POLICY, "too many messages, or topics in them");
+                return;
+            }
             Ok(command) => self.obey(command, context).await,
             Err(error) => self.close(NOT_UNDERSTOOD, &error.to_string()),
         }

@@ -30,6 +30,11 @@ struct Looked {
 struct Rested;
 
 impl Heads {
+    /// Whether all that was wanted was looked up.
+    pub(super) fn is_done(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
     /// Somebody waits for these.
     pub(super) fn want_first(&mut self, topics: Vec<Arc<str>>) {
         for topic in topics {

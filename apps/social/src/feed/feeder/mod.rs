@@ -308,7 +308,12 @@ impl Handler<Check> for Feeder {
     fn handle(&mut self, _: Check, context: &mut Context<Self>) {
         self.sweep();
         self.subscribe_next(context);
-        self.look_up_all_heads(context);
+        // A round that is not over goes on: begun anew each time, it would never come to its end.
+        if self.heads.is_done() {
+            self.look_up_all_heads(context);
+        } else {
+            self.look_up_heads(context);
+        }
     }
 }
 

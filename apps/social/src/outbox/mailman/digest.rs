@@ -50,10 +50,15 @@ enum Kind {
     Comment,
 }
 
-/// Today, if the hour (UTC) has come.
-pub(super) fn day_that_is_due(now: Timestamp, hour: i8) -> Option<Date> {
+/// The last day whose hour (UTC) has come: before today's it is yesterday, whose digests nobody may have made yet.
+pub(super) fn day_that_is_due(now: Timestamp, hour: i8) -> Date {
     let now = now.to_zoned(TimeZone::UTC);
-    (now.hour() >= hour).then(|| now.date())
+    let today = now.date();
+    if now.hour() >= hour {
+        today
+    } else {
+        today.yesterday().unwrap_or(today)
+    }
 }
 
 /// The 24 hours that a day's digest tells of; those of the next day follow without a gap.
@@ -192,9 +197,10 @@ mod tests {
 
     #[test]
     fn digests_are_due_from_their_hour_on() {
-        assert_eq!(day_that_is_due(at("2026-11-22T16:59:59Z"), 17), None);
+        let before = day_that_is_due(at("2026-11-22T16:59:59Z"), 17);
+        assert_eq!(before, Date::constant(2026, 11, 21));
         let due = day_that_is_due(at("2026-11-22T17:00:00Z"), 17);
-        assert_eq!(due, Some(Date::constant(2026, 11, 22)));
+        assert_eq!(due, Date::constant(2026, 11, 22));
     }
 
     #[test]

@@ -87,9 +87,11 @@ pub(super) fn digest(user: &User, base: &Url, news: &News) -> Result<Letter, Set
     })
 }
 
+/// With the name, which is checked strictly: anybody can sign up with a stranger's address, and what is free
+/// could carry a text to them.
 fn mailbox(user: &User) -> Result<Mailbox, Setback> {
     let address = user.email.parse().map_err(Setback::permanent)?;
-    Ok(Mailbox::new(Some(user.display.clone()), address))
+    Ok(Mailbox::new(Some(user.name.clone()), address))
 }
 
 fn rendered(template: &impl Template) -> Result<String, Setback> {

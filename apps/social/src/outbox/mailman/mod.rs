@@ -149,12 +149,10 @@ impl Doer for Mailman {
         }
     }
 
-    /// Adds the tasks for the digests of the day, once its hour has come.
+    /// Adds the tasks for the digests of the last day whose hour has come.
     async fn chore(&self) -> store::Result<()> {
         let now = (self.clock)();
-        let Some(day) = digest::day_that_is_due(now, self.digest_hour) else {
-            return Ok(());
-        };
+        let day = digest::day_that_is_due(now, self.digest_hour);
         if !self.has_digests_of(day) {
             digest::add_tasks(&*self.store, day, self.digest_hour, now).await?;
             self.set_digests_of(day);

@@ -32,9 +32,10 @@ pub(in crate::outbox) struct Vapid {
 }
 
 impl Vapid {
-    /// The key of the settings, or one that is made once and kept beside the `SQLite` database; `None` if there is neither.
+    /// The key of the settings (an empty one counts as none), or one that is made once and kept beside the `SQLite` database; `None` if there is neither.
     pub(in crate::outbox) fn open(settings: &Settings) -> anyhow::Result<Option<Self>> {
-        let private = match (&settings.push.private_key, &settings.store) {
+        let key = settings.push.private_key.as_ref();
+        let private = match (key.filter(|key| !key.is_empty()), &settings.store) {
             (Some(key), _) => key.clone(),
             (None, StoreSettings::Sqlite(database)) => {
                 let directory = database
@@ -151,7 +152,7 @@ mod tests {
     fn a_key_that_is_none_is_refused_with_its_place() {
         let directory = tempfile::tempdir().expect("a directory");
         let mut settings = settings(&directory.path().join("social.db"));
-        for wrong in ["?", "AAAA", ""] {
+        for wrong in ["?", "AAAA"] {
             settings.push.private_key = Some(wrong.to_owned());
             let error = Vapid::open(&settings).err().expect("it is refused");
             assert!(
@@ -164,10 +165,13 @@ mod tests {
     #[test]
     fn several_replicas_on_another_storage_need_a_key() {
         let url = "mongodb://localhost/social".parse().expect("a URL");
-        let settings = Settings {
+        let mut settings = Settings {
             store: StoreSettings::Mongo(url),
             ..Settings::default()
         };
-        assert!(Vapid::open(&settings).expect("it opens").is_none());
+        for none in [None, Some(String::new())] {
+            settings.push.private_key = none;
+            assert!(Vapid::open(&settings).expect("it opens").is_none());
+        }
     }
 }

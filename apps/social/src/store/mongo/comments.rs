@@ -4,8 +4,8 @@ use mongodb::bson::doc;
 
 use super::intents::{Change, Intent, Settled};
 use super::records::Tombstone;
-use super::tables::{Tables, find, page, records};
-use crate::model::{Comment, Effects, Event, Id};
+use super::tables::{Tables, delete, find, page, records};
+use crate::model::{Comment, Effects, Event, Id, topic};
 use crate::store::{Result, StoreError};
 
 impl Tables {
@@ -61,5 +61,16 @@ impl Tables {
             Settled::Done(events) => Ok(Some(events)),
             Settled::Refused | Settled::TakenBack => Ok(None),
         }
+    }
+
+    /// The record goes last: it says which topic has the event.
+    pub(super) async fn remove_comment(&self, id: Id) -> Result<()> {
+        let text = id.to_string();
+        let Some(comment) = self.comment(id).await? else {
+            return Ok(());
+        };
+        self.blank_event(&topic::comments(comment.picture), &text)
+            .await?;
+        delete(&self.comments, &text).await.map(drop)
     }
 }

@@ -163,9 +163,7 @@ impl Tables {
         match intent.change {
             Change::DeleteAlbum => self.hide_album(intent.subject).await,
             Change::DeletePicture => self.hide_picture(intent.subject).await,
-            Change::DeleteComment => delete(&self.comments, &intent.subject.to_string())
-                .await
-                .map(drop),
+            Change::DeleteComment => self.remove_comment(intent.subject).await,
             _ => Ok(()),
         }
     }

@@ -17,7 +17,7 @@ use super::fault::fault;
 use super::records::{PlannedEvent, StoredEvent};
 use super::tables::{Tables, all, delete, delete_all, find, page};
 use crate::model::{Event, Head};
-use crate::store::Result;
+use crate::store::{GONE, Result};
 
 /// Numbers are padded, so that places sort as numbers do.
 pub(super) fn place(topic: &str, seq: u64) -> String {
@@ -121,6 +121,14 @@ impl Tables {
             .rev()
             .map(StoredEvent::into_event)
             .collect()
+    }
+
+    /// Blanks the body of an event, if there is one; its number and its total stay. It can be repeated.
+    pub(super) async fn blank_event(&self, topic: &str, key: &str) -> Result<()> {
+        let event = doc! { "topic": topic, "key": key };
+        let blank = doc! { "$set": { "body": GONE } };
+        let blanked = self.events.update_one(event, blank).await;
+        blanked.map(drop).map_err(fault)
     }
 
     /// All events of a topic, for ever.

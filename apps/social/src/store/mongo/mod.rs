@@ -297,7 +297,7 @@ impl Store for Mongo {
         self.tables.within(self.tables.delete_push(endpoint)).await
     }
 
-    async fn prune(&self, now: Timestamp, retention: Retention) -> Result<()> {
+    async fn prune(&self, now: Timestamp, retention: Retention) -> Result<bool> {
         self.tables.prune(now, retention).await
     }
 }

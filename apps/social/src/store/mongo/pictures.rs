@@ -69,7 +69,8 @@ impl Tables {
         let picture = doc! { "_id": id.to_string() };
         let hide = doc! { "$set": { "removed": true } };
         let hidden = self.pictures.update_one(picture, hide).await;
-        hidden.map(drop).map_err(fault)
+        hidden.map_err(fault)?;
+        self.blank_event(topic::TIMELINE, &id.to_string()).await
     }
 
     /// Its uploader was told that it failed.
@@ -102,6 +103,7 @@ impl Tables {
         for topic in [topic::likes(id), topic::comments(id)] {
             self.delete_log(&topic).await?;
         }
+        self.blank_event(topic::TIMELINE, &text).await?;
         delete(&self.pictures, &text).await.map(drop)
     }
 }

@@ -20,31 +20,30 @@ const STEP_MAX: u32 = 10_000;
 const TOMBSTONES_FOR: Duration = Duration::from_hours(1);
 
 impl Tables {
-    pub(super) async fn prune(&self, now: Timestamp, retention: Retention) -> Result<()> {
-        let expired = doc! { "expires": { "$lt": nanoseconds(now) } };
-        self.within(forget(&self.sessions, expired.clone(), id_of))
-            .await?;
-        self.within(forget(&self.nonces, expired, id_of)).await?;
+    /// Gives whether there may be more. A step that fails does not keep the others from being done.
+    pub(super) async fn prune(&self, now: Timestamp, retention: Retention) -> Result<bool> {
         let finished = before(now, retention.tasks_for)?;
-        let old = doc! { "finished_at": { "$lt": finished } };
-        self.within(forget(&self.tasks, old, |task: &StoredTask| {
-            task.id.clone()
-        }))
-        .await?;
-        self.within(forget(
-            &self.claims,
-            doc! { "expires": { "$lt": finished } },
-            id_of,
-        ))
-        .await?;
-        self.within(self.prune_tombstones(before(now, retention.tasks_for.max(TOMBSTONES_FOR))?))
-            .await?;
-        self.prune_events(before(now, retention.events_for)?, retention.events_max)
-            .await
+        let buried = before(now, retention.tasks_for.max(TOMBSTONES_FOR))?;
+        let written = before(now, retention.events_for)?;
+        let expired = doc! { "expires": { "$lt": nanoseconds(now) } };
+        let settled = doc! { "finished_at": { "$lt": finished } };
+        let claimed = doc! { "expires": { "$lt": finished } };
+        let key = |task: &StoredTask| task.id.clone();
+        let steps = [
+            self.within(forget(&self.sessions, expired.clone(), id_of))
+                .await,
+            self.within(forget(&self.nonces, expired, id_of)).await,
+            self.within(forget(&self.tasks, settled, key)).await,
+            self.within(forget(&self.claims, claimed, id_of)).await,
+            self.within(self.prune_tombstones(buried)).await,
+            self.prune_events(written, retention.events_max).await,
+        ];
+        let are_more: Vec<bool> = steps.into_iter().collect::<Result<_>>()?;
+        Ok(are_more.contains(&true))
     }
 
     /// One whose deletion is not complete stays: it is what says that the deletion has happened.
-    async fn prune_tombstones(&self, before: i64) -> Result<()> {
+    async fn prune_tombstones(&self, before: i64) -> Result<bool> {
         let intents = all(self.intents.find(doc! {})).await?;
         let unfinished: Vec<String> = intents.into_iter().map(|intent| intent.id).collect();
         let old = doc! { "record.at": { "$lt": before }, "intent": { "$nin": unfinished } };
@@ -54,32 +53,35 @@ impl Tables {
         .await
     }
 
-    async fn prune_events(&self, before: i64, kept: u64) -> Result<()> {
+    async fn prune_events(&self, before: i64, kept: u64) -> Result<bool> {
         let kept = i64::try_from(kept).unwrap_or(i64::MAX);
         let long = doc! { "seq": { "$gt": kept } };
         let hints = self.within(page(self.hints.find(long), STEP_MAX)).await?;
+        let mut are_more = false;
         for hint in hints {
-            self.within(self.prune_log(&hint, before, kept)).await?;
+            are_more |= self.within(self.prune_log(&hint, before, kept)).await?;
         }
-        Ok(())
+        Ok(are_more)
     }
 
-    /// Events go from the beginning up to the first that is young: a log has no gaps.
-    async fn prune_log(&self, hint: &Hint, before: i64, kept: i64) -> Result<()> {
+    /// Events go from the beginning up to the first that is young: a log has no gaps. Gives whether there may be more.
+    async fn prune_log(&self, hint: &Hint, before: i64, kept: i64) -> Result<bool> {
         let last = place(&hint.id, hint.seq.abs_diff(kept));
         let range = doc! { "_id": { "$gt": place(&hint.id, 0), "$lte": last } };
         let events = page(self.events.find(range).sort(doc! { "_id": 1 }), STEP_MAX).await?;
-        let old = events.iter().take_while(|event| event.at < before);
-        let Some(last) = old.last() else {
-            return Ok(());
+        let old = events.iter().take_while(|event| event.at < before).count();
+        let Some(last) = events[..old].last() else {
+            return Ok(false);
         };
         let is_hinted = last.seq == hint.seq;
         let range = doc! { "$gt": place(&hint.id, 0), "$lt": &last.id };
         delete_all(&self.events, doc! { "_id": range }).await?;
         if is_hinted {
-            return self.hide_event(&last.id).await;
+            self.hide_event(&last.id).await?;
+        } else {
+            delete_all(&self.events, doc! { "_id": &last.id }).await?;
         }
-        delete_all(&self.events, doc! { "_id": &last.id }).await
+        Ok(old == STEP_MAX as usize)
     }
 
     /// The event at the hint holds the total, and the next number follows from it.
@@ -94,21 +96,23 @@ fn id_of<T>(expiring: &Expiring<T>) -> String {
     expiring.id.clone()
 }
 
-/// Deletes up to [`STEP_MAX`] documents.
+/// Deletes up to [`STEP_MAX`] documents. Gives whether there may be more.
 async fn forget<T>(
     collection: &Collection<T>,
     filter: Document,
     id: impl Fn(&T) -> String,
-) -> Result<()>
+) -> Result<bool>
 where
     T: DeserializeOwned + Send + Sync,
 {
     let found = page(collection.find(filter), STEP_MAX).await?;
     let ids: Vec<String> = found.iter().map(id).collect();
     if ids.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
-    delete_all(collection, doc! { "_id": { "$in": ids } }).await
+    let are_more = ids.len() == STEP_MAX as usize;
+    delete_all(collection, doc! { "_id": { "$in": ids } }).await?;
+    Ok(are_more)
 }
 
 fn before(now: Timestamp, age: Duration) -> Result<i64> {

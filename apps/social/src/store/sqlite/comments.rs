@@ -2,7 +2,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::values::{At, after};
 use super::{log, pictures};
-use crate::model::{Author, Comment, Effects, Event, Id};
+use crate::model::{Author, Comment, Effects, Event, Id, topic};
 use crate::store::Result;
 
 pub(super) fn insert_comment(
@@ -47,12 +47,12 @@ pub(super) fn delete_comment(
     id: Id,
     effects: Effects,
 ) -> Result<Option<Vec<Event>>> {
-    let deleted = db
-        .prepare_cached("DELETE FROM comments WHERE id = ?1")?
-        .execute([id])?;
-    if deleted == 0 {
+    let Some(comment) = comment(db, id)? else {
         return Ok(None);
-    }
+    };
+    db.prepare_cached("DELETE FROM comments WHERE id = ?1")?
+        .execute([id])?;
+    log::blank(db, &topic::comments(comment.picture), &id.to_string())?;
     log::store(db, effects).map(Some)
 }
 

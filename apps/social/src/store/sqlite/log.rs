@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::outbox;
 use super::values::{At, Json, Natural, now};
 use crate::model::{Effects, Event, Head, NewEvent};
-use crate::store::{Result, StoreError};
+use crate::store::{GONE, Result, StoreError};
 
 /// Stores what follows from a change; gives the events that were written.
 pub(super) fn store(db: &Connection, effects: Effects) -> Result<Vec<Event>> {
@@ -130,6 +130,14 @@ fn from_row(topic: &str, row: &Row<'_>) -> rusqlite::Result<Event> {
         at,
         body,
     })
+}
+
+/// Blanks the body of an event, if there is one; its number and its total stay.
+pub(super) fn blank(db: &Connection, topic: &str, key: &str) -> Result<()> {
+    let sql = "UPDATE events SET body = ?3
+        WHERE topic = (SELECT id FROM topics WHERE name = ?1) AND key = ?2";
+    db.prepare_cached(sql)?.execute([topic, key, GONE])?;
+    Ok(())
 }
 
 /// Deletes a topic with its events.

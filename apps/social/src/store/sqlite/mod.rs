@@ -67,6 +67,9 @@ const STAGE: &str = "sqlite";
 /// How many of the stage's threads compute at a time: one that writes, one that reads.
 const THREADS: usize = 2;
 
+/// The longest that an operation is waited for: a disk can stall for ever.
+const OPERATION_MAX: Duration = Duration::from_secs(5);
+
 #[derive(Debug)]
 struct Sqlite {
     readers: Readers,
@@ -305,7 +308,7 @@ impl Store for Sqlite {
             .await
     }
 
-    async fn prune(&self, now: Timestamp, retention: Retention) -> Result<()> {
+    async fn prune(&self, now: Timestamp, retention: Retention) -> Result<bool> {
         prune::prune(self, now, retention).await
     }
 }

@@ -81,6 +81,7 @@ pub(super) fn delete_picture(db: &Connection, id: Id) -> Result<bool> {
     if db.prepare_cached(sql)?.execute([id])? == 0 {
         return Ok(false);
     }
+    log::blank(db, topic::TIMELINE, &id.to_string())?;
     let removal = NewTask {
         key: format!("remove-picture:{id}"),
         kind: TaskKind::Remove,
@@ -109,7 +110,8 @@ pub(super) fn purge_picture(db: &Connection, id: Id) -> Result<()> {
     db.prepare_cached("DELETE FROM comments WHERE picture = ?1")?
         .execute([id])?;
     log::delete(db, &topic::likes(id))?;
-    log::delete(db, &topic::comments(id))
+    log::delete(db, &topic::comments(id))?;
+    log::blank(db, topic::TIMELINE, &id.to_string())
 }
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Picture> {

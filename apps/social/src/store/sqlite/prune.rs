@@ -16,16 +16,14 @@ const PRUNED_MAX: u32 = 10_000;
 /// In one step.
 const STEP_MAX: u32 = 500;
 
-pub(super) async fn prune(store: &Sqlite, now: Timestamp, retention: Retention) -> Result<()> {
-    prune_rows(store, SESSIONS, now).await?;
-    prune_rows(store, NONCES, now).await?;
-    prune_rows(store, TASKS, before(now, retention.tasks_for)).await?;
-    prune_events(
-        store,
-        retention.events_max,
-        before(now, retention.events_for),
-    )
-    .await
+/// Gives whether there may be more.
+pub(super) async fn prune(store: &Sqlite, now: Timestamp, retention: Retention) -> Result<bool> {
+    let sessions = prune_rows(store, SESSIONS, now).await?;
+    let nonces = prune_rows(store, NONCES, now).await?;
+    let tasks = prune_rows(store, TASKS, before(now, retention.tasks_for)).await?;
+    let old = before(now, retention.events_for);
+    let events = prune_events(store, retention.events_max, old).await?;
+    Ok(sessions || nonces || tasks || events)
 }
 
 fn before(now: Timestamp, age: Duration) -> Timestamp {
@@ -39,14 +37,15 @@ const NONCES: &str = "DELETE FROM nonces WHERE (key, nonce) IN
 const TASKS: &str = "DELETE FROM tasks WHERE key IN
     (SELECT key FROM tasks WHERE settled_at <= ?1 ORDER BY settled_at LIMIT ?2)";
 
-async fn prune_rows(store: &Sqlite, sql: &'static str, until: Timestamp) -> Result<()> {
+/// Gives whether there may be more.
+async fn prune_rows(store: &Sqlite, sql: &'static str, until: Timestamp) -> Result<bool> {
     for _ in 0..PRUNED_MAX / STEP_MAX {
         let gone = store.write(move |db| delete_some(db, sql, until)).await?;
         if gone < STEP_MAX as usize {
-            break;
+            return Ok(false);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 fn delete_some(db: &Connection, sql: &str, until: Timestamp) -> Result<usize> {
@@ -55,7 +54,8 @@ fn delete_some(db: &Connection, sql: &str, until: Timestamp) -> Result<usize> {
         .execute(params![At(until), STEP_MAX])?)
 }
 
-async fn prune_events(store: &Sqlite, events_max: u64, until: Timestamp) -> Result<()> {
+/// Gives whether there may be more.
+async fn prune_events(store: &Sqlite, events_max: u64, until: Timestamp) -> Result<bool> {
     let mut topics = store
         .read(move |db| overlong_topics(db, events_max, until))
         .await?;
@@ -64,10 +64,10 @@ async fn prune_events(store: &Sqlite, events_max: u64, until: Timestamp) -> Resu
             .write(move |db| prune_topics(db, topics, until))
             .await?;
         if topics.is_empty() {
-            break;
+            return Ok(false);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// A topic of which events may go.

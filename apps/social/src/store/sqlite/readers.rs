@@ -2,10 +2,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use greenroom::Stage;
 use rusqlite::Connection;
+use tokio::time::timeout;
 
+use super::OPERATION_MAX;
 use super::database::Database;
 use super::error;
-use crate::store::Result;
+use crate::store::{Result, StoreError};
 
 /// So many reads may wait for the disk at a time; each has a connection of its own.
 pub(super) const READERS_MAX: usize = 4;
@@ -31,8 +33,11 @@ impl Readers {
         query: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let pool = Arc::clone(&self.pool);
-        let answer = self.stage.run(move || pool.read(query)).await;
-        answer.map_err(error::of_stage)?
+        let reading = self.stage.run(move || pool.read(query));
+        let answer = timeout(OPERATION_MAX, reading).await;
+        answer
+            .map_err(|_| StoreError::unavailable("the storage did not answer in time"))?
+            .map_err(error::of_stage)?
     }
 }
 

@@ -5,7 +5,9 @@ use greenroom::{Spawned, Stage};
 use rusqlite::Connection;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
+use super::OPERATION_MAX;
 use super::database::Database;
 use super::error::{NotBegun, NotStored};
 use crate::store::{Result, StoreError};
@@ -41,7 +43,7 @@ impl Writer {
     }
 
     /// Answers when the operation was committed, or undone as a whole. If the answer is not awaited, it is one of these
-    /// all the same.
+    /// all the same. It is awaited for [`OPERATION_MAX`] at most.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         operation: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
@@ -58,8 +60,13 @@ impl Writer {
                 TrySendError::Full(_) => StoreError::unavailable(NotBegun::QueueFull),
                 TrySendError::Closed(_) => StoreError::unavailable(NotBegun::WriterEnded),
             })?;
-        let answer = answer.await;
-        answer.unwrap_or_else(|_| Err(StoreError::unavailable(NotBegun::WriterEnded)))
+        match timeout(OPERATION_MAX, answer).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(StoreError::unavailable(NotBegun::WriterEnded)),
+            Err(_) => Err(StoreError::unavailable(
+                "whether it was stored is not known: the disk did not answer in time",
+            )),
+        }
     }
 }
 

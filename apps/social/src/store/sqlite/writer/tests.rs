@@ -156,3 +156,22 @@ async fn what_nobody_waits_for_any_more_is_not_done() {
     last.expect("stored");
     assert_eq!(fixture.stored(), [2]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_stalls_is_not_waited_for() {
+    let fixture = open();
+    let (release, released) = channel::<()>();
+    let stall = move |_: &Connection| {
+        let _ = released.recv();
+        Ok(())
+    };
+    let answer = fixture.writer.write(stall).await;
+    drop(release);
+    let Err(StoreError::Unavailable(source)) = answer else {
+        panic!("{answer:?}");
+    };
+    assert!(
+        source.to_string().contains("is not known: the disk"),
+        "{source}"
+    );
+}
