@@ -1,13 +1,14 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use anyhow::{Context, Result};
 use ignore::WalkBuilder;
 
-/// The repository's text files, by their paths from its root.
+/// The repository's text files, by their paths from its root, and the paths of the others.
 pub(super) struct Tree {
     texts: BTreeMap<PathBuf, String>,
+    others: BTreeSet<PathBuf>,
 }
 
 impl Tree {
@@ -18,7 +19,7 @@ impl Tree {
             .require_git(false)
             .filter_entry(|entry| entry.file_name() != ".git")
             .build();
-        let mut texts = BTreeMap::new();
+        let (mut texts, mut others) = (BTreeMap::new(), BTreeSet::new());
         for entry in walk {
             let entry = entry.context("cannot walk the repository")?;
             if !entry.file_type().is_some_and(|kind| kind.is_file()) {
@@ -27,11 +28,13 @@ impl Tree {
             let path = entry.path();
             let text =
                 read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
-            if let Some(text) = text {
-                texts.insert(path.strip_prefix(root)?.to_owned(), text);
+            let path = path.strip_prefix(root)?.to_owned();
+            match text {
+                Some(text) => drop(texts.insert(path, text)),
+                None => drop(others.insert(path)),
             }
         }
-        Ok(Self { texts })
+        Ok(Self { texts, others })
     }
 
     #[cfg(test)]
@@ -39,6 +42,7 @@ impl Tree {
         let owned = texts.map(|(path, text)| (PathBuf::from(path), text.to_owned()));
         Self {
             texts: owned.into(),
+            others: BTreeSet::new(),
         }
     }
 
@@ -59,9 +63,10 @@ impl Tree {
             .filter(move |(path, _)| path.extension().is_some_and(|found| found == extension))
     }
 
-    /// Whether there is a text file at `path`, or a folder that holds one.
+    /// Whether there is a file at `path`, or a folder that holds one.
     pub(super) fn holds(&self, path: &Path) -> bool {
-        self.texts.keys().any(|file| file.starts_with(path))
+        let mut files = self.texts.keys().chain(&self.others);
+        files.any(|file| file.starts_with(path))
     }
 }
 
