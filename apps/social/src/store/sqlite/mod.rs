@@ -1,7 +1,7 @@
 //! The embedded storage: one file, one process, one thread that writes.
 //!
 //! Writes wait in a bounded queue; those that wait together are committed together, with one `fsync`,
-//! and are answered after it ([`writer`]). Reads have connections of their own ([`readers`]) and see what was
+//! and are answered after it (`writer.rs`). Reads have connections of their own (`readers.rs`) and see what was
 //! committed before they began. All of it runs on a stage, so that nothing that the disk does holds up a loop.
 
 mod access;
