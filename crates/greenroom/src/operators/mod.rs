@@ -42,7 +42,7 @@ impl Operators {
     /// Serves until what it returns is dropped, and then ends at once. Must be called within a runtime that lives as long.
     pub fn serve(self, counted: Router) -> Serving {
         for address in self.0.local_addresses() {
-            tracing::info!(%address, "status at");
+            tracing::info!(%address, url = url(address).map(display), "status at");
         }
         let handle = self.0.handle();
         tokio::spawn(async move {
@@ -62,6 +62,13 @@ pub struct Serving(Handle);
 impl Drop for Serving {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+fn url(address: &Address) -> Option<String> {
+    match address {
+        Address::Tcp(socket) => Some(format!("http://{socket}")),
+        Address::Unix(_) => None,
     }
 }
 
