@@ -30,16 +30,15 @@ pub async fn set_like(
     liked: bool,
 ) -> Result<LikeView, Failure> {
     let picture = find_picture(app, picture).await?;
+    let action = Id::new().to_string();
     let like = NewEvent {
         topic: topic::likes(picture.id),
-        key: Id::new().to_string(),
+        key: action.clone(),
         delta: if liked { 1 } else { -1 },
         body: json!({"by": user.name, "liked": liked}),
     };
     let mut effects = if liked {
-        // The same each time: who likes, takes it back and likes again rings once.
-        let once = format!("{}:{}", picture.id, user.id);
-        tell_owner(app, user, &picture, "like", &once).await?
+        tell_owner(app, user, &picture, "like", &action).await?
     } else {
         crate::model::Effects::default()
     };
