@@ -33,7 +33,9 @@
 mod readme {}
 
 pub mod admission;
+mod client;
 mod controller;
+pub mod fair;
 mod loop_shedding;
 pub mod placement;
 mod registry;
@@ -43,6 +45,7 @@ mod status;
 mod thread_state;
 mod watchdog;
 
+pub use client::{Client, ClientKey, IPV6_CLIENT_BITS, KeyOfClient, NAME_BYTES_SHOWN};
 pub use loop_shedding::shed_on_this_loop;
 pub use placement::{Placed, Placement, RouteStatus};
 pub use stage::{

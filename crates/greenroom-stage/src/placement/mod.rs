@@ -16,6 +16,7 @@ pub use status::{Placed, RouteStatus};
 
 use tower_layer::Layer;
 
+use crate::client::ClientKey;
 use crate::stage::{Importance, Stage};
 use route::Routes;
 
@@ -64,10 +65,16 @@ pub struct Placement {
 
 #[derive(Debug)]
 pub(crate) struct Shared {
+    settings: Settings,
+    routes: Routes,
+}
+
+#[derive(Clone, Debug)]
+struct Settings {
     stage: Option<Stage>,
     importance: Importance,
     key: Option<&'static str>,
-    routes: Routes,
+    client_key: Option<ClientKey>,
     is_auto: bool,
 }
 
@@ -86,7 +93,7 @@ impl Placement {
     /// Like [`auto`](Self::auto), with a stage of your own.
     #[must_use]
     pub fn auto_on(stage: &Stage) -> Self {
-        Self::new(Some(stage.clone()), Importance::Normal, None, true)
+        Self::placed(Some(stage.clone()), true)
     }
 
     /// On the loop, always; but behind another placement, that of `greenroom::serve` included, the
@@ -94,26 +101,23 @@ impl Placement {
     /// still tells when that is not so.
     #[must_use]
     pub fn inline() -> Self {
-        Self::new(None, Importance::Normal, None, false)
+        Self::placed(None, false)
     }
 
     /// On this stage, always.
     #[must_use]
     pub fn on(stage: &Stage) -> Self {
-        Self::new(Some(stage.clone()), Importance::Normal, None, false)
+        Self::placed(Some(stage.clone()), false)
     }
 
     /// Who is turned away first: see [`Importance`]. What runs inline is turned away only while its
     /// loop is behind: see [`shed_on_this_loop`](crate::shed_on_this_loop). The result is a placement of its own, with its own routes.
     #[must_use]
     pub fn importance(self, importance: Importance) -> Self {
-        let Shared {
-            stage,
-            key,
-            is_auto,
-            ..
-        } = self.shared;
-        Self::new(stage.clone(), importance, *key, *is_auto)
+        Self::new(Settings {
+            importance,
+            ..self.shared.settings.clone()
+        })
     }
 
     /// The name in status, log and metrics of what no router has matched, in place of a path. For
@@ -126,28 +130,36 @@ impl Placement {
     /// ```
     #[must_use]
     pub fn key(self, key: &'static str) -> Self {
-        let Shared {
-            stage,
-            importance,
-            is_auto,
-            ..
-        } = self.shared;
-        Self::new(stage.clone(), *importance, Some(key), *is_auto)
+        Self::new(Settings {
+            key: Some(key),
+            ..self.shared.settings.clone()
+        })
     }
 
-    fn new(
-        stage: Option<Stage>,
-        importance: Importance,
-        key: Option<&'static str>,
-        is_auto: bool,
-    ) -> Self {
-        let is_inline = stage.is_none();
-        let shared = Shared {
+    /// Whose a request is, where its address does not tell: see [`ClientKey`]. The result is a placement of its own.
+    #[must_use]
+    pub fn client_key(self, client_key: ClientKey) -> Self {
+        Self::new(Settings {
+            client_key: Some(client_key),
+            ..self.shared.settings.clone()
+        })
+    }
+
+    fn placed(stage: Option<Stage>, is_auto: bool) -> Self {
+        Self::new(Settings {
             stage,
-            importance,
-            key,
-            routes: Routes::new(is_inline, !is_auto),
+            importance: Importance::Normal,
+            key: None,
+            client_key: None,
             is_auto,
+        })
+    }
+
+    fn new(settings: Settings) -> Self {
+        let is_inline = settings.stage.is_none();
+        let shared = Shared {
+            routes: Routes::new(is_inline, !settings.is_auto),
+            settings,
         };
         Self {
             shared: Box::leak(Box::new(shared)),

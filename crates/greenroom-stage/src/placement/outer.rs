@@ -36,6 +36,11 @@ impl Drop for Restored {
     }
 }
 
+/// The route for which the calling thread works at the moment.
+pub(crate) fn current() -> Option<&'static Route> {
+    CURRENT.get()
+}
+
 /// Said by whoever places what it is about to run.
 pub(crate) fn yield_to_inner() {
     if let Some(outer) = CURRENT.get() {

@@ -9,7 +9,7 @@ use metrics::{Counter, counter};
 use super::busy::Busy;
 use super::rule::{LONG_RUN, Move, Rule, STREAK_LIKELY};
 use super::status::{Placed, RouteStatus};
-use crate::stage::Importance;
+use crate::stage::{Importance, RouteName};
 
 static ROUTES: Mutex<Vec<&'static Route>> = Mutex::new(Vec::new());
 
@@ -123,6 +123,15 @@ impl Route {
 
     pub(crate) fn id(&self) -> usize {
         self.id
+    }
+
+    /// What stages know it by.
+    pub(crate) fn name(&'static self) -> RouteName {
+        RouteName {
+            key: self.id as u64 + 1,
+            method: self.method,
+            path: &self.path,
+        }
     }
 
     pub(crate) fn method(&self) -> &'static str {

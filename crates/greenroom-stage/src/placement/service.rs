@@ -1,13 +1,14 @@
 use std::any::TypeId;
 use std::fmt;
 use std::mem;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::extract::MatchedPath;
+use axum::extract::{ConnectInfo, MatchedPath};
 use axum::response::{IntoResponse, Response};
-use http::Request;
+use http::{Extensions, Request};
 use pin_project_lite::pin_project;
 use tower::util::Oneshot;
 use tower_service::Service;
@@ -15,8 +16,9 @@ use tower_service::Service;
 use super::measured::{Measured, watch};
 use super::route::Route;
 use super::{Shared, outer};
+use crate::client::Client;
 use crate::loop_shedding;
-use crate::stage::{Error, Importance, Spawned, Stage};
+use crate::stage::{Error, Importance, Spawned, Stage, Submission};
 
 /// A service behind a [`Placement`](super::Placement).
 #[derive(Clone, Debug)]
@@ -49,18 +51,19 @@ where
 
     fn call(&mut self, request: Request<B>) -> PlacedFuture<S, B> {
         let path = request.extensions().get::<MatchedPath>();
-        let key = self.placement.key.unwrap_or_default();
+        let settings = &self.placement.settings;
+        let key = settings.key.unwrap_or_default();
         let path = path.map_or(key, MatchedPath::as_str);
         let route = self.placement.routes.find(request.method(), path);
         outer::yield_to_inner();
-        let importance = route.importance(self.placement.importance);
+        let importance = route.importance(settings.importance);
         let place = if loop_shedding::is_shed(importance) && route.is_worth_shedding() {
             route.shed();
             Place::Answered {
                 response: Some(loop_shedding::answer()),
             }
         } else {
-            match &self.placement.stage {
+            match &settings.stage {
                 Some(stage) if !route.is_inline() => {
                     self.call_staged(stage, importance, route, request)
                 }
@@ -108,10 +111,37 @@ impl<S> PlacedService<S> {
         // The clone was not polled ready, so it stays and the other one goes.
         let clone = self.inner.clone();
         let ready = mem::replace(&mut self.inner, clone);
+        let (client, request) = self.client_of(request);
         let run = Measured::staged(Oneshot::new(ready, request), route);
-        let spawned = stage.spawn_expected(importance, route.is_likely_short(), run);
+        let submission = Submission {
+            importance,
+            is_likely_short: route.is_likely_short(),
+            client,
+            route: route.name(),
+        };
+        let spawned = stage.submit(submission, run);
         Place::Staged { spawned, route }
     }
+
+    /// Whose the request is: as the application says, or who is connected as far as the server says so.
+    fn client_of<B>(&self, request: Request<B>) -> (Client, Request<B>) {
+        let Some(client_key) = &self.placement.settings.client_key else {
+            return (connected(request.extensions()), request);
+        };
+        let (parts, body) = request.into_parts();
+        let client = client_key.of(&parts);
+        let client = client.unwrap_or_else(|| connected(&parts.extensions));
+        (client, Request::from_parts(parts, body))
+    }
+}
+
+fn connected(extensions: &Extensions) -> Client {
+    let current = Client::current();
+    if current.is_known() {
+        return current;
+    }
+    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
+    peer.map_or(current, |ConnectInfo(peer)| Client::at(peer.ip()))
 }
 
 /// Whether nothing of the application runs before the future is polled, as with the routes of axum:

@@ -11,6 +11,7 @@ mod meters;
 pub(crate) mod shared;
 mod spawned;
 mod status;
+mod submission;
 mod sync;
 mod ticket;
 mod worker;
@@ -26,6 +27,7 @@ pub use status::{Quantiles, Sheds, StageStatus, Threads};
 
 use metered::Metered;
 use shared::Shared;
+pub(crate) use submission::{RouteName, Submission};
 
 /// A bounded queue and its threads, for work that is long or of unknown length. Clones are cheap
 /// and are the same stage; when the last is gone and its work done, its threads end. A placement keeps
@@ -117,21 +119,18 @@ impl Stage {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.spawn_expected(importance, false, future)
+        self.submit(Submission::of_caller(importance), future)
     }
 
-    /// Like [`spawn_as`](Self::spawn_as), for work of which is known whether it is likely short.
-    pub(crate) fn spawn_expected<F>(
-        &self,
-        importance: Importance,
-        is_likely_short: bool,
-        future: F,
-    ) -> Spawned<F::Output>
+    pub(crate) fn submit<F>(&self, submission: Submission, future: F) -> Spawned<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let ticket = match self.shared().admit(importance, is_likely_short) {
+        let ticket = match self
+            .shared()
+            .admit(submission.importance, submission.is_likely_short)
+        {
             Ok(ticket) => ticket,
             Err(rejected) => return Spawned::refused(rejected),
         };

@@ -1,0 +1,199 @@
+//! Whose request it is: what stages are fair between.
+
+mod key;
+
+pub use key::{ClientKey, KeyOfClient};
+
+use std::cell::Cell;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::LazyLock;
+
+use serde::{Serialize, Serializer};
+
+/// The bits of an IPv6 address that belong to one client: homes and phones are given whole networks.
+pub const IPV6_CLIENT_BITS: u8 = 64;
+
+/// So many bytes of a name are kept to be shown; clients are told apart by all of it.
+pub const NAME_BYTES_SHOWN: usize = 30;
+
+/// Whose request it is: an address, a name that the application gives (a user, a tenant, a key), or
+/// nobody known, which is a client too: all of whom nothing is known share what one client gets.
+///
+/// Two clients are equal if their [`key`](Self::key) is, a hash that nobody outside can foresee.
+#[derive(Clone, Copy)]
+pub struct Client {
+    key: u64,
+    shown: Shown,
+}
+
+#[derive(Clone, Copy)]
+enum Shown {
+    Address(IpAddr),
+    Name {
+        length: u8,
+        bytes: [u8; NAME_BYTES_SHOWN],
+    },
+    Nobody,
+}
+
+thread_local! {
+    static CURRENT: Cell<Client> = const { Cell::new(Client::UNKNOWN) };
+}
+
+static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+impl Client {
+    /// Nobody known.
+    pub const UNKNOWN: Self = Self {
+        key: 0,
+        shown: Shown::Nobody,
+    };
+
+    /// The client at this address; of IPv6, in this network of 64 bits.
+    #[must_use]
+    pub fn at(address: IpAddr) -> Self {
+        Self {
+            key: HASHES.hash_one(network(address)),
+            shown: Shown::Address(address),
+        }
+    }
+
+    /// The client of this name: whatever tells one from another.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        let mut bytes = [0; NAME_BYTES_SHOWN];
+        let length = name.floor_char_boundary(NAME_BYTES_SHOWN);
+        bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
+        Self {
+            key: HASHES.hash_one(name),
+            shown: Shown::Name {
+                length: u8::try_from(length).unwrap_or_default(),
+                bytes,
+            },
+        }
+    }
+
+    /// The client for whom the calling thread works at the moment, as whoever called it said by
+    /// [`within`](Self::within).
+    #[must_use]
+    pub fn current() -> Self {
+        CURRENT.get()
+    }
+
+    /// Works for this client: what is submitted to a stage meanwhile, from this thread, is its.
+    pub fn within<R>(self, work: impl FnOnce() -> R) -> R {
+        struct Restored(Client);
+        impl Drop for Restored {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let _restored = Restored(CURRENT.replace(self));
+        work()
+    }
+
+    /// What tells it from others, for as long as the process lives.
+    #[must_use]
+    pub fn key(self) -> u64 {
+        self.key
+    }
+
+    /// Its address, if that is what it is known by.
+    #[must_use]
+    pub fn address(self) -> Option<IpAddr> {
+        match self.shown {
+            Shown::Address(address) => Some(address),
+            Shown::Name { .. } | Shown::Nobody => None,
+        }
+    }
+
+    /// Whether anything is known of it.
+    #[must_use]
+    pub fn is_known(self) -> bool {
+        !matches!(self.shown, Shown::Nobody)
+    }
+}
+
+/// The network that belongs to the client at this address.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => {
+            let mask = u128::MAX << (128 - IPV6_CLIENT_BITS);
+            Ipv6Addr::from_bits(address.to_bits() & mask).into()
+        }
+    }
+}
+
+impl PartialEq for Client {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Client {}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.shown {
+            Shown::Address(address) => match network(*address) {
+                network @ IpAddr::V4(_) => network.fmt(f),
+                network @ IpAddr::V6(_) => write!(f, "{network}/{IPV6_CLIENT_BITS}"),
+            },
+            Shown::Name { length, bytes } => {
+                f.write_str(&String::from_utf8_lossy(&bytes[..usize::from(*length)]))
+            }
+            Shown::Nobody => f.write_str("unknown"),
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Client({self})")
+    }
+}
+
+impl Serialize for Client {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(address: &str) -> Client {
+        Client::at(address.parse().expect("an address"))
+    }
+
+    #[test]
+    fn a_home_is_one_client_and_a_mapped_address_is_that_of_ipv4() {
+        assert_eq!(at("2001:db8:1:2:3:4:5:6"), at("2001:db8:1:2:ffff::"));
+        assert_ne!(at("2001:db8:1:2::"), at("2001:db8:1:3::"));
+        assert_eq!(at("::ffff:192.0.2.1"), at("192.0.2.1"));
+        assert_eq!(at("2001:db8:1:2:3::").to_string(), "2001:db8:1:2::/64");
+    }
+
+    #[test]
+    fn long_names_are_told_apart_and_shown_in_part() {
+        let name = |end: char| format!("{}é{end}", "x".repeat(29));
+        let (a, b) = (Client::named(&name('a')), Client::named(&name('b')));
+        assert_ne!(a, b);
+        assert_eq!(a.to_string(), "x".repeat(29));
+    }
+
+    #[test]
+    fn work_is_for_who_was_named_last_and_after_a_panic_for_who_was_before() {
+        let inner = Client::named("inner");
+        Client::named("outer").within(|| {
+            let panicked = std::panic::catch_unwind(|| inner.within(|| panic!("on purpose")));
+            assert!(panicked.is_err());
+            assert_eq!(Client::current().to_string(), "outer");
+        });
+        assert!(!Client::current().is_known());
+    }
+}

@@ -1,0 +1,427 @@
+use std::cmp::{Ordering, Reverse};
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+
+use super::usage::{Flow, Usage};
+
+/// Emptied routes and flows kept for the next ones, so that a queue that is mostly empty allocates
+/// nothing for each request.
+const SPARE_MAX: usize = 64;
+
+/// A queue of work from which comes first whose flow has used least, and of one flow what came first.
+///
+/// Adding costs the logarithm of the clients that wait on the same route; taking costs that and a
+/// look at each route on which anybody waits. It holds no more than was put into it: whoever owns it
+/// bounds it.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use greenroom_stage::fair::{FairQueue, Flow, Usage};
+///
+/// let (now, ms) = (Instant::now(), Duration::from_millis);
+/// let (mut usage, mut queue) = (Usage::new(now), FairQueue::default());
+/// let flood = Flow { route: 1, client: 11 };
+/// let polite = Flow { route: 1, client: 22 };
+/// for n in 0..100 {
+///     queue.push(flood, ms(30), n, &usage);
+/// }
+/// assert_eq!(queue.pop(&usage).unwrap().work, 0);
+/// usage.charge(flood, ms(30), now);
+/// queue.push(polite, ms(30), 1_000, &usage);
+/// assert_eq!(queue.ahead(polite, &usage, Duration::MAX, now), ms(30)); // its own, no other
+/// assert_eq!(queue.pop(&usage).unwrap().work, 1_000); // its client has used less
+/// assert_eq!(queue.pop(&usage).unwrap().work, 1);
+/// ```
+#[derive(Debug)]
+pub struct FairQueue<T> {
+    routes: Vec<RouteQueue<T>>,
+    len: usize,
+    backlog: Duration,
+    /// The next number of an arrival: who is equal otherwise goes in order of it.
+    arrival: u64,
+    scale: u32,
+    spare_routes: Vec<RouteQueue<T>>,
+    spare_flows: Vec<FlowQueue<T>>,
+}
+
+/// Work whose turn has come.
+#[derive(Debug)]
+pub struct Turn<T> {
+    /// Whose it is.
+    pub flow: Flow,
+    /// What it was expected to use.
+    pub expected: Duration,
+    /// The work.
+    pub work: T,
+}
+
+/// Those who wait on one route.
+#[derive(Debug)]
+struct RouteQueue<T> {
+    route: u64,
+    /// Each client of `flows` once, by what it had used when last looked at: it may have used more since.
+    clients: BinaryHeap<Reverse<Waiting>>,
+    flows: FxHashMap<u64, FlowQueue<T>>,
+    backlog: Duration,
+}
+
+#[derive(Debug)]
+struct FlowQueue<T> {
+    work: VecDeque<(T, Duration)>,
+    /// Of it, at the front: begun before, and to go before what is new.
+    resumed: usize,
+    backlog: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    used: f64,
+    arrival: u64,
+    client: u64,
+}
+
+impl<T> FairQueue<T> {
+    /// How much waits.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What all that waits is expected to use.
+    #[must_use]
+    pub fn backlog(&self) -> Duration {
+        self.backlog
+    }
+
+    /// Adds new work, behind what its flow has waiting.
+    pub fn push(&mut self, flow: Flow, expected: Duration, work: T, usage: &Usage) {
+        let queue = self.enter(flow, usage);
+        queue.work.push_back((work, expected));
+        self.count_in(flow, expected);
+    }
+
+    /// Adds work that was begun before: it goes before all new work of its flow. Nothing more is
+    /// expected of it.
+    pub fn resume(&mut self, flow: Flow, work: T, usage: &Usage) {
+        let queue = self.enter(flow, usage);
+        queue.work.insert(queue.resumed, (work, Duration::ZERO));
+        queue.resumed += 1;
+        self.count_in(flow, Duration::ZERO);
+    }
+
+    /// Takes the work of whose flow least was used.
+    pub fn pop(&mut self, usage: &Usage) -> Option<Turn<T>> {
+        self.follow_scale(usage);
+        let index = self.next_route(usage)?;
+        let queue = &mut self.routes[index];
+        let mut top = queue.clients.peek_mut()?;
+        let client = top.0.client;
+        let flow = queue.flows.get_mut(&client)?;
+        let (work, expected) = flow.work.pop_front()?;
+        flow.resumed = flow.resumed.saturating_sub(1);
+        flow.backlog = flow.backlog.saturating_sub(expected);
+        if flow.work.is_empty() {
+            PeekMut::pop(top);
+            self.spare_flows.extend(queue.flows.remove(&client));
+            self.spare_flows.truncate(SPARE_MAX);
+        } else {
+            top.0.arrival = self.arrival;
+            self.arrival += 1;
+            drop(top);
+        }
+        queue.backlog = queue.backlog.saturating_sub(expected);
+        let route = queue.route;
+        self.len -= 1;
+        self.backlog = self.backlog.saturating_sub(expected);
+        self.leave_if_empty(index);
+        Some(Turn {
+            flow: Flow { route, client },
+            expected,
+            work,
+        })
+    }
+
+    /// What is expected to be used by others and by the flow itself before new work of it has its
+    /// turn, if nobody else comes; looked up to `enough` only.
+    ///
+    /// Others go before it until they have used as much as it will have used when its turn comes. Of
+    /// another route all that waits is counted up to what its least client may use, so the result
+    /// may be too much, for a flow that uses much itself.
+    #[must_use]
+    pub fn ahead(&self, flow: Flow, usage: &Usage, enough: Duration, now: Instant) -> Duration {
+        let weight = usage.weight(now);
+        let (route, client) = (usage.route(flow.route), usage.client(flow.client));
+        let own = self.flow(flow).map_or(Duration::ZERO, |own| own.backlog);
+        let mut ahead = own;
+        for queue in &self.routes {
+            if ahead >= enough {
+                break;
+            }
+            if queue.route == flow.route {
+                let reach = client + own.as_secs_f64() * weight;
+                let enough = enough.saturating_sub(ahead);
+                ahead += queue.before(flow.client, reach, weight, usage, enough);
+            } else if let Some(least) = queue.clients.peek() {
+                let reach = route + client + 2.0 * own.as_secs_f64() * weight;
+                let gap = reach - usage.route(queue.route) - least.0.used;
+                ahead += may_use(gap, weight, queue.backlog, queue.mean());
+            }
+        }
+        ahead
+    }
+
+    /// The oldest work that this flow has waiting.
+    #[must_use]
+    pub fn oldest(&self, flow: Flow) -> Option<&T> {
+        Some(&self.flow(flow)?.work.front()?.0)
+    }
+
+    /// How much this flow has waiting.
+    #[must_use]
+    pub fn len_of(&self, flow: Flow) -> usize {
+        self.flow(flow).map_or(0, |queue| queue.work.len())
+    }
+
+    /// Takes out all work for which `is_out` holds, in no particular order.
+    pub fn take_out(&mut self, mut is_out: impl FnMut(&T) -> bool) -> Vec<T> {
+        let mut out = Vec::new();
+        for index in (0..self.routes.len()).rev() {
+            let before = self.routes[index].backlog;
+            let taken = out.len();
+            self.routes[index].take_out(&mut is_out, &mut out);
+            self.len -= out.len() - taken;
+            let less = before.saturating_sub(self.routes[index].backlog);
+            self.backlog = self.backlog.saturating_sub(less);
+            self.leave_if_empty(index);
+        }
+        out
+    }
+
+    fn flow(&self, flow: Flow) -> Option<&FlowQueue<T>> {
+        let queue = self.routes.iter().find(|queue| queue.route == flow.route)?;
+        queue.flows.get(&flow.client)
+    }
+
+    /// The queue of this flow, which takes its place among the others if it is new.
+    fn enter(&mut self, flow: Flow, usage: &Usage) -> &mut FlowQueue<T> {
+        self.follow_scale(usage);
+        let found = self
+            .routes
+            .iter()
+            .position(|queue| queue.route == flow.route);
+        let index = found.unwrap_or_else(|| {
+            let mut queue = self.spare_routes.pop().unwrap_or_default();
+            queue.route = flow.route;
+            self.routes.push(queue);
+            self.routes.len() - 1
+        });
+        let queue = &mut self.routes[index];
+        let (clients, spare) = (&mut queue.clients, &mut self.spare_flows);
+        let arrival = &mut self.arrival;
+        queue.flows.entry(flow.client).or_insert_with(|| {
+            clients.push(Reverse(Waiting {
+                used: usage.client(flow.client),
+                arrival: *arrival,
+                client: flow.client,
+            }));
+            *arrival += 1;
+            spare.pop().unwrap_or_default()
+        })
+    }
+
+    fn count_in(&mut self, flow: Flow, expected: Duration) {
+        self.len += 1;
+        self.backlog += expected;
+        let queue = self
+            .routes
+            .iter_mut()
+            .find(|queue| queue.route == flow.route);
+        if let Some(queue) = queue {
+            queue.backlog += expected;
+            if let Some(flow) = queue.flows.get_mut(&flow.client) {
+                flow.backlog += expected;
+            }
+        }
+    }
+
+    /// The route whose turn it is, with the client whose turn it is at its top.
+    fn next_route(&mut self, usage: &Usage) -> Option<usize> {
+        let routes = self.routes.iter_mut().enumerate();
+        let least = routes.filter_map(|(index, queue)| {
+            let client = queue.least(usage)?;
+            let used = usage.route(queue.route) + client.used;
+            Some((Waiting { used, ..client }, index))
+        });
+        least
+            .min_by_key(|(waiting, _)| *waiting)
+            .map(|(_, index)| index)
+    }
+
+    fn leave_if_empty(&mut self, index: usize) {
+        if self.routes[index].flows.is_empty() {
+            let emptied = self.routes.swap_remove(index);
+            if self.spare_routes.len() < SPARE_MAX {
+                self.spare_routes.push(emptied);
+            }
+        }
+    }
+
+    /// Looks at all usages again, after they have been given another scale.
+    fn follow_scale(&mut self, usage: &Usage) {
+        if self.scale == usage.scale() {
+            return;
+        }
+        self.scale = usage.scale();
+        for queue in &mut self.routes {
+            let clients = queue.clients.drain().map(|Reverse(waiting)| {
+                let used = usage.client(waiting.client);
+                Reverse(Waiting { used, ..waiting })
+            });
+            queue.clients = clients.collect::<Vec<_>>().into();
+        }
+    }
+}
+
+impl<T> RouteQueue<T> {
+    /// The client that has used least, looked up anew: only those who are about to have their turn are.
+    fn least(&mut self, usage: &Usage) -> Option<Waiting> {
+        loop {
+            let mut top = self.clients.peek_mut()?;
+            let used = usage.client(top.0.client);
+            if used <= top.0.used {
+                return Some(top.0);
+            }
+            top.0.used = used;
+        }
+    }
+
+    /// What waits before a client that will have used `reach` when its turn comes.
+    fn before(
+        &self,
+        client: u64,
+        reach: f64,
+        weight: f64,
+        usage: &Usage,
+        enough: Duration,
+    ) -> Duration {
+        let mean = self.mean();
+        let mut before = Duration::ZERO;
+        if self.clients.peek().is_none_or(|least| least.0.used > reach) {
+            return before;
+        }
+        for (other, queue) in &self.flows {
+            if before >= enough {
+                break;
+            }
+            if *other != client {
+                let gap = reach - usage.client(*other);
+                before += may_use(gap, weight, queue.backlog, mean);
+            }
+        }
+        before
+    }
+
+    fn mean(&self) -> Duration {
+        let runs: usize = self.flows.len();
+        self.backlog / u32::try_from(runs.max(1)).unwrap_or(u32::MAX)
+    }
+
+    fn take_out(&mut self, is_out: &mut impl FnMut(&T) -> bool, out: &mut Vec<T>) {
+        let route_backlog = &mut self.backlog;
+        self.flows.retain(|_, flow| {
+            let (mut resumed, mut place) = (0, 0);
+            for (work, expected) in std::mem::take(&mut flow.work) {
+                let was_resumed = place < flow.resumed;
+                place += 1;
+                if is_out(&work) {
+                    flow.backlog = flow.backlog.saturating_sub(expected);
+                    *route_backlog = route_backlog.saturating_sub(expected);
+                    out.push(work);
+                } else {
+                    resumed += usize::from(was_resumed);
+                    flow.work.push_back((work, expected));
+                }
+            }
+            flow.resumed = resumed;
+            !flow.work.is_empty()
+        });
+        let flows = &self.flows;
+        self.clients
+            .retain(|Reverse(waiting)| flows.contains_key(&waiting.client));
+    }
+}
+
+/// How much somebody uses who is behind by `gap` until it is not, of what it has waiting: the last run
+/// that it begins is run to its end.
+fn may_use(gap: f64, weight: f64, backlog: Duration, run: Duration) -> Duration {
+    if gap < 0.0 {
+        return Duration::ZERO;
+    }
+    let gap = Duration::try_from_secs_f64(gap / weight).unwrap_or(Duration::MAX);
+    gap.saturating_add(run).min(backlog)
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Waiting {}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let used = self.used.total_cmp(&other.used);
+        used.then(self.arrival.cmp(&other.arrival))
+    }
+}
+
+impl<T> Default for FairQueue<T> {
+    fn default() -> Self {
+        Self {
+            routes: Vec::new(),
+            len: 0,
+            backlog: Duration::ZERO,
+            arrival: 0,
+            scale: 0,
+            spare_routes: Vec::new(),
+            spare_flows: Vec::new(),
+        }
+    }
+}
+
+impl<T> Default for RouteQueue<T> {
+    fn default() -> Self {
+        Self {
+            route: 0,
+            clients: BinaryHeap::new(),
+            flows: FxHashMap::default(),
+            backlog: Duration::ZERO,
+        }
+    }
+}
+
+impl<T> Default for FlowQueue<T> {
+    fn default() -> Self {
+        Self {
+            work: VecDeque::new(),
+            resumed: 0,
+            backlog: Duration::ZERO,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+
+use super::sketch::Sketch;
+use crate::admission::ServiceTime;
+
+/// In this time half of what was used is forgotten: one second. Long enough to know who floods, and
+/// short enough that a client that has done its large job is nobody special a few seconds later.
+pub const HALF_LIFE: Duration = Duration::from_secs(1);
+
+/// How many routes are told apart. Those beyond share one account.
+pub const ROUTES_MAX: usize = 4_096;
+
+/// What a run of a route is expected to use of which none has ended yet: so little that a burst on a
+/// server just started is let in. The first that ends tells.
+pub const EXPECTED_OF_NEW: Duration = Duration::from_micros(20);
+
+/// After so many half-lives the scale of usages is begun anew; 2^500 is far below what a float holds.
+const RESCALED_AFTER: f64 = 500.0;
+
+/// The account of the routes beyond [`ROUTES_MAX`].
+const SHARED: u64 = u64::MAX;
+
+/// What one client asks of one route; each is a hash of whatever tells them apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flow {
+    /// The route.
+    pub route: u64,
+    /// The client.
+    pub client: u64,
+}
+
+/// Who has used how much of late.
+///
+/// Usages fade by growth of the unit instead of by shrinking each number: what is used `t` after the
+/// beginning weighs `2^(t / HALF_LIFE)`, so usages of one moment can be compared without touching
+/// any (forward decay, Cormode et al. 2009). So an order of usages stays right while nobody uses anything.
+#[derive(Clone, Debug)]
+pub struct Usage {
+    began: Instant,
+    /// Changes when the scale does: whoever has kept a usage must look again.
+    scale: u32,
+    clients: Sketch,
+    routes: FxHashMap<u64, RouteUsage>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct RouteUsage {
+    used: f64,
+    run: ServiceTime,
+}
+
+impl Usage {
+    /// Nobody has used anything.
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
+        Self {
+            began: now,
+            scale: 0,
+            clients: Sketch::new(),
+            routes: FxHashMap::default(),
+        }
+    }
+
+    /// Charges time to a flow.
+    pub fn charge(&mut self, flow: Flow, used: Duration, now: Instant) {
+        self.add(flow, used.as_secs_f64(), now);
+    }
+
+    /// Gives back what was charged in advance and not used.
+    pub fn refund(&mut self, flow: Flow, unused: Duration, now: Instant) {
+        self.add(flow, -unused.as_secs_f64(), now);
+    }
+
+    /// A run of this route has ended and took so long in all: what the next ones are expected to take.
+    pub fn learn(&mut self, route: u64, run: Duration) {
+        self.account(route).run.record(run);
+    }
+
+    /// What a run of this route is expected to use: the mean of its latest; [`EXPECTED_OF_NEW`]
+    /// before the first.
+    #[must_use]
+    pub fn expected(&self, route: u64) -> Duration {
+        let mean = self.known(route).map(|known| known.run.mean());
+        mean.filter(|mean| !mean.is_zero())
+            .unwrap_or(EXPECTED_OF_NEW)
+    }
+
+    /// How much of late the route has used, in seconds that have faded.
+    #[must_use]
+    pub fn of_route(&self, route: u64, now: Instant) -> f64 {
+        self.route(route) / self.weight(now)
+    }
+
+    /// The same of a client; never too little, and too much only if it meets others in the sketch.
+    #[must_use]
+    pub fn of_client(&self, client: u64, now: Instant) -> f64 {
+        self.client(client) / self.weight(now)
+    }
+
+    pub(super) fn scale(&self) -> u32 {
+        self.scale
+    }
+
+    /// The route's usage, to be compared with others' only.
+    pub(super) fn route(&self, route: u64) -> f64 {
+        self.known(route).map_or(0.0, |known| known.used)
+    }
+
+    /// The client's usage, to be compared with others' only.
+    pub(super) fn client(&self, client: u64) -> f64 {
+        self.clients.estimate(client)
+    }
+
+    /// What a second that is used now weighs.
+    pub(super) fn weight(&self, now: Instant) -> f64 {
+        self.half_lives(now).exp2()
+    }
+
+    fn half_lives(&self, now: Instant) -> f64 {
+        let elapsed = now.saturating_duration_since(self.began);
+        elapsed.as_secs_f64() / HALF_LIFE.as_secs_f64()
+    }
+
+    fn add(&mut self, flow: Flow, seconds: f64, now: Instant) {
+        if self.half_lives(now) > RESCALED_AFTER {
+            self.rescale(now);
+        }
+        let used = seconds * self.weight(now);
+        self.clients.add(flow.client, used);
+        let route = self.account(flow.route);
+        route.used = (route.used + used).max(0.0);
+    }
+
+    fn rescale(&mut self, now: Instant) {
+        let factor = 1.0 / self.weight(now).min(f64::MAX);
+        self.clients.scale(factor);
+        for route in self.routes.values_mut() {
+            route.used *= factor;
+        }
+        self.began = now;
+        self.scale = self.scale.wrapping_add(1);
+    }
+
+    fn known(&self, route: u64) -> Option<&RouteUsage> {
+        let shared = || self.routes.get(&SHARED).filter(|_| self.is_full());
+        self.routes.get(&route).or_else(shared)
+    }
+
+    fn account(&mut self, route: u64) -> &mut RouteUsage {
+        let must_share = self.is_full() && !self.routes.contains_key(&route);
+        let route = if must_share { SHARED } else { route };
+        self.routes.entry(route).or_default()
+    }
+
+    fn is_full(&self) -> bool {
+        self.routes.len() >= ROUTES_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOW: Flow = Flow {
+        route: 1,
+        client: 0x1234_5678,
+    };
+
+    #[test]
+    fn usage_fades_by_half_in_a_half_life() {
+        let start = Instant::now();
+        let mut usage = Usage::new(start);
+        usage.charge(FLOW, Duration::from_secs(8), start);
+        let after = |lives: u32| usage.of_client(FLOW.client, start + HALF_LIFE * lives);
+        assert!((after(0) - 8.0).abs() < 1e-9);
+        assert!((after(3) - 1.0).abs() < 1e-9);
+        assert!((usage.of_route(1, start + HALF_LIFE) - 4.0).abs() < 1e-9);
+        assert!(usage.of_route(2, start).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_server_that_runs_for_a_week_still_tells_who_used_more() {
+        let start = Instant::now();
+        let mut usage = Usage::new(start);
+        for hour in 0..168 {
+            let now = start + Duration::from_hours(hour);
+            usage.charge(FLOW, Duration::from_secs(1), now);
+            usage.charge(Flow { client: 7, ..FLOW }, Duration::from_millis(1), now);
+            assert!(usage.of_client(FLOW.client, now) > 0.9);
+            assert!(usage.of_client(7, now) < 0.01);
+        }
+    }
+
+    #[test]
+    fn what_was_expected_and_not_used_is_given_back() {
+        let start = Instant::now();
+        let mut usage = Usage::new(start);
+        usage.charge(FLOW, Duration::from_millis(30), start);
+        usage.refund(FLOW, Duration::from_millis(29), start);
+        assert!((usage.of_client(FLOW.client, start) - 0.001).abs() < 1e-9);
+        usage.refund(FLOW, Duration::from_secs(1), start);
+        assert!(usage.of_route(1, start).abs() < 1e-9);
+    }
+
+    #[test]
+    fn routes_beyond_the_limit_share_an_account() {
+        let start = Instant::now();
+        let mut usage = Usage::new(start);
+        for route in 1..=2 * ROUTES_MAX as u64 {
+            usage.learn(route, Duration::from_millis(5));
+        }
+        assert!(usage.routes.len() <= ROUTES_MAX + 1);
+        assert_eq!(usage.expected(1), Duration::from_millis(5));
+        assert_eq!(
+            usage.expected(3 * ROUTES_MAX as u64),
+            Duration::from_millis(5)
+        );
+    }
+}
