@@ -50,7 +50,7 @@ pub use loop_shedding::shed_on_this_loop;
 pub use placement::{Placed, Placement, RouteStatus};
 pub use stage::{
     BULK_WAIT_DIVISOR, BuildError, CRITICAL_RESERVE_DIVISOR, Error, Importance, OnStage, Panicked,
-    Quantiles, Reason, Rejected, Sheds, Spawned, Stage, StageBuilder, StageStatus, Threads,
+    Quantiles, Reason, Rejected, Share, Sheds, Spawned, Stage, StageBuilder, StageStatus, Threads,
 };
 pub use status::{Status, status};
 pub use watchdog::{HANG, STALL, WARNING_PAUSE};

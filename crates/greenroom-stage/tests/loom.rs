@@ -4,20 +4,29 @@
 #![allow(
     dead_code,
     unreachable_pub,
+    unused_imports,
     missing_docs,
     clippy::unwrap_used,
-    reason = "the module is the library's; not all of it is used here"
+    reason = "the modules are the library's; not all of them is used here"
 )]
 
+#[path = "../src/admission/mod.rs"]
+mod admission;
+#[path = "../src/fair/mod.rs"]
+mod fair;
 #[path = "../src/stage/hand_off.rs"]
 mod hand_off;
+#[path = "../src/stage/lanes.rs"]
+mod lanes;
 mod sync {
     pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 }
 
 use std::time::Duration;
 
-use hand_off::{Bounds, HandOff, Lane, Pushed};
+use fair::Flow;
+use hand_off::{Bounds, HandOff, Pushed};
+use lanes::{Band, Entry, Spent};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
@@ -32,11 +41,12 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 }
 
 fn hand_off(base: usize, compute_max: usize, threads_max: usize) -> Arc<HandOff<usize>> {
-    Arc::new(HandOff::new(Bounds {
+    let bounds = Bounds {
         base,
         compute_max,
         threads_max,
-    }))
+    };
+    Arc::new(HandOff::new(bounds, Duration::from_millis(500)))
 }
 
 fn start(hand_off: &Arc<HandOff<usize>>, done: &Arc<AtomicUsize>) -> thread::JoinHandle<()> {
@@ -44,15 +54,32 @@ fn start(hand_off: &Arc<HandOff<usize>>, done: &Arc<AtomicUsize>) -> thread::Joi
     let (hand_off, done) = (Arc::clone(hand_off), Arc::clone(done));
     thread::spawn(move || {
         let worker = hand_off.enter(0);
-        while let Some(work) = hand_off.next(worker, FOREVER) {
-            done.fetch_add(work, Ordering::SeqCst);
+        let mut used = None;
+        while let Some(turn) = hand_off.next(worker, used, FOREVER) {
+            done.fetch_add(turn.work, Ordering::SeqCst);
+            used = Some(Spent {
+                flow: turn.flow,
+                expected: turn.expected,
+                used: Duration::from_millis(1),
+                run: Some(Duration::from_millis(1)),
+            });
         }
     })
 }
 
 fn push(hand_off: &HandOff<usize>, work: usize) -> bool {
+    push_to(hand_off, Band::Normal, work)
+}
+
+fn push_to(hand_off: &HandOff<usize>, band: Band, work: usize) -> bool {
     hand_off.reserve(|_| Ok::<(), ()>(())).unwrap();
-    match hand_off.push(Lane::Fresh, work) {
+    let entry = Entry {
+        band,
+        flow: Flow::default(),
+        expected: Duration::from_millis(1),
+        is_resumed: false,
+    };
+    match hand_off.push(entry, work) {
         Pushed::Done => false,
         Pushed::TellController => true,
         Pushed::Closed(_) => panic!("it is open"),
@@ -102,7 +129,7 @@ fn a_push_without_a_free_thread_tells_the_controller_once() {
         assert!(told ^ told_too);
         let (counts, _) = stage.inspect();
         assert_eq!(counts.waiting, 2);
-        assert_eq!(stage.apply(&[], 1), 1);
+        assert_eq!(stage.apply(&[], [0, 1]), 1);
     });
 }
 
@@ -117,7 +144,7 @@ fn the_controllers_part_keeps_the_counts_whole() {
         for seen in &mut at_work {
             seen.is_blocked = true;
         }
-        for _ in 0..stage.apply(&at_work, counts.waiting) {
+        for _ in 0..stage.apply(&at_work, counts.waiting_of) {
             stage.withdraw();
         }
         stage.close();
@@ -133,5 +160,27 @@ fn the_controllers_part_keeps_the_counts_whole() {
             ),
             (0, 0, 0, 0)
         );
+    });
+}
+
+/// A short run has a gate of its own: it does not wait for the thread that a long one holds.
+#[test]
+fn a_short_run_is_not_held_up_by_a_long_one() {
+    check(|| {
+        let (stage, done) = (hand_off(2, 1, 2), Arc::new(AtomicUsize::new(0)));
+        let workers = [start(&stage, &done), start(&stage, &done)];
+        let long = {
+            let stage = Arc::clone(&stage);
+            thread::spawn(move || push(&stage, 1))
+        };
+        let _told = push_to(&stage, Band::Short, 10);
+        let _told = long.join().unwrap();
+        stage.close();
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        assert_eq!(done.load(Ordering::SeqCst), 11);
+        let counts = stage.counts();
+        assert_eq!((counts.threads, counts.started, counts.waiting), (0, 0, 0));
     });
 }

@@ -51,7 +51,7 @@ pub fn retry_after(predicted: Duration, wait_max: Duration) -> u64 {
     (over.as_secs() + begun).max(1)
 }
 
-fn promised(wait_max: Duration) -> Duration {
+pub(super) fn promised(wait_max: Duration) -> Duration {
     (wait_max / 100).saturating_mul(PROMISED_PERCENT)
 }
 

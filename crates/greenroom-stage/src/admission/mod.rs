@@ -7,9 +7,11 @@
 mod decision;
 mod lateness;
 mod service_time;
+mod standing;
 mod wait;
 
 pub use decision::{PROMISED_PERCENT, RETRY_AFTER_MAX, admit, retry_after};
 pub use lateness::{LATE_GRACE, Lateness, STANDING_AFTER};
 pub use service_time::{REMEMBERED_RUNS, ServiceTime};
+pub use standing::{BURST_FACTOR, Standing};
 pub use wait::{Load, predicted_wait};

@@ -3,7 +3,7 @@ use crate::thread_state::is_blocked;
 
 /// Looks at threads until `enough` of them are found computing, notes for each it looked at whether
 /// it is blocked, and returns how many compute.
-pub(super) fn take(at_work: &mut [AtWork], enough: usize) -> usize {
+pub(super) fn take(at_work: &mut [&mut AtWork], enough: usize) -> usize {
     let mut computing = 0;
     for worker in at_work {
         if computing == enough {
@@ -18,6 +18,7 @@ pub(super) fn take(at_work: &mut [AtWork], enough: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stage::lanes::Length;
     use rustix::thread::{Pid, gettid};
     use std::sync::mpsc;
     use std::thread;
@@ -27,6 +28,7 @@ mod tests {
             worker: 0,
             thread,
             run: 1,
+            length: Length::Long,
             is_blocked: false,
         }
     }
@@ -46,7 +48,7 @@ mod tests {
             thread::yield_now();
         }
         let mut at_work = [worker(sleeper_id), worker(Pid::as_raw(Some(gettid())))];
-        assert_eq!(take(&mut at_work, 2), 1);
+        assert_eq!(take(&mut at_work.each_mut(), 2), 1);
         assert!(at_work[0].is_blocked);
         assert!(!at_work[1].is_blocked);
         release.send(()).expect("the thread waits");
@@ -63,7 +65,7 @@ mod tests {
                 ..worker(this)
             },
         ];
-        assert_eq!(take(&mut at_work, 1), 1);
+        assert_eq!(take(&mut at_work.each_mut(), 1), 1);
         assert!(at_work[1].is_blocked);
     }
 }

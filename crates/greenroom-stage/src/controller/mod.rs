@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::stage::lanes::LENGTHS;
 use crate::stage::shared::Shared;
 use decide::threads_to_start;
 
@@ -77,14 +78,17 @@ fn look_after(stage: &Arc<Shared>) -> bool {
     if counts.started >= bounds.threads_max {
         return true;
     }
-    let computing = census::take(&mut at_work, bounds.compute_max);
-    let coming = counts.started.saturating_sub(at_work.len());
-    let start = threads_to_start(&decide::Census {
-        working: counts.started,
-        computing: computing + coming,
-        waiting: counts.waiting,
-        compute_max: bounds.compute_max,
-        threads_max: bounds.threads_max,
+    let start = LENGTHS.map(|length| {
+        let of_length = at_work.iter_mut().filter(|worker| worker.length == length);
+        let mut of_length: Vec<_> = of_length.collect();
+        let computing = census::take(&mut of_length, bounds.compute_max);
+        threads_to_start(&decide::Census {
+            working: of_length.len(),
+            computing,
+            waiting: counts.waiting_of[length as usize],
+            compute_max: bounds.compute_max,
+            threads_max: bounds.threads_max - (counts.working - of_length.len()),
+        })
     });
     let announced = stage.hand_off.apply(&at_work, start);
     start_threads(stage, announced);

@@ -1,39 +1,54 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
 use super::error::Reason;
-use super::hand_off::Lane;
+use super::hand_off::Bounds;
+use super::shares::Shares;
 use super::status::{Quantiles, Sheds};
+use super::submission::Submission;
 use crate::admission::{Lateness, ServiceTime};
 
 /// Two significant digits: a value is off by 1 % at most, and a histogram takes some 30 kB.
 const SIGNIFICANT_DIGITS: u8 = 2;
 const LONGEST_MICROS: u64 = 3_600_000_000;
 
-/// What a run has taken.
-#[derive(Clone, Copy, Debug)]
+/// What a run has taken, or a part of it.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Run {
-    /// In which lane it waited.
-    pub(crate) lane: Lane,
     /// For how long it wanted a processor.
     pub(crate) wanted: Duration,
     /// For how long it held a thread.
     pub(crate) held: Duration,
 }
 
+impl Run {
+    pub(crate) fn add(&mut self, wanted: Duration, held: Duration) {
+        self.wanted += wanted;
+        self.held += held;
+    }
+
+    /// What it has used of a stage: of processors or of threads, whichever it used the larger part of
+    /// (dominant resource fairness, Ghodsi et al. 2011), in processor time. With 2 that may compute and
+    /// 512 threads in all, one that sleeps for 2 s used as much as one that computes for 7.8 ms.
+    pub(crate) fn used(&self, bounds: &Bounds) -> Duration {
+        let computing = u32::try_from(bounds.compute_max).unwrap_or(u32::MAX);
+        let threads = u32::try_from(bounds.threads_max).unwrap_or(u32::MAX);
+        let held = self.held / threads.max(1);
+        self.wanted.max(held.saturating_mul(computing))
+    }
+}
+
 /// What a stage remembers of its work.
 #[derive(Debug)]
 pub(crate) struct Book {
-    /// Of work that goes ahead, and of the rest: the one is mostly short, the other is not.
-    pub(crate) wanted_ahead: ServiceTime,
-    pub(crate) wanted_fresh: ServiceTime,
     pub(crate) held: ServiceTime,
     pub(crate) lateness: Lateness,
     pub(crate) completed: u64,
     pub(crate) panicked: u64,
     pub(crate) cancelled: u64,
     pub(crate) sheds: Sheds,
+    pub(crate) shares: Shares,
     wait: Histogram<u64>,
     service: Histogram<u64>,
 }
@@ -41,14 +56,13 @@ pub(crate) struct Book {
 impl Book {
     pub(crate) fn new() -> Self {
         Self {
-            wanted_ahead: ServiceTime::default(),
-            wanted_fresh: ServiceTime::default(),
             held: ServiceTime::default(),
             lateness: Lateness::default(),
             completed: 0,
             panicked: 0,
             cancelled: 0,
             sheds: Sheds::default(),
+            shares: Shares::default(),
             wait: histogram(),
             service: histogram(),
         }
@@ -60,11 +74,6 @@ impl Book {
 
     /// A run has taken this, whether it came to its end or not.
     pub(crate) fn record_run(&mut self, run: &Run) {
-        let mean = match run.lane {
-            Lane::Resumed | Lane::Ahead => &mut self.wanted_ahead,
-            Lane::Fresh => &mut self.wanted_fresh,
-        };
-        mean.record(run.wanted);
         self.held.record(run.held);
     }
 
@@ -75,7 +84,8 @@ impl Book {
         self.completed += u64::from(!has_panicked);
     }
 
-    pub(crate) fn record_shed(&mut self, reason: Reason) {
+    pub(crate) fn record_shed(&mut self, submission: &Submission, reason: Reason, now: Instant) {
+        self.shares.refused(submission, now);
         let count = match reason {
             Reason::Wait => &mut self.sheds.wait,
             Reason::QueueFull => &mut self.sheds.queue_full,

@@ -15,6 +15,7 @@ pub struct StageBuilder {
     threads: RangeInclusive<usize>,
     queue_wait_max: Duration,
     queue_max: usize,
+    queue_bytes_max: usize,
     blocking_threads_max: usize,
     idle_timeout: Duration,
 }
@@ -25,6 +26,7 @@ pub(crate) struct Settings {
     pub(crate) bounds: Bounds,
     pub(crate) queue_wait_max: Duration,
     pub(crate) queue_max: usize,
+    pub(crate) queue_bytes_max: usize,
     pub(crate) idle_timeout: Duration,
 }
 
@@ -72,7 +74,8 @@ impl StageBuilder {
             name,
             threads: cores..=cores,
             queue_wait_max: Duration::from_millis(500),
-            queue_max: 4_096,
+            queue_max: 65_536,
+            queue_bytes_max: 64 << 20,
             blocking_threads_max: 512,
             idle_timeout: Duration::from_secs(10),
         }
@@ -94,11 +97,20 @@ impl StageBuilder {
         self
     }
 
-    /// With how many waiting a newcomer is refused, however short the wait. Default: 4,096. It
-    /// bounds memory.
+    /// With how many waiting new work is refused, however short the wait. Default: 65,536, which a healthy
+    /// burst does not reach: 15,000 requests of 10 us are over in 75 ms on two cores. One eighth more finds
+    /// what is critical, one sixteenth who has nothing waiting yet.
     #[must_use]
     pub fn queue_max(mut self, runs: usize) -> Self {
         self.queue_max = runs;
+        self
+    }
+
+    /// Bytes that all waiting work may take, above which new work is refused: their futures, some 1 to
+    /// 4 KiB each with axum, bodies not counted. Default: 67,108,864 (64 MiB).
+    #[must_use]
+    pub fn queue_bytes_max(mut self, bytes: usize) -> Self {
+        self.queue_bytes_max = bytes;
         self
     }
 
@@ -172,6 +184,7 @@ impl StageBuilder {
             },
             queue_wait_max: self.queue_wait_max,
             queue_max: self.queue_max,
+            queue_bytes_max: self.queue_bytes_max,
             idle_timeout: self.idle_timeout,
         })
     }

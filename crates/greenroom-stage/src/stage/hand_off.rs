@@ -1,52 +1,33 @@
-//! Where work meets threads: three lanes, and the rule who may take from them.
+//! Where work meets threads: the lanes, and the rule who may take from them.
 //!
 //! It knows not what the work is, and takes its locks from `super::sync`:
 //! so `tests/loom.rs` compiles this same file against loom's locks and tries every interleaving.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use super::lanes::{Entry, LENGTHS, Lanes, Length, Spent};
 use super::sync::{Condvar, Mutex, MutexGuard};
-
-/// In which order work is taken: what was begun is finished first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lane {
-    /// Begun before; its wait is over.
-    Resumed,
-    /// New, and before the rest: more important, or short by all that is known.
-    Ahead,
-    /// New.
-    Fresh,
-}
-
-const LANES: usize = 3;
-
-/// Every eighth time it is the turn of the fresh lane, if anything waits there: it must not stand
-/// still, however much goes before it.
-const FRESH_EVERY: u64 = 8;
+use crate::fair::Turn;
 
 /// How many threads there may be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// Threads that stay when nothing is to be done.
     pub(crate) base: usize,
-    /// Threads that may compute at a time.
+    /// Threads that may compute at a time, of each [`Length`].
     pub(crate) compute_max: usize,
     /// Threads in all, the blocked ones included.
     pub(crate) threads_max: usize,
 }
 
-/// What a newcomer sees.
+/// What is looked at to judge new work.
 #[derive(Debug)]
 pub(crate) struct View<'a, T> {
+    pub(crate) lanes: &'a mut Lanes<T>,
     /// Work in the lanes, and work that was let in and is not in its lane yet.
     pub(crate) waiting: usize,
-    /// Of it, work in the lanes before the fresh one.
-    pub(crate) ahead: usize,
     /// Threads at work, or on their way to it.
     pub(crate) started: usize,
-    /// The fresh work whose turn is next.
-    pub(crate) head: Option<&'a T>,
 }
 
 /// A thread that is at work, as the controller sees it.
@@ -55,6 +36,7 @@ pub(crate) struct AtWork {
     pub(crate) worker: usize,
     pub(crate) thread: i32,
     pub(crate) run: u64,
+    pub(crate) length: Length,
     pub(crate) is_blocked: bool,
 }
 
@@ -74,6 +56,8 @@ pub(crate) enum Pushed<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) waiting: usize,
+    /// The same by [`Length`].
+    pub(crate) waiting_of: [usize; LENGTHS.len()],
     pub(crate) threads: usize,
     /// Threads at work, or on their way to it.
     pub(crate) started: usize,
@@ -85,13 +69,23 @@ pub(crate) struct Counts {
 struct Worker {
     thread: i32,
     run: u64,
-    is_working: bool,
+    /// What it works on, if it does.
+    working: Option<Length>,
     is_blocked: bool,
+}
+
+/// The threads that are at work on runs of one length.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gate {
+    working: usize,
+    blocked: usize,
+    /// Threads that may start beyond `compute_max`, by grace of the controller's last look.
+    extra: usize,
 }
 
 #[derive(Debug)]
 struct State<T> {
-    lanes: [VecDeque<T>; LANES],
+    lanes: Lanes<T>,
     workers: Vec<Option<Worker>>,
     reserved: usize,
     threads: usize,
@@ -100,13 +94,9 @@ struct State<T> {
     called: usize,
     /// Threads that were announced for work and have not come for it yet.
     created: usize,
-    working: usize,
-    blocked: usize,
-    /// Threads that may start beyond `compute_max`, by grace of the controller's last look.
-    extra: usize,
+    gates: [Gate; LENGTHS.len()],
     is_controller_told: bool,
     is_closed: bool,
-    taken: u64,
     /// The fewest idle threads since `idle_since`: so many were not needed.
     idle_least: usize,
     idle_since: Instant,
@@ -116,8 +106,10 @@ struct State<T> {
 
 /// Work, the threads that wait for it, and the gate between them.
 ///
-/// The gate: a thread takes work only while fewer than `compute_max` threads are at work and not
-/// known to be blocked. So a thread that was blocked and returns does not compute as one too many.
+/// The gates: a thread takes work only while fewer than `compute_max` threads are at work on runs of
+/// its length and not known to be blocked. So a thread that was blocked and returns does not compute
+/// as one too many; and a short run need not wait until a long one has ended: the system, which can
+/// interrupt the long one, shares the processors between them.
 #[derive(Debug)]
 pub(crate) struct HandOff<T> {
     bounds: Bounds,
@@ -126,25 +118,24 @@ pub(crate) struct HandOff<T> {
 }
 
 impl<T> HandOff<T> {
-    pub(crate) fn new(bounds: Bounds) -> Self {
+    /// For work that may wait for `queue_wait_max`.
+    pub(crate) fn new(bounds: Bounds, queue_wait_max: Duration) -> Self {
+        let now = Instant::now();
         Self {
             bounds,
             state: Mutex::new(State {
-                lanes: std::array::from_fn(|_| VecDeque::new()),
+                lanes: Lanes::new(queue_wait_max, now),
                 workers: Vec::new(),
                 reserved: 0,
                 threads: 0,
                 idle: 0,
                 called: 0,
                 created: 0,
-                working: 0,
-                blocked: 0,
-                extra: 0,
+                gates: [Gate::default(); LENGTHS.len()],
                 is_controller_told: false,
                 is_closed: false,
-                taken: 0,
                 idle_least: 0,
-                idle_since: Instant::now(),
+                idle_since: now,
                 surplus: 0,
             }),
             work: Condvar::new(),
@@ -156,35 +147,36 @@ impl<T> HandOff<T> {
     /// # Errors
     ///
     /// What `admit` said.
-    pub(crate) fn reserve<E>(
+    pub(crate) fn reserve<R, E>(
         &self,
-        admit: impl FnOnce(&View<'_, T>) -> Result<(), E>,
-    ) -> Result<(), E> {
+        admit: impl FnOnce(&mut View<'_, T>) -> Result<R, E>,
+    ) -> Result<R, E> {
         let mut state = self.lock();
-        admit(&state.view())?;
+        let admitted = admit(&mut state.view())?;
         state.reserved += 1;
-        Ok(())
+        Ok(admitted)
     }
 
-    pub(crate) fn look<R>(&self, look: impl FnOnce(&View<'_, T>) -> R) -> R {
-        look(&self.lock().view())
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&mut View<'_, T>) -> R) -> R {
+        look(&mut self.lock().view())
     }
 
     /// Adds work and wakes a thread for it.
-    pub(crate) fn push(&self, lane: Lane, work: T) -> Pushed<T> {
+    pub(crate) fn push(&self, entry: Entry, work: T) -> Pushed<T> {
         let mut state = self.lock();
-        if lane != Lane::Resumed {
+        if !entry.is_resumed {
             state.reserved -= 1;
         }
         if state.is_closed && state.threads == 0 {
             return Pushed::Closed(work);
         }
-        state.lanes[lane as usize].push_back(work);
-        let is_awaited = state.wake_if_open(self.bounds);
-        let must_tell = !is_awaited && !state.is_controller_told;
+        state.lanes.push(entry, work);
+        let is_called = state.call_if_wanted(self.bounds);
+        let must_tell =
+            !state.is_controller_told && !state.is_awaited(entry.band.length(), self.bounds);
         state.is_controller_told |= must_tell;
         drop(state);
-        if is_awaited {
+        if is_called {
             self.work.notify_one();
         }
         if must_tell {
@@ -227,14 +219,27 @@ impl<T> HandOff<T> {
         state.workers.len() - 1
     }
 
-    /// Ends what this worker did and waits for more; `None` ends the thread.
-    pub(crate) fn next(&self, worker: usize, idle_timeout: Duration) -> Option<T> {
+    /// Ends what this worker did, which has used so much, and waits for more; `None` ends the thread.
+    pub(crate) fn next(
+        &self,
+        worker: usize,
+        spent: Option<Spent>,
+        idle_timeout: Duration,
+    ) -> Option<Turn<T>> {
         let mut state = self.lock();
         state.end_run(worker);
+        if let Some(spent) = spent {
+            state.lanes.settle(&spent, Instant::now());
+        }
         state.review(self.bounds, idle_timeout);
         loop {
-            if let Some(work) = state.take(worker, self.bounds) {
-                return Some(work);
+            if let Some(turn) = state.take(worker, self.bounds) {
+                let is_called = state.call_if_wanted(self.bounds);
+                drop(state);
+                if is_called {
+                    self.work.notify_one();
+                }
+                return Some(turn);
             }
             // Whoever holds the gate shut takes what is left.
             if state.is_closed || state.is_superfluous(self.bounds) {
@@ -286,29 +291,34 @@ impl<T> HandOff<T> {
     /// waits, the controller will be told when something does again.
     pub(crate) fn inspect(&self) -> (Counts, Vec<AtWork>) {
         let mut state = self.lock();
-        if state.is_empty() {
+        if state.lanes.is_empty() {
             state.is_controller_told = false;
-            state.extra = 0;
+            state.gates.iter_mut().for_each(|gate| gate.extra = 0);
         }
         let mut at_work: Vec<_> = state.at_work().collect();
         at_work.sort_by_key(|worker| worker.is_blocked);
         (state.counts(), at_work)
     }
 
-    /// Takes what the controller saw, and lets `start` threads begin. Returns how many of these
-    /// have yet to be created, each already announced.
-    pub(crate) fn apply(&self, seen: &[AtWork], start: usize) -> usize {
+    /// Takes what the controller saw, and lets `start` threads of each length begin. Returns how
+    /// many of these have yet to be created, each already announced.
+    pub(crate) fn apply(&self, seen: &[AtWork], start: [usize; LENGTHS.len()]) -> usize {
         let mut state = self.lock();
         for worker in seen {
             state.mark(*worker);
         }
-        state.extra = 0;
-        let start = start.min(state.waiting().saturating_sub(state.coming()));
-        let room = state.room(self.bounds);
-        state.extra = start.saturating_sub(room);
-        let woken = start.min(state.idle);
+        let mut wanted = 0;
+        for length in LENGTHS {
+            let start = start[length as usize].min(state.lanes.len_of(length));
+            state.gates[length as usize].extra = 0;
+            let room = state.room(length, self.bounds);
+            state.gates[length as usize].extra = start.saturating_sub(room);
+            wanted += start;
+        }
+        let missing = wanted.saturating_sub(state.coming());
+        let woken = missing.min(state.idle);
         state.call_idle(woken);
-        let created = (start - woken).min(self.bounds.threads_max - state.threads);
+        let created = (missing - woken).min(self.bounds.threads_max - state.threads);
         state.threads += created;
         state.created += created;
         drop(state);
@@ -318,31 +328,14 @@ impl<T> HandOff<T> {
         created
     }
 
-    /// Takes out the work for which `is_dead` holds.
-    pub(crate) fn sweep(&self, is_dead: impl Fn(&T) -> bool) -> Vec<T> {
-        let mut dead: Vec<VecDeque<T>> = Vec::new();
-        let mut state = self.lock();
-        for lane in &mut state.lanes {
-            let (out, kept) = lane.drain(..).partition(&is_dead);
-            *lane = kept;
-            dead.push(out);
-        }
-        drop(state);
-        dead.into_iter().flatten().collect()
+    /// Takes out the work for which `is_out` holds.
+    pub(crate) fn take_out(&self, is_out: impl FnMut(&T) -> bool) -> Vec<T> {
+        self.lock().lanes.take_out(is_out)
     }
 
-    /// Takes out the new work at the heads of the lanes for which `is_overdue` holds.
-    pub(crate) fn take_overdue(&self, is_overdue: impl Fn(&T) -> bool) -> Vec<T> {
-        let mut overdue = Vec::new();
-        let mut state = self.lock();
-        for lane in [Lane::Ahead, Lane::Fresh] {
-            let lane = &mut state.lanes[lane as usize];
-            while lane.front().is_some_and(&is_overdue) {
-                overdue.extend(lane.pop_front());
-            }
-        }
-        drop(state);
-        overdue
+    /// Takes into account what was used by a run that was given up.
+    pub(crate) fn learn(&self, route: u64, run: Duration) {
+        self.lock().lanes.usage.learn(route, run);
     }
 
     /// No thread stays once the lanes are empty.
@@ -357,53 +350,62 @@ impl<T> HandOff<T> {
 }
 
 impl<T> State<T> {
-    fn waiting(&self) -> usize {
-        self.lanes.iter().map(VecDeque::len).sum()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.lanes.iter().all(VecDeque::is_empty)
-    }
-
     fn coming(&self) -> usize {
         self.called + self.created
     }
 
     fn started(&self) -> usize {
-        self.working + self.coming()
+        self.working() + self.coming()
     }
 
-    fn view(&self) -> View<'_, T> {
+    fn working(&self) -> usize {
+        self.gates.iter().map(|gate| gate.working).sum()
+    }
+
+    fn view(&mut self) -> View<'_, T> {
         View {
-            waiting: self.waiting() + self.reserved,
-            ahead: self.waiting() - self.lanes[Lane::Fresh as usize].len(),
+            waiting: self.lanes.len() + self.reserved,
             started: self.started(),
-            head: self.lanes[Lane::Fresh as usize].front(),
+            lanes: &mut self.lanes,
         }
     }
 
     fn counts(&self) -> Counts {
         Counts {
-            waiting: self.waiting(),
+            waiting: self.lanes.len(),
+            waiting_of: LENGTHS.map(|length| self.lanes.len_of(length)),
             threads: self.threads,
             started: self.started(),
-            working: self.working,
-            blocked: self.blocked,
+            working: self.working(),
+            blocked: self.gates.iter().map(|gate| gate.blocked).sum(),
         }
     }
 
-    /// How many more threads the gate lets through.
-    fn room(&self, bounds: Bounds) -> usize {
-        let computing = self.started() - self.blocked;
-        self.extra + bounds.compute_max.saturating_sub(computing)
+    /// How many more threads may take runs of this length.
+    fn room(&self, length: Length, bounds: Bounds) -> usize {
+        let gate = &self.gates[length as usize];
+        let computing = gate.working - gate.blocked;
+        gate.extra + bounds.compute_max.saturating_sub(computing)
     }
 
-    fn wake_if_open(&mut self, bounds: Bounds) -> bool {
-        let is_open = self.idle > 0 && self.room(bounds) > 0;
-        if is_open {
+    /// How many threads would find something that they may take.
+    fn wanted(&self, bounds: Bounds) -> usize {
+        let wanted = |length| self.lanes.len_of(length).min(self.room(length, bounds));
+        LENGTHS.map(wanted).iter().sum()
+    }
+
+    fn call_if_wanted(&mut self, bounds: Bounds) -> bool {
+        let is_called = self.idle > 0 && self.coming() < self.wanted(bounds);
+        if is_called {
             self.call_idle(1);
         }
-        is_open
+        is_called
+    }
+
+    /// Whether a thread comes for each run of this length that waits.
+    fn is_awaited(&self, length: Length, bounds: Bounds) -> bool {
+        self.lanes.len_of(length) <= self.room(length, bounds)
+            && self.wanted(bounds) <= self.coming()
     }
 
     fn call_idle(&mut self, threads: usize) {
@@ -432,41 +434,30 @@ impl<T> State<T> {
         may_leave
     }
 
-    fn take(&mut self, worker: usize, bounds: Bounds) -> Option<T> {
-        let computing = self.working - self.blocked;
-        let is_extra = computing >= bounds.compute_max;
-        if is_extra && self.extra == 0 {
-            return None;
-        }
-        let work = self.pop()?;
-        self.extra -= usize::from(is_extra);
-        self.working += 1;
+    fn take(&mut self, worker: usize, bounds: Bounds) -> Option<Turn<T>> {
+        let room = LENGTHS.map(|length| self.room(length, bounds));
+        let may_take = |length: Length| room[length as usize] > 0;
+        let (turn, length) = self.lanes.pop(may_take, Instant::now())?;
+        let gate = &mut self.gates[length as usize];
+        let is_extra = gate.working - gate.blocked >= bounds.compute_max;
+        gate.extra -= usize::from(is_extra);
+        gate.working += 1;
         let worker = self.workers[worker].as_mut().expect("it has entered");
-        worker.is_working = true;
+        worker.working = Some(length);
         worker.run += 1;
-        Some(work)
-    }
-
-    fn pop(&mut self) -> Option<T> {
-        let is_turn_of_fresh = self.taken % FRESH_EVERY == FRESH_EVERY - 1;
-        let fresh = is_turn_of_fresh.then(|| self.lanes[Lane::Fresh as usize].pop_front());
-        let work = fresh
-            .flatten()
-            .or_else(|| self.lanes.iter_mut().find_map(VecDeque::pop_front))?;
-        self.taken += 1;
-        Some(work)
+        Some(turn)
     }
 
     /// Ends the worker's run; or, before its first one, counts it as come.
     fn end_run(&mut self, worker: usize) {
         let worker = self.workers[worker].as_mut().expect("it has entered");
-        if !worker.is_working {
+        let Some(length) = worker.working.take() else {
             self.created -= 1;
             return;
-        }
-        worker.is_working = false;
-        self.working -= 1;
-        self.blocked -= usize::from(worker.is_blocked);
+        };
+        let gate = &mut self.gates[length as usize];
+        gate.working -= 1;
+        gate.blocked -= usize::from(worker.is_blocked);
         worker.is_blocked = false;
     }
 
@@ -478,11 +469,12 @@ impl<T> State<T> {
     fn at_work(&self) -> impl Iterator<Item = AtWork> {
         let workers = self.workers.iter().enumerate();
         workers.filter_map(|(index, worker)| {
-            let worker = worker.as_ref().filter(|worker| worker.is_working)?;
+            let worker = worker.as_ref()?;
             Some(AtWork {
                 worker: index,
                 thread: worker.thread,
                 run: worker.run,
+                length: worker.working?,
                 is_blocked: worker.is_blocked,
             })
         })
@@ -491,13 +483,14 @@ impl<T> State<T> {
     /// Marks a worker as blocked or not, if it is still at the same run.
     fn mark(&mut self, seen: AtWork) {
         let worker = self.workers.get_mut(seen.worker).and_then(Option::as_mut);
-        let is_same = |worker: &&mut Worker| worker.is_working && worker.run == seen.run;
+        let is_same = |worker: &&mut Worker| worker.working.is_some() && worker.run == seen.run;
         let Some(worker) = worker.filter(is_same) else {
             return;
         };
+        let gate = &mut self.gates[seen.length as usize];
         match (worker.is_blocked, seen.is_blocked) {
-            (false, true) => self.blocked += 1,
-            (true, false) => self.blocked -= 1,
+            (false, true) => gate.blocked += 1,
+            (true, false) => gate.blocked -= 1,
             _ => {}
         }
         worker.is_blocked = seen.is_blocked;

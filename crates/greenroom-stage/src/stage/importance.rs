@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::hand_off::Lane;
+use super::lanes::Band;
 
 /// `bulk` work waits for at most this part of the stage's `queue_wait_max`: a quarter.
 pub const BULK_WAIT_DIVISOR: u32 = 4;
@@ -55,10 +55,12 @@ impl Importance {
         }
     }
 
-    pub(crate) fn lane(self, is_likely_short: bool) -> Lane {
+    pub(crate) fn band(self, is_likely_short: bool) -> Band {
         match (self, is_likely_short) {
-            (Self::Critical, _) | (Self::Normal, true) => Lane::Ahead,
-            (Self::Bulk, _) | (Self::Normal, false) => Lane::Fresh,
+            (Self::Critical, _) => Band::Critical,
+            (Self::Normal, true) => Band::Short,
+            (Self::Normal, false) => Band::Normal,
+            (Self::Bulk, _) => Band::Bulk,
         }
     }
 }

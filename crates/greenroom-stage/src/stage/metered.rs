@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,13 +10,30 @@ use tokio::runtime::Handle;
 
 use super::book::Run;
 use super::error::Panicked;
-use super::hand_off::Lane;
 use super::shared::Shared;
+use super::ticket::Ticket;
 use crate::run_delay;
 use crate::thread_state::cpu_time;
 
 /// Polls that hold a thread for less are too short for a reading of 4 us to pay.
 const LOOKED_UP_FROM: Duration = Duration::from_millis(1);
+
+/// What the latest poll on this thread has taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Polled {
+    pub(crate) poll: Run,
+    /// All polls of the run, if it has ended.
+    pub(crate) run: Option<Run>,
+}
+
+thread_local! {
+    static LAST_POLL: Cell<Option<Polled>> = const { Cell::new(None) };
+}
+
+/// What the poll has taken that has just ended on this thread, told once; `None` if there was none.
+pub(crate) fn last_poll() -> Option<Polled> {
+    LAST_POLL.take()
+}
 
 pin_project! {
     /// Work on a stage's thread: polled and dropped within the runtime that submitted it, so that
@@ -24,6 +42,7 @@ pin_project! {
         #[pin]
         work: Option<F>,
         runtime: Option<Handle>,
+        ticket: Arc<Ticket>,
         stage: Arc<Shared>,
         run: Run,
     }
@@ -36,16 +55,13 @@ pin_project! {
 }
 
 impl<F> Metered<F> {
-    pub(crate) fn new(work: F, lane: Lane, stage: Arc<Shared>) -> Self {
+    pub(crate) fn new(work: F, ticket: Arc<Ticket>, stage: Arc<Shared>) -> Self {
         Self {
             work: Some(work),
             runtime: Handle::try_current().ok(),
+            ticket,
             stage,
-            run: Run {
-                lane,
-                wanted: Duration::ZERO,
-                held: Duration::ZERO,
-            },
+            run: Run::default(),
         }
     }
 
@@ -55,7 +71,7 @@ impl<F> Metered<F> {
         self.as_mut().discard();
         let this = self.project();
         if is_unfinished && !this.run.held.is_zero() {
-            this.stage.gave_up(this.run);
+            this.stage.gave_up(this.ticket, this.run);
         }
     }
 
@@ -85,6 +101,10 @@ impl<F: Future> Future for Metered<F> {
         };
         self.as_mut().discard();
         let this = self.project();
+        LAST_POLL.set(Some(Polled {
+            run: Some(*this.run),
+            ..LAST_POLL.take().unwrap_or_default()
+        }));
         this.stage.end(this.run, ended.as_ref().err());
         Poll::Ready(ended)
     }
@@ -99,10 +119,15 @@ impl<F: Future> Metered<F> {
         let work = this.work.as_mut().as_pin_mut().expect("polled until ready");
         let _entered = this.runtime.as_ref().map(Handle::enter);
         let (began, cpu_began) = (Instant::now(), cpu_time());
-        let polled = catch_unwind(AssertUnwindSafe(|| work.poll(cx)));
+        let client = this.ticket.submission.client;
+        let polled = client.within(|| catch_unwind(AssertUnwindSafe(|| work.poll(cx))));
         let held = began.elapsed();
-        this.run.held += held;
-        this.run.wanted += wanted(cpu_time().saturating_sub(cpu_began), held);
+        let wanted = wanted(cpu_time().saturating_sub(cpu_began), held);
+        this.run.add(wanted, held);
+        LAST_POLL.set(Some(Polled {
+            poll: Run { wanted, held },
+            run: None,
+        }));
         polled.map_err(Panicked::of)
     }
 }

@@ -1,12 +1,16 @@
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use metrics::{Counter, Histogram, counter, histogram};
+use rustc_hash::FxHashMap;
 
 use super::error::Reason;
+use super::submission::RouteName;
 
-/// A stage's metrics. Made at its first event, by which time the program has installed its recorder.
+/// What a stage tells the recorder of metrics.
 #[derive(Debug)]
 pub(super) struct Meters {
+    stage: String,
     completed: Counter,
     panicked: Counter,
     cancelled: Counter,
@@ -15,6 +19,14 @@ pub(super) struct Meters {
     shed_late: Counter,
     wait: Histogram,
     service: Histogram,
+    routes: Mutex<FxHashMap<u64, RouteMeters>>,
+}
+
+/// Clients are told apart in the status only: as labels they would be without end.
+#[derive(Clone, Debug)]
+struct RouteMeters {
+    used: Counter,
+    refused: Counter,
 }
 
 impl Meters {
@@ -30,6 +42,8 @@ impl Meters {
             shed_late: shed("late"),
             wait: histogram!("greenroom_stage_wait_seconds", "stage" => stage.to_owned()),
             service: histogram!("greenroom_stage_service_seconds", "stage" => stage.to_owned()),
+            routes: Mutex::default(),
+            stage: stage.to_owned(),
         }
     }
 
@@ -51,12 +65,37 @@ impl Meters {
         self.cancelled.increment(1);
     }
 
-    pub(super) fn shed(&self, reason: Reason) {
+    pub(super) fn used(&self, route: &RouteName, used: Duration) {
+        let micros = u64::try_from(used.as_micros()).unwrap_or(u64::MAX);
+        self.of_route(route).used.increment(micros);
+    }
+
+    pub(super) fn shed(&self, route: &RouteName, reason: Reason) {
         let reason = match reason {
             Reason::Wait => &self.shed_wait,
             Reason::QueueFull => &self.shed_queue_full,
             Reason::Late => &self.shed_late,
         };
         reason.increment(1);
+        self.of_route(route).refused.increment(1);
+    }
+
+    /// Routes are named by the application, so there is an end of them.
+    fn of_route(&self, route: &RouteName) -> RouteMeters {
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = routes.get(&route.key).cloned();
+        known.unwrap_or_else(|| {
+            let labels = [
+                ("stage", self.stage.clone()),
+                ("method", route.method.to_owned()),
+                ("path", route.path.to_owned()),
+            ];
+            let meters = RouteMeters {
+                used: counter!("greenroom_stage_used_microseconds_total", &labels),
+                refused: counter!("greenroom_stage_refused_total", &labels),
+            };
+            routes.insert(route.key, meters.clone());
+            meters
+        })
     }
 }

@@ -2,13 +2,16 @@
 
 mod book;
 mod builder;
+mod door;
 pub(crate) mod error;
 pub(crate) mod hand_off;
 mod handler;
 mod importance;
+pub(crate) mod lanes;
 mod metered;
 mod meters;
 pub(crate) mod shared;
+mod shares;
 mod spawned;
 mod status;
 mod submission;
@@ -22,12 +25,14 @@ pub use builder::{BuildError, StageBuilder};
 pub use error::{Error, Panicked, Reason, Rejected};
 pub use handler::OnStage;
 pub use importance::{BULK_WAIT_DIVISOR, CRITICAL_RESERVE_DIVISOR, Importance};
+pub use shares::Share;
 pub use spawned::Spawned;
 pub use status::{Quantiles, Sheds, StageStatus, Threads};
 
 use metered::Metered;
 use shared::Shared;
 pub(crate) use submission::{RouteName, Submission};
+use ticket::Ticket;
 
 /// A bounded queue and its threads, for work that is long or of unknown length. Clones are cheap
 /// and are the same stage; when the last is gone and its work done, its threads end. A placement keeps
@@ -127,14 +132,11 @@ impl Stage {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let ticket = match self
-            .shared()
-            .admit(submission.importance, submission.is_likely_short)
-        {
+        let ticket = match self.shared().admit(submission, held_bytes::<F>()) {
             Ok(ticket) => ticket,
             Err(rejected) => return Spawned::refused(rejected),
         };
-        let work = Metered::new(future, ticket.lane, Arc::clone(self.shared()));
+        let work = Metered::new(future, Arc::clone(&ticket), Arc::clone(self.shared()));
         let shared = Arc::clone(self.shared());
         let (runnable, task) = async_task::Builder::new()
             .metadata(Arc::clone(&ticket))
@@ -184,7 +186,7 @@ impl Stage {
     }
 
     pub(crate) fn would_admit(&self, importance: Importance) -> Result<(), Rejected> {
-        self.shared().would_admit(importance)
+        self.shared().would_admit(Submission::of_caller(importance))
     }
 
     fn new(shared: Arc<Shared>) -> Self {
@@ -194,4 +196,10 @@ impl Stage {
     fn shared(&self) -> &Arc<Shared> {
         &self.0.0
     }
+}
+
+/// What work of this type takes while it waits: its future, its ticket, and their places on the heap.
+fn held_bytes<F>() -> usize {
+    const AROUND: usize = 256;
+    size_of::<F>() + size_of::<Ticket>() + AROUND
 }

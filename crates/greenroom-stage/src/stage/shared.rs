@@ -8,14 +8,15 @@ use async_task::Runnable;
 
 use super::book::{Book, Run, micros};
 use super::builder::Settings;
+use super::door;
 use super::error::{Panicked, Reason, Rejected};
-use super::hand_off::{HandOff, Lane, Pushed, View};
-use super::importance::Importance;
+use super::hand_off::{HandOff, Pushed};
 use super::meters::Meters;
 use super::status::{StageStatus, Threads};
+use super::submission::Submission;
 use super::ticket::Ticket;
 use super::worker;
-use crate::admission::{LATE_GRACE, Load, admit, predicted_wait, retry_after};
+use crate::admission::{LATE_GRACE, retry_after};
 use crate::controller;
 
 pub(crate) type Work = Runnable<Arc<Ticket>>;
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     meters: OnceLock<Meters>,
     /// Work in the queue whose client has left.
     abandoned: AtomicUsize,
+    /// What the work in the queue takes.
+    held_bytes: AtomicUsize,
     threads_started: AtomicUsize,
     has_warned: AtomicBool,
 }
@@ -36,55 +39,50 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
-            hand_off: HandOff::new(settings.bounds),
+            hand_off: HandOff::new(settings.bounds, settings.queue_wait_max),
             book: Mutex::new(Book::new()),
             meters: OnceLock::new(),
             settings,
             abandoned: AtomicUsize::new(0),
+            held_bytes: AtomicUsize::new(0),
             threads_started: AtomicUsize::new(0),
             has_warned: AtomicBool::new(false),
         }
     }
 
-    /// Lets work in or refuses it, by the wait that it would have.
+    /// Lets work in that holds so many bytes or refuses it, by the wait that it would have.
     pub(crate) fn admit(
         &self,
-        importance: Importance,
-        is_likely_short: bool,
+        submission: Submission,
+        bytes: usize,
     ) -> Result<Arc<Ticket>, Rejected> {
-        let lane = importance.lane(is_likely_short);
-        let (now, means) = (Instant::now(), self.means());
-        let mut predicted = Duration::ZERO;
-        let reserved = self.hand_off.reserve(|view| {
-            predicted = self.predict(view, lane, means, now);
-            self.judge(view, importance, predicted)
-        });
-        match reserved {
-            Ok(()) => Ok(Arc::new(Ticket::new(importance, lane, now, predicted))),
-            Err(rejected) => Err(self.shed(rejected)),
+        let (now, state) = (Instant::now(), self.door_state());
+        let admitted = self
+            .hand_off
+            .reserve(|view| door::admit(view, &submission, bytes, &state, now));
+        match admitted {
+            Ok(terms) => {
+                self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
+                Ok(Arc::new(Ticket::new(submission, terms, bytes, now)))
+            }
+            Err(rejected) => Err(self.shed(&submission, rejected)),
         }
     }
 
     /// Says whether work would be let in now, without letting it in.
-    pub(crate) fn would_admit(&self, importance: Importance) -> Result<(), Rejected> {
-        let (now, means) = (Instant::now(), self.means());
-        let judged = self.hand_off.look(|view| {
-            let lane = importance.lane(false);
-            let predicted = self.predict(view, lane, means, now);
-            self.judge(view, importance, predicted)
-        });
-        judged.map_err(|rejected| self.shed(rejected))
+    pub(crate) fn would_admit(&self, submission: Submission) -> Result<(), Rejected> {
+        let (now, state) = (Instant::now(), self.door_state());
+        let judged = self
+            .hand_off
+            .look(|view| door::admit(view, &submission, 0, &state, now));
+        judged
+            .map(drop)
+            .map_err(|rejected| self.shed(&submission, rejected))
     }
 
     /// Brings work to the threads: new work, or work that was woken.
     pub(crate) fn schedule(self: &Arc<Self>, work: Work) {
-        let ticket = work.metadata();
-        let lane = if ticket.has_begun() {
-            Lane::Resumed
-        } else {
-            ticket.lane
-        };
-        match self.hand_off.push(lane, work) {
+        match self.hand_off.push(work.metadata().entry(), work) {
             Pushed::Done => {}
             Pushed::TellController => controller::tell(self),
             // Woken up to be cancelled: all that is left of it to do.
@@ -98,12 +96,13 @@ impl Shared {
         if ticket.has_begun() {
             return true;
         }
+        self.held_bytes.fetch_sub(ticket.bytes, Ordering::Relaxed);
         let now = Instant::now();
         let waited = ticket.waited(now);
         let mut book = self.book();
         let is_late = ticket
-            .importance
-            .wait_max(self.settings.queue_wait_max)
+            .terms
+            .wait_max
             .is_some_and(|wait_max| !book.lateness.is_worth_running(now, waited, wait_max));
         let is_shed = is_late && ticket.drop_late();
         let has_begun = !is_shed && ticket.begin();
@@ -112,7 +111,7 @@ impl Shared {
         }
         drop(book);
         if is_shed {
-            self.record_shed(Reason::Late);
+            self.record_shed(&ticket.submission, Reason::Late);
         } else if has_begun {
             self.meters().waited(waited);
         } else {
@@ -121,23 +120,30 @@ impl Shared {
         has_begun
     }
 
-    /// Drops what waits at the head of its lane and is too late already. If all threads are held,
-    /// nobody else would tell its client.
+    /// Drops what waits and is too late already. If all threads are held, nobody else would tell its
+    /// client.
     pub(crate) fn drop_overdue(&self) {
         let now = Instant::now();
-        let wait_max = self.settings.queue_wait_max;
-        let overdue = self.hand_off.take_overdue(|work| {
-            let ticket = work.metadata();
-            let wait_max = ticket.importance.wait_max(wait_max);
-            wait_max.is_some_and(|max| ticket.waited(now) > max.saturating_add(LATE_GRACE))
+        let overdue = self.take_out(|ticket| {
+            let wait_max = ticket.terms.wait_max;
+            !ticket.has_begun()
+                && wait_max.is_some_and(|max| ticket.waited(now) > max.saturating_add(LATE_GRACE))
         });
         for work in overdue {
-            if work.metadata().drop_late() {
-                self.record_shed(Reason::Late);
+            let ticket = work.metadata();
+            if ticket.drop_late() {
+                self.record_shed(&ticket.submission, Reason::Late);
             } else {
                 self.abandoned.fetch_sub(1, Ordering::Relaxed);
             }
         }
+    }
+
+    fn take_out(&self, is_out: impl Fn(&Ticket) -> bool) -> Vec<Work> {
+        let out = self.hand_off.take_out(|work| is_out(work.metadata()));
+        let bytes = out.iter().map(|work| work.metadata().bytes).sum();
+        self.held_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        out
     }
 
     /// Work whose client has left. What has not begun stays where it is, and is swept out once it
@@ -152,7 +158,7 @@ impl Shared {
             return;
         }
         if abandoned * 2 > self.hand_off.counts().waiting {
-            let dead = self.hand_off.sweep(|work| work.metadata().is_abandoned());
+            let dead = self.take_out(Ticket::is_abandoned);
             self.abandoned.fetch_sub(dead.len(), Ordering::Relaxed);
         }
     }
@@ -166,8 +172,15 @@ impl Shared {
     }
 
     /// A run was given up in its midst.
-    pub(crate) fn gave_up(&self, run: &Run) {
+    pub(crate) fn gave_up(&self, ticket: &Ticket, run: &Run) {
         self.book().record_run(run);
+        self.hand_off.learn(ticket.flow().route, run.wanted);
+    }
+
+    /// A run, or a part of it, has used so much.
+    pub(crate) fn note_used(&self, submission: &Submission, used: Duration, now: Instant) {
+        self.book().shares.used(submission, used, now);
+        self.meters().used(&submission.route, used);
     }
 
     pub(crate) fn log_panic(&self, panicked: &Panicked) {
@@ -179,7 +192,7 @@ impl Shared {
     pub(crate) fn rejected_late(&self) -> Rejected {
         Rejected {
             reason: Reason::Late,
-            retry_after: retry_after(self.newcomers_wait(), self.settings.queue_wait_max),
+            retry_after: retry_after(self.longest_wait(), self.settings.queue_wait_max),
         }
     }
 
@@ -209,13 +222,15 @@ impl Shared {
     }
 
     pub(crate) fn status(&self) -> StageStatus {
-        let predicted = self.newcomers_wait();
+        let predicted = self.longest_wait();
         let counts = self.hand_off.counts();
         let book = self.book();
         StageStatus {
             name: self.settings.name.clone(),
             queue_len: self.alive(counts.waiting),
             queue_max: self.settings.queue_max,
+            queue_bytes: self.held_bytes.load(Ordering::Relaxed),
+            queue_bytes_max: self.settings.queue_bytes_max,
             predicted_wait_micros: micros(predicted),
             queue_wait_max_micros: micros(self.settings.queue_wait_max),
             threads: Threads {
@@ -230,58 +245,22 @@ impl Shared {
             cancelled: book.cancelled,
             wait: book.wait(),
             service: book.service(),
+            shares: book.shares.shown(Instant::now()),
         }
     }
 
-    fn judge(
-        &self,
-        view: &View<'_, Work>,
-        importance: Importance,
-        predicted: Duration,
-    ) -> Result<(), Rejected> {
-        let wait_max = self.settings.queue_wait_max;
-        let refuse = |reason, retry_after| Rejected {
-            reason,
-            retry_after,
-        };
-        if self.alive(view.waiting) >= importance.queue_max(self.settings.queue_max) {
-            return Err(refuse(Reason::QueueFull, retry_after(predicted, wait_max)));
-        }
-        admit(predicted, importance.wait_max(wait_max))
-            .map_err(|seconds| refuse(Reason::Wait, seconds))
+    /// How long the last of all that waits is expected to wait.
+    fn longest_wait(&self) -> Duration {
+        let state = self.door_state();
+        self.hand_off.look(|view| door::longest_wait(view, &state))
     }
 
-    /// How long new work that is nothing special would wait.
-    fn newcomers_wait(&self) -> Duration {
-        let (now, means) = (Instant::now(), self.means());
-        self.hand_off
-            .look(|view| self.predict(view, Lane::Fresh, means, now))
-    }
-
-    fn predict(&self, view: &View<'_, Work>, lane: Lane, means: Means, now: Instant) -> Duration {
-        predicted_wait(&self.load(view, lane, means, now))
-    }
-
-    fn load(&self, view: &View<'_, Work>, lane: Lane, means: Means, now: Instant) -> Load {
-        let ahead = means.ahead.saturating_mul(count(view.ahead));
-        let (waiting, backlog, head) = match lane {
-            Lane::Resumed | Lane::Ahead => (view.ahead, ahead, None),
-            Lane::Fresh => {
-                let waiting = self.alive(view.waiting);
-                let fresh = count(waiting.saturating_sub(view.ahead));
-                let fresh = means.fresh.saturating_mul(fresh);
-                (waiting, ahead.saturating_add(fresh), view.head)
-            }
-        };
-        let lateness = |head: &Work| head.metadata().late(now);
-        Load {
-            waiting,
-            running: view.started,
-            compute_threads: self.settings.bounds.compute_max,
-            threads_max: self.settings.bounds.threads_max,
-            backlog,
-            held: means.held,
-            head_late: head.map(lateness).unwrap_or_default(),
+    fn door_state(&self) -> door::State<'_> {
+        door::State {
+            settings: &self.settings,
+            held: self.book().held.mean(),
+            held_bytes: self.held_bytes.load(Ordering::Relaxed),
+            abandoned: self.abandoned.load(Ordering::Relaxed),
         }
     }
 
@@ -289,23 +268,14 @@ impl Shared {
         waiting.saturating_sub(self.abandoned.load(Ordering::Relaxed))
     }
 
-    fn shed(&self, rejected: Rejected) -> Rejected {
-        self.record_shed(rejected.reason);
+    fn shed(&self, submission: &Submission, rejected: Rejected) -> Rejected {
+        self.record_shed(submission, rejected.reason);
         rejected
     }
 
-    fn record_shed(&self, reason: Reason) {
-        self.book().record_shed(reason);
-        self.meters().shed(reason);
-    }
-
-    fn means(&self) -> Means {
-        let book = self.book();
-        Means {
-            ahead: book.wanted_ahead.mean(),
-            fresh: book.wanted_fresh.mean(),
-            held: book.held.mean(),
-        }
+    fn record_shed(&self, submission: &Submission, reason: Reason) {
+        self.book().record_shed(submission, reason, Instant::now());
+        self.meters().shed(&submission.route, reason);
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -316,19 +286,4 @@ impl Shared {
     fn meters(&self) -> &Meters {
         self.meters.get_or_init(|| Meters::of(&self.settings.name))
     }
-}
-
-/// Mean times of runs.
-#[derive(Clone, Copy)]
-struct Means {
-    /// That a run wants a processor, of those that go ahead.
-    ahead: Duration,
-    /// The same of the others.
-    fresh: Duration,
-    /// That a run holds a thread.
-    held: Duration,
-}
-
-fn count(runs: usize) -> u32 {
-    u32::try_from(runs).unwrap_or(u32::MAX)
 }

@@ -1,6 +1,8 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::shares::Share;
+
 /// A stage at one moment. Times are in microseconds; counts are since the stage was built.
 #[derive(Clone, Debug, Serialize)]
 pub struct StageStatus {
@@ -8,9 +10,13 @@ pub struct StageStatus {
     pub name: String,
     /// How much waits for a thread, without what its client has given up.
     pub queue_len: usize,
-    /// With how many waiting a newcomer is refused.
+    /// With how many waiting new work is refused.
     pub queue_max: usize,
-    /// How long a newcomer would wait.
+    /// Bytes that what waits takes, bodies not counted.
+    pub queue_bytes: usize,
+    /// With how many bytes new work is refused.
+    pub queue_bytes_max: usize,
+    /// How long who comes last would wait: who has used less waits for less.
     pub predicted_wait_micros: u64,
     /// How long work may wait; refused is whoever would wait for more than nine tenths of it.
     pub queue_wait_max_micros: u64,
@@ -28,6 +34,8 @@ pub struct StageStatus {
     pub wait: Quantiles,
     /// For how long work held a thread, waiting for its wake-ups not included.
     pub service: Quantiles,
+    /// Which route and client have used how much of it, at most 32, those first that used most of late.
+    pub shares: Vec<Share>,
 }
 
 /// What a stage's threads do at one moment.

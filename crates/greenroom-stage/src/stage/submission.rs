@@ -1,6 +1,9 @@
 use super::importance::Importance;
+use super::lanes::Band;
 use crate::client::Client;
+use crate::fair::Flow;
 use crate::placement::outer;
+use crate::placement::route::Route;
 
 /// What a stage is told of work besides the work itself.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +29,18 @@ impl Submission {
             importance,
             is_likely_short: false,
             client: Client::current(),
-            route: outer::current()
-                .map(|route| route.name())
-                .unwrap_or_default(),
+            route: outer::current().map(Route::name).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn band(&self) -> Band {
+        self.importance.band(self.is_likely_short)
+    }
+
+    pub(crate) fn flow(&self) -> Flow {
+        Flow {
+            route: self.route.key,
+            client: self.client.key(),
         }
     }
 }

@@ -1,8 +1,9 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use super::hand_off::Lane;
-use super::importance::Importance;
+use super::lanes::{Band, Entry};
+use super::submission::Submission;
+use crate::fair::Flow;
 
 const QUEUED: u8 = 0;
 const BEGUN: u8 = 1;
@@ -12,26 +13,52 @@ const LATE: u8 = 3;
 /// What a run got at the door, and how far it has come since.
 #[derive(Debug)]
 pub(crate) struct Ticket {
-    pub(crate) importance: Importance,
-    pub(crate) lane: Lane,
+    pub(crate) submission: Submission,
+    pub(crate) terms: Terms,
     pub(crate) admitted: Instant,
-    pub(crate) predicted: Duration,
+    /// What it holds while it waits.
+    pub(crate) bytes: usize,
     progress: AtomicU8,
 }
 
+/// What was foreseen for a run when it was let in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// How long it is to wait.
+    pub(crate) predicted: Duration,
+    /// How long it may wait; `None` is any time.
+    pub(crate) wait_max: Option<Duration>,
+    /// What it is expected to use.
+    pub(crate) expected: Duration,
+}
+
 impl Ticket {
-    pub(crate) fn new(
-        importance: Importance,
-        lane: Lane,
-        admitted: Instant,
-        predicted: Duration,
-    ) -> Self {
+    pub(crate) fn new(submission: Submission, terms: Terms, bytes: usize, now: Instant) -> Self {
         Self {
-            importance,
-            lane,
-            admitted,
-            predicted,
+            submission,
+            terms,
+            admitted: now,
+            bytes,
             progress: AtomicU8::new(QUEUED),
+        }
+    }
+
+    pub(crate) fn band(&self) -> Band {
+        self.submission.band()
+    }
+
+    pub(crate) fn flow(&self) -> Flow {
+        self.submission.flow()
+    }
+
+    /// How its work enters the lanes.
+    pub(crate) fn entry(&self) -> Entry {
+        let is_resumed = self.has_begun();
+        Entry {
+            band: self.band(),
+            flow: self.flow(),
+            expected: self.terms.expected,
+            is_resumed,
         }
     }
 
@@ -41,7 +68,7 @@ impl Ticket {
 
     /// By how much it is late if its turn comes now.
     pub(crate) fn late(&self, now: Instant) -> Duration {
-        self.waited(now).saturating_sub(self.predicted)
+        self.waited(now).saturating_sub(self.terms.predicted)
     }
 
     pub(crate) fn has_begun(&self) -> bool {

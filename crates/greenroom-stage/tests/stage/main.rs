@@ -3,12 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod ending;
+mod fairness;
 mod overload;
 mod running;
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use greenroom_stage::{Stage, StageBuilder};
+use tokio::sync::oneshot;
 
 /// A stage of one thread, so that the order of its work is known.
 fn one_thread() -> Stage {
@@ -17,6 +20,19 @@ fn one_thread() -> Stage {
         .blocking_threads_max(1)
         .build()
         .unwrap()
+}
+
+/// Occupies the stage's only thread until the sender is dropped.
+async fn occupy(stage: &Stage) -> mpsc::Sender<()> {
+    let (release, released) = mpsc::channel::<()>();
+    let (begun, has_begun) = oneshot::channel();
+    let occupying = stage.run(move || {
+        begun.send(()).unwrap();
+        released.recv().unwrap_err();
+    });
+    tokio::spawn(occupying);
+    has_begun.await.unwrap();
+    release
 }
 
 /// Machines under load are slow; nothing here is about `queue_wait_max` unless it says so.

@@ -1,0 +1,143 @@
+//! Who is let in: how long new work would wait in its own turn, and whether that is too long.
+
+use std::time::{Duration, Instant};
+
+use super::builder::Settings;
+use super::error::{Reason, Rejected};
+use super::hand_off::View;
+use super::importance::Importance;
+use super::lanes::Band;
+use super::shared::Work;
+use super::submission::Submission;
+use super::ticket::Terms;
+use crate::admission::{BURST_FACTOR, Load, admit as within, predicted_wait, retry_after};
+
+/// Who has nothing waiting finds this part of `queue_max` more: a flood that fills the queue keeps
+/// itself out, and not those who come for the first time.
+const FIRST_RESERVE_DIVISOR: usize = 16;
+
+/// What is known of a stage besides its queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State<'a> {
+    pub(super) settings: &'a Settings,
+    /// Mean time for which a run holds a thread.
+    pub(super) held: Duration,
+    /// What the queue holds.
+    pub(super) held_bytes: usize,
+    /// How much of what waits has been given up.
+    pub(super) abandoned: usize,
+}
+
+/// On which terms new work is let in.
+pub(super) fn admit(
+    view: &mut View<'_, Work>,
+    submission: &Submission,
+    bytes: usize,
+    state: &State<'_>,
+    now: Instant,
+) -> Result<Terms, Rejected> {
+    let predicted = predict(view, submission, state, now);
+    let limit = match submission.importance {
+        Importance::Critical => state.settings.queue_wait_max,
+        Importance::Normal | Importance::Bulk => view.lanes.standing.wait_max(now, predicted),
+    };
+    let refuse = |reason, retry_after| {
+        Err(Rejected {
+            reason,
+            retry_after,
+        })
+    };
+    if !has_room(view, submission, bytes, state) {
+        return refuse(Reason::QueueFull, retry_after(predicted, limit));
+    }
+    let wait_max = submission.importance.wait_max(limit);
+    if let Err(seconds) = within(predicted, wait_max) {
+        return refuse(Reason::Wait, seconds);
+    }
+    let is_burst = limit > state.settings.queue_wait_max;
+    Ok(Terms {
+        predicted,
+        // Of a burst little is known yet, and who was let in is not to be dropped for that.
+        wait_max: wait_max.map(|max| max.saturating_mul(if is_burst { BURST_FACTOR } else { 1 })),
+        expected: view.lanes.usage.expected(submission.route.key),
+    })
+}
+
+/// How long the last of all that waits is expected to wait.
+pub(super) fn longest_wait(view: &View<'_, Work>, state: &State<'_>) -> Duration {
+    let backlog = view
+        .lanes
+        .backlog(Band::Normal)
+        .max(view.lanes.backlog(Band::Short));
+    let waiting = view.waiting.saturating_sub(state.abandoned);
+    predicted_wait(&load(view, backlog, waiting, Duration::ZERO, state))
+}
+
+fn has_room(
+    view: &View<'_, Work>,
+    submission: &Submission,
+    bytes: usize,
+    state: &State<'_>,
+) -> bool {
+    let settings = state.settings;
+    let waiting = view.waiting.saturating_sub(state.abandoned);
+    let is_first = view
+        .lanes
+        .queue(submission.band())
+        .len_of(submission.flow())
+        == 0;
+    let reserve = if is_first {
+        settings.queue_max / FIRST_RESERVE_DIVISOR
+    } else {
+        0
+    };
+    waiting < submission.importance.queue_max(settings.queue_max) + reserve
+        && state.held_bytes.saturating_add(bytes) <= settings.queue_bytes_max
+}
+
+/// How long this work would wait: what goes before it, not all that waits.
+fn predict(
+    view: &View<'_, Work>,
+    submission: &Submission,
+    state: &State<'_>,
+    now: Instant,
+) -> Duration {
+    let (band, flow) = (submission.band(), submission.flow());
+    let (lanes, settings) = (&view.lanes, state.settings);
+    let computing = u32::try_from(settings.bounds.compute_max).unwrap_or(u32::MAX);
+    let longest = settings.queue_wait_max.saturating_mul(2 * BURST_FACTOR);
+    let ahead = lanes.ahead(band, flow, longest.saturating_mul(computing), now);
+    let waiting = view.waiting.saturating_sub(state.abandoned);
+    let before = part(waiting, ahead, lanes.backlog(band));
+    let oldest = lanes.queue(band).oldest(flow);
+    let late = oldest.map_or(Duration::ZERO, |work| work.metadata().late(now));
+    predicted_wait(&load(view, ahead, before, late, state))
+}
+
+/// How many of those who wait go before, if their work is as much as that of any other.
+fn part(waiting: usize, ahead: Duration, backlog: Duration) -> usize {
+    if backlog.is_zero() || ahead >= backlog {
+        return waiting;
+    }
+    let part = ahead.as_nanos().saturating_mul(waiting as u128) / backlog.as_nanos();
+    usize::try_from(part).unwrap_or(waiting)
+}
+
+fn load(
+    view: &View<'_, Work>,
+    backlog: Duration,
+    waiting: usize,
+    head_late: Duration,
+    state: &State<'_>,
+) -> Load {
+    let bounds = &state.settings.bounds;
+    Load {
+        waiting,
+        running: view.started,
+        compute_threads: bounds.compute_max,
+        threads_max: bounds.threads_max,
+        backlog,
+        held: state.held,
+        head_late,
+    }
+}

@@ -1,0 +1,191 @@
+//! What waits for the threads of a stage, in the order in which it is taken.
+
+use std::time::{Duration, Instant};
+
+use crate::admission::Standing;
+use crate::fair::{FairQueue, Flow, Turn, Usage};
+
+/// Every eighth time it is the turn of the long bands, if anything waits there: they must not stand
+/// still, however much goes before them.
+const LONG_EVERY: u64 = 8;
+
+/// Who goes before whom. Within a band it is fair between flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Band {
+    /// The most important.
+    Critical,
+    /// Of a route that is likely short.
+    Short,
+    /// Of any other route.
+    Normal,
+    /// The least important.
+    Bulk,
+}
+
+const BANDS: [Band; 4] = [Band::Critical, Band::Short, Band::Normal, Band::Bulk];
+
+/// Two kinds of runs: one does not wait for a thread that the other holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// Likely over soon.
+    Short,
+    /// Long, or of unknown length.
+    Long,
+}
+
+pub(crate) const LENGTHS: [Length; 2] = [Length::Short, Length::Long];
+
+impl Band {
+    pub(crate) fn length(self) -> Length {
+        match self {
+            Self::Critical | Self::Short => Length::Short,
+            Self::Normal | Self::Bulk => Length::Long,
+        }
+    }
+
+    /// Whether work of this band has its turn before, or in turn with, work of the other.
+    fn goes_before(self, other: Self) -> bool {
+        self == Self::Critical || (self.length() == other.length() && self as u8 <= other as u8)
+    }
+}
+
+/// Work that is brought to a stage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) band: Band,
+    pub(crate) flow: Flow,
+    /// What it is expected to use; nothing for work that was begun before.
+    pub(crate) expected: Duration,
+    pub(crate) is_resumed: bool,
+}
+
+/// What a run, or a part of it, has used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spent {
+    pub(crate) flow: Flow,
+    /// What was charged in advance.
+    pub(crate) expected: Duration,
+    pub(crate) used: Duration,
+    /// The whole run, if it has ended.
+    pub(crate) run: Option<Duration>,
+}
+
+/// The queues of a stage, one for each band, and what its clients and routes have used.
+#[derive(Debug)]
+pub(crate) struct Lanes<T> {
+    queues: [FairQueue<T>; BANDS.len()],
+    pub(crate) usage: Usage,
+    pub(crate) standing: Standing,
+    taken: u64,
+}
+
+impl<T> Lanes<T> {
+    pub(crate) fn new(queue_wait_max: Duration, now: Instant) -> Self {
+        Self {
+            queues: std::array::from_fn(|_| FairQueue::default()),
+            usage: Usage::new(now),
+            standing: Standing::new(queue_wait_max),
+            taken: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queues.iter().map(FairQueue::len).sum()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queues.iter().all(FairQueue::is_empty)
+    }
+
+    pub(crate) fn len_of(&self, length: Length) -> usize {
+        let bands = BANDS.iter().filter(|band| band.length() == length);
+        bands.map(|band| self.queues[*band as usize].len()).sum()
+    }
+
+    pub(crate) fn queue(&self, band: Band) -> &FairQueue<T> {
+        &self.queues[band as usize]
+    }
+
+    pub(crate) fn push(&mut self, entry: Entry, work: T) {
+        let queue = &mut self.queues[entry.band as usize];
+        if entry.is_resumed {
+            queue.resume(entry.flow, work, &self.usage);
+        } else {
+            queue.push(entry.flow, entry.expected, work, &self.usage);
+        }
+    }
+
+    /// The work whose turn it is, of the lengths for which a thread may be had. What it is expected to
+    /// use is charged now, or the next would be of the same flow.
+    pub(crate) fn pop(
+        &mut self,
+        may_take: impl Fn(Length) -> bool,
+        now: Instant,
+    ) -> Option<(Turn<T>, Length)> {
+        let is_turn_of_long = self.taken % LONG_EVERY == LONG_EVERY - 1;
+        let turn = is_turn_of_long
+            .then(|| self.pop_of(&BANDS[2..], &may_take))
+            .flatten()
+            .or_else(|| self.pop_of(&BANDS, &may_take))?;
+        self.taken += 1;
+        self.usage.charge(turn.0.flow, turn.0.expected, now);
+        if self.is_empty() {
+            self.standing.emptied();
+        }
+        Some(turn)
+    }
+
+    fn pop_of(
+        &mut self,
+        bands: &[Band],
+        may_take: impl Fn(Length) -> bool,
+    ) -> Option<(Turn<T>, Length)> {
+        let mut bands = bands.iter().filter(|band| may_take(band.length()));
+        bands.find_map(|band| {
+            let turn = self.queues[*band as usize].pop(&self.usage)?;
+            Some((turn, band.length()))
+        })
+    }
+
+    /// Puts right what was charged in advance.
+    pub(crate) fn settle(&mut self, spent: &Spent, now: Instant) {
+        let flow = spent.flow;
+        if let Some(more) = spent.used.checked_sub(spent.expected) {
+            self.usage.charge(flow, more, now);
+        } else {
+            let unused = spent.expected.saturating_sub(spent.used);
+            self.usage.refund(flow, unused, now);
+        }
+        if let Some(run) = spent.run {
+            self.usage.learn(flow.route, run);
+        }
+    }
+
+    /// What is expected to be used before new work of this flow has its turn; up to `enough` only.
+    pub(crate) fn ahead(&self, band: Band, flow: Flow, enough: Duration, now: Instant) -> Duration {
+        let others = BANDS
+            .iter()
+            .filter(|other| **other != band && other.goes_before(band));
+        let before: Duration = others.map(|other| self.queue(*other).backlog()).sum();
+        let own = self.queue(band);
+        let all = before + own.backlog();
+        if all.is_zero() || before >= enough {
+            return all;
+        }
+        let enough = enough.saturating_sub(before);
+        before + own.ahead(flow, &self.usage, enough, now)
+    }
+
+    /// What all that waits and goes before or with work of this band is expected to use.
+    pub(crate) fn backlog(&self, band: Band) -> Duration {
+        let bands = BANDS.iter().filter(|other| other.goes_before(band));
+        bands.map(|other| self.queue(*other).backlog()).sum()
+    }
+
+    pub(crate) fn take_out(&mut self, mut is_out: impl FnMut(&T) -> bool) -> Vec<T> {
+        let queues = self.queues.iter_mut();
+        queues
+            .flat_map(|queue| queue.take_out(&mut is_out))
+            .collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! Who has its turn when many want one: asserted by the order of the runs, and never by a clock.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use greenroom_stage::{Client, Spawned, Stage};
+
+use crate::{builder, occupy, one_thread, within};
+
+type Order = Arc<Mutex<Vec<&'static str>>>;
+
+fn note(stage: &Stage, order: &Order, name: &'static str) -> Spawned<()> {
+    let order = Arc::clone(order);
+    let run = move || order.lock().unwrap().push(name);
+    Client::named(name).within(|| stage.run(run))
+}
+
+fn compute(time: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_floods_delays_itself_and_no_other() {
+    within(async {
+        let stage = one_thread();
+        let release = occupy(&stage).await;
+        let order = Order::default();
+        let flood: Vec<_> = (0..50).map(|_| note(&stage, &order, "flood")).collect();
+        let polite = note(&stage, &order, "polite");
+        drop(release);
+        join_all(flood).await;
+        polite.await.unwrap();
+        let order = order.lock().unwrap();
+        let place = order.iter().position(|name| *name == "polite");
+        assert!(place <= Some(1), "{place:?}");
+    })
+    .await;
+}
+
+/// One has computed, the other has asked often for little.
+#[tokio::test]
+async fn what_counts_is_what_was_used_and_not_how_often() {
+    within(async {
+        let stage = one_thread();
+        let large = Client::named("large");
+        let ran = large.within(|| stage.run(|| compute(Duration::from_millis(30))));
+        ran.await.unwrap();
+        for _ in 0..20 {
+            let small = Client::named("small").within(|| stage.run(|| ()));
+            small.await.unwrap();
+        }
+        let release = occupy(&stage).await;
+        let order = Order::default();
+        let first = note(&stage, &order, "large");
+        let second = note(&stage, &order, "small");
+        drop(release);
+        first.await.unwrap();
+        second.await.unwrap();
+        assert_eq!(*order.lock().unwrap(), ["small", "large"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_status_tells_who_used_how_much_and_who_was_refused() {
+    within(async {
+        let stage = builder().threads(1..=1).blocking_threads_max(1);
+        let stage = stage.queue_max(2).build().unwrap();
+        let large = Client::named("large");
+        let ran = large.within(|| stage.run(|| compute(Duration::from_millis(5))));
+        ran.await.unwrap();
+        let release = occupy(&stage).await;
+        let waiting: Vec<_> = (0..3).map(|_| large.within(|| stage.run(|| ()))).collect();
+        assert!(waiting[2].rejected().is_some());
+        drop(release);
+        join_all(waiting).await;
+        let status = stage.status();
+        let share = status.shares.iter().find(|share| share.client == large);
+        let share = share.unwrap();
+        assert_eq!(share.refused, 1);
+        assert!(share.runs >= 1 && share.used_micros >= 4_000, "{share:?}");
+        assert!(share.percent > 50.0, "{:?}", status.shares);
+        let json = serde_json::to_value(&status).unwrap();
+        assert!(
+            json["shares"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|share| share["client"] == "large")
+        );
+    })
+    .await;
+}
+
+/// Whoever is more than what may wait is refused, but not who has nothing waiting: a queue that one
+/// client has filled has a place left for others.
+#[tokio::test]
+async fn a_full_queue_has_room_for_who_comes_for_the_first_time() {
+    within(async {
+        let stage = builder().threads(1..=1).blocking_threads_max(1);
+        let stage = stage.queue_max(32).build().unwrap();
+        let release = occupy(&stage).await;
+        let flood = Client::named("flood");
+        let mut let_in = Vec::new();
+        loop {
+            let spawned = flood.within(|| stage.run(|| ()));
+            if spawned.rejected().is_some() {
+                break;
+            }
+            let_in.push(spawned);
+        }
+        assert_eq!(let_in.len(), 32);
+        let polite = Client::named("polite").within(|| stage.run(|| "served"));
+        assert_eq!(polite.rejected(), None);
+        drop(release);
+        assert_eq!(polite.await.unwrap(), "served");
+    })
+    .await;
+}
