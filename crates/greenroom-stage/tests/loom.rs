@@ -60,6 +60,7 @@ fn start(hand_off: &Arc<HandOff<usize>>, done: &Arc<AtomicUsize>) -> thread::Joi
             used = Some(Spent {
                 flow: turn.flow,
                 expected: turn.expected,
+                charged: std::time::Instant::now(),
                 used: Duration::from_millis(1),
                 run: Some(Duration::from_millis(1)),
             });

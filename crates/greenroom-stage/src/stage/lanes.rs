@@ -63,8 +63,9 @@ pub(crate) struct Entry {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
     pub(crate) flow: Flow,
-    /// What was charged in advance.
+    /// What was charged in advance, and when.
     pub(crate) expected: Duration,
+    pub(crate) charged: Instant,
     pub(crate) used: Duration,
     /// The whole run, if it has ended.
     pub(crate) run: Option<Duration>,
@@ -154,7 +155,7 @@ impl<T> Lanes<T> {
             self.usage.charge(flow, more, now);
         } else {
             let unused = spent.expected.saturating_sub(spent.used);
-            self.usage.refund(flow, unused, now);
+            self.usage.refund(flow, unused, spent.charged);
         }
         if let Some(run) = spent.run {
             self.usage.learn(flow.route, run);

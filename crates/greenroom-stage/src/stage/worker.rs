@@ -30,6 +30,7 @@ fn take(stage: &Shared, turn: Turn<Work>) -> Spent {
     let unused = Spent {
         flow,
         expected,
+        charged: Instant::now(),
         used: Duration::ZERO,
         run: None,
     };
