@@ -7,7 +7,6 @@ use super::error::{Reason, Rejected};
 use super::hand_off::View;
 use super::importance::Importance;
 use super::lanes::Band;
-use super::shared::Work;
 use super::submission::Submission;
 use super::ticket::Terms;
 use crate::admission::{BURST_FACTOR, Load, admit as within, predicted_wait, retry_after};
@@ -15,6 +14,12 @@ use crate::admission::{BURST_FACTOR, Load, admit as within, predicted_wait, retr
 /// Who has nothing waiting finds this part of `queue_max` more: a flood that fills the queue keeps
 /// itself out, and not those who come for the first time.
 const FIRST_RESERVE_DIVISOR: usize = 16;
+
+/// Work that waits.
+pub(super) trait Queued {
+    /// By how much it is late if its turn comes now.
+    fn late(&self, now: Instant) -> Duration;
+}
 
 /// What is known of a stage besides its queue.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +34,8 @@ pub(super) struct State<'a> {
 }
 
 /// On which terms new work is let in.
-pub(super) fn admit(
-    view: &mut View<'_, Work>,
+pub(super) fn admit<T: Queued>(
+    view: &mut View<'_, T>,
     submission: &Submission,
     bytes: usize,
     state: &State<'_>,
@@ -64,7 +69,7 @@ pub(super) fn admit(
 }
 
 /// How long the last of all that waits is expected to wait.
-pub(super) fn longest_wait(view: &View<'_, Work>, state: &State<'_>) -> Duration {
+pub(super) fn longest_wait<T>(view: &View<'_, T>, state: &State<'_>) -> Duration {
     let backlog = view
         .lanes
         .backlog(Band::Normal)
@@ -73,8 +78,8 @@ pub(super) fn longest_wait(view: &View<'_, Work>, state: &State<'_>) -> Duration
     predicted_wait(&load(view, backlog, waiting, Duration::ZERO, state))
 }
 
-fn has_room(
-    view: &View<'_, Work>,
+fn has_room<T>(
+    view: &View<'_, T>,
     submission: &Submission,
     bytes: usize,
     state: &State<'_>,
@@ -96,8 +101,8 @@ fn has_room(
 }
 
 /// How long this work would wait: what goes before it, not all that waits.
-fn predict(
-    view: &View<'_, Work>,
+fn predict<T: Queued>(
+    view: &View<'_, T>,
     submission: &Submission,
     state: &State<'_>,
     now: Instant,
@@ -110,7 +115,7 @@ fn predict(
     let waiting = view.waiting.saturating_sub(state.abandoned);
     let before = part(waiting, ahead, lanes.backlog(band));
     let oldest = lanes.queue(band).oldest(flow);
-    let late = oldest.map_or(Duration::ZERO, |work| work.metadata().late(now));
+    let late = oldest.map_or(Duration::ZERO, |work| work.late(now));
     predicted_wait(&load(view, ahead, before, late, state))
 }
 
@@ -123,8 +128,8 @@ fn part(waiting: usize, ahead: Duration, backlog: Duration) -> usize {
     usize::try_from(part).unwrap_or(waiting)
 }
 
-fn load(
-    view: &View<'_, Work>,
+fn load<T>(
+    view: &View<'_, T>,
     backlog: Duration,
     waiting: usize,
     head_late: Duration,

@@ -12,6 +12,8 @@ mod metered;
 mod meters;
 pub(crate) mod shared;
 mod shares;
+#[cfg(test)]
+mod simulation;
 mod spawned;
 mod status;
 mod submission;

@@ -21,6 +21,12 @@ use crate::controller;
 
 pub(crate) type Work = Runnable<Arc<Ticket>>;
 
+impl door::Queued for Work {
+    fn late(&self, now: Instant) -> Duration {
+        self.metadata().late(now)
+    }
+}
+
 /// What a stage's handles, its threads and its work have in common.
 #[derive(Debug)]
 pub(crate) struct Shared {

@@ -1,0 +1,306 @@
+//! A stage under a virtual clock: lanes and door as they are, threads, clients and time simulated.
+//!
+//! Each seed makes up a stage, a flood of clients that ask again as soon as they are answered, some
+//! of whom leave while they wait, and a polite client that asks for at most half of its share. Its
+//! waits are held against what its usage promises.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::{Duration, Instant};
+
+use super::builder::Settings;
+use super::door::{self, Queued, State};
+use super::hand_off::{Bounds, View};
+use super::importance::Importance;
+use super::lanes::{Entry, Lanes, Length, Spent};
+use super::submission::{RouteName, Submission};
+use super::ticket::Terms;
+use crate::admission::LATE_GRACE;
+use crate::client::Client;
+
+const SEEDS: u64 = 10_000;
+const MS: Duration = Duration::from_millis(1);
+const QUEUE_WAIT_MAX: Duration = Duration::from_millis(500);
+/// The flood begins with everybody's usage at zero; who is polite is known when it has used its part.
+const WARM_UP: Duration = Duration::from_secs(2);
+const END: Duration = Duration::from_secs(4);
+/// How long a refused client of the flood waits before it asks again.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// The longest run there is.
+const COST_MAX: Duration = Duration::from_millis(50);
+const POLITE: usize = 0;
+
+struct Asker {
+    submission: Submission,
+    cost_max: Duration,
+    /// The polite one asks by the clock; the others when they have their response.
+    interval: Option<Duration>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Asks { asker: usize },
+    Ends { thread: usize },
+}
+
+struct Job {
+    asker: usize,
+    cost: Duration,
+    came: Duration,
+    /// When its client leaves, if it has not had its turn by then.
+    leaves: Option<Duration>,
+    terms: Terms,
+    start: Instant,
+}
+
+impl Queued for Job {
+    fn late(&self, now: Instant) -> Duration {
+        let waited = now.saturating_duration_since(self.start + self.came);
+        waited.saturating_sub(self.terms.predicted)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    polite: u32,
+    refused: u32,
+    longest: Duration,
+    flood_refused: u32,
+    flood_longest: Duration,
+    left: u32,
+    runs: u32,
+}
+
+struct Simulation {
+    random: fastrand::Rng,
+    start: Instant,
+    now: Duration,
+    settings: Settings,
+    askers: Vec<Asker>,
+    lanes: Lanes<Job>,
+    threads: Vec<Option<(usize, Spent)>>,
+    events: BinaryHeap<Reverse<(Duration, u64, Event)>>,
+    events_made: u64,
+    seen: Seen,
+}
+
+impl Simulation {
+    fn new(seed: u64) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let threads = random.usize(1..=4);
+        let start = Instant::now();
+        let askers = askers(&mut random, threads);
+        let mut simulation = Self {
+            random,
+            start,
+            now: Duration::ZERO,
+            settings: settings(threads),
+            askers,
+            lanes: Lanes::new(QUEUE_WAIT_MAX, start),
+            threads: (0..threads).map(|_| None).collect(),
+            events: BinaryHeap::new(),
+            events_made: 0,
+            seen: Seen::default(),
+        };
+        for asker in 0..simulation.askers.len() {
+            let delay = MS * simulation.random.u32(0..200);
+            simulation.after(delay, Event::Asks { asker });
+        }
+        simulation
+    }
+
+    fn run(mut self) -> Seen {
+        while let Some(Reverse((time, _, event))) = self.events.pop() {
+            if time > END {
+                break;
+            }
+            self.now = time;
+            match event {
+                Event::Asks { asker } => self.ask(asker),
+                Event::Ends { thread } => self.end(thread),
+            }
+            self.begin_runs();
+        }
+        self.seen
+    }
+
+    fn after(&mut self, delay: Duration, event: Event) {
+        self.events_made += 1;
+        let entry = (self.now + delay, self.events_made, event);
+        self.events.push(Reverse(entry));
+    }
+
+    fn ask(&mut self, index: usize) {
+        let (now, asker) = (self.start + self.now, &self.askers[index]);
+        let submission = asker.submission;
+        let cost = asker.cost_max.mul_f64(0.5 + self.random.f64() / 2.0);
+        let interval = asker.interval;
+        if let Some(interval) = interval {
+            self.after(interval, Event::Asks { asker: index });
+        }
+        let state = State {
+            settings: &self.settings,
+            held: cost,
+            held_bytes: 0,
+            abandoned: 0,
+        };
+        let mut view = View {
+            waiting: self.lanes.len(),
+            started: self.threads.iter().flatten().count(),
+            lanes: &mut self.lanes,
+        };
+        match door::admit(&mut view, &submission, 0, &state, now) {
+            Ok(terms) => self.enter(index, submission, terms, cost),
+            Err(_) if interval.is_some() => {
+                self.seen.refused += u32::from(self.now > WARM_UP);
+            }
+            Err(_) => {
+                self.seen.flood_refused += 1;
+                self.after(AGAIN_AFTER, Event::Asks { asker: index });
+            }
+        }
+    }
+
+    fn enter(&mut self, asker: usize, submission: Submission, terms: Terms, cost: Duration) {
+        let may_leave = asker != POLITE && self.random.u8(0..5) == 0;
+        let leaves = may_leave.then(|| self.now + MS * self.random.u32(0..300));
+        let job = Job {
+            asker,
+            cost,
+            came: self.now,
+            leaves,
+            terms,
+            start: self.start,
+        };
+        let entry = Entry {
+            band: submission.band(),
+            flow: submission.flow(),
+            expected: terms.expected,
+            is_resumed: false,
+        };
+        self.lanes.push(entry, job);
+    }
+
+    fn begin_runs(&mut self) {
+        while let Some(thread) = self.threads.iter().position(Option::is_none) {
+            let now = self.start + self.now;
+            let Some((turn, length)) = self.lanes.pop(|_| true, now) else {
+                return;
+            };
+            assert_eq!(length, Length::Long);
+            let mut spent = Spent {
+                flow: turn.flow,
+                expected: turn.expected,
+                charged: now,
+                used: Duration::ZERO,
+                run: None,
+            };
+            let job = turn.work;
+            if self.is_worth_running(&job) {
+                spent.used = job.cost;
+                spent.run = Some(job.cost);
+                self.seen.runs += 1;
+                self.threads[thread] = Some((job.asker, spent));
+                self.after(job.cost, Event::Ends { thread });
+            } else {
+                self.lanes.settle(&spent, now);
+                self.after(AGAIN_AFTER, Event::Asks { asker: job.asker });
+            }
+        }
+    }
+
+    fn is_worth_running(&mut self, job: &Job) -> bool {
+        if job.leaves.is_some_and(|leaves| leaves <= self.now) {
+            self.seen.left += 1;
+            return false;
+        }
+        let waited = self.now.saturating_sub(job.came);
+        if job.asker != POLITE {
+            self.seen.flood_longest = self.seen.flood_longest.max(waited);
+        } else if job.came > WARM_UP {
+            self.seen.polite += 1;
+            self.seen.longest = self.seen.longest.max(waited);
+        }
+        let wait_max = job.terms.wait_max.expect("nobody is critical");
+        waited <= wait_max + LATE_GRACE
+    }
+
+    fn end(&mut self, thread: usize) {
+        let (asker, spent) = self.threads[thread].take().expect("it runs");
+        self.lanes.settle(&spent, self.start + self.now);
+        if asker != POLITE {
+            self.after(Duration::ZERO, Event::Asks { asker });
+        }
+    }
+}
+
+/// The polite one first. The more contend with it, clients on its route or routes beside it, the less
+/// it may ask for.
+fn askers(random: &mut fastrand::Rng, threads: usize) -> Vec<Asker> {
+    let (clients, routes) = (random.u32(1..=12), random.u64(1..=4));
+    let cost_max = COST_MAX.mul_f64(0.1 + 0.9 * random.f64());
+    let cost = cost_max.mul_f64(0.2 + 0.8 * random.f64());
+    let contenders = f64::from(clients + 1).max(routes as f64 + 1.0);
+    let share = threads as f64 / contenders;
+    let polite = Asker {
+        submission: submission(random.u64(0..=routes), "polite"),
+        cost_max: cost,
+        interval: Some(cost.div_f64(share / 2.0)),
+    };
+    let mut askers = vec![polite];
+    for client in 0..clients {
+        let (name, route) = (format!("flood {client}"), random.u64(1..=routes));
+        for _ in 0..random.u32(1..=8) {
+            askers.push(Asker {
+                submission: submission(route, &name),
+                cost_max,
+                interval: None,
+            });
+        }
+    }
+    askers
+}
+
+fn submission(route: u64, client: &str) -> Submission {
+    Submission {
+        importance: Importance::Normal,
+        is_likely_short: false,
+        client: Client::named(client),
+        route: RouteName {
+            key: route + 1,
+            ..RouteName::default()
+        },
+    }
+}
+
+fn settings(threads: usize) -> Settings {
+    Settings {
+        name: "simulated".to_owned(),
+        bounds: Bounds {
+            base: threads,
+            compute_max: threads,
+            threads_max: threads,
+        },
+        queue_wait_max: QUEUE_WAIT_MAX,
+        queue_max: 65_536,
+        queue_bytes_max: usize::MAX,
+        idle_timeout: Duration::MAX,
+    }
+}
+
+#[test]
+fn who_asks_for_less_than_its_share_is_never_refused_and_hardly_waits() {
+    let mut all = Seen::default();
+    for seed in 0..SEEDS {
+        let seen = Simulation::new(seed).run();
+        assert_eq!(seen.refused, 0, "seed {seed}: {seen:?}");
+        assert!(seen.longest <= 3 * COST_MAX, "seed {seed}: {seen:?}");
+        all.polite += seen.polite;
+        all.longest = all.longest.max(seen.longest);
+        all.flood_refused += seen.flood_refused;
+        all.flood_longest = all.flood_longest.max(seen.flood_longest);
+        all.left += seen.left;
+        all.runs += seen.runs;
+    }
+    assert!(all.polite > 10_000 && all.flood_refused > 10_000 && all.left > 10_000);
+}
