@@ -87,7 +87,7 @@ struct Simulation {
 impl Simulation {
     fn new(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
-        let threads = random.usize(1..=4);
+        let threads = random.u32(1..=4);
         let start = Instant::now();
         let askers = askers(&mut random, threads);
         let mut simulation = Self {
@@ -236,20 +236,20 @@ impl Simulation {
 
 /// The polite one first. The more contend with it, clients on its route or routes beside it, the less
 /// it may ask for.
-fn askers(random: &mut fastrand::Rng, threads: usize) -> Vec<Asker> {
-    let (clients, routes) = (random.u32(1..=12), random.u64(1..=4));
+fn askers(random: &mut fastrand::Rng, threads: u32) -> Vec<Asker> {
+    let (clients, routes) = (random.u32(1..=12), random.u32(1..=4));
     let cost_max = COST_MAX.mul_f64(0.1 + 0.9 * random.f64());
     let cost = cost_max.mul_f64(0.2 + 0.8 * random.f64());
-    let contenders = f64::from(clients + 1).max(routes as f64 + 1.0);
-    let share = threads as f64 / contenders;
+    let contenders = f64::from(clients + 1).max(f64::from(routes + 1));
+    let share = f64::from(threads) / contenders;
     let polite = Asker {
-        submission: submission(random.u64(0..=routes), "polite"),
+        submission: submission(random.u32(0..=routes), "polite"),
         cost_max: cost,
         interval: Some(cost.div_f64(share / 2.0)),
     };
     let mut askers = vec![polite];
     for client in 0..clients {
-        let (name, route) = (format!("flood {client}"), random.u64(1..=routes));
+        let (name, route) = (format!("flood {client}"), random.u32(1..=routes));
         for _ in 0..random.u32(1..=8) {
             askers.push(Asker {
                 submission: submission(route, &name),
@@ -261,19 +261,20 @@ fn askers(random: &mut fastrand::Rng, threads: usize) -> Vec<Asker> {
     askers
 }
 
-fn submission(route: u64, client: &str) -> Submission {
+fn submission(route: u32, client: &str) -> Submission {
     Submission {
         importance: Importance::Normal,
         is_likely_short: false,
         client: Client::named(client),
         route: RouteName {
-            key: route + 1,
+            key: u64::from(route) + 1,
             ..RouteName::default()
         },
     }
 }
 
-fn settings(threads: usize) -> Settings {
+fn settings(threads: u32) -> Settings {
+    let threads = threads as usize;
     Settings {
         name: "simulated".to_owned(),
         bounds: Bounds {
