@@ -38,6 +38,7 @@ mod controller;
 pub mod fair;
 mod loop_shedding;
 pub mod placement;
+mod raw;
 mod registry;
 mod run_delay;
 mod stage;

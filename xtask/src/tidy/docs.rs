@@ -13,7 +13,10 @@ use super::{Finding, rust};
 const CRATES: &str = "crates";
 
 /// Crates with unsafe code, and the one folder that holds it.
-const UNSAFE_ROOMS: &[(&str, &str)] = &[("greenroom-actor", "crates/greenroom-actor/src/raw")];
+const UNSAFE_ROOMS: &[(&str, &str)] = &[
+    ("greenroom-actor", "crates/greenroom-actor/src/raw"),
+    ("greenroom-stage", "crates/greenroom-stage/src/raw"),
+];
 
 pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -75,6 +75,15 @@ impl Client {
         }
     }
 
+    /// A client whose key is the same in each run of a test.
+    #[cfg(test)]
+    pub(crate) fn numbered(number: u64) -> Self {
+        Self {
+            key: number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            shown: Shown::Nobody,
+        }
+    }
+
     /// The client for whom the calling thread works at the moment, as whoever called it said by
     /// [`within`](Self::within).
     #[must_use]

@@ -65,6 +65,8 @@ struct Seen {
     polite: u32,
     refused: u32,
     longest: Duration,
+    /// Waits of the polite one that were longer than the longest run.
+    long: u32,
     flood_refused: u32,
     flood_longest: Duration,
     left: u32,
@@ -220,6 +222,7 @@ impl Simulation {
         } else if job.came > WARM_UP {
             self.seen.polite += 1;
             self.seen.longest = self.seen.longest.max(waited);
+            self.seen.long += u32::from(waited > COST_MAX);
         }
         let wait_max = job.terms.wait_max.expect("nobody is critical");
         waited <= wait_max + LATE_GRACE
@@ -243,16 +246,16 @@ fn askers(random: &mut fastrand::Rng, threads: u32) -> Vec<Asker> {
     let contenders = f64::from(clients + 1).max(f64::from(routes + 1));
     let share = f64::from(threads) / contenders;
     let polite = Asker {
-        submission: submission(random.u32(0..=routes), "polite"),
+        submission: submission(random.u32(0..=routes), 0),
         cost_max: cost,
         interval: Some(cost.div_f64(share / 2.0)),
     };
     let mut askers = vec![polite];
     for client in 0..clients {
-        let (name, route) = (format!("flood {client}"), random.u32(1..=routes));
+        let route = random.u32(1..=routes);
         for _ in 0..random.u32(1..=8) {
             askers.push(Asker {
-                submission: submission(route, &name),
+                submission: submission(route, client + 1),
                 cost_max,
                 interval: None,
             });
@@ -261,11 +264,11 @@ fn askers(random: &mut fastrand::Rng, threads: u32) -> Vec<Asker> {
     askers
 }
 
-fn submission(route: u32, client: &str) -> Submission {
+fn submission(route: u32, client: u32) -> Submission {
     Submission {
         importance: Importance::Normal,
         is_likely_short: false,
-        client: Client::named(client),
+        client: Client::numbered(client.into()),
         route: RouteName {
             key: u64::from(route) + 1,
             ..RouteName::default()
@@ -295,13 +298,16 @@ fn who_asks_for_less_than_its_share_is_never_refused_and_hardly_waits() {
     for seed in 0..SEEDS {
         let seen = Simulation::new(seed).run();
         assert_eq!(seen.refused, 0, "seed {seed}: {seen:?}");
-        assert!(seen.longest <= 3 * COST_MAX, "seed {seed}: {seen:?}");
+        assert!(seen.longest <= 4 * COST_MAX, "seed {seed}: {seen:?}");
         all.polite += seen.polite;
+        all.long += seen.long;
         all.longest = all.longest.max(seen.longest);
         all.flood_refused += seen.flood_refused;
         all.flood_longest = all.flood_longest.max(seen.flood_longest);
         all.left += seen.left;
         all.runs += seen.runs;
     }
+    // Who has used less than it may still go before it, for a run each: rarely.
+    assert!(all.long * 10_000 <= all.polite, "{all:?}");
     assert!(all.polite > 10_000 && all.flood_refused > 10_000 && all.left > 10_000);
 }
