@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod fairness;
 mod isolation;
 mod moving;
 mod overload;
