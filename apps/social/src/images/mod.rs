@@ -7,10 +7,11 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use greenroom::{Stage, StageError};
+use greenroom::{Client, Stage, StageError};
 
 use crate::Failure;
 use crate::config::PictureSettings;
+use crate::model::Author;
 pub use process::{PictureError, Processed};
 
 /// A stage for pictures; cheap to clone.
@@ -38,16 +39,19 @@ impl Images {
     }
 
     /// Finds out what the file is by its content, and makes its three smaller sizes. A file of too many pixels is refused
-    /// before anything is decoded.
+    /// before anything is decoded. Owners share the stage by the time that their pictures take: who brings large ones
+    /// delays its own, and nobody else's.
     ///
     /// # Errors
     /// [`Failure::Unsupported`] and [`Failure::TooLarge`] as the file deserves, [`Failure::Unavailable`] if too many
     /// pictures wait.
-    pub async fn process(&self, file: PathBuf) -> Result<Processed, Failure> {
+    pub async fn process(&self, owner: &Author, file: PathBuf) -> Result<Processed, Failure> {
         let pixels_max = self.pixels_max;
-        let work = self
-            .stage
-            .spawn(async move { process::process(&file, pixels_max) });
+        let owner = Client::named(&format!("user {}", owner.id));
+        let work = owner.within(|| {
+            self.stage
+                .run(move || process::process(&file, pixels_max))
+        });
         match work.await {
             Ok(Ok(processed)) => Ok(processed),
             Ok(Err(error)) => Err(error.into()),
