@@ -31,7 +31,8 @@ const SPARE_MAX: usize = 64;
 /// assert_eq!(queue.pop(&usage).unwrap().work, 0);
 /// usage.charge(flood, ms(30), now);
 /// queue.push(polite, ms(30), 1_000, &usage);
-/// assert_eq!(queue.ahead(polite, &usage, Duration::MAX, now), ms(30)); // its own, no other
+/// // Its own, and one of the flood's, which will have used as much by then.
+/// assert_eq!(queue.ahead(polite, &usage, Duration::MAX, now), ms(60));
 /// assert_eq!(queue.pop(&usage).unwrap().work, 1_000); // its client has used less
 /// assert_eq!(queue.pop(&usage).unwrap().work, 1);
 /// ```
@@ -65,6 +66,7 @@ struct RouteQueue<T> {
     /// Each client of `flows` once, by what it had used when last looked at: it may have used more since.
     clients: BinaryHeap<Reverse<Waiting>>,
     flows: FxHashMap<u64, FlowQueue<T>>,
+    len: usize,
     backlog: Duration,
 }
 
@@ -138,6 +140,7 @@ impl<T> FairQueue<T> {
             self.arrival += 1;
             drop(top);
         }
+        queue.len -= 1;
         queue.backlog = queue.backlog.saturating_sub(expected);
         let route = queue.route;
         self.len -= 1;
@@ -246,6 +249,7 @@ impl<T> FairQueue<T> {
             .iter_mut()
             .find(|queue| queue.route == flow.route);
         if let Some(queue) = queue {
+            queue.len += 1;
             queue.backlog += expected;
             if let Some(flow) = queue.flows.get_mut(&flow.client) {
                 flow.backlog += expected;
@@ -330,13 +334,13 @@ impl<T> RouteQueue<T> {
         before
     }
 
+    /// What one of those who wait is expected to use.
     fn mean(&self) -> Duration {
-        let runs: usize = self.flows.len();
-        self.backlog / u32::try_from(runs.max(1)).unwrap_or(u32::MAX)
+        self.backlog / u32::try_from(self.len.max(1)).unwrap_or(u32::MAX)
     }
 
     fn take_out(&mut self, is_out: &mut impl FnMut(&T) -> bool, out: &mut Vec<T>) {
-        let route_backlog = &mut self.backlog;
+        let (route_len, route_backlog) = (&mut self.len, &mut self.backlog);
         self.flows.retain(|_, flow| {
             let (mut resumed, mut place) = (0, 0);
             for (work, expected) in std::mem::take(&mut flow.work) {
@@ -344,6 +348,7 @@ impl<T> RouteQueue<T> {
                 place += 1;
                 if is_out(&work) {
                     flow.backlog = flow.backlog.saturating_sub(expected);
+                    *route_len -= 1;
                     *route_backlog = route_backlog.saturating_sub(expected);
                     out.push(work);
                 } else {
@@ -411,6 +416,7 @@ impl<T> Default for RouteQueue<T> {
             route: 0,
             clients: BinaryHeap::new(),
             flows: FxHashMap::default(),
+            len: 0,
             backlog: Duration::ZERO,
         }
     }
@@ -423,5 +429,43 @@ impl<T> Default for FlowQueue<T> {
             resumed: 0,
             backlog: Duration::ZERO,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+    const FLOOD: Flow = Flow {
+        route: 1,
+        client: 11,
+    };
+    const POLITE: Flow = Flow {
+        route: 1,
+        client: 22,
+    };
+
+    #[test]
+    fn who_has_used_as_much_as_a_flood_waits_for_one_run_of_it_and_not_for_all() {
+        let now = Instant::now();
+        let (usage, mut queue) = (Usage::new(now), FairQueue::default());
+        (0..100).for_each(|n| queue.push(FLOOD, 30 * MS, n, &usage));
+        let ahead = |flow| queue.ahead(flow, &usage, Duration::MAX, now);
+        assert_eq!(ahead(POLITE), 30 * MS);
+        let elsewhere = Flow { route: 2, ..POLITE };
+        assert_eq!(ahead(elsewhere), 30 * MS);
+        assert_eq!(ahead(FLOOD), 3_000 * MS);
+    }
+
+    #[test]
+    fn what_is_taken_out_is_expected_no_more() {
+        let now = Instant::now();
+        let (usage, mut queue) = (Usage::new(now), FairQueue::default());
+        (0..100).for_each(|n| queue.push(FLOOD, 30 * MS, n, &usage));
+        assert_eq!(queue.take_out(|n| n % 2 == 0).len(), 50);
+        assert_eq!((queue.len(), queue.backlog()), (50, 1_500 * MS));
+        let ahead = queue.ahead(POLITE, &usage, Duration::MAX, now);
+        assert_eq!(ahead, 30 * MS);
     }
 }
