@@ -68,9 +68,10 @@ impl Usage {
         self.add(flow, used.as_secs_f64(), now);
     }
 
-    /// Gives back what was charged in advance and not used.
-    pub fn refund(&mut self, flow: Flow, unused: Duration, now: Instant) {
-        self.add(flow, -unused.as_secs_f64(), now);
+    /// Gives back what was charged in advance and not used. It is given back as of the moment when it
+    /// was `charged`: by now less is left of it, and the whole would pay for other work too.
+    pub fn refund(&mut self, flow: Flow, unused: Duration, charged: Instant) {
+        self.add(flow, -unused.as_secs_f64(), charged);
     }
 
     /// A run of this route has ended and took so long in all: what the next ones are expected to take.
@@ -113,14 +114,17 @@ impl Usage {
         self.clients.estimate(client)
     }
 
-    /// What a second that is used now weighs.
+    /// What a second that is used now weighs. Nothing is charged by more than the scale allows, but one
+    /// may look after a longer rest, and infinity times nothing is no number.
     pub(super) fn weight(&self, now: Instant) -> f64 {
-        self.half_lives(now).exp2()
+        self.half_lives(now).min(2.0 * RESCALED_AFTER).exp2()
     }
 
     fn half_lives(&self, now: Instant) -> f64 {
-        let elapsed = now.saturating_duration_since(self.began);
-        elapsed.as_secs_f64() / HALF_LIFE.as_secs_f64()
+        let elapsed = now.saturating_duration_since(self.began).as_secs_f64();
+        // What was charged before the scale was begun anew is given back at what became of it.
+        let before = self.began.saturating_duration_since(now).as_secs_f64();
+        (elapsed - before) / HALF_LIFE.as_secs_f64()
     }
 
     fn add(&mut self, flow: Flow, seconds: f64, now: Instant) {
@@ -134,7 +138,7 @@ impl Usage {
     }
 
     fn rescale(&mut self, now: Instant) {
-        let factor = 1.0 / self.weight(now).min(f64::MAX);
+        let factor = 1.0 / self.weight(now);
         self.clients.scale(factor);
         for route in self.routes.values_mut() {
             route.used *= factor;
@@ -202,6 +206,28 @@ mod tests {
         assert!((usage.of_client(FLOW.client, start) - 0.001).abs() < 1e-9);
         usage.refund(FLOW, Duration::from_secs(1), start);
         assert!(usage.of_route(1, start).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_given_back_late_pays_for_nothing_else() {
+        let start = Instant::now();
+        let (mut usage, later) = (Usage::new(start), start + 3 * HALF_LIFE);
+        usage.charge(FLOW, Duration::from_secs(8), start);
+        usage.charge(FLOW, Duration::from_secs(1), later);
+        usage.refund(FLOW, Duration::from_secs(8), start);
+        assert!((usage.of_client(FLOW.client, later) - 1.0).abs() < 1e-9);
+        assert!((usage.of_route(1, later) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn after_a_long_rest_numbers_are_still_numbers() {
+        let start = Instant::now();
+        let (mut usage, later) = (Usage::new(start), start + Duration::from_hours(9));
+        usage.charge(FLOW, Duration::from_secs(8), start);
+        assert!(usage.weight(later).is_finite());
+        assert!(usage.of_client(FLOW.client, later) < 1e-9);
+        usage.charge(FLOW, Duration::from_secs(1), later);
+        assert!((usage.of_client(FLOW.client, later) - 1.0).abs() < 1e-9);
     }
 
     #[test]
