@@ -6,11 +6,11 @@ const COLUMN_BITS: usize = COLUMNS.trailing_zeros() as usize;
 /// A count-min sketch of time used: 32 KiB, whatever the number of keys. Keys must be hashes, of a
 /// hash function whose collisions nobody can choose.
 #[derive(Clone, Debug)]
-pub(super) struct Sketch(Box<[[f64; COLUMNS]; ROWS]>);
+pub(super) struct Sketch(Box<[[f64; COLUMNS]]>);
 
 impl Sketch {
     pub(super) fn new() -> Self {
-        Self(Box::new([[0.0; COLUMNS]; ROWS]))
+        Self(vec![[0.0; COLUMNS]; ROWS].into_boxed_slice())
     }
 
     /// At least what was added for this key; more only if it meets others in every row.
