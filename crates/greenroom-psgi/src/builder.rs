@@ -200,8 +200,8 @@ impl Builder {
     /// With how many waiting for a worker a newcomer is refused with 503, however short the wait.
     /// Default: [`QUEUE_MAX`], at least 1. The requests that one client sends to one route fill at most
     /// as many places as they leave free, half of them if nobody else waits, so that there is one for
-    /// others. What waits holds its head and its body up to
-    /// [`body_memory_max`](Self::body_memory_max): by default 1 GiB in all at the very most.
+    /// others. What waits holds its head, by the server's limits up to 64 KiB, and its body up to
+    /// [`body_memory_max`](Self::body_memory_max): 16,384 of the largest hold 2 GiB.
     #[must_use]
     pub fn queue_max(mut self, requests: usize) -> Self {
         self.settings.queue_max = requests;

@@ -212,12 +212,12 @@ impl State {
         let mut turns = Turns::default();
         while let Some((flow, waiter)) = self.queue.peek(&self.usage) {
             let waiter = Arc::clone(waiter);
-            let waited = now.saturating_duration_since(waiter.since);
+            let wait = now.saturating_duration_since(waiter.since);
             let patience = waiter.patience;
             if waiter.is_over() {
                 self.queue.pop(&self.usage);
                 self.left = self.left.saturating_sub(1);
-            } else if !self.lateness.is_worth_running(now, waited, patience) {
+            } else if !self.lateness.is_worth_running(now, wait, patience) {
                 self.queue.pop(&self.usage);
                 let rejected = self.too_late(&waiter, now);
                 turns.add(waiter.refuse(rejected));

@@ -119,7 +119,9 @@ async fn a_crowd_on_one_path_does_not_starve_who_asks_for_another() {
     simulation.drain().await;
     simulation.ask(crowd(&names[0]));
     simulation.drain().await;
-    names.iter().for_each(|name| simulation.ask(crowd(name)));
+    for name in &names {
+        simulation.ask(crowd(name));
+    }
     for _ in 0..20 {
         let begun = simulation.begun.len();
         simulation.ask(page);
