@@ -3,6 +3,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use greenroom_stage::ClientKey;
+
 use crate::error::StartError;
 use crate::gateway::Gateway;
 use crate::supervisor;
@@ -18,6 +20,9 @@ pub const CONCURRENCY_MAX: u32 = 1_000_000;
 
 /// The most requests that are at a worker at once, unless it is said: 10,000.
 pub const REQUESTS_MAX: u32 = 10_000;
+
+/// How many requests may wait for an application's workers, unless it is said: 16,384.
+pub const QUEUE_MAX: usize = 16_384;
 
 /// How many requests a worker is given at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +60,7 @@ pub(crate) struct Settings {
     pub(crate) drain_deadline: Duration,
     pub(crate) queue_max: usize,
     pub(crate) queue_wait_max: Duration,
+    pub(crate) client_key: Option<ClientKey>,
     pub(crate) body_memory_max: usize,
     pub(crate) perl: PathBuf,
     pub(crate) mount: String,
@@ -78,8 +84,9 @@ impl Builder {
                 timeout: Duration::from_mins(1),
                 start_timeout: Duration::from_mins(1),
                 drain_deadline: Duration::from_secs(30),
-                queue_max: 4_096,
+                queue_max: QUEUE_MAX,
                 queue_wait_max: Duration::from_secs(10),
+                client_key: None,
                 body_memory_max: 64 * 1_024,
                 perl: PathBuf::from("perl"),
                 mount: String::new(),
@@ -191,18 +198,42 @@ impl Builder {
     }
 
     /// With how many waiting for a worker a newcomer is refused with 503, however short the wait.
-    /// Default: 4,096, at least 1.
+    /// Default: [`QUEUE_MAX`], at least 1. The requests that one client sends to one route fill at most
+    /// as many places as they leave free, half of them if nobody else waits, so that there is one for
+    /// others. What waits holds its head, by the server's limits up to 64 KiB, and its body up to
+    /// [`body_memory_max`](Self::body_memory_max): 16,384 of the largest hold 2 GiB.
     #[must_use]
     pub fn queue_max(mut self, requests: usize) -> Self {
         self.settings.queue_max = requests;
         self
     }
 
-    /// How long a request may wait for a worker; a newcomer that would wait longer is refused with
-    /// 503. Default: 10 s, at least 1 ms.
+    /// How long a request may wait for a worker; a newcomer that would wait for longer than nine tenths
+    /// of it is refused with 503. Default: 10 s, at least 1 ms.
+    ///
+    /// In a burst twice as long is allowed, so by default 20 s: until predicted waits were above 10 s
+    /// for more than 20 s. Predictions err, so who was let in then is not dropped before it has waited
+    /// for 40 s; who was let in later is dropped after 10 s.
     #[must_use]
     pub fn queue_wait_max(mut self, wait: Duration) -> Self {
         self.settings.queue_wait_max = wait;
+        self
+    }
+
+    /// Says whose a request is: workers are shared out fairly between clients. Default: its client is
+    /// the address that is connected (a /64 of IPv6; 127.0.0.1 if it came by a Unix socket), which
+    /// behind a proxy is the proxy's.
+    ///
+    /// ```
+    /// use greenroom_psgi::{ClientKey, Gateway};
+    ///
+    /// let proxies = vec!["10.0.0.0/8".parse()?, "127.0.0.1/32".parse()?];
+    /// let gateway = Gateway::builder("app.psgi").client_key(ClientKey::forwarded(proxies));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn client_key(mut self, key: ClientKey) -> Self {
+        self.settings.client_key = Some(key);
         self
     }
 

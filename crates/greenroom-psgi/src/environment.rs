@@ -3,13 +3,18 @@
 use std::net::SocketAddr;
 
 use greenroom_server::{Address, ConnectionInfo};
+use greenroom_stage::Client;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderName, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{HeaderValue, Uri, Version};
 
-/// The pairs of a connection, which all of its requests share.
+/// What all requests of a connection share.
 #[derive(Debug)]
-pub(crate) struct OfConnection(Vec<u8>);
+pub(crate) struct OfConnection {
+    pairs: Vec<u8>,
+    /// Who is connected, itself or for others.
+    pub(crate) client: Client,
+}
 
 impl OfConnection {
     pub(crate) fn new(info: &ConnectionInfo) -> Self {
@@ -36,7 +41,10 @@ impl OfConnection {
             b"REMOTE_PORT",
             peer.port().to_string().as_bytes(),
         );
-        Self(pairs)
+        Self {
+            pairs,
+            client: Client::at(peer.ip()),
+        }
     }
 }
 
@@ -64,7 +72,7 @@ pub(crate) fn append(
     mount: &str,
     body_bytes: Option<u64>,
 ) {
-    out.extend_from_slice(&connection.0);
+    out.extend_from_slice(&connection.pairs);
     let path = request.uri.path();
     pair(out, b"REQUEST_METHOD", request.method.as_str().as_bytes());
     pair(out, b"SERVER_PROTOCOL", protocol(request.version));

@@ -7,17 +7,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use greenroom_server::{RequestBody, send_informational};
-use greenroom_stage::Rejected;
+use greenroom_stage::{Client, Rejected};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use tokio::time::timeout;
 
 use crate::body::AnswerBody;
 use crate::environment::{self, OfConnection};
 use crate::gateway::Gateway;
 use crate::link::{Answer, Call, Head, Lost, Malformed, NoAnswer};
-use crate::pool::{Admission, Ending, Pool, Route, Run, Worker};
+use crate::pool::{Admission, Ending, Origin, Pool, Route, Run, Worker};
 use crate::sent_file::FileBody;
 use crate::upgrade::{self, UpgradeError, Wish};
 use crate::upload::{Upload, UploadError};
@@ -66,9 +65,10 @@ impl Exchange {
         upload: &Upload,
     ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
         let route = Route::of(&parts.method, parts.uri.path());
+        let client = self.client(parts);
         let (mut workers, mut recalls) = (0, 0);
         loop {
-            let run = self.admitted(route).await?;
+            let run = self.admitted(Origin { route, client }).await?;
             let worker = Arc::clone(run.worker());
             let tell = |out: &mut Vec<u8>| self.tell(out, parts, upload);
             let recallable = recalls < RECALLS_MAX && parts.method.is_idempotent();
@@ -95,7 +95,11 @@ impl Exchange {
         parts: &Parts,
         wish: Wish,
     ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
-        let run = self.admitted(Route::LEAVING).await?;
+        let origin = Origin {
+            route: Route::LEAVING,
+            client: self.client(parts),
+        };
+        let run = self.admitted(origin).await?;
         let worker = Arc::clone(run.worker());
         let tell = |out: &mut Vec<u8>| self.tell(out, parts, &Upload::None);
         match upgrade::ask(run, tell, wish).await {
@@ -116,17 +120,21 @@ impl Exchange {
         environment::append(out, parts, &self.connection, mount, upload.length());
     }
 
+    /// Whose request it is: whoever is connected, unless the gateway's settings know better.
+    fn client(&self, parts: &Parts) -> Client {
+        let peer = self.connection.client;
+        let key = self.gateway.settings().client_key.as_ref();
+        let told = key.and_then(|key| peer.within(|| key.client(parts)));
+        told.unwrap_or(peer)
+    }
+
     /// A run of a worker, at once or after a wait.
-    async fn admitted(&self, route: Route) -> Result<Run, Response<AnswerBody>> {
-        let pool = self.pool();
-        let ticket = match pool.acquire(route) {
-            Admission::Run(run) => return Ok(run),
-            Admission::Wait(ticket) => ticket,
-            Admission::Refused(rejected) => return Err(overloaded(rejected)),
-        };
-        let late = || pool.too_late();
-        let turn = timeout(pool.queue_wait_max(), ticket).await;
-        turn.unwrap_or_else(|_| Err(late())).map_err(overloaded)
+    async fn admitted(&self, origin: Origin) -> Result<Run, Response<AnswerBody>> {
+        match self.pool().acquire(origin) {
+            Admission::Run(run) => Ok(run),
+            Admission::Wait(ticket) => ticket.turn().await.map_err(overloaded),
+            Admission::Refused(rejected) => Err(overloaded(rejected)),
+        }
     }
 
     fn pool(&self) -> &Arc<Pool> {

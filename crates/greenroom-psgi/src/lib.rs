@@ -30,9 +30,11 @@ mod upload;
 pub use app::{Connected, Mounts};
 pub use body::AnswerBody;
 pub use builder::{
-    BODY_MEMORY_MAX, Builder, CONCURRENCY_MAX, Concurrency, REQUESTS_MAX, WORKERS_MAX, is_mount,
+    BODY_MEMORY_MAX, Builder, CONCURRENCY_MAX, Concurrency, QUEUE_MAX, REQUESTS_MAX, WORKERS_MAX,
+    is_mount,
 };
 pub use error::{EndStatus, StartError};
 pub use gateway::{Gateway, KilledWorker, ShutdownReport, status};
-pub use pool::QueueStatus;
+pub use greenroom_stage::{Client, ClientKey};
+pub use pool::{QueueStatus, Share};
 pub use status::{GatewayStatus, WorkerState, WorkerStatus};

@@ -62,7 +62,7 @@ impl Call {
     ) -> Self {
         let link = link_to(&run);
         let place = Place {
-            route: run.route(),
+            charge: run.charge(),
             behind: run.behind(),
             recallable,
         };

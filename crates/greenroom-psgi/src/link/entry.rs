@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 use slab::Slab;
 
 use super::parse::Malformed;
-use crate::pool::{Route, Settlement};
+use crate::pool::{Charge, Settlement};
 
 /// How many bytes of a streamed body a worker sends ahead of its client; as PROTOCOL.md says.
 const STREAM_WINDOW: usize = 262_144;
@@ -60,7 +60,7 @@ pub(crate) enum Lost {
 /// Where a request stands among those of its worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    pub(super) route: Route,
+    pub(super) charge: Charge,
     /// See [`Run::behind`](crate::pool::Run::behind).
     pub(super) behind: Option<u64>,
     /// It may be given to another worker while this one is held up.

@@ -6,7 +6,7 @@ use super::entry::{Beginning, End, Entry, Hold, Lost};
 use super::parse::{BadFrame, FINAL, Fields, INFORMATIONAL};
 use super::{Link, key_of, wire_id};
 use crate::frame::Frame;
-use crate::pool::Settlement;
+use crate::pool::{RunEnd, Settlement};
 
 impl Link {
     pub(super) fn take_frame(&self, frame: Frame<'_>) -> Result<(), BadFrame> {
@@ -128,11 +128,12 @@ fn release(
         return Ok(());
     }
     entry.hold = Hold::Nothing;
-    if entry.is_abandoned() && busy.is_zero() {
-        settlement.unused += 1;
+    let end = if entry.is_abandoned() && busy.is_zero() {
+        RunEnd::Unused
     } else {
-        settlement.released.push((entry.place.route, busy));
-    }
+        RunEnd::Released(busy)
+    };
+    settlement.ended.push((entry.place.charge, end));
     entry.end_exemption(settlement);
     Ok(())
 }
@@ -158,7 +159,11 @@ pub(super) fn finish(entry: &mut Entry, end: End, settlement: &mut Settlement) {
 
 /// The worker, or the loop, is gone: the request is over as far as the pool is concerned.
 pub(super) fn lose(entry: &mut Entry, lost: Lost, settlement: &mut Settlement) {
-    settlement.lost += u32::from(entry.hold == Hold::Run);
+    if entry.hold == Hold::Run {
+        let has_begun = lost == Lost::Begun;
+        let end = RunEnd::Lost { has_begun };
+        settlement.ended.push((entry.place.charge, end));
+    }
     entry.end_exemption(settlement);
     finish(entry, End::Lost(lost), settlement);
 }

@@ -4,6 +4,7 @@ mod queue;
 mod routes;
 mod run;
 mod seat;
+mod shares;
 mod state;
 mod status;
 #[cfg(test)]
@@ -20,11 +21,13 @@ use tokio::sync::{Notify, watch};
 
 pub(crate) use queue::Ticket;
 pub(crate) use routes::Route;
-pub(crate) use run::{Run, Stay};
+pub(crate) use run::{Charge, Origin, Run, RunEnd, Stay};
 pub(crate) use seat::{Seat, Settlement};
+pub use shares::Share;
 pub use status::QueueStatus;
 
 use crate::builder::Settings;
+use queue::{Turn, Waiter};
 use state::State;
 
 /// A worker process that takes requests.
@@ -88,7 +91,6 @@ pub(crate) enum Admission {
 pub(crate) struct Pool {
     /// Tells pools of one process apart.
     id: u64,
-    queue_wait_max: Duration,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -98,8 +100,7 @@ impl Pool {
         static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         Arc::new(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            queue_wait_max: settings.queue_wait_max,
-            state: Mutex::new(State::new(settings)),
+            state: Mutex::new(State::new(settings, now())),
             changed: Notify::new(),
         })
     }
@@ -108,44 +109,52 @@ impl Pool {
         self.id
     }
 
-    /// The longest that a request may wait in the queue.
-    pub(crate) fn queue_wait_max(&self) -> Duration {
-        self.queue_wait_max
-    }
-
-    /// A run for a newcomer, or a place in the queue, or neither.
-    pub(crate) fn acquire(self: &Arc<Self>, route: Route) -> Admission {
-        let now = Instant::now();
+    /// A run for a request, or a place in the queue, or neither.
+    pub(crate) fn acquire(self: &Arc<Self>, origin: Origin) -> Admission {
+        let now = now();
         let mut state = self.state();
         if state.queue_is_empty()
-            && let Some(given) = state.take_run(route, now)
+            && let Some(given) = state.take_run(origin, now)
         {
             drop(state);
             return Admission::Run(Run::new(Arc::clone(self), given));
         }
-        match state.enter_queue(route, now) {
-            Ok(waiter) => Admission::Wait(Ticket::new(Arc::clone(self), waiter)),
-            Err(rejected) => Admission::Refused(rejected),
-        }
+        let waiter = match state.enter_queue(origin, now) {
+            Ok(waiter) => waiter,
+            Err(rejected) => return Admission::Refused(rejected),
+        };
+        // It may go before all who wait, and be content with a worker that none of them can have.
+        let turns = state.serve_queue(now);
+        drop(state);
+        turns.announce();
+        Admission::Wait(Ticket::new(Arc::clone(self), waiter))
     }
 
     /// A request whose turn did not come in time.
-    pub(crate) fn too_late(&self) -> Rejected {
-        self.state().too_late()
+    fn too_late(&self, waiter: &Waiter) -> Rejected {
+        self.state().too_late(waiter, now())
+    }
+
+    /// A request in the queue is wanted no more; what its turn was.
+    fn leave_queue(&self, waiter: &Waiter) -> Turn {
+        let mut state = self.state();
+        let turn = waiter.leave();
+        if matches!(turn, Turn::ToCome(_)) {
+            state.note_left();
+        }
+        turn
     }
 
     /// A run is given back whose request was never sent.
-    fn give_back(&self, key: u32) {
-        let mut settlement = Settlement {
-            unused: 1,
-            ..Settlement::default()
-        };
+    fn give_back(&self, key: u32, charge: Charge) {
+        let mut settlement = Settlement::default();
+        settlement.ended.push((charge, RunEnd::Unused));
         self.settle(key, &mut settlement);
     }
 
     /// Takes into account what a worker has done, and leaves the settlement empty.
     pub(crate) fn settle(&self, key: u32, settlement: &mut Settlement) {
-        let now = Instant::now();
+        let now = now();
         let mut state = self.state();
         let is_news = state.settle(key, settlement, now);
         let turns = state.serve_queue(now);
@@ -163,7 +172,7 @@ impl Pool {
 
     /// Whether another worker than this has nothing to do.
     pub(crate) fn has_idle_besides(&self, key: u32) -> bool {
-        self.state().has_idle_besides(key, Instant::now())
+        self.state().has_idle_besides(key, now())
     }
 
     /// A connection that has left HTTP keeps the worker from ending.
@@ -184,7 +193,7 @@ impl Pool {
 
     /// A worker is ready: it gets requests from now on.
     pub(crate) fn add(&self, worker: Arc<Worker>) {
-        let now = Instant::now();
+        let now = now();
         let mut state = self.state();
         state.add(worker, now);
         let turns = state.serve_queue(now);
@@ -215,7 +224,7 @@ impl Pool {
 
     /// A look at all workers.
     pub(crate) fn seats(&self) -> Vec<Seat> {
-        self.state().seats(Instant::now())
+        self.state().seats(now())
     }
 
     /// Resolves when there is something that the supervisor may care for: a draining worker that
@@ -225,10 +234,19 @@ impl Pool {
     }
 
     pub(crate) fn status(&self) -> QueueStatus {
-        self.state().status(Instant::now())
+        self.state().status(now())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// By tokio's clock, which tests set.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

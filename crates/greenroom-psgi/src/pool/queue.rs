@@ -4,57 +4,44 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use greenroom_stage::Rejected;
+use tokio::time::timeout;
 
-use super::routes::Route;
-use super::run::Given;
+use super::run::{Given, Origin};
 use super::{Pool, Run};
 
 /// A request that waits for its turn.
 #[derive(Debug)]
 pub(super) struct Waiter {
-    pub(super) route: Route,
+    pub(super) origin: Origin,
     pub(super) since: Instant,
     /// How long it was to wait, by what was known when it came.
     pub(super) predicted: Duration,
-    turn: Mutex<Turn>,
+    /// How long it waits before it is dropped.
+    pub(super) patience: Duration,
+    pub(super) turn: Mutex<Turn>,
 }
 
-#[derive(Debug)]
-enum Turn {
+#[derive(Debug, Default)]
+pub(super) enum Turn {
     ToCome(Option<Waker>),
     Come(Given),
     TooLate(Rejected),
     /// Its client has left, or it has had its turn.
+    #[default]
     Over,
 }
 
 impl Waiter {
-    pub(super) fn new(route: Route, since: Instant, predicted: Duration) -> Arc<Self> {
-        Arc::new(Self {
-            route,
-            since,
-            predicted,
-            turn: Mutex::new(Turn::ToCome(None)),
-        })
-    }
-
     pub(super) fn is_over(&self) -> bool {
         matches!(*self.turn(), Turn::Over)
     }
 
-    /// Its turn has come; whom to wake.
-    ///
-    /// # Errors
-    ///
-    /// What was given, if nobody waits any more.
-    pub(super) fn call(&self, given: Given) -> Result<Option<Waker>, Given> {
-        let mut turn = self.turn();
-        let Turn::ToCome(waker) = &mut *turn else {
-            return Err(given);
-        };
-        let waker = waker.take();
-        *turn = Turn::Come(given);
-        Ok(waker)
+    /// Its turn has come; whom to wake. It waits still: nobody leaves while the pool is locked.
+    pub(super) fn call(&self, given: Given) -> Option<Waker> {
+        match std::mem::replace(&mut *self.turn(), Turn::Come(given)) {
+            Turn::ToCome(waker) => waker,
+            Turn::Come(_) | Turn::TooLate(_) | Turn::Over => None,
+        }
     }
 
     /// Its turn came too late; whom to wake.
@@ -66,6 +53,11 @@ impl Waiter {
         let waker = waker.take();
         *turn = Turn::TooLate(rejected);
         waker
+    }
+
+    /// Nobody waits any more; what its turn was.
+    pub(super) fn leave(&self) -> Turn {
+        std::mem::take(&mut *self.turn())
     }
 
     fn turn(&self) -> MutexGuard<'_, Turn> {
@@ -98,6 +90,13 @@ impl Ticket {
     pub(super) fn new(pool: Arc<Pool>, waiter: Arc<Waiter>) -> Self {
         Self { pool, waiter }
     }
+
+    /// A run, if its turn comes in time.
+    pub(crate) async fn turn(self) -> Result<Run, Rejected> {
+        let (pool, waiter) = (Arc::clone(&self.pool), Arc::clone(&self.waiter));
+        let turn = timeout(waiter.patience, self).await;
+        turn.unwrap_or_else(|_| Err(pool.too_late(&waiter)))
+    }
 }
 
 impl Future for Ticket {
@@ -109,7 +108,7 @@ impl Future for Ticket {
             *waker = Some(cx.waker().clone());
             return Poll::Pending;
         }
-        match std::mem::replace(&mut *turn, Turn::Over) {
+        match std::mem::take(&mut *turn) {
             Turn::Come(given) => Poll::Ready(Ok(Run::new(Arc::clone(&self.pool), given))),
             Turn::TooLate(rejected) => Poll::Ready(Err(rejected)),
             Turn::ToCome(_) | Turn::Over => unreachable!("a ticket is polled to its end once"),
@@ -119,30 +118,11 @@ impl Future for Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let turn = std::mem::replace(&mut *self.waiter.turn(), Turn::Over);
-        if let Turn::Come(given) = turn {
+        if self.waiter.is_over() {
+            return;
+        }
+        if let Turn::Come(given) = self.pool.leave_queue(&self.waiter) {
             drop(Run::new(Arc::clone(&self.pool), given));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pool::Worker;
-
-    #[test]
-    fn who_left_just_before_its_turn_hands_back_what_it_is_given() {
-        let waiter = Waiter::new(Route::default(), Instant::now(), Duration::ZERO);
-        *waiter.turn() = Turn::Over;
-        let process = rustix::process::getpid();
-        let worker = Worker::new(7, process, std::path::PathBuf::new(), false);
-        let given = Given {
-            route: Route::default(),
-            worker,
-            behind: None,
-        };
-        let handed_back = waiter.call(given).expect_err("nobody waits");
-        assert_eq!(handed_back.worker.key, 7);
     }
 }

@@ -25,6 +25,10 @@ impl Route {
     /// to wait behind one, and their times say nothing of others'.
     pub(crate) const LEAVING: Self = Self(u64::MAX);
 
+    /// The account of requests to leave HTTP: not a hash's highest value, which
+    /// [`Usage`](greenroom_stage::fair::Usage) keeps for itself.
+    const LEAVING_ACCOUNT: u64 = u64::MAX - 1;
+
     pub(crate) fn of(method: &Method, path: &str) -> Self {
         let mut slashes = memchr::memchr_iter(b'/', path.as_bytes());
         let end = slashes.nth(SEGMENTS).unwrap_or(path.len());
@@ -81,6 +85,17 @@ impl Routes {
         }
     }
 
+    /// Whose usage a request of this route is charged to. One of which no run has ended yet shares an
+    /// account with all others of its kind: else each path that a client invents were a route that has
+    /// used nothing, and one more to look at whenever a worker is free.
+    pub(super) fn account(&self, route: Route) -> u64 {
+        match route {
+            Route::LEAVING => Route::LEAVING_ACCOUNT,
+            Route(hash) if self.0.contains_key(&route) => hash,
+            _ => Route::default().0,
+        }
+    }
+
     /// How many routes have proven short.
     pub(super) fn short(&self) -> usize {
         let short = self.0.values().filter(|known| known.rule.is_inline());
@@ -89,15 +104,16 @@ impl Routes {
 
     /// Takes a run into account. The rule is that of routes on a loop, with bounds ten times as high:
     /// a worker is not a loop, and a run is measured by the wall, so that one during which others had
-    /// the processor looks long.
-    pub(super) fn record(&mut self, route: Route, busy: Duration) {
+    /// the processor looks long. The account that has learnt from it.
+    pub(super) fn record(&mut self, route: Route, busy: Duration) -> Option<u64> {
         if route == Route::LEAVING {
-            return;
+            return None;
         }
         let route = self.known(route);
         let known = self.0.entry(route).or_default();
         known.busy.record(busy);
         known.rule.record(busy / LENIENCY);
+        Some(route.0)
     }
 
     /// Those that are merely new make room for others.
@@ -140,6 +156,18 @@ mod tests {
         assert_ne!(route("/shop/cart"), route("/shop/hat"));
         assert_ne!(route("/shop"), Route::of(&Method::POST, "/shop"));
         assert_eq!(route("/"), route("/"));
+    }
+
+    #[test]
+    fn a_route_has_an_account_of_its_own_once_a_run_has_ended() {
+        let mut routes = Routes::default();
+        let (new, other) = (route("/new"), route("/other"));
+        assert_eq!(routes.account(new), routes.account(other));
+        let learnt = routes.record(new, SHORT);
+        assert_eq!(learnt, Some(routes.account(new)));
+        assert_ne!(routes.account(new), routes.account(other));
+        assert_eq!(routes.record(Route::LEAVING, SHORT), None);
+        assert_ne!(routes.account(Route::LEAVING), routes.account(other));
     }
 
     #[test]

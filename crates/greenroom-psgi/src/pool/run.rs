@@ -1,12 +1,48 @@
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use greenroom_stage::Client;
+use greenroom_stage::fair::Flow;
 
 use super::routes::Route;
 use super::{Pool, Settlement, Worker};
 
-/// What the pool gives a newcomer.
+/// Where a request comes from, and where it wants to go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub(crate) route: Route,
+    pub(crate) client: Client,
+}
+
+/// What a run is expected to use, charged to its flow before it begins: else all workers would be one
+/// client's before the first of its runs has ended. It is corrected when the run is given back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Charge {
+    pub(super) route: Route,
+    /// As of when the request came: a route has an account of its own once a run of it has ended.
+    pub(super) flow: Flow,
+    pub(super) expected: Duration,
+    pub(super) since: Instant,
+}
+
+/// How a run was given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunEnd {
+    /// By its worker, which it kept busy for so long.
+    Released(Duration),
+    /// Unsent, or struck out before it began.
+    Unused,
+    /// Nobody will hear of it any more, because its link is gone.
+    Lost {
+        /// As far as is known.
+        has_begun: bool,
+    },
+}
+
+/// What the pool gives a request.
 #[derive(Debug)]
 pub(super) struct Given {
-    pub(super) route: Route,
+    pub(super) charge: Charge,
     pub(super) worker: Arc<Worker>,
     /// See [`Run::behind`].
     pub(super) behind: Option<u64>,
@@ -36,8 +72,8 @@ impl Run {
         self.given.behind
     }
 
-    pub(crate) fn route(&self) -> Route {
-        self.given.route
+    pub(crate) fn charge(&self) -> Charge {
+        self.given.charge
     }
 
     pub(crate) fn pool(&self) -> &Arc<Pool> {
@@ -57,7 +93,8 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         if !self.is_sent {
-            self.pool.give_back(self.given.worker.key);
+            self.pool
+                .give_back(self.given.worker.key, self.given.charge);
         }
     }
 }

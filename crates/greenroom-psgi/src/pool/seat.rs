@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::routes::Route;
+use super::run::{Charge, RunEnd};
 use super::{Ending, Worker};
 
 /// How long a run may last before its worker is passed over for others.
@@ -27,12 +27,8 @@ pub(crate) struct Seat {
 /// What a worker has done since the last settlement.
 #[derive(Debug, Default)]
 pub(crate) struct Settlement {
-    /// Runs that were released: of which route, and how long each kept the worker busy.
-    pub(crate) released: Vec<(Route, Duration)>,
-    /// Runs that were never sent.
-    pub(crate) unused: u32,
-    /// Runs that nobody will hear of any more, because their link is gone.
-    pub(crate) lost: u32,
+    /// Runs that were given back, and how.
+    pub(crate) ended: Vec<(Charge, RunEnd)>,
     /// Of the released, those whose request goes on without a run.
     pub(crate) went_on: u32,
     /// Connections that left HTTP, and go on without their request.
@@ -56,9 +52,7 @@ pub(crate) struct Settlement {
 impl Settlement {
     pub(crate) fn is_empty(&self) -> bool {
         let Self {
-            released,
-            unused,
-            lost,
+            ended,
             went_on: _,
             stayed,
             stays_ended,
@@ -69,14 +63,14 @@ impl Settlement {
             no_longer_exempt,
             progress,
         } = self;
-        let counts = unused + lost + ended_late + left + left_ended + exempted + no_longer_exempt;
-        released.is_empty() && counts + stayed + stays_ended == 0 && !progress
+        let counts = ended_late + left + left_ended + exempted + no_longer_exempt;
+        ended.is_empty() && counts + stayed + stays_ended == 0 && !progress
     }
 
     pub(super) fn clear(&mut self) {
-        self.released.clear();
+        self.ended.clear();
         *self = Self {
-            released: std::mem::take(&mut self.released),
+            ended: std::mem::take(&mut self.ended),
             ..Self::default()
         };
     }
@@ -87,6 +81,8 @@ impl Settlement {
 pub(super) struct Accounts {
     pub(super) worker: Arc<Worker>,
     pub(super) running: u32,
+    /// What its runs are expected to take, all together.
+    expected: Duration,
     pub(super) waiting: u32,
     /// Of clients that have left; the application goes on with them all the same.
     unwanted: u32,
@@ -109,6 +105,7 @@ impl Accounts {
         Self {
             worker,
             running: 0,
+            expected: Duration::ZERO,
             waiting: 0,
             unwanted: 0,
             served: 0,
@@ -132,14 +129,27 @@ impl Accounts {
     pub(super) fn has_room(&self, depth: u32, concurrency: u32, now: Instant) -> bool {
         let is_quick = !self.is_alone && now.duration_since(self.turned) < SLOW_AFTER;
         let is_free = self.running == 0 || (self.running < depth && is_quick);
-        is_free
-            && self.under_way() + self.unwanted < concurrency
-            && !self.draining
-            && !self.condemned
+        is_free && self.under_way() + self.unwanted < concurrency && self.serves()
+    }
+
+    /// Whether it gets requests at all.
+    pub(super) fn serves(&self) -> bool {
+        !self.draining && !self.condemned
+    }
+
+    /// When it is expected to be done with what it was given.
+    pub(super) fn free_in(&self, now: Instant) -> Duration {
+        let elapsed = now.saturating_duration_since(self.turned);
+        self.expected.saturating_sub(elapsed)
     }
 
     /// One more run; if it has others before it, how many the worker had given back till then.
-    pub(super) fn begin(&mut self, is_alone: bool, now: Instant) -> Option<u64> {
+    pub(super) fn begin(
+        &mut self,
+        is_alone: bool,
+        expected: Duration,
+        now: Instant,
+    ) -> Option<u64> {
         self.is_alone = is_alone;
         let behind = (self.running > 0).then_some(self.released);
         if self.running == 0 {
@@ -147,14 +157,27 @@ impl Accounts {
             self.turned = now;
         }
         self.running += 1;
+        self.expected += expected;
         behind
     }
 
+    /// A run is over.
+    pub(super) fn end_run(&mut self, expected: Duration) {
+        self.running = self.running.saturating_sub(1);
+        self.expected = match self.running {
+            0 => Duration::ZERO,
+            _ => self.expected.saturating_sub(expected),
+        };
+    }
+
     pub(super) fn settle(&mut self, settlement: &mut Settlement, now: Instant) {
-        let released = u32::try_from(settlement.released.len()).unwrap_or(u32::MAX);
+        let (mut released, mut unused) = (0, 0);
+        for (charge, end) in &settlement.ended {
+            self.end_run(charge.expected);
+            released += u32::from(matches!(end, RunEnd::Released(_)));
+            unused += u32::from(*end == RunEnd::Unused);
+        }
         let Settlement {
-            unused,
-            lost,
             went_on,
             ended_late,
             stayed,
@@ -166,7 +189,6 @@ impl Accounts {
             progress,
             ..
         } = *settlement;
-        self.running = self.running.saturating_sub(released + unused + lost);
         self.released += u64::from(released + unused);
         let came = self.waiting + went_on + stayed;
         self.waiting = came.saturating_sub(ended_late + left + stays_ended);

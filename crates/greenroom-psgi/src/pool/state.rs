@@ -2,18 +2,29 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use greenroom_stage::admission::{Lateness, Load, ServiceTime, admit, predicted_wait, retry_after};
-use greenroom_stage::{Reason, Rejected, Sheds};
+use greenroom_stage::admission::{
+    BURST_FACTOR, Lateness, RETRY_AFTER_MAX, ServiceTime, Standing, admit, retry_after,
+};
+use greenroom_stage::fair::{FairQueue, Flow, HALF_LIFE, Usage};
+use greenroom_stage::{Client, Reason, Rejected, Sheds};
 
-use super::queue::{Turns, Waiter};
+use super::queue::{Turn, Turns, Waiter};
 use super::routes::{Route, Routes};
-use super::run::Given;
+use super::run::{Charge, Given, Origin, RunEnd};
 use super::seat::{Accounts, Seat, Settlement};
-use super::{Ending, QueueStatus, Worker};
+use super::shares::Shares;
+use super::{Ending, QueueStatus, Worker, micros};
 use crate::builder::Settings;
 
 /// How many workers that are gone are remembered with their ending.
 const GONE_MAX: usize = 64;
+
+/// Until as many have left the queue they keep their places in it, up to half of all.
+const LEFT_MIN: usize = 32;
+
+/// A client that waits has its turn looked up anew if a run of its took this much less than expected;
+/// less than that moves nobody far.
+const REFUND_SEEN: Duration = Duration::from_millis(1);
 
 /// What is remembered of a worker that is gone.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +39,12 @@ struct Gone {
 pub(super) struct State {
     seats: Vec<Accounts>,
     gone: VecDeque<Gone>,
-    queue: VecDeque<Arc<Waiter>>,
+    queue: FairQueue<Arc<Waiter>>,
+    /// Of those in the queue, the ones that wait no more.
+    left: usize,
+    usage: Usage,
+    shares: Shares,
+    standing: Standing,
     concurrency: u32,
     queue_max: usize,
     queue_wait_max: Duration,
@@ -40,11 +56,15 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings, now: Instant) -> Self {
         Self {
             seats: Vec::new(),
             gone: VecDeque::new(),
-            queue: VecDeque::new(),
+            queue: FairQueue::default(),
+            left: 0,
+            usage: Usage::new(now),
+            shares: Shares::default(),
+            standing: Standing::new(settings.queue_wait_max),
             concurrency: settings.concurrency.requests_max(),
             queue_max: settings.queue_max,
             queue_wait_max: settings.queue_wait_max,
@@ -60,83 +80,152 @@ impl State {
         self.queue.is_empty()
     }
 
-    /// A run of the worker that has the fewest. One that may be long gets a worker for itself.
-    pub(super) fn take_run(&mut self, route: Route, now: Instant) -> Option<Given> {
+    /// A run, if a worker has room.
+    pub(super) fn take_run(&mut self, origin: Origin, now: Instant) -> Option<Given> {
+        let seat = self.free_seat(origin.route, now)?;
+        Some(self.give_run(seat, origin, self.flow(origin), now))
+    }
+
+    /// The worker that has the fewest runs. One that may be long gets a worker for itself.
+    fn free_seat(&self, route: Route, now: Instant) -> Option<usize> {
         let blocking = self.routes.depth(route, false);
         let event_driven = self.routes.depth(route, true);
-        let depth = |worker: &Worker| {
-            if worker.is_event_driven {
+        let has_room = |seat: &Accounts| {
+            let is_event_driven = seat.worker.is_event_driven;
+            let depth = if is_event_driven {
                 event_driven
             } else {
                 blocking
-            }
+            };
+            seat.has_room(depth, self.concurrency, now)
         };
-        let concurrency = self.concurrency;
-        let seats = self.seats.iter_mut();
-        let free = seats.filter(|seat| seat.has_room(depth(&seat.worker), concurrency, now));
-        let seat = free.min_by_key(|seat| (seat.running, seat.waiting))?;
-        let is_alone = depth(&seat.worker) == 1;
-        Some(Given {
-            route,
-            behind: seat.begin(is_alone, now),
-            worker: Arc::clone(&seat.worker),
-        })
+        let free = self.seats.iter().enumerate();
+        let free = free.filter(|(_, seat)| has_room(seat));
+        let fewest = free.min_by_key(|(_, seat)| (seat.running, seat.waiting));
+        fewest.map(|(index, _)| index)
     }
 
-    /// A run that nobody was there to take.
-    fn take_back(&mut self, given: &Given) {
-        if let Some(seat) = self.seat(given.worker.key) {
-            seat.running = seat.running.saturating_sub(1);
+    fn give_run(&mut self, seat: usize, origin: Origin, flow: Flow, now: Instant) -> Given {
+        let charge = Charge {
+            route: origin.route,
+            flow,
+            expected: self.expected(origin.route),
+            since: now,
+        };
+        self.usage.charge(flow, charge.expected, now);
+        self.shares.note(flow, origin.client, now);
+        let seat = &mut self.seats[seat];
+        let depth = self.routes.depth(origin.route, seat.worker.is_event_driven);
+        Given {
+            charge,
+            behind: seat.begin(depth == 1, charge.expected, now),
+            worker: Arc::clone(&seat.worker),
         }
+    }
+
+    fn flow(&self, origin: Origin) -> Flow {
+        Flow {
+            route: self.routes.account(origin.route),
+            client: origin.client.key(),
+        }
+    }
+
+    fn expected(&self, route: Route) -> Duration {
+        self.usage.expected(self.routes.account(route))
     }
 
     pub(super) fn enter_queue(
         &mut self,
-        route: Route,
+        origin: Origin,
         now: Instant,
     ) -> Result<Arc<Waiter>, Rejected> {
-        if self.queue.len() >= self.queue_max {
-            self.queue.retain(|waiter| !waiter.is_over());
+        let flow = self.flow(origin);
+        if !self.has_place(flow) {
+            self.sweep();
         }
-        let predicted = self.predicted_wait(now);
-        if self.queue.len() >= self.queue_max {
-            self.sheds.queue_full += 1;
-            return Err(self.rejected(Reason::QueueFull, predicted));
+        let predicted = self.predicted_wait(flow, now);
+        if !self.has_place(flow) {
+            return Err(self.refuse(Reason::QueueFull, origin, predicted, now));
         }
-        if let Err(retry_after) = admit(predicted, Some(self.queue_wait_max)) {
-            self.sheds.wait += 1;
-            let reason = Reason::Wait;
-            return Err(Rejected {
-                reason,
-                retry_after,
-            });
+        let wait_max = self.standing.wait_max(now, predicted);
+        if admit(predicted, Some(wait_max)).is_err() {
+            return Err(self.refuse(Reason::Wait, origin, predicted, now));
         }
-        let waiter = Waiter::new(route, now, predicted);
-        self.queue.push_back(Arc::clone(&waiter));
+        let waiter = Arc::new(Waiter {
+            origin,
+            since: now,
+            predicted,
+            patience: self.patience(wait_max),
+            turn: Turn::ToCome(None).into(),
+        });
+        let expected = self.expected(origin.route);
+        let queued = Arc::clone(&waiter);
+        self.queue.push(flow, expected, queued, &self.usage);
         Ok(waiter)
     }
 
-    /// Gives the free runs to those who have waited longest.
+    /// Whether this flow leaves at least as many places free as it has taken. So one fills half of the
+    /// queue, and two a third each: there is always a place for one that has none.
+    fn has_place(&self, flow: Flow) -> bool {
+        let free = self.queue_max.saturating_sub(self.queue.len());
+        self.queue.len_of(flow) < free
+    }
+
+    /// How long somebody waits that was let in because it would wait for no more than `wait_max`. In a
+    /// burst much is new, so predictions are wrong by more.
+    fn patience(&self, wait_max: Duration) -> Duration {
+        if wait_max > self.queue_wait_max {
+            wait_max.saturating_mul(BURST_FACTOR)
+        } else {
+            wait_max
+        }
+    }
+
+    /// Somebody in the queue waits no more. Their places are taken from many at once, because that
+    /// costs a look at all.
+    pub(super) fn note_left(&mut self) {
+        self.left += 1;
+        if self.left >= LEFT_MIN && self.left > self.queue.len() / 2 {
+            self.sweep();
+        }
+    }
+
+    fn sweep(&mut self) {
+        if self.left > 0 {
+            self.queue.take_out(|waiter| waiter.is_over());
+            self.left = 0;
+        }
+    }
+
+    /// Gives the free runs to those whose clients and routes have used least.
+    ///
+    /// It stops at the first who gets none, although somebody behind it might: of a route that has
+    /// proven short, whose request may be sent behind others to a worker that is not idle. If such went
+    /// first, workers would never be idle, and a route that needs one for itself would have no turn
+    /// at all. To stop costs little: whoever is first gets the first worker that becomes idle, so those
+    /// behind it wait for what was sent ahead to that worker, 6.4 ms at most, or for the shortest of
+    /// the runs that may be long, behind which nothing is sent anyway. And it cannot hold the place
+    /// for ever: it is the one who has used least, it is charged as it gets its run, and if somebody
+    /// comes meanwhile who has used less, that one is first. What keeps all workers from taking
+    /// anything, such as the bound of requests that wait for events, keeps everybody waiting alike.
     pub(super) fn serve_queue(&mut self, now: Instant) -> Turns {
         let mut turns = Turns::default();
-        while let Some(waiter) = self.queue.front().cloned() {
-            let route = waiter.route;
-            let waited = now.saturating_duration_since(waiter.since);
+        while let Some((flow, waiter)) = self.queue.peek(&self.usage) {
+            let waiter = Arc::clone(waiter);
+            let wait = now.saturating_duration_since(waiter.since);
+            let patience = waiter.patience;
             if waiter.is_over() {
-                self.queue.pop_front();
-            } else if !self
-                .lateness
-                .is_worth_running(now, waited, self.queue_wait_max)
-            {
-                let late = self.queue.pop_front();
-                let rejected = self.too_late();
-                turns.add(late.and_then(|late| late.refuse(rejected)));
-            } else if let Some(given) = self.take_run(route, now) {
-                self.queue.pop_front();
-                match waiter.call(given) {
-                    Ok(waker) => turns.add(waker),
-                    Err(given) => self.take_back(&given),
-                }
+                self.queue.pop(&self.usage);
+                self.left = self.left.saturating_sub(1);
+            } else if !self.lateness.is_worth_running(now, wait, patience) {
+                self.queue.pop(&self.usage);
+                let rejected = self.too_late(&waiter, now);
+                turns.add(waiter.refuse(rejected));
+            } else if let Some(seat) = self.free_seat(waiter.origin.route, now) {
+                // Before the run is charged, or another would be first.
+                self.queue.pop(&self.usage);
+                let given = self.give_run(seat, waiter.origin, flow, now);
+                turns.add(waiter.call(given));
             } else {
                 break;
             }
@@ -145,18 +234,44 @@ impl State {
     }
 
     /// Counts a request whose turn came too late, or not at all.
-    pub(super) fn too_late(&mut self) -> Rejected {
-        self.sheds.late += 1;
-        self.rejected(Reason::Late, self.queue_wait_max)
+    pub(super) fn too_late(&mut self, waiter: &Waiter, now: Instant) -> Rejected {
+        self.refuse(Reason::Late, waiter.origin, self.queue_wait_max, now)
+    }
+
+    /// Corrects what was charged for a run.
+    fn correct(&mut self, charge: &Charge, end: RunEnd, now: Instant) {
+        let used = match end {
+            // It takes as long as its client likes, and so much would be held against all others who
+            // want to leave HTTP.
+            RunEnd::Released(busy) if charge.route == Route::LEAVING => busy.min(HALF_LIFE),
+            RunEnd::Released(busy) => busy,
+            RunEnd::Lost { has_begun: true } => now.saturating_duration_since(charge.since),
+            RunEnd::Lost { has_begun: false } | RunEnd::Unused => Duration::ZERO,
+        };
+        let flow = charge.flow;
+        self.usage.refund(flow, charge.expected, charge.since);
+        self.usage.charge(flow, used, now);
+        self.shares.add_used(flow, used, now);
+        if charge.expected.saturating_sub(used) >= REFUND_SEEN {
+            self.queue.refunded(flow.client, &self.usage);
+        }
+    }
+
+    fn learn(&mut self, route: Route, busy: Duration) {
+        let account = self.routes.record(route, busy);
+        if let Some(account) = account {
+            self.service.record(busy);
+            self.usage.learn(account, busy);
+        }
     }
 
     /// Whether the supervisor should have a look.
     pub(super) fn settle(&mut self, key: u32, settlement: &mut Settlement, now: Instant) -> bool {
-        for (route, busy) in &settlement.released {
-            if *route != Route::LEAVING {
-                self.service.record(*busy);
+        for (charge, end) in &settlement.ended {
+            self.correct(charge, *end, now);
+            if let RunEnd::Released(busy) = end {
+                self.learn(charge.route, *busy);
             }
-            self.routes.record(*route, *busy);
         }
         let served_max = self.served_max.unwrap_or(u64::MAX);
         let Some(seat) = self.seat(key) else {
@@ -237,14 +352,22 @@ impl State {
     }
 
     pub(super) fn status(&self, now: Instant) -> QueueStatus {
+        let unknown = Origin {
+            route: Route::default(),
+            client: Client::UNKNOWN,
+        };
+        let predicted = self.predicted_wait(self.flow(unknown), now);
         QueueStatus {
-            queue_len: self.queue.iter().filter(|waiter| !waiter.is_over()).count(),
+            queue_len: self.queue.len() - self.left,
             queue_max: self.queue_max,
             queue_wait_max_micros: micros(self.queue_wait_max),
-            predicted_wait_micros: micros(self.predicted_wait(now)),
+            predicted_wait_micros: micros(predicted),
+            backlog_micros: micros(self.queue.backlog()),
+            is_standing: self.standing.is_standing(),
             short_routes: self.routes.short(),
             busy_mean_micros: micros(self.service.mean()),
             sheds: self.sheds,
+            shares: self.shares.shown(now, |flow| self.queue.len_of(flow)),
         }
     }
 
@@ -252,33 +375,41 @@ impl State {
         self.seats.iter_mut().find(|seat| seat.worker.key == key)
     }
 
-    /// Each worker does one thing at a time, so it counts as a thread.
-    fn predicted_wait(&self, now: Instant) -> Duration {
-        let head = self.queue.front();
-        let head_late = head.map_or(Duration::ZERO, |head| {
-            let waited = now.saturating_duration_since(head.since);
-            waited.saturating_sub(head.predicted)
+    /// How long a request of this flow would wait: until a worker is free, then for its share of what
+    /// goes before it. If the oldest of its flow has waited for longer than was predicted, so will it.
+    fn predicted_wait(&self, flow: Flow, now: Instant) -> Duration {
+        let serving = || self.seats.iter().filter(|seat| seat.serves());
+        let workers = u32::try_from(serving().count().max(1)).unwrap_or(u32::MAX);
+        let free_in = serving().map(|seat| seat.free_in(now)).min();
+        let enough = self.queue_wait_max.saturating_mul(BURST_FACTOR);
+        let enough = enough.saturating_add(RETRY_AFTER_MAX);
+        let enough = enough.saturating_mul(workers);
+        let ahead = self.queue.ahead(flow, &self.usage, enough, now) / workers;
+        let late = self.queue.oldest(flow).map(|oldest| {
+            let waited = now.saturating_duration_since(oldest.since);
+            waited.saturating_sub(oldest.predicted)
         });
-        let workers = self.seats.len().max(1);
-        predicted_wait(&Load {
-            waiting: self.queue.len(),
-            running: self.seats.iter().map(|seat| seat.running as usize).sum(),
-            compute_threads: workers,
-            threads_max: workers,
-            backlog: Duration::ZERO,
-            held: self.service.mean(),
-            head_late,
-        })
+        let wait = free_in.unwrap_or_default().saturating_add(ahead);
+        wait.saturating_add(late.unwrap_or_default())
     }
 
-    fn rejected(&self, reason: Reason, predicted: Duration) -> Rejected {
+    fn refuse(
+        &mut self,
+        reason: Reason,
+        origin: Origin,
+        predicted: Duration,
+        now: Instant,
+    ) -> Rejected {
+        match reason {
+            Reason::QueueFull => self.sheds.queue_full += 1,
+            Reason::Late => self.sheds.late += 1,
+            Reason::Wait => self.sheds.wait += 1,
+        }
+        let (flow, expected) = (self.flow(origin), self.expected(origin.route));
+        self.shares.add_refused(flow, origin.client, expected, now);
         Rejected {
             reason,
             retry_after: retry_after(predicted, self.queue_wait_max),
         }
     }
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

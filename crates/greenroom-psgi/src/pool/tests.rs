@@ -1,6 +1,10 @@
+mod fairness;
+mod simulation;
+
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use greenroom_stage::{Client, fair};
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::routes::{DEPTH_MAX, Route};
@@ -23,9 +27,19 @@ fn worker(key: u32) -> Arc<Worker> {
     Worker::new(key, rustix::process::getpid(), PathBuf::new(), false)
 }
 
+/// Of a client of which nothing is known.
+fn from_anybody(route: Route) -> Origin {
+    let client = Client::UNKNOWN;
+    Origin { route, client }
+}
+
+fn acquire(pool: &Arc<Pool>) -> Admission {
+    pool.acquire(from_anybody(Route::default()))
+}
+
 /// Sends a request, and says to whom.
 fn send(pool: &Arc<Pool>) -> Option<u32> {
-    match pool.acquire(Route::default()) {
+    match acquire(pool) {
         Admission::Run(run) => {
             let key = run.worker().key;
             run.sent();
@@ -37,8 +51,19 @@ fn send(pool: &Arc<Pool>) -> Option<u32> {
 
 fn answer(pool: &Pool, key: u32, busy: Duration) {
     let mut settlement = Settlement::default();
-    settlement.released.push((Route::default(), busy));
+    settlement.ended.push(released(busy));
     pool.settle(key, &mut settlement);
+}
+
+/// A run of any request, of which nothing was expected.
+fn released(busy: Duration) -> (Charge, RunEnd) {
+    let charge = Charge {
+        route: Route::default(),
+        flow: fair::Flow::default(),
+        expected: Duration::ZERO,
+        since: now(),
+    };
+    (charge, RunEnd::Released(busy))
 }
 
 fn prove_short(pool: &Arc<Pool>) {
@@ -49,7 +74,7 @@ fn prove_short(pool: &Arc<Pool>) {
 }
 
 fn ticket(pool: &Arc<Pool>) -> Ticket {
-    match pool.acquire(Route::default()) {
+    match acquire(pool) {
         Admission::Wait(ticket) => ticket,
         Admission::Run(_) => panic!("a worker is free"),
         Admission::Refused(rejected) => panic!("{rejected}"),
@@ -81,14 +106,17 @@ fn what_may_be_long_has_a_worker_for_itself() {
     let pool = with_workers(0..1, |builder| builder);
     prove_short(&pool);
     let unknown = Route::of(&http::Method::GET, "/unknown");
-    let Admission::Run(run) = pool.acquire(unknown) else {
+    let Admission::Run(run) = pool.acquire(from_anybody(unknown)) else {
         panic!("the worker is free")
     };
     run.sent();
     assert_eq!(send(&pool), None);
     answer(&pool, 0, SHORT);
     assert_eq!(send(&pool), Some(0));
-    assert!(matches!(pool.acquire(unknown), Admission::Wait(_)));
+    assert!(matches!(
+        pool.acquire(from_anybody(unknown)),
+        Admission::Wait(_)
+    ));
 }
 
 #[test]
@@ -100,7 +128,7 @@ fn requests_that_wait_for_events_hold_no_run_but_are_bounded() {
     for _ in 0..2 {
         assert_eq!(send(&pool), Some(0));
         let mut settlement = Settlement::default();
-        settlement.released.push((Route::default(), SHORT));
+        settlement.ended.push(released(SHORT));
         settlement.went_on = 1;
         pool.settle(0, &mut settlement);
     }
@@ -157,7 +185,7 @@ fn a_full_queue_and_a_long_wait_are_refused() {
     assert_eq!(send(&pool), Some(0));
     let _waits = ticket(&pool);
     assert!(
-        matches!(pool.acquire(Route::default()), Admission::Refused(rejected) if rejected.reason == greenroom_stage::Reason::QueueFull)
+        matches!(acquire(&pool), Admission::Refused(rejected) if rejected.reason == greenroom_stage::Reason::QueueFull)
     );
 
     let pool = with_workers(0..1, |builder| {
@@ -166,7 +194,7 @@ fn a_full_queue_and_a_long_wait_are_refused() {
     assert_eq!(send(&pool), Some(0));
     answer(&pool, 0, Duration::from_secs(2));
     assert_eq!(send(&pool), Some(0));
-    let Admission::Refused(rejected) = pool.acquire(Route::default()) else {
+    let Admission::Refused(rejected) = acquire(&pool) else {
         panic!("it would wait for two seconds")
     };
     assert_eq!(

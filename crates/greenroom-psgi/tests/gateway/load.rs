@@ -1,7 +1,7 @@
 //! Clients in a closed loop, with an account of every answer.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::net::TcpStream;
+use tokio::net::TcpSocket;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -27,13 +27,20 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 /// A client with a connection of its own, which it keeps.
 pub(crate) struct Client {
     address: SocketAddr,
+    from: IpAddr,
     sender: Option<SendRequest<Full<Bytes>>>,
 }
 
 impl Client {
     pub(crate) fn new(rig: &Rig) -> Self {
+        Self::at(rig.address.ip(), rig)
+    }
+
+    /// With this address of its own.
+    pub(crate) fn at(from: IpAddr, rig: &Rig) -> Self {
         Self {
             address: rig.address,
+            from,
             sender: None,
         }
     }
@@ -61,7 +68,9 @@ impl Client {
     }
 
     async fn open(&self) -> SendRequest<Full<Bytes>> {
-        let stream = TcpStream::connect(self.address).await;
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((self.from, 0).into()).expect("it is loopback");
+        let stream = socket.connect(self.address).await;
         let stream = TokioIo::new(stream.expect("the server accepts"));
         let (sender, connection) = http1::handshake(stream).await.expect("it can be used");
         tokio::spawn(connection);

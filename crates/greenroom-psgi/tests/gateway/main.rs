@@ -5,6 +5,7 @@
 mod answers;
 mod environment;
 mod extensions;
+mod fairness;
 mod faults;
 mod keepalive;
 mod load;

@@ -2,7 +2,8 @@
 //!
 //! A newcomer is refused if it would wait longer than the stage allows ([`predicted_wait`],
 //! [`admit`]). What was let in by a prediction that proved wrong is dropped when its turn comes too
-//! late ([`Lateness`]). Response time is never the signal: a slow upstream is not our overload.
+//! late ([`Lateness`]). A burst that drains by itself is no overload ([`Standing`]). Response time is
+//! never the signal: a slow upstream is not our overload.
 
 mod decision;
 mod lateness;

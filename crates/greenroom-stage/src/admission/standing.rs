@@ -2,17 +2,27 @@ use std::time::{Duration, Instant};
 
 use super::decision::promised;
 
-/// A burst may take so many times the wait that is allowed, and last for as long: with 500 ms, one
-/// second. What is over within that time is no overload.
+/// How many times `queue_wait_max` may be waited in a burst, and for how many times of it predicted
+/// waits must have been too long, or short enough, before that counts as the state of things.
 pub const BURST_FACTOR: u32 = 2;
 
 /// Tells a queue that stands from a burst that drains by itself, in the manner of `CoDel` (RFC 8289):
-/// by how long predicted waits have been over what is allowed, and not by how long one is.
+/// by whether waits were too long for a whole interval, not by how long they are at the moment.
 ///
-/// - While they are not, or have been over it for less than [`BURST_FACTOR`] x `queue_wait_max`, new
-///   work is let in that would wait for up to [`BURST_FACTOR`] x `queue_wait_max`.
-/// - When they have been over it for that long, the queue stands: up to `queue_wait_max`.
-/// - It stands until nobody was over it for that long, or until the queue was empty.
+/// The target is `queue_wait_max`, the interval [`BURST_FACTOR`] times as long.
+///
+/// - A burst: until predicted waits were above the target for longer than the interval, a request may
+///   wait for [`BURST_FACTOR`] times the target. It is over when none was above for longer than the
+///   target.
+/// - A standing queue: from then on it may wait for the target only, until none was above for longer
+///   than the interval, or until the queue was [empty](Self::emptied).
+///
+/// One request whose wait is short ends neither: in a fair queue that of a polite client is short
+/// while a flood stands.
+///
+/// # Worked numbers
+///
+/// The default of a stage, a target of 500 ms and so an interval of 1 s:
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -20,61 +30,88 @@ pub const BURST_FACTOR: u32 = 2;
 ///
 /// let (start, ms) = (Instant::now(), Duration::from_millis);
 /// let mut standing = Standing::new(ms(500));
-/// assert_eq!(standing.wait_max(start, ms(700)), ms(1_000)); // a burst
-/// assert_eq!(standing.wait_max(start + ms(999), ms(700)), ms(1_000));
-/// assert_eq!(standing.wait_max(start + ms(1_000), ms(700)), ms(500)); // an overload
-/// assert_eq!(standing.wait_max(start + ms(1_900), ms(700)), ms(500));
-/// assert_eq!(standing.wait_max(start + ms(2_901), ms(700)), ms(1_000)); // another burst
-/// standing.emptied();
-/// assert_eq!(standing.wait_max(start + ms(3_902), ms(700)), ms(1_000));
+/// // Thirty requests at once that compute for 50 ms each, on two threads: the last waits for 750 ms.
+/// assert_eq!(standing.wait_max(start, ms(750)), ms(1_000));
+/// assert_eq!(standing.wait_max(start + ms(400), ms(350)), ms(1_000)); // it drains
+///
+/// // More and more come: after a second of waits that are too long, the queue stands.
+/// let flood = start + ms(2_000);
+/// for after in [0, 400, 800, 1_000] {
+///     assert_eq!(standing.wait_max(flood + ms(after), ms(900)), ms(1_000));
+/// }
+/// assert_eq!(standing.wait_max(flood + ms(1_001), ms(900)), ms(500));
+///
+/// // Some would wait for less, but others still for too long: the queue still stands.
+/// assert_eq!(standing.wait_max(flood + ms(1_500), ms(400)), ms(500));
+/// assert_eq!(standing.wait_max(flood + ms(1_900), ms(501)), ms(500));
+///
+/// // Nobody would have waited too long for more than a second: the next burst is one.
+/// assert_eq!(standing.wait_max(flood + ms(2_901), ms(900)), ms(1_000));
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
     queue_wait_max: Duration,
-    over: Option<Over>,
+    excess: Option<Excess>,
 }
 
-/// When a predicted wait was first and last over what is allowed.
+/// A time of predicted waits above the target.
 #[derive(Clone, Copy, Debug)]
-struct Over {
+struct Excess {
     first: Instant,
-    last: Instant,
+    latest: Instant,
 }
 
 impl Standing {
-    /// Of a queue in which work may wait for so long.
+    /// No request has come yet.
     #[must_use]
     pub fn new(queue_wait_max: Duration) -> Self {
         Self {
             queue_wait_max,
-            over: None,
+            excess: None,
         }
     }
 
-    /// For how long new work may wait for which so much is predicted.
+    /// How long a request that comes `now` may wait, if it is predicted to wait for so long.
     pub fn wait_max(&mut self, now: Instant, predicted: Duration) -> Duration {
-        let interval = self.queue_wait_max.saturating_mul(BURST_FACTOR);
-        if predicted <= promised(self.queue_wait_max) {
-            return interval;
+        let over_after = if self.is_standing() {
+            self.interval()
+        } else {
+            self.queue_wait_max
+        };
+        let latest = self.excess.map(|excess| excess.latest);
+        if latest.is_some_and(|latest| now.saturating_duration_since(latest) > over_after) {
+            self.excess = None;
         }
-        let recent = self.over.filter(|over| since(now, over.last) <= interval);
-        let first = recent.map_or(now, |over| over.first);
-        self.over = Some(Over { first, last: now });
-        if since(now, first) >= interval {
+        // Above what is promised of it, as for who is let in: or a queue that is kept below the target by
+        // refusals would be taken for one that has drained.
+        if predicted > promised(self.queue_wait_max) {
+            let first = self.excess.map_or(now, |excess| excess.first);
+            self.excess = Some(Excess { first, latest: now });
+        }
+        if self.is_standing() {
             self.queue_wait_max
         } else {
-            interval
+            self.interval()
         }
     }
 
-    /// Nothing waits any more: whatever comes is a new burst.
+    /// Nothing waits any more: what comes next is a new burst.
     pub fn emptied(&mut self) {
-        self.over = None;
+        self.excess = None;
     }
-}
 
-fn since(now: Instant, then: Instant) -> Duration {
-    now.saturating_duration_since(then)
+    /// Whether the queue stands, as of the last request.
+    #[must_use]
+    pub fn is_standing(&self) -> bool {
+        let excess = self.excess;
+        let lasted = excess.map(|excess| excess.latest.saturating_duration_since(excess.first));
+        lasted.is_some_and(|lasted| lasted > self.interval())
+    }
+
+    /// As long as the wait that is allowed in a burst.
+    fn interval(&self) -> Duration {
+        self.queue_wait_max.saturating_mul(BURST_FACTOR)
+    }
 }
 
 #[cfg(test)]
@@ -82,19 +119,86 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const MS: Duration = Duration::from_millis(1);
+    const TARGET: Duration = Duration::from_millis(500);
+
+    #[test]
+    fn a_burst_that_drains_within_the_interval_is_never_a_standing_queue() {
+        let start = Instant::now();
+        let mut standing = Standing::new(TARGET);
+        for burst in 0..20 {
+            let begun = start + burst * 3_000 * MS;
+            for step in 0..100 {
+                let now = begun + step * 10 * MS;
+                let predicted = (1_000 - step * 10) * MS;
+                assert_eq!(standing.wait_max(now, predicted), 2 * TARGET);
+            }
+        }
+    }
+
+    #[test]
+    fn a_queue_that_stands_for_an_hour_is_held_to_the_target_for_it() {
+        let start = Instant::now();
+        let mut standing = Standing::new(TARGET);
+        for step in 0..360_000 {
+            let now = start + step * 10 * MS;
+            let allowed = standing.wait_max(now, TARGET + MS);
+            let is_burst = step * 10 <= 1_000;
+            assert_eq!(allowed, if is_burst { 2 * TARGET } else { TARGET });
+        }
+    }
+
+    #[test]
+    fn a_polite_client_in_between_does_not_hide_a_flood() {
+        let start = Instant::now();
+        let mut standing = Standing::new(TARGET);
+        for step in 0..=11 {
+            let now = start + step * 100 * MS;
+            standing.wait_max(now, 3 * TARGET);
+            standing.wait_max(now, MS);
+        }
+        assert!(standing.is_standing());
+    }
+
+    #[test]
+    fn after_a_rest_a_burst_is_a_burst_again_although_nobody_came_meanwhile() {
+        let start = Instant::now();
+        let mut standing = Standing::new(TARGET);
+        for after in [0, 500, 1_000] {
+            standing.wait_max(start + after * MS, 2 * TARGET);
+        }
+        assert_eq!(standing.wait_max(start + 1_001 * MS, 2 * TARGET), TARGET);
+        let after = start + 2_002 * MS;
+        assert_eq!(standing.wait_max(after, 2 * TARGET), 2 * TARGET);
+        assert!(!standing.is_standing());
+    }
+
+    #[test]
+    fn the_longest_target_does_not_overflow() {
+        let mut standing = Standing::new(Duration::MAX);
+        assert_eq!(standing.wait_max(Instant::now(), TARGET), Duration::MAX);
+    }
+
     proptest! {
         #[test]
-        fn who_waits_within_what_is_allowed_is_never_limited_to_less(
-            asked in prop::collection::vec((0..3_000_u64, 0..3_000_u64), 1..100),
+        fn what_is_allowed_is_the_target_or_a_burst_and_never_the_target_at_first(
+            steps in prop::collection::vec((0..2_000_u32, 0..2_000_u32), 1..200),
         ) {
-            let allowed = Duration::from_millis(500);
-            let (mut standing, mut now) = (Standing::new(allowed), Instant::now());
-            for (later, predicted) in asked {
-                now += Duration::from_millis(later);
-                let predicted = Duration::from_millis(predicted);
-                let limit = standing.wait_max(now, predicted);
-                prop_assert!(limit == allowed || limit == allowed * BURST_FACTOR);
-                prop_assert!(predicted > promised(allowed) || limit > allowed);
+            let mut now = Instant::now();
+            let mut standing = Standing::new(TARGET);
+            let mut too_long_since = None;
+            for (later, predicted) in steps {
+                now += later * MS;
+                let allowed = standing.wait_max(now, predicted * MS);
+                prop_assert!(allowed == TARGET || allowed == 2 * TARGET);
+                prop_assert_eq!(allowed == TARGET, standing.is_standing());
+                if predicted * MS > promised(TARGET) {
+                    too_long_since.get_or_insert(now);
+                }
+                let first = too_long_since.map(|since| now.saturating_duration_since(since));
+                if allowed == TARGET {
+                    prop_assert!(first.is_some_and(|first| first > 2 * TARGET));
+                }
             }
         }
     }

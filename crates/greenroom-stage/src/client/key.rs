@@ -53,7 +53,23 @@ impl ClientKey {
         })
     }
 
-    pub(crate) fn of(&self, parts: &Parts) -> Option<Client> {
+    /// Whose request this is; `None` where nothing is known but who is connected. A key by forwarded
+    /// addresses takes who that is from the request's `ConnectInfo`, or else from
+    /// [`Client::current`], so call it [`within`](Client::within) the client that is connected:
+    ///
+    /// ```
+    /// use greenroom_stage::{Client, ClientKey};
+    ///
+    /// let key = ClientKey::forwarded(vec!["10.0.0.0/8".parse()?]);
+    /// let request = http::Request::get("/").header("x-forwarded-for", "203.0.113.7").body(())?;
+    /// let (parts, ()) = request.into_parts();
+    /// let proxy = Client::at("10.0.0.1".parse()?);
+    /// let client = proxy.within(|| key.client(&parts)).unwrap_or(proxy);
+    /// assert_eq!(client.to_string(), "203.0.113.7");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn client(&self, parts: &Parts) -> Option<Client> {
         (self.0)(parts)
     }
 }
@@ -114,7 +130,7 @@ mod tests {
         request.extensions_mut().insert(ConnectInfo(peer));
         let trusted = ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().expect("a network"));
         let key = ClientKey::forwarded(trusted.to_vec());
-        let client = key.of(&request.into_parts().0);
+        let client = key.client(&request.into_parts().0);
         client.expect("an address is known").to_string()
     }
 

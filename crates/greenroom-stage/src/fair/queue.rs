@@ -153,6 +153,35 @@ impl<T> FairQueue<T> {
         })
     }
 
+    /// Whose turn it is, and the work that [`pop`](Self::pop) would take.
+    pub fn peek(&mut self, usage: &Usage) -> Option<(Flow, &T)> {
+        self.follow_scale(usage);
+        let index = self.next_route(usage)?;
+        let queue = &self.routes[index];
+        let client = queue.clients.peek()?.0.client;
+        let (work, _) = queue.flows.get(&client)?.work.front()?;
+        let route = queue.route;
+        Some((Flow { route, client }, work))
+    }
+
+    /// Looks up a client's place anew, which has become a better one: it was given back what it had been
+    /// charged in advance. That it has used more is seen without this when its turn comes.
+    ///
+    /// Costs a look at each route, and at all who wait on those on which this client does.
+    pub fn refunded(&mut self, client: u64, usage: &Usage) {
+        self.follow_scale(usage);
+        let used = usage.client(client);
+        let routes = self.routes.iter_mut();
+        for queue in routes.filter(|queue| queue.flows.contains_key(&client)) {
+            let mut clients = std::mem::take(&mut queue.clients).into_vec();
+            let place = clients.iter_mut().find(|other| other.0.client == client);
+            if let Some(Reverse(place)) = place {
+                place.used = place.used.min(used);
+            }
+            queue.clients = clients.into();
+        }
+    }
+
     /// What is expected to be used by others and by the flow itself before new work of it has its
     /// turn, if nobody else comes; looked up to `enough` only.
     ///
@@ -456,6 +485,22 @@ mod tests {
         let elsewhere = Flow { route: 2, ..POLITE };
         assert_eq!(ahead(elsewhere), 30 * MS);
         assert_eq!(ahead(FLOOD), 3_000 * MS);
+    }
+
+    #[test]
+    fn who_is_given_back_what_it_did_not_use_has_its_turn_earlier() {
+        let now = Instant::now();
+        let (mut usage, mut queue) = (Usage::new(now), FairQueue::default());
+        usage.charge(FLOOD, 10 * MS, now);
+        usage.charge(POLITE, 1_000 * MS, now);
+        queue.push(FLOOD, MS, 1, &usage);
+        queue.push(POLITE, MS, 2, &usage);
+        assert_eq!(queue.peek(&usage), Some((FLOOD, &1)));
+        usage.refund(POLITE, 999 * MS, now);
+        queue.refunded(POLITE.client, &usage);
+        assert_eq!(queue.peek(&usage), Some((POLITE, &2)));
+        let turn = queue.pop(&usage).map(|turn| (turn.flow, turn.work));
+        assert_eq!(turn, Some((POLITE, 2)));
     }
 
     #[test]

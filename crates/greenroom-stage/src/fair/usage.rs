@@ -9,12 +9,17 @@ use crate::admission::ServiceTime;
 /// short enough that a client that has done its large job is nobody special a few seconds later.
 pub const HALF_LIFE: Duration = Duration::from_secs(1);
 
-/// How many routes are told apart. Those beyond share one account.
+/// How many routes are told apart. Those that have used next to nothing of late make way for others;
+/// if there are too many all the same, those beyond share one account.
 pub const ROUTES_MAX: usize = 4_096;
 
 /// What a run of a route is expected to use of which none has ended yet: so little that a burst on a
 /// server just started is let in. The first that ends tells.
 pub const EXPECTED_OF_NEW: Duration = Duration::from_micros(20);
+
+/// Who has used less than this of late, in seconds that have faded, may be forgotten: 0.1 ms, which is
+/// what a second is worth after 13 half-lives.
+const FORGOTTEN: f64 = 1e-4;
 
 /// After so many half-lives the scale of usages is begun anew; 2^500 is far below what a float holds.
 const RESCALED_AFTER: f64 = 500.0;
@@ -43,6 +48,8 @@ pub struct Usage {
     scale: u32,
     clients: Sketch,
     routes: FxHashMap<u64, RouteUsage>,
+    /// When it was last looked which routes may be forgotten.
+    swept: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,6 +67,7 @@ impl Usage {
             scale: 0,
             clients: Sketch::new(),
             routes: FxHashMap::default(),
+            swept: None,
         }
     }
 
@@ -131,6 +139,7 @@ impl Usage {
         if self.half_lives(now) > RESCALED_AFTER {
             self.rescale(now);
         }
+        self.make_way(flow.route, now);
         let used = seconds * self.weight(now);
         self.clients.add(flow.client, used);
         let route = self.account(flow.route);
@@ -145,6 +154,19 @@ impl Usage {
         }
         self.began = now;
         self.scale = self.scale.wrapping_add(1);
+    }
+
+    /// Names can be invented, as the paths of requests that are answered with 404 are: without this,
+    /// whoever asks for enough of them takes their accounts from all routes that come later. Once in
+    /// a half-life at most, since it looks at all.
+    fn make_way(&mut self, route: u64, now: Instant) {
+        let is_fresh = |swept: Instant| now.saturating_duration_since(swept) < HALF_LIFE;
+        if !self.is_full() || self.routes.contains_key(&route) || self.swept.is_some_and(is_fresh) {
+            return;
+        }
+        self.swept = Some(now);
+        let forgotten = FORGOTTEN * self.weight(now);
+        self.routes.retain(|_, route| route.used >= forgotten);
     }
 
     fn known(&self, route: u64) -> Option<&RouteUsage> {
@@ -217,6 +239,22 @@ mod tests {
         usage.refund(FLOW, Duration::from_secs(8), start);
         assert!((usage.of_client(FLOW.client, later) - 1.0).abs() < 1e-9);
         assert!((usage.of_route(1, later) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn invented_routes_do_not_take_the_accounts_of_all_that_come_later() {
+        let start = Instant::now();
+        let (mut usage, later) = (Usage::new(start), start + 20 * HALF_LIFE);
+        for route in 1..=2 * ROUTES_MAX as u64 {
+            usage.charge(Flow { route, ..FLOW }, Duration::from_millis(1), start);
+        }
+        let (busy, fresh) = (1 << 40, 1 << 41);
+        let charge = |usage: &mut Usage, route| {
+            usage.charge(Flow { route, ..FLOW }, Duration::from_secs(1), later);
+        };
+        charge(&mut usage, busy);
+        assert!((usage.of_route(busy, later) - 1.0).abs() < 1e-9);
+        assert!(usage.of_route(fresh, later).abs() < 1e-9);
     }
 
     #[test]

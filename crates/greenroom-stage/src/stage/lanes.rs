@@ -156,6 +156,9 @@ impl<T> Lanes<T> {
         } else {
             let unused = spent.expected.saturating_sub(spent.used);
             self.usage.refund(flow, unused, spent.charged);
+            for queue in &mut self.queues {
+                queue.refunded(flow.client, &self.usage);
+            }
         }
         if let Some(run) = spent.run {
             self.usage.learn(flow.route, run);

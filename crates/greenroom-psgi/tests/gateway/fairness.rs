@@ -1,0 +1,98 @@
+//! A flood and a polite client before one worker that blocks.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use greenroom_psgi::ClientKey;
+use http::{Method, StatusCode};
+
+use crate::load::{Client, Load, until};
+use crate::rig::{Rig, text, within};
+
+/// Connections of the flood, from 127.0.0.1.
+const FLOOD: usize = 40;
+
+/// Requests of the polite client, from 127.0.0.2, one after the other.
+const POLITE: usize = 10;
+
+/// Runs of the flood between two of the polite client, of 39 that wait: those that it is owed because a
+/// run of the polite client was held up by the machine.
+const BETWEEN_MAX: usize = 9;
+
+/// Writes down whose each run is. A run of the flood takes 20 ms at least, and then as long as there is
+/// neither a permit for one nor the file that ends it all.
+const APP: &str = r#"
+    use strict; use warnings;
+    use Fcntl qw(O_WRONLY O_APPEND O_CREAT);
+    my $base = $0;
+    sub {
+        my $name = shift->{QUERY_STRING};
+        sysopen my $notes, "$base.notes", O_WRONLY | O_APPEND | O_CREAT or die "notes: $!";
+        syswrite $notes, "$name\n";
+        if ($name ne 'polite') {
+            select undef, undef, undef, 0.02 until unlink("$base.permit") || -e "$base.end";
+        }
+        [200, [], ["$name $$"]];
+    };
+"#;
+
+/// Lets the flood's runs end, one by one.
+async fn permit_again_and_again(rig: &Rig) {
+    loop {
+        rig.source.write("app.psgi.permit", "");
+        until(|| !rig.source.file("app.psgi.permit").exists()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_flood_does_not_starve_a_polite_client_of_the_same_path() {
+    within(async {
+        let wait = Duration::from_mins(10);
+        let rig = Rig::with(APP, |builder| builder.queue_wait_max(wait)).await;
+        let queue_len = || rig.gateway.status().queue.queue_len;
+        let flood = Load::start(&rig, FLOOD, "/page");
+        let mut polite = Client::at(IpAddr::from([127, 0, 0, 2]), &rig);
+        for _ in 0..POLITE {
+            until(|| queue_len() == FLOOD - 1).await;
+            let permits = async {
+                until(|| queue_len() == FLOOD).await;
+                permit_again_and_again(&rig).await;
+            };
+            let response = tokio::select! {
+                response = polite.ask(Method::GET, "/page?polite") => response,
+                () = permits => unreachable!("permits never end"),
+            };
+            assert_eq!(response.status(), StatusCode::OK);
+        }
+        rig.source.write("app.psgi.end", "");
+        flood.end().await.assert_only(&[StatusCode::OK]);
+        let notes = std::fs::read_to_string(rig.source.file("app.psgi.notes")).unwrap();
+        let names: Vec<&str> = notes.lines().collect();
+        let mut between: Vec<_> = names.split(|name| *name == "polite").collect();
+        assert_eq!(between.len(), POLITE + 1);
+        between.truncate(POLITE);
+        let most = between.iter().map(|flood| flood.len()).max();
+        assert!(most <= Some(BETWEEN_MAX), "{names:?}");
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn behind_a_trusted_proxy_a_client_is_who_the_proxy_says() {
+    within(async {
+        let proxies = vec!["127.0.0.1/32".parse().unwrap()];
+        let key = ClientKey::forwarded(proxies);
+        let rig = Rig::with("sub { [200, [], []] }", |builder| builder.client_key(key)).await;
+        let asked = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Forwarded-For: 203.0.113.7\r\n\r\n";
+        assert!(rig.exchange(asked).await.starts_with("HTTP/1.1 200"));
+        assert_eq!(text(&rig.get("/").await), "");
+        let shares = rig.gateway.status().queue.shares;
+        let mut clients: Vec<_> = shares.iter().map(|share| share.client.to_string()).collect();
+        clients.sort();
+        clients.dedup();
+        assert_eq!(clients, ["127.0.0.1", "203.0.113.7"]);
+        rig.end().await;
+    })
+    .await;
+}
