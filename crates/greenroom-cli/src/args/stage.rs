@@ -47,7 +47,7 @@ pub(crate) struct StageArgs {
         long,
         env = "GREENROOM_QUEUE_MAX",
         value_name = "NUMBER",
-        default_value = "4096",
+        default_value = "65536",
         value_parser = value::positive::<NonZeroUsize>
     )]
     queue_max: NonZeroUsize,

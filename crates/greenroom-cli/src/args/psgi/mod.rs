@@ -82,7 +82,7 @@ pub(crate) struct PsgiArgs {
         long,
         env = "GREENROOM_WORKER_QUEUE_MAX",
         value_name = "NUMBER",
-        default_value = "4096",
+        default_value = "16384",
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     worker_queue_max: u32,
