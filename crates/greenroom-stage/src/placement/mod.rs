@@ -10,9 +10,13 @@ mod status;
 mod stopwatch;
 
 pub use route::WORTH_SHEDDING;
-pub use rule::{LONG_RUN, Move, Rule, SHORT_RUN, STREAK_FIRST, STREAK_LIKELY, STREAK_MAX};
+pub use rule::{
+    LONG_RUN, Move, PROVEN_RUNS, Rule, SHORT_RUN, STREAK_FIRST, STREAK_LIKELY, STREAK_MAX,
+};
 pub use service::{PlacedFuture, PlacedService};
 pub use status::{Placed, RouteStatus};
+
+use std::time::Duration;
 
 use tower_layer::Layer;
 
@@ -76,6 +80,7 @@ struct Settings {
     key: Option<&'static str>,
     client_key: Option<ClientKey>,
     is_auto: bool,
+    short_run: Duration,
 }
 
 impl Placement {
@@ -145,6 +150,28 @@ impl Placement {
         })
     }
 
+    /// What is short enough for the loop, in the mean, in place of [`SHORT_RUN`] (250 us). Four times
+    /// this is long, and sends a route back, and likewise the body of a response to the stage. It is
+    /// how long you let a route hold up its neighbours; a slow machine may need more, a debug build
+    /// too. Stalls, which the watchdog sees, send a route back whatever is said here.
+    ///
+    /// A test that says an hour sees its routes inline after 64 requests, however busy its machine.
+    /// The result is a placement of its own.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use greenroom_stage::Placement;
+    ///
+    /// let placement = Placement::auto().short_run(Duration::from_micros(500)); // long: over 2 ms
+    /// ```
+    #[must_use]
+    pub fn short_run(self, short_run: Duration) -> Self {
+        Self::new(Settings {
+            short_run,
+            ..self.shared.settings.clone()
+        })
+    }
+
     fn placed(stage: Option<Stage>, is_auto: bool) -> Self {
         Self::new(Settings {
             stage,
@@ -152,13 +179,18 @@ impl Placement {
             key: None,
             client_key: None,
             is_auto,
+            short_run: SHORT_RUN,
         })
     }
 
     fn new(settings: Settings) -> Self {
         let is_inline = settings.stage.is_none();
         let shared = Shared {
-            routes: Routes::new(is_inline, !settings.is_auto),
+            routes: Routes::new(
+                is_inline,
+                !settings.is_auto,
+                Rule::with_short_run(settings.short_run),
+            ),
             settings,
         };
         Self {
