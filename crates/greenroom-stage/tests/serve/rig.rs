@@ -3,7 +3,7 @@ use std::thread;
 use std::time::Duration;
 
 use axum::Router;
-use greenroom_stage::{RouteStatus, Stage, StageBuilder};
+use greenroom_stage::{Placement, RouteStatus, Stage, StageBuilder};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -18,6 +18,11 @@ pub(crate) async fn within<F: Future>(test: F) -> F::Output {
 /// A stage on which nothing is refused by its wait: machines that run tests are slow.
 pub(crate) fn patient() -> StageBuilder {
     Stage::builder("serve").queue_wait_max(Duration::from_mins(10))
+}
+
+/// No run is long by itself, because machines that run tests are slow; stalls are seen all the same.
+pub(crate) fn whatever_it_takes(stage: &Stage) -> Placement {
+    Placement::auto_on(stage).short_run(Duration::from_hours(1))
 }
 
 /// Serves on a single loop, on a thread of its own, for as long as the test runs.
