@@ -1,7 +1,9 @@
 //! Where a route's handler runs: on the loop, on a stage, or where it proves to belong.
 
+mod body;
 mod busy;
 mod measured;
+mod origin;
 pub(crate) mod outer;
 pub(crate) mod route;
 mod rule;
@@ -61,7 +63,8 @@ use route::Routes;
 /// its way. So a router behind `greenroom::serve`, which places what nobody has placed, may have
 /// placements of its own.
 ///
-/// The body of an answer is polled by the server, wherever its handler ran.
+/// The body of a response counts as its handler's work, unless it is whole in memory: it is polled
+/// where its route runs, goes to the stage if it computes, and to the loop if it merely waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement {
     shared: &'static Shared,

@@ -79,6 +79,11 @@ impl Route {
         self.consult(Rule::stalled);
     }
 
+    /// A run that is busy for longer is long.
+    pub(super) fn long_run(&self) -> Duration {
+        self.long_run
+    }
+
     /// What it runs has a placement of its own. What no router has matched may be several things,
     /// placed and not, and stays under its own rule.
     pub(super) fn yield_to_inner(&self) {

@@ -28,6 +28,7 @@ pub use status::{Quantiles, Sheds, StageStatus, Threads};
 use metered::Metered;
 use shared::Shared;
 pub(crate) use submission::{RouteName, Submission};
+use ticket::Ticket;
 
 /// A bounded queue and its threads, for work that is long or of unknown length. Clones are cheap
 /// and are the same stage; when the last is gone and its work done, its threads end. A placement keeps
@@ -134,6 +135,24 @@ impl Stage {
             Ok(ticket) => ticket,
             Err(rejected) => return Spawned::refused(rejected),
         };
+        self.start(ticket, future)
+    }
+
+    /// Like [`submit`](Self::submit), for more of a response that has begun: it is never refused and
+    /// never late.
+    pub(crate) fn submit_begun<F>(&self, submission: Submission, future: F) -> Spawned<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.start(Shared::admit_begun(submission.importance), future)
+    }
+
+    fn start<F>(&self, ticket: Arc<Ticket>, future: F) -> Spawned<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
         let work = Metered::new(future, ticket.lane, Arc::clone(self.shared()));
         let shared = Arc::clone(self.shared());
         let (runnable, task) = async_task::Builder::new()

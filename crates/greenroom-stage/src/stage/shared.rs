@@ -65,6 +65,13 @@ impl Shared {
         }
     }
 
+    /// Lets work in that was begun before, and goes before all new work like any that was woken.
+    pub(crate) fn admit_begun(importance: Importance) -> Arc<Ticket> {
+        let ticket = Ticket::new(importance, Lane::Resumed, Instant::now(), Duration::ZERO);
+        ticket.begin();
+        Arc::new(ticket)
+    }
+
     /// Says whether work would be let in now, without letting it in.
     pub(crate) fn would_admit(&self, importance: Importance) -> Result<(), Rejected> {
         let (now, means) = (Instant::now(), self.means());
