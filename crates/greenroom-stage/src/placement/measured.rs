@@ -144,5 +144,11 @@ impl Route {
     pub(super) fn log_panic(&self, panicked: &Panicked) {
         let (method, path, message) = (self.method(), self.path(), panicked.message());
         tracing::error!(method, path, message, "a handler panicked");
+        if message.contains(BLOCKED_IN_PLACE) {
+            self.pin();
+        }
     }
 }
+
+/// What `tokio::task::block_in_place` says where it cannot be used: on a loop, as opposed to a stage.
+const BLOCKED_IN_PLACE: &str = "can call blocking only when running on the multi-threaded runtime";

@@ -84,6 +84,20 @@ impl Route {
         self.long_run
     }
 
+    /// It can run on a stage only, and stays there from now on.
+    pub(super) fn pin(&self) {
+        if self.is_fixed || self.judge().rule.is_pinned() {
+            return;
+        }
+        self.consult(Rule::pin);
+        let (method, path) = (self.method, &*self.path);
+        tracing::warn!(
+            method,
+            path,
+            "a handler blocks in place, which works on a stage only: its route stays there"
+        );
+    }
+
     /// What it runs has a placement of its own. What no router has matched may be several things,
     /// placed and not, and stays under its own rule.
     pub(super) fn yield_to_inner(&self) {
