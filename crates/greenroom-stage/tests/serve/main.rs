@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod bodies;
+mod bodies_kept;
 mod isolation;
 mod moving;
 mod overload;

@@ -77,6 +77,33 @@ async fn the_watchdog_sends_a_route_back_while_it_still_runs() {
 }
 
 #[tokio::test]
+async fn a_route_that_blocks_in_place_costs_one_500_and_stays_on_its_stage() {
+    within(async {
+        let handler = |uri: Uri| async move {
+            let name = || thread::current().name().unwrap_or("loop").to_owned();
+            match uri.query() {
+                Some("block") => tokio::task::block_in_place(name),
+                _ => name(),
+            }
+        };
+        let app = Router::new().route("/moving/in_place", get(handler));
+        let stage = patient().threads(1..=1).build().unwrap();
+        let address = serve(app.layer(whatever_it_takes(&stage))).await;
+        let mut client = Client::connect(address).await;
+        assert_eq!(client.get("/moving/in_place?block").await.body, "serve-0");
+        let mut client = until_inline(address, "/moving/in_place").await;
+        assert!(!route("/moving/in_place").is_pinned);
+        assert_eq!(client.get("/moving/in_place?block").await.status, 500);
+        assert!(route("/moving/in_place").is_pinned);
+        for _ in 0..4 * STREAK_FIRST {
+            let answer = client.get("/moving/in_place?block").await;
+            assert_eq!((answer.status, &*answer.body), (200, "serve-0"));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn an_inline_route_stays_and_is_still_watched() {
     within(async {
         let handler = || async {

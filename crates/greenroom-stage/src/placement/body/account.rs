@@ -62,3 +62,61 @@ impl Drop for Account {
         self.record();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Client;
+    use crate::placement::route::Route;
+    use crate::placement::rule::{LONG_RUN, STREAK_FIRST};
+    use crate::placement::{Placement, Shared};
+    use crate::stage::{Importance, Stage};
+    use http::Method;
+
+    const TINY: Duration = Duration::from_micros(5);
+
+    fn staged() -> (&'static Shared, &'static Route) {
+        let stage = Stage::builder("account").build().expect("it has threads");
+        let shared = Placement::auto_on(&stage).shared;
+        (shared, shared.routes.find(&Method::GET, "/"))
+    }
+
+    fn account((shared, route): (&'static Shared, &'static Route)) -> Account {
+        let origin = Origin {
+            route,
+            settings: &shared.settings,
+            importance: Importance::Normal,
+            client: Client::UNKNOWN,
+            is_inline: route.is_inline(),
+        };
+        Account::new(origin, TINY)
+    }
+
+    #[test]
+    fn a_route_whose_bodies_are_long_stays_staged() {
+        let placed = staged();
+        for _ in 0..4 * STREAK_FIRST {
+            let mut account = account(placed);
+            account.polled(TINY, true);
+            account.polled(2 * LONG_RUN, false);
+        }
+        let status = placed.1.status();
+        assert_eq!((status.streak, status.moves), (0, 0));
+        assert_eq!(status.busy.count, u64::from(4 * STREAK_FIRST));
+    }
+
+    #[test]
+    fn a_body_and_its_handler_are_one_run() {
+        let placed = staged();
+        for begun in 1..=STREAK_FIRST {
+            assert!(!placed.1.is_inline());
+            let mut account = account(placed);
+            account.polled(TINY, true);
+            account.polled(TINY, false);
+            assert_eq!(placed.1.status().streak, begun - 1);
+        }
+        assert!(placed.1.is_inline());
+        account(placed).polled(2 * LONG_RUN, true);
+        assert!(!placed.1.is_inline());
+    }
+}
