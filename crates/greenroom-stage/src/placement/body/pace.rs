@@ -12,7 +12,7 @@ const QUICK_POLL: Duration = Duration::from_micros(25);
 /// Where the next poll of a body takes place.
 ///
 /// - What a body computes between two waits is one run of it. One that is long (over 1 ms) sends the
-///   body to the stage: a compressor that yields a frame every 200 us goes there with the fifth.
+///   body to the stage: a compressor that yields a frame every 200 us goes there with the sixth.
 /// - On the stage, 8 polls in a row of which none is over 250 us and all together are not long bring
 ///   it to the loop: a stream of events, after four of them (each is a wait and a frame).
 /// - Each time it is sent away it must be short for twice as many: 16, 32, 64 … together in no more
