@@ -161,10 +161,14 @@ impl Rule {
     }
 
     /// What runs here is placed by somebody further in, and only comes through. A route that was
-    /// never sent back is inline at once.
+    /// never sent back is inline at once, and proven: what it does itself is next to nothing.
     pub fn yielded(&mut self) -> Option<Move> {
         let may_yield = !self.is_inline && !self.is_pinned && self.needed() == STREAK_FIRST;
-        may_yield.then(|| self.bring_inline())
+        may_yield.then(|| {
+            let moved = self.bring_inline();
+            self.ran_inline(PROVEN_RUNS);
+            moved
+        })
     }
 
     /// It can run on a stage only, and stays there for good.
@@ -291,7 +295,6 @@ mod tests {
     fn prove(rule: &mut Rule) {
         rule.yielded();
         assert!(rule.is_inline());
-        rule.ran_inline(PROVEN_RUNS);
     }
 
     #[test]
@@ -408,7 +411,8 @@ mod tests {
         let mut rule = Rule::default();
         assert_eq!(rule.yielded(), Some(Move::Inline));
         assert_eq!(rule.yielded(), None);
-        assert_eq!(rule.record(LONG_RUN + SHORT_RUN), Some(Move::Staged));
+        assert_eq!(rule.record(LONG), None, "it is forgiven once");
+        assert_eq!(rule.record(LONG), Some(Move::Staged));
         assert_eq!(rule.yielded(), None);
     }
 

@@ -24,7 +24,7 @@ const ITEMS: usize = 3;
 type Gate = Arc<Mutex<mpsc::Receiver<()>>>;
 
 /// Each item keeps its thread until the gate lets it pass, in place of computing for long.
-async fn report(gate: Gate) -> Body {
+fn report(gate: Gate) -> Body {
     let items = stream::iter(0..ITEMS).map(move |_| {
         let _ended = gate.lock().unwrap().recv();
         Ok::<_, Infallible>("a line of a long report\n".repeat(1_000))
@@ -59,10 +59,10 @@ async fn holds_up_nobody(path: &'static str, client: Client<HttpConnector, Body>
     let gate = Arc::new(Mutex::new(gate));
     let plain = Arc::clone(&gate);
     let compressed = Router::new()
-        .route("/bodies/compressed", get(|| report(gate)))
+        .route("/bodies/compressed", get(|| async { report(gate) }))
         .layer(CompressionLayer::new());
     let router = Router::new()
-        .route("/bodies/plain", get(|| report(plain)))
+        .route("/bodies/plain", get(|| async { report(plain) }))
         .merge(compressed);
     let rig = one_loop(router);
     let request = Request::get(rig.url(path)).header("accept-encoding", "gzip");

@@ -1,8 +1,9 @@
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes};
-use http_body::{Frame, SizeHint};
+use http_body::{Body as _, Frame, SizeHint};
 
 use super::trip::{Back, Trip};
 use super::{Account, Polled};
@@ -29,7 +30,7 @@ enum At {
 impl PlacedBody {
     pub(super) fn new(body: Body, first: Option<Polled>, account: Account) -> Self {
         let size_hint = match &first {
-            Some(Some(Ok(frame))) => with_frame(http_body::Body::size_hint(&body), frame),
+            Some(Some(Ok(frame))) => with_frame(body.size_hint(), frame),
             _ => SizeHint::default(),
         };
         Self {
@@ -39,28 +40,25 @@ impl PlacedBody {
         }
     }
 
-    /// Whether the next poll is to be the stage's.
-    fn must_depart(&self) -> bool {
-        matches!(&self.at, At::Home(trip) if trip.account.pace.is_on_stage())
-    }
-
-    fn depart(&mut self) {
-        match std::mem::replace(&mut self.at, At::Ended) {
-            At::Home(trip) => {
-                self.size_hint = http_body::Body::size_hint(&trip.body);
-                self.at = match trip.depart() {
-                    Ok(spawned) => At::Away(spawned),
-                    Err(trip) => At::Home(trip),
-                };
-            }
-            other => self.at = other,
+    /// Goes to the stage, if the next poll is to be there and there is one.
+    fn depart_if_due(&mut self) {
+        let At::Home(trip) = &self.at else { return };
+        let account = &trip.account;
+        let Some(stage) = account
+            .origin
+            .stage()
+            .filter(|_| account.pace.is_on_stage())
+        else {
+            return;
+        };
+        self.size_hint = trip.body.size_hint();
+        if let At::Home(trip) = mem::replace(&mut self.at, At::Ended) {
+            self.at = At::Away(trip.depart(stage));
         }
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
-        if self.must_depart() {
-            self.depart();
-        }
+        self.depart_if_due();
         if let At::Away(spawned) = &mut self.at {
             let back = ready!(Pin::new(spawned).poll(cx));
             let back = match back {
@@ -105,8 +103,8 @@ impl http_body::Body for PlacedBody {
 
     fn size_hint(&self) -> SizeHint {
         match &self.at {
-            _ if self.first.is_some() => self.size_hint.clone(),
-            At::Away(_) => self.size_hint.clone(),
+            _ if self.first.is_some() => self.size_hint,
+            At::Away(_) => self.size_hint,
             At::Ended => SizeHint::with_exact(0),
             At::Home(trip) => trip.body.size_hint(),
         }

@@ -9,7 +9,7 @@ use super::{Account, Polled};
 use crate::placement::measured::watch;
 use crate::placement::outer;
 use crate::placement::stopwatch::Stopwatch;
-use crate::stage::{Panicked, Spawned};
+use crate::stage::{Panicked, Spawned, Stage};
 
 /// A body and its account, at home on the loop or away on the stage.
 #[derive(Debug)]
@@ -35,13 +35,10 @@ impl Trip {
         polled
     }
 
-    /// Has the next frame made on the stage, if there is one for this body.
-    pub(super) fn depart(self) -> Result<Spawned<Back>, Self> {
-        let origin = self.account.origin;
-        match origin.stage() {
-            Some(stage) => Ok(stage.submit_begun(origin.submission(), Away(Some(self)))),
-            None => Err(self),
-        }
+    /// Has the next frame made on the stage.
+    pub(super) fn depart(self, stage: &Stage) -> Spawned<Back> {
+        let submission = self.account.origin.submission();
+        stage.submit_begun(submission, Away(Some(self)))
     }
 
     fn poll_away(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
