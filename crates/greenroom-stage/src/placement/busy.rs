@@ -41,6 +41,12 @@ impl Busy {
         shard.buckets[bucket(busy)].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// How many runs all threads have recorded.
+    pub(crate) fn runs(&self) -> u64 {
+        let shards = self.shards.iter().filter_map(OnceLock::get);
+        shards.map(|shard| shard.runs.load(Ordering::Relaxed)).sum()
+    }
+
     /// The mean of the runs that the calling thread has recorded; zero before the first.
     pub(crate) fn mean_of_this_thread(&self) -> Duration {
         let Some(shard) = self.shards[shard_of_thread()].get() else {
@@ -124,7 +130,7 @@ mod tests {
             }
         });
         let quantiles = busy.quantiles();
-        assert_eq!(quantiles.count, 4);
+        assert_eq!((quantiles.count, busy.runs()), (4, 4));
         assert!(
             (2_000..=2_500).contains(&quantiles.p50_micros),
             "{quantiles:?}"

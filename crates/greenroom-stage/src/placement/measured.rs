@@ -1,11 +1,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use pin_project_lite::pin_project;
 
+use super::body::Settled;
+use super::origin::Origin;
 use super::outer;
 use super::route::Route;
 use super::stopwatch::Stopwatch;
@@ -17,8 +19,7 @@ pin_project! {
     pub(crate) struct Measured<F> {
         #[pin]
         run: F,
-        route: &'static Route,
-        is_inline: bool,
+        origin: Origin,
         is_recorded: bool,
         busy: Duration,
     }
@@ -31,25 +32,13 @@ pin_project! {
 }
 
 impl<F> Measured<F> {
-    /// A run on the loop, which was busy already when it was called.
-    pub(crate) fn called(run: F, route: &'static Route, busy: Duration) -> Self {
+    /// A run that was busy already when it was called.
+    pub(super) fn new(run: F, origin: Origin, busy: Duration) -> Self {
         Self {
             run,
-            route,
-            is_inline: true,
+            origin,
             is_recorded: false,
             busy,
-        }
-    }
-
-    /// A run on a stage.
-    pub(crate) fn staged(run: F, route: &'static Route) -> Self {
-        Self {
-            run,
-            route,
-            is_inline: false,
-            is_recorded: false,
-            busy: Duration::ZERO,
         }
     }
 
@@ -60,11 +49,20 @@ impl<F> Measured<F> {
             return;
         }
         *this.is_recorded = true;
-        if *this.is_inline {
-            this.route.record_inline(*this.busy);
+        if this.origin.is_inline {
+            this.origin.route.record_inline(*this.busy);
         } else {
-            this.route.record_staged(*this.busy);
+            this.origin.route.record_staged(*this.busy);
         }
+    }
+
+    /// The run has ended. A body that is yet to come is a part of it, and tells of both.
+    fn end(mut self: Pin<&mut Self>, settled: Settled) -> Response {
+        let this = self.as_mut().project();
+        let (response, is_recorded) = settled.place(*this.origin, *this.busy);
+        *this.is_recorded = is_recorded;
+        self.record();
+        response
     }
 }
 
@@ -79,17 +77,29 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Result<Response, E>> {
         let this = self.as_mut().project();
-        let run = this.run;
-        let (polled, busy) = watch(this.route, || run.poll(cx));
+        let (run, route) = (this.run, this.origin.route);
+        let (polled, busy) = watch(route, || poll_settled(run, cx));
         *this.busy += busy;
-        let answer = match polled {
-            Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(answer)) => answer.map(IntoResponse::into_response),
-            Err(panicked) => Ok(this.route.answer_panic(&panicked)),
-        };
-        self.record();
-        Poll::Ready(answer)
+        match polled {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(settled)) => Poll::Ready(settled.map(|settled| self.end(settled))),
+            Err(panicked) => {
+                let response = route.answer_panic(&panicked);
+                Poll::Ready(Ok(self.end(Settled::Whole(response))))
+            }
+        }
     }
+}
+
+/// Polls a run, and makes of what it is ready with a response, of whose body is found out whether it
+/// is there.
+fn poll_settled<F, R, E>(run: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<Result<Settled, E>>
+where
+    F: Future<Output = Result<R, E>>,
+    R: IntoResponse,
+{
+    let output = ready!(run.poll(cx));
+    Poll::Ready(output.map(|output| Settled::of(output.into_response(), cx)))
 }
 
 /// Runs something of this route on the loop, watched. Returns how long the route was busy with it,
@@ -107,26 +117,38 @@ pub(super) fn watch<R>(
     }
 }
 
-impl<F: Future> Future for Measured<F> {
-    type Output = F::Output;
+impl<F, R, E> Future for Measured<F>
+where
+    F: Future<Output = Result<R, E>>,
+    R: IntoResponse,
+{
+    type Output = Result<Response, E>;
 
     /// Polls on a stage, which catches panics itself.
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.as_mut().project();
+        let (run, route) = (this.run, this.origin.route);
         let stopwatch = Stopwatch::start();
-        let (polled, inner) = outer::within(this.route, || this.run.poll(cx));
+        let (polled, inner) = outer::within(route, || poll_settled(run, cx));
         *this.busy += stopwatch.busy().saturating_sub(inner);
-        if polled.is_ready() {
-            self.record();
-        }
-        polled
+        polled.map(|settled| settled.map(|settled| self.end(settled)))
     }
 }
 
 impl Route {
     pub(super) fn answer_panic(&self, panicked: &Panicked) -> Response {
-        let (method, path, message) = (self.method(), self.path(), panicked.message());
-        tracing::error!(method, path, message, "a handler panicked");
+        self.log_panic(panicked);
         panicked.clone().into_response()
     }
+
+    pub(super) fn log_panic(&self, panicked: &Panicked) {
+        let (method, path, message) = (self.method(), self.path(), panicked.message());
+        tracing::error!(method, path, message, "a handler panicked");
+        if message.contains(BLOCKED_IN_PLACE) {
+            self.pin();
+        }
+    }
 }
+
+/// What `tokio::task::block_in_place` says where it cannot be used: on a loop, as opposed to a stage.
+const BLOCKED_IN_PLACE: &str = "can call blocking only when running on the multi-threaded runtime";

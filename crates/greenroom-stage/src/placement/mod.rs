@@ -1,7 +1,9 @@
 //! Where a route's handler runs: on the loop, on a stage, or where it proves to belong.
 
+mod body;
 mod busy;
 mod measured;
+mod origin;
 pub(crate) mod outer;
 pub(crate) mod route;
 mod rule;
@@ -10,9 +12,13 @@ mod status;
 mod stopwatch;
 
 pub use route::WORTH_SHEDDING;
-pub use rule::{LONG_RUN, Move, Rule, SHORT_RUN, STREAK_FIRST, STREAK_LIKELY, STREAK_MAX};
+pub use rule::{
+    LONG_RUN, Move, PROVEN_RUNS, Rule, SHORT_RUN, STREAK_FIRST, STREAK_LIKELY, STREAK_MAX,
+};
 pub use service::{PlacedFuture, PlacedService};
 pub use status::{Placed, RouteStatus};
+
+use std::time::Duration;
 
 use tower_layer::Layer;
 
@@ -57,7 +63,8 @@ use route::Routes;
 /// its way. So a router behind `greenroom::serve`, which places what nobody has placed, may have
 /// placements of its own.
 ///
-/// The body of an answer is polled by the server, wherever its handler ran.
+/// The body of a response counts as its handler's work, unless it is whole in memory: it is polled
+/// where its route runs, goes to the stage if it computes, and to the loop if it merely waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement {
     shared: &'static Shared,
@@ -76,6 +83,7 @@ struct Settings {
     key: Option<&'static str>,
     client_key: Option<ClientKey>,
     is_auto: bool,
+    short_run: Duration,
 }
 
 impl Placement {
@@ -145,6 +153,28 @@ impl Placement {
         })
     }
 
+    /// What is short enough for the loop, in the mean, in place of [`SHORT_RUN`] (250 us). Four times
+    /// this is long, and sends a route back, and likewise the body of a response to the stage. It is
+    /// how long you let a route hold up its neighbours; a slow machine may need more, a debug build
+    /// too. Stalls, which the watchdog sees, send a route back whatever is said here.
+    ///
+    /// A test that says an hour sees its routes inline after 64 requests, however busy its machine.
+    /// The result is a placement of its own.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use greenroom_stage::Placement;
+    ///
+    /// let placement = Placement::auto().short_run(Duration::from_micros(500)); // long: over 2 ms
+    /// ```
+    #[must_use]
+    pub fn short_run(self, short_run: Duration) -> Self {
+        Self::new(Settings {
+            short_run,
+            ..self.shared.settings.clone()
+        })
+    }
+
     fn placed(stage: Option<Stage>, is_auto: bool) -> Self {
         Self::new(Settings {
             stage,
@@ -152,13 +182,18 @@ impl Placement {
             key: None,
             client_key: None,
             is_auto,
+            short_run: SHORT_RUN,
         })
     }
 
     fn new(settings: Settings) -> Self {
         let is_inline = settings.stage.is_none();
         let shared = Shared {
-            routes: Routes::new(is_inline, !settings.is_auto),
+            routes: Routes::new(
+                is_inline,
+                !settings.is_auto,
+                Rule::with_short_run(settings.short_run),
+            ),
             settings,
         };
         Self {

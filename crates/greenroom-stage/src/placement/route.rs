@@ -7,7 +7,7 @@ use http::Method;
 use metrics::{Counter, counter};
 
 use super::busy::Busy;
-use super::rule::{LONG_RUN, Move, Rule, STREAK_LIKELY};
+use super::rule::{Move, Rule, STREAK_LIKELY};
 use super::status::{Placed, RouteStatus};
 use crate::stage::{Importance, RouteName};
 
@@ -24,8 +24,10 @@ pub(crate) struct Route {
     /// What it may not move from, if it was placed by name.
     is_fixed: bool,
     next: OnceLock<&'static Route>,
+    /// Inline runs up to it are recorded without a look at the rule.
+    long_run: Duration,
     busy: Busy,
-    rule: Mutex<Rule>,
+    judge: Mutex<Judge>,
     is_likely_short: AtomicBool,
     /// Counted up to [`STREAK_LIKELY`] or so.
     requests: AtomicU32,
@@ -34,6 +36,13 @@ pub(crate) struct Route {
     sheds: AtomicU64,
     shed_meter: OnceLock<Counter>,
     stalls: AtomicU64,
+}
+
+/// The rule, and up to which run it knows of the inline ones.
+#[derive(Debug)]
+struct Judge {
+    rule: Rule,
+    counted: u64,
 }
 
 impl Route {
@@ -47,11 +56,13 @@ impl Route {
         self.is_likely_short.load(Ordering::Relaxed)
     }
 
-    /// A run on the loop has ended. A short one writes nothing that another loop reads.
+    /// A run on the loop has ended. A short one writes nothing that another loop reads. A long one of
+    /// a route that was sent back meanwhile says nothing new: it is what the watchdog saw, or stood
+    /// still with it.
     pub(crate) fn record_inline(&self, busy: Duration) {
         self.busy.record(busy);
-        if busy > LONG_RUN {
-            self.consult(|rule| rule.record(busy));
+        if busy > self.long_run {
+            self.consult(|rule| rule.is_inline().then(|| rule.record(busy)).flatten());
         }
     }
 
@@ -68,14 +79,34 @@ impl Route {
         self.consult(Rule::stalled);
     }
 
+    /// A run that is busy for longer is long.
+    pub(super) fn long_run(&self) -> Duration {
+        self.long_run
+    }
+
+    /// It can run on a stage only, and stays there from now on.
+    pub(super) fn pin(&self) {
+        if self.is_fixed || self.judge().rule.is_pinned() {
+            return;
+        }
+        self.consult(Rule::pin);
+        let (method, path) = (self.method, &*self.path);
+        tracing::warn!(
+            method,
+            path,
+            "a handler blocks in place, which works on a stage only: its route stays there"
+        );
+    }
+
     /// What it runs has a placement of its own. What no router has matched may be several things,
     /// placed and not, and stays under its own rule.
     pub(super) fn yield_to_inner(&self) {
         if self.path.is_empty() || self.has_yielded.swap(true, Ordering::Relaxed) {
             return;
         }
-        let mut rule = self.rule.lock().unwrap_or_else(PoisonError::into_inner);
-        if rule.yielded().is_some() {
+        let mut judge = self.judge();
+        if judge.rule.yielded().is_some() {
+            judge.counted = self.busy.runs();
             self.is_inline.store(true, Ordering::Relaxed);
         }
     }
@@ -143,7 +174,7 @@ impl Route {
     }
 
     pub(crate) fn status(&self) -> RouteStatus {
-        let rule = *self.rule.lock().unwrap_or_else(PoisonError::into_inner);
+        let rule = self.judge().rule;
         RouteStatus {
             streak: rule.streak(),
             streak_needed: rule.needed(),
@@ -155,6 +186,7 @@ impl Route {
                 (false, true) => Placed::AutoInline,
                 (false, false) => Placed::AutoStaged,
             },
+            is_pinned: rule.is_pinned(),
             busy: self.busy.quantiles(),
             moves: self.moves.load(Ordering::Relaxed),
             sheds: self.sheds.load(Ordering::Relaxed),
@@ -166,10 +198,11 @@ impl Route {
         if self.is_fixed {
             return;
         }
-        let mut rule = self.rule.lock().unwrap_or_else(PoisonError::into_inner);
-        let moved = ask(&mut rule);
+        let mut judge = self.judge();
+        let moved = self.ask(&mut judge, ask);
+        let is_likely_short = judge.rule.is_likely_short();
         self.is_likely_short
-            .store(rule.is_likely_short(), Ordering::Relaxed);
+            .store(is_likely_short, Ordering::Relaxed);
         let Some(to) = moved else { return };
         self.is_inline.store(to == Move::Inline, Ordering::Relaxed);
         self.moves.fetch_add(1, Ordering::Relaxed);
@@ -180,6 +213,24 @@ impl Route {
             ?to,
             "a route moves"
         );
+    }
+
+    /// Inline runs are counted by each thread for itself, and summed up only here.
+    fn ask(&self, judge: &mut Judge, ask: impl FnOnce(&mut Rule) -> Option<Move>) -> Option<Move> {
+        if judge.rule.is_inline() {
+            let runs = self.busy.runs();
+            judge.rule.ran_inline(runs.saturating_sub(judge.counted));
+            judge.counted = runs;
+        }
+        let moved = ask(&mut judge.rule);
+        if moved == Some(Move::Inline) {
+            judge.counted = self.busy.runs();
+        }
+        moved
+    }
+
+    fn judge(&self) -> MutexGuard<'_, Judge> {
+        self.judge.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn counter(&self, name: &'static str) -> Counter {
@@ -204,15 +255,17 @@ pub(crate) struct Routes {
     chains: [OnceLock<&'static Route>; BUCKETS],
     is_inline: bool,
     is_fixed: bool,
+    rule: Rule,
 }
 
 impl Routes {
-    /// Routes that begin inline or not, and may move or not.
-    pub(crate) fn new(is_inline: bool, is_fixed: bool) -> Self {
+    /// Routes that begin inline or not, and may move by this rule or not.
+    pub(crate) fn new(is_inline: bool, is_fixed: bool, rule: Rule) -> Self {
         Self {
             chains: std::array::from_fn(|_| OnceLock::new()),
             is_inline,
             is_fixed,
+            rule,
         }
     }
 
@@ -238,7 +291,11 @@ impl Routes {
             is_fixed: self.is_fixed,
             next: OnceLock::new(),
             busy: Busy::default(),
-            rule: Mutex::default(),
+            long_run: self.rule.long_run(),
+            judge: Mutex::new(Judge {
+                rule: self.rule,
+                counted: 0,
+            }),
             is_likely_short: AtomicBool::new(false),
             requests: AtomicU32::new(0),
             has_yielded: AtomicBool::new(false),
@@ -284,12 +341,64 @@ fn known(method: &Method) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rule::{PROVEN_RUNS, STREAK_FIRST};
     use super::*;
     use std::ptr;
+    use std::thread;
+
+    const SHORT: Duration = Duration::from_micros(5);
+    const LONG: Duration = Duration::from_millis(30);
+
+    /// A route that has become inline.
+    fn inline_route() -> &'static Route {
+        let route = Routes::new(false, false, Rule::default()).find(&Method::GET, "/");
+        for _ in 0..STREAK_FIRST {
+            assert!(!route.is_inline());
+            route.record_staged(SHORT);
+        }
+        assert!(route.is_inline());
+        route
+    }
+
+    #[test]
+    fn one_long_run_sends_a_route_back_that_is_not_proven() {
+        let route = inline_route();
+        route.record_inline(LONG);
+        assert!(!route.is_inline() && route.is_likely_short());
+        let status = route.status();
+        assert_eq!((status.moves, status.streak_needed), (2, 2 * STREAK_FIRST));
+    }
+
+    #[test]
+    fn ten_thousand_short_runs_on_two_loops_outweigh_one_long_one() {
+        let route = inline_route();
+        let runs = || (0..5_000).for_each(|_| route.record_inline(SHORT));
+        thread::scope(|scope| [scope.spawn(runs), scope.spawn(runs)].map(|_| ()));
+        route.record_inline(LONG);
+        assert!(route.is_inline());
+        route.record_inline(LONG);
+        assert!(!route.is_inline());
+    }
+
+    /// The machine stands still for a moment: a run on each of two loops stalls and ends long.
+    #[test]
+    fn a_proven_route_that_stalls_once_returns_soon() {
+        let route = inline_route();
+        (0..PROVEN_RUNS).for_each(|_| route.record_inline(SHORT));
+        route.stall();
+        route.stall();
+        route.record_inline(LONG);
+        route.record_inline(LONG);
+        assert!(!route.is_inline() && route.is_likely_short());
+        (0..STREAK_LIKELY).for_each(|_| route.record_staged(SHORT));
+        assert!(route.is_inline());
+        route.stall();
+        assert_eq!(route.status().streak_needed, 2 * STREAK_FIRST);
+    }
 
     #[test]
     fn a_route_is_found_again_and_no_other() {
-        let routes = Routes::new(false, false);
+        let routes = Routes::new(false, false, Rule::default());
         let paths: Vec<_> = (0..500).map(|number| format!("/path/{number}")).collect();
         for path in &paths {
             let get = routes.find(&Method::GET, path);
@@ -301,14 +410,14 @@ mod tests {
 
     #[test]
     fn made_up_methods_share_a_route() {
-        let routes = Routes::new(false, false);
+        let routes = Routes::new(false, false, Rule::default());
         let made_up = |name: &[u8]| routes.find(&Method::from_bytes(name).expect("a token"), "/x");
         assert!(ptr::eq(made_up(b"FOO"), made_up(b"BAR")));
     }
 
     #[test]
     fn one_placed_by_name_does_not_move() {
-        let fixed = Routes::new(true, true).find(&Method::GET, "/");
+        let fixed = Routes::new(true, true, Rule::default()).find(&Method::GET, "/");
         fixed.record_inline(Duration::from_secs(1));
         fixed.stall();
         assert!(fixed.is_inline());

@@ -14,11 +14,12 @@ use tower::util::Oneshot;
 use tower_service::Service;
 
 use super::measured::{Measured, watch};
+use super::origin::Origin;
 use super::route::Route;
 use super::{Shared, outer};
 use crate::client::Client;
 use crate::loop_shedding;
-use crate::stage::{Error, Importance, Spawned, Stage, Submission};
+use crate::stage::{Error, Importance, Spawned, Stage};
 
 /// A service behind a [`Placement`](super::Placement).
 #[derive(Clone, Debug)]
@@ -67,7 +68,7 @@ where
                 Some(stage) if !route.is_inline() => {
                     self.call_staged(stage, importance, route, request)
                 }
-                _ => self.call_inline(route, request),
+                _ => self.call_inline(importance, route, request),
             }
         };
         PlacedFuture { place }
@@ -75,7 +76,12 @@ where
 }
 
 impl<S> PlacedService<S> {
-    fn call_inline<B>(&mut self, route: &'static Route, request: Request<B>) -> Place<S, B>
+    fn call_inline<B>(
+        &mut self,
+        importance: Importance,
+        route: &'static Route,
+        request: Request<B>,
+    ) -> Place<S, B>
     where
         S: Service<Request<B>> + 'static,
     {
@@ -86,7 +92,11 @@ impl<S> PlacedService<S> {
         };
         match called {
             Ok(future) => Place::Inline {
-                run: Measured::called(future, route, busy),
+                run: Measured::new(
+                    future,
+                    self.origin(route, importance, Client::UNKNOWN, true),
+                    busy,
+                ),
             },
             Err(panicked) => Place::Answered {
                 response: Some(route.answer_panic(&panicked)),
@@ -103,7 +113,7 @@ impl<S> PlacedService<S> {
     ) -> Place<S, B>
     where
         S: Service<Request<B>> + Clone + Send + 'static,
-        S::Response: Send + 'static,
+        S::Response: IntoResponse + Send + 'static,
         S::Error: Send + 'static,
         S::Future: Send + 'static,
         B: Send + 'static,
@@ -112,15 +122,26 @@ impl<S> PlacedService<S> {
         let clone = self.inner.clone();
         let ready = mem::replace(&mut self.inner, clone);
         let (client, request) = self.client_of(request);
-        let run = Measured::staged(Oneshot::new(ready, request), route);
-        let submission = Submission {
-            importance,
-            is_likely_short: route.is_likely_short(),
-            client,
-            route: route.name(),
-        };
-        let spawned = stage.submit(submission, run);
+        let origin = self.origin(route, importance, client, false);
+        let run = Measured::new(Oneshot::new(ready, request), origin, Duration::ZERO);
+        let spawned = stage.submit(origin.submission(), run);
         Place::Staged { spawned, route }
+    }
+
+    fn origin(
+        &self,
+        route: &'static Route,
+        importance: Importance,
+        client: Client,
+        is_inline: bool,
+    ) -> Origin {
+        Origin {
+            route,
+            settings: &self.placement.settings,
+            importance,
+            client,
+            is_inline,
+        }
     }
 
     /// Whose the request is: as the application says, or who is connected as far as the server says so.
@@ -177,7 +198,7 @@ pin_project! {
         },
         Staged {
             #[pin]
-            spawned: Spawned<Result<S::Response, S::Error>>,
+            spawned: Spawned<Result<Response, S::Error>>,
             route: &'static Route,
         },
     }
@@ -198,7 +219,7 @@ where
             }
             PlaceProjected::Inline { run } => run.poll_inline(cx),
             PlaceProjected::Staged { spawned, route } => match ready!(spawned.poll(cx)) {
-                Ok(answer) => Poll::Ready(answer.map(IntoResponse::into_response)),
+                Ok(response) => Poll::Ready(response),
                 Err(error) => {
                     if matches!(error, Error::Rejected(_)) {
                         route.shed();

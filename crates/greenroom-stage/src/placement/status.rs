@@ -12,6 +12,8 @@ pub struct RouteStatus {
     pub path: String,
     /// Where it runs.
     pub placed: Placed,
+    /// Whether it stays on its stage for good, because it can run nowhere else: it blocks in place.
+    pub is_pinned: bool,
     /// How long its runs were busy; off by a quarter at most.
     pub busy: Quantiles,
     /// How many short runs in a row it has had on its stage.

@@ -138,6 +138,24 @@ impl Stage {
             Ok(ticket) => ticket,
             Err(rejected) => return Spawned::refused(rejected),
         };
+        self.start(ticket, future)
+    }
+
+    /// Like [`submit`](Self::submit), for more of a response that has begun: it is never refused and
+    /// never late.
+    pub(crate) fn submit_begun<F>(&self, submission: Submission, future: F) -> Spawned<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.start(Shared::admit_begun(submission), future)
+    }
+
+    fn start<F>(&self, ticket: Arc<Ticket>, future: F) -> Spawned<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
         let work = Metered::new(future, Arc::clone(&ticket), Arc::clone(self.shared()));
         let shared = Arc::clone(self.shared());
         let (runnable, task) = async_task::Builder::new()

@@ -14,7 +14,7 @@ use super::hand_off::{HandOff, Pushed};
 use super::meters::Meters;
 use super::status::{StageStatus, Threads};
 use super::submission::Submission;
-use super::ticket::Ticket;
+use super::ticket::{Terms, Ticket};
 use super::worker;
 use crate::admission::{LATE_GRACE, retry_after};
 use crate::controller;
@@ -73,6 +73,19 @@ impl Shared {
             }
             Err(rejected) => Err(self.shed(&submission, rejected)),
         }
+    }
+
+    /// Lets work in that was begun before: it goes before all new work of its flow, like any that was
+    /// woken.
+    pub(crate) fn admit_begun(submission: Submission) -> Arc<Ticket> {
+        let terms = Terms {
+            predicted: Duration::ZERO,
+            wait_max: None,
+            expected: Duration::ZERO,
+        };
+        let ticket = Ticket::new(submission, terms, 0, Instant::now());
+        ticket.begin();
+        Arc::new(ticket)
     }
 
     /// Says whether work would be let in now, without letting it in.

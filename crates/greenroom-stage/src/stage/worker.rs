@@ -68,6 +68,8 @@ fn take(stage: &Shared, turn: Turn<Work>) -> Spent {
     };
     let used = poll.used(&stage.settings.bounds);
     stage.note_used(&ticket.submission, used, Instant::now());
+    // Of what is more of a response that has begun nothing is to be learnt of a whole run.
+    let run = run.filter(|_| !ticket.terms.expected.is_zero());
     Spent {
         used,
         run: run.map(|run| run.wanted),

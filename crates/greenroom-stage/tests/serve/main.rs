@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fairness;
+mod bodies;
+mod bodies_kept;
 mod isolation;
 mod moving;
 mod overload;

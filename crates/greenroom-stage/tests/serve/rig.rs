@@ -3,7 +3,7 @@ use std::thread;
 use std::time::Duration;
 
 use axum::Router;
-use greenroom_stage::{RouteStatus, Stage, StageBuilder};
+use greenroom_stage::{Placement, RouteStatus, Stage, StageBuilder};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -18,6 +18,11 @@ pub(crate) async fn within<F: Future>(test: F) -> F::Output {
 /// A stage on which nothing is refused by its wait: machines that run tests are slow.
 pub(crate) fn patient() -> StageBuilder {
     Stage::builder("serve").queue_wait_max(Duration::from_mins(10))
+}
+
+/// No run is long by itself, because machines that run tests are slow; stalls are seen all the same.
+pub(crate) fn whatever_it_takes(stage: &Stage) -> Placement {
+    Placement::auto_on(stage).short_run(Duration::from_hours(1))
 }
 
 /// Serves on a single loop, on a thread of its own, for as long as the test runs.
@@ -60,13 +65,29 @@ impl Client {
         self.receive().await
     }
 
-    pub(crate) async fn receive(&mut self) -> Answer {
+    /// The head of a response, in lower case.
+    pub(crate) async fn receive_head(&mut self) -> String {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             let read = self.0.read_line(&mut head).await.unwrap();
             assert!(read > 0, "the connection ended after {head:?}");
         }
-        let head = head.to_ascii_lowercase();
+        head.to_ascii_lowercase()
+    }
+
+    /// The next chunk of a body, empty at its end; `None` if the connection ends before that.
+    pub(crate) async fn receive_chunk(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.0.read_line(&mut line).await.ok()?;
+        let length = usize::from_str_radix(line.strip_suffix("\r\n")?, 16).unwrap();
+        let mut chunk = vec![0; length + 2];
+        self.0.read_exact(&mut chunk).await.ok()?;
+        chunk.truncate(length);
+        Some(String::from_utf8(chunk).unwrap())
+    }
+
+    pub(crate) async fn receive(&mut self) -> Answer {
+        let head = self.receive_head().await;
         let length = field(&head, "content-length").unwrap().parse().unwrap();
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).await.unwrap();

@@ -1,6 +1,7 @@
 //! What an application gets from `greenroom::serve` and `greenroom::Server`, with axum's own types.
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod bodies;
 mod body_limit;
 mod h2c;
 mod placing;

@@ -8,6 +8,7 @@ use axum::Router;
 use axum::routing::get;
 use futures_util::future::join_all;
 use greenroom::{Placed, Placement, RouteStatus, Stage, status};
+use greenroom_stage::placement::STREAK_FIRST;
 use http::StatusCode;
 
 use crate::rig::{Rig, get as fetch, within};
@@ -59,17 +60,20 @@ async fn handlers_that_block_hold_up_nobody() {
 #[tokio::test]
 async fn a_route_begins_on_the_stage_and_moves_to_the_loop() {
     within(async {
-        let app = Router::new().route("/placing/short", get(|| async { thread_name() }));
-        let rig = Rig::start(app);
-        let first = fetch(rig.url("/placing/short")).await.1;
-        assert!(first.starts_with("stage-"), "{first}");
-        // On a busy machine a run may be long that should be short.
-        while !fetch(rig.url("/placing/short"))
-            .await
-            .1
-            .starts_with("loop-")
-        {}
-        assert_eq!(routes("/placing/short")[0].placed, Placed::AutoInline);
+        let router = Router::new().route("/placing/short", get(|| async { thread_name() }));
+        // However slow the machine is.
+        let placement = Placement::auto().short_run(Duration::from_hours(1));
+        let rig = Rig::start(router.layer(placement));
+        for _ in 0..STREAK_FIRST {
+            let thread = fetch(rig.url("/placing/short")).await.1;
+            assert!(thread.starts_with("stage-"), "{thread}");
+        }
+        let placed = routes("/placing/short");
+        assert!(
+            placed
+                .iter()
+                .any(|route| route.placed == Placed::AutoInline)
+        );
         rig.end().await;
     })
     .await;
@@ -149,7 +153,9 @@ async fn status_is_served_as_json() {
             (&"GET".into(), &"auto_staged".into())
         );
         assert!(own["busy"]["count"].as_u64() >= Some(1));
-        assert_eq!(status["stages"][0]["queue_wait_max_micros"], 500_000);
+        let stages = status["stages"].as_array().unwrap();
+        let default = stages.iter().find(|stage| stage["name"] == "stage");
+        assert_eq!(default.unwrap()["queue_wait_max_micros"], 500_000);
         let loops = status["loops"].as_array().unwrap();
         assert!(loops.iter().any(|each| each["name"] == "loop-1"));
         rig.end().await;

@@ -45,7 +45,15 @@ impl Rig {
         A: Application<Kind> + Send + 'static,
         Kind: 'static,
     {
-        let builder = builder.loops(2.try_into().unwrap());
+        Self::with_loops(2, builder, app)
+    }
+
+    pub(crate) fn with_loops<A, Kind>(loops: usize, builder: ServerBuilder<Server>, app: A) -> Self
+    where
+        A: Application<Kind> + Send + 'static,
+        Kind: 'static,
+    {
+        let builder = builder.loops(loops.try_into().unwrap());
         let server = builder.listen(any_port()).bind().unwrap();
         let Address::Tcp(address) = server.local_addresses()[0] else {
             panic!("a TCP address was named")

@@ -1,0 +1,122 @@
+use std::time::Duration;
+
+use super::Pace;
+use crate::placement::origin::Origin;
+
+/// What a body was busy with, for its route's account. It goes where the body goes.
+///
+/// Handler and body are one run of the route: that of the handler and the longest that the body had
+/// between two waits. It is recorded when the body ends or is dropped, or as soon as it is long.
+#[derive(Debug)]
+pub(super) struct Account {
+    pub(super) origin: Origin,
+    pub(super) pace: Pace,
+    handler: Duration,
+    is_recorded: bool,
+}
+
+impl Account {
+    pub(super) fn new(origin: Origin, handler: Duration) -> Self {
+        let short_run = origin.settings.short_run;
+        let long_run = origin.route.long_run();
+        let mut account = Self {
+            pace: Pace::new(short_run, long_run, !origin.is_inline),
+            origin,
+            handler,
+            is_recorded: false,
+        };
+        account.record_if_long();
+        account
+    }
+
+    pub(super) fn polled(&mut self, busy: Duration, is_waiting: bool) {
+        self.pace.record(busy, is_waiting);
+        self.record_if_long();
+    }
+
+    fn record_if_long(&mut self) {
+        if self.busy() > self.origin.route.long_run() {
+            self.record();
+        }
+    }
+
+    fn record(&mut self) {
+        if self.is_recorded {
+            return;
+        }
+        self.is_recorded = true;
+        if self.origin.is_inline {
+            self.origin.route.record_inline(self.busy());
+        } else {
+            self.origin.route.record_staged(self.busy());
+        }
+    }
+
+    fn busy(&self) -> Duration {
+        self.handler + self.pace.longest()
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.record();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Client;
+    use crate::placement::route::Route;
+    use crate::placement::rule::{LONG_RUN, STREAK_FIRST};
+    use crate::placement::{Placement, Shared};
+    use crate::stage::{Importance, Stage};
+    use http::Method;
+
+    const TINY: Duration = Duration::from_micros(5);
+
+    fn staged() -> (&'static Shared, &'static Route) {
+        let stage = Stage::builder("account").build().expect("it has threads");
+        let shared = Placement::auto_on(&stage).shared;
+        (shared, shared.routes.find(&Method::GET, "/"))
+    }
+
+    fn account((shared, route): (&'static Shared, &'static Route)) -> Account {
+        let origin = Origin {
+            route,
+            settings: &shared.settings,
+            importance: Importance::Normal,
+            client: Client::UNKNOWN,
+            is_inline: route.is_inline(),
+        };
+        Account::new(origin, TINY)
+    }
+
+    #[test]
+    fn a_route_whose_bodies_are_long_stays_staged() {
+        let placed = staged();
+        for _ in 0..4 * STREAK_FIRST {
+            let mut account = account(placed);
+            account.polled(TINY, true);
+            account.polled(2 * LONG_RUN, false);
+        }
+        let status = placed.1.status();
+        assert_eq!((status.streak, status.moves), (0, 0));
+        assert_eq!(status.busy.count, u64::from(4 * STREAK_FIRST));
+    }
+
+    #[test]
+    fn a_body_and_its_handler_are_one_run() {
+        let placed = staged();
+        for begun in 1..=STREAK_FIRST {
+            assert!(!placed.1.is_inline());
+            let mut account = account(placed);
+            account.polled(TINY, true);
+            account.polled(TINY, false);
+            assert_eq!(placed.1.status().streak, begun - 1);
+        }
+        assert!(placed.1.is_inline());
+        account(placed).polled(2 * LONG_RUN, true);
+        assert!(!placed.1.is_inline());
+    }
+}

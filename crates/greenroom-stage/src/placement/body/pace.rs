@@ -1,0 +1,151 @@
+use std::time::Duration;
+
+use crate::placement::rule::STREAK_MAX;
+
+/// So many polls in a row that were short together bring a body back to the loop, the first time.
+const POLLS_FIRST: u32 = 8;
+
+/// A poll on the loop that is no longer than this adds nothing to a run: to write its frame takes the
+/// server as long.
+const QUICK_POLL: Duration = Duration::from_micros(25);
+
+/// Where the next poll of a body takes place.
+///
+/// - What a body computes between two waits is one run of it. One that is long (over 1 ms) sends the
+///   body to the stage: a compressor that yields a frame every 200 us goes there with the sixth.
+/// - On the stage, 8 polls in a row of which none is over 250 us and all together are not long bring
+///   it to the loop: a stream of events, after four of them (each is a wait and a frame).
+/// - Each time it is sent away it must be short for twice as many: 16, 32, 64 … together in no more
+///   time. So what computes all the time, be it in little pieces, is on the stage soon.
+#[derive(Debug)]
+pub(super) struct Pace {
+    short_run: Duration,
+    long_run: Duration,
+    is_on_stage: bool,
+    /// Polls of the streak on the stage, and for how long they were busy in all.
+    polls: u32,
+    polls_busy: Duration,
+    needed: u32,
+    /// For how long it was busy since it last waited.
+    run: Duration,
+    longest: Duration,
+}
+
+impl Pace {
+    pub(super) fn new(short_run: Duration, long_run: Duration, is_on_stage: bool) -> Self {
+        Self {
+            short_run,
+            long_run,
+            is_on_stage,
+            polls: 0,
+            polls_busy: Duration::ZERO,
+            needed: POLLS_FIRST,
+            run: Duration::ZERO,
+            longest: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn is_on_stage(&self) -> bool {
+        self.is_on_stage
+    }
+
+    /// The longest run so far.
+    pub(super) fn longest(&self) -> Duration {
+        self.longest
+    }
+
+    /// Takes a poll into account, which left the body waiting or not.
+    pub(super) fn record(&mut self, busy: Duration, is_waiting: bool) {
+        if busy > QUICK_POLL {
+            self.run += busy;
+            self.longest = self.longest.max(self.run);
+        }
+        if self.is_on_stage {
+            self.prolong(busy);
+        } else if self.run > self.long_run {
+            self.is_on_stage = true;
+            self.needed = (self.needed * 2).min(STREAK_MAX);
+            self.begin_streak();
+        }
+        if is_waiting {
+            self.run = Duration::ZERO;
+        }
+    }
+
+    fn prolong(&mut self, busy: Duration) {
+        self.polls += 1;
+        self.polls_busy += busy;
+        if busy > self.short_run || self.polls_busy > self.long_run {
+            self.begin_streak();
+        } else if self.polls >= self.needed {
+            self.is_on_stage = false;
+            self.run = Duration::ZERO;
+        }
+    }
+
+    fn begin_streak(&mut self) {
+        self.polls = 0;
+        self.polls_busy = Duration::ZERO;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placement::{LONG_RUN, SHORT_RUN};
+
+    fn pace(is_on_stage: bool) -> Pace {
+        Pace::new(SHORT_RUN, LONG_RUN, is_on_stage)
+    }
+
+    const TINY: Duration = Duration::from_micros(10);
+    const PIECE: Duration = Duration::from_micros(200);
+
+    #[test]
+    fn a_body_that_waits_comes_to_the_loop_and_stays() {
+        let mut pace = pace(true);
+        for _ in 0..4 {
+            assert!(pace.is_on_stage());
+            pace.record(TINY, true);
+            pace.record(TINY, false);
+        }
+        for _ in 0..100_000 {
+            assert!(!pace.is_on_stage());
+            pace.record(PIECE, true);
+            pace.record(PIECE, false);
+        }
+        assert_eq!(pace.longest(), 2 * PIECE);
+    }
+
+    #[test]
+    fn one_that_computes_in_pieces_is_a_small_part_of_its_time_on_the_loop() {
+        let mut pace = pace(false);
+        let pieces = 10_000_u32;
+        let mut on_loop = 0_u32;
+        for _ in 0..pieces {
+            on_loop += u32::from(!pace.is_on_stage());
+            pace.record(PIECE / 2, false);
+        }
+        assert!(on_loop * 50 <= pieces, "{on_loop}");
+        assert!(pace.longest() > LONG_RUN);
+    }
+
+    #[test]
+    fn one_long_poll_sends_it_to_the_stage() {
+        let mut pace = pace(false);
+        pace.record(LONG_RUN + TINY, true);
+        assert!(pace.is_on_stage());
+        for _ in 0..2 * POLLS_FIRST {
+            assert!(pace.is_on_stage());
+            pace.record(TINY, true);
+        }
+        assert!(!pace.is_on_stage());
+    }
+
+    #[test]
+    fn a_large_body_in_small_frames_is_no_long_run() {
+        let mut pace = pace(false);
+        (0..100_000).for_each(|_| pace.record(TINY, false));
+        assert!(!pace.is_on_stage() && pace.longest().is_zero());
+    }
+}

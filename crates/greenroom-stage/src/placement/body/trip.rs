@@ -1,0 +1,82 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use http_body::Body as _;
+
+use super::{Account, Polled};
+use crate::placement::measured::watch;
+use crate::placement::outer;
+use crate::placement::stopwatch::Stopwatch;
+use crate::stage::{Panicked, Spawned, Stage};
+
+/// A body and its account, at home on the loop or away on the stage.
+#[derive(Debug)]
+pub(super) struct Trip {
+    pub(super) body: Body,
+    pub(super) account: Account,
+}
+
+/// A body that comes back to the loop, with what it was ready with, or to wait there.
+#[derive(Debug)]
+pub(super) struct Back {
+    pub(super) trip: Trip,
+    pub(super) ready: Option<Polled>,
+}
+
+impl Trip {
+    /// Polls on the loop: seen by the watchdog.
+    pub(super) fn poll_home(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
+        let route = self.account.origin.route;
+        let (polled, busy) = watch(route, || Pin::new(&mut self.body).poll_frame(cx));
+        let polled = polled.unwrap_or_else(|panicked| self.fail(panicked));
+        self.account.polled(busy, polled.is_pending());
+        polled
+    }
+
+    /// Has the next frame made on the stage.
+    pub(super) fn depart(self, stage: &Stage) -> Spawned<Back> {
+        let submission = self.account.origin.submission();
+        stage.submit_begun(submission, Away(Some(self)))
+    }
+
+    fn poll_away(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
+        let route = self.account.origin.route;
+        let stopwatch = Stopwatch::start();
+        let body = Pin::new(&mut self.body);
+        let poll = || outer::within(route, || body.poll_frame(cx));
+        let polled = catch_unwind(AssertUnwindSafe(poll));
+        let busy = stopwatch.busy();
+        let (polled, busy) = match polled {
+            Ok((polled, inner)) => (polled, busy.saturating_sub(inner)),
+            Err(payload) => (self.fail(Panicked::of(payload)), busy),
+        };
+        self.account.polled(busy, polled.is_pending());
+        polled
+    }
+
+    /// A panic ends the body: the response has begun, so that its client can be told nothing else.
+    fn fail(&self, panicked: Panicked) -> Poll<Polled> {
+        self.account.origin.route.log_panic(&panicked);
+        Poll::Ready(Some(Err(axum::Error::new(panicked))))
+    }
+}
+
+/// A body on the stage, until it has a frame, or has proven to do nothing but wait.
+struct Away(Option<Trip>);
+
+impl Future for Away {
+    type Output = Back;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Back> {
+        let trip = self.0.as_mut().expect("polled until it is back");
+        let ready = match trip.poll_away(cx) {
+            Poll::Ready(polled) => Some(polled),
+            Poll::Pending if trip.account.pace.is_on_stage() => return Poll::Pending,
+            Poll::Pending => None,
+        };
+        let trip = self.0.take().expect("it was just polled");
+        Poll::Ready(Back { trip, ready })
+    }
+}
