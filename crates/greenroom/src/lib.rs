@@ -78,8 +78,9 @@ pub use greenroom_server::{
     ServerBuilder, Shared, send_informational,
 };
 pub use greenroom_stage::{
-    BuildError, Client, ClientKey, Error as StageError, Importance, OnStage, Panicked, Placed, Placement, Quantiles,
-    Reason, Rejected, RouteStatus, Share, Sheds, Spawned, Stage, StageBuilder, StageStatus, Threads,
+    BuildError, Client, ClientKey, Error as StageError, Importance, OnStage, Panicked, Placed,
+    Placement, Quantiles, Reason, Rejected, RouteStatus, Share, Sheds, Spawned, Stage,
+    StageBuilder, StageStatus, Threads,
 };
 #[cfg(feature = "operators")]
 pub use operators::{CountError, Operators, Serving, count};

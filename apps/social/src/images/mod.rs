@@ -48,10 +48,7 @@ impl Images {
     pub async fn process(&self, owner: &Author, file: PathBuf) -> Result<Processed, Failure> {
         let pixels_max = self.pixels_max;
         let owner = Client::named(&format!("user {}", owner.id));
-        let work = owner.within(|| {
-            self.stage
-                .run(move || process::process(&file, pixels_max))
-        });
+        let work = owner.within(|| self.stage.run(move || process::process(&file, pixels_max)));
         match work.await {
             Ok(Ok(processed)) => Ok(processed),
             Ok(Err(error)) => Err(error.into()),

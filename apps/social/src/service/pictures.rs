@@ -68,7 +68,8 @@ async fn prepare(
             .await
             .map_err(crate::images::io_failure)
     };
-    let (processed, metadata) = try_join(app.images.process(&album.owner, path.clone()), length).await?;
+    let (processed, metadata) =
+        try_join(app.images.process(&album.owner, path.clone()), length).await?;
     let picture = Picture {
         id: Id::new(),
         album: album.id,

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod fairness;
 mod bodies;
 mod bodies_kept;
+mod fairness;
 mod isolation;
 mod moving;
 mod overload;
