@@ -78,7 +78,7 @@ impl<A: App> Loop<A> {
             told: member.told.clone(),
             seats: Arc::new(Seats::new(member.index, Arc::clone(balance))),
             ledger: Arc::default(),
-            meter: Meter::new(member.index, Arc::clone(balance), limits.loop_lag_max),
+            meter: Meter::new(member.index, Arc::clone(balance), limits),
             app,
             phase: Cell::new(Phase::Serving),
             ending: Notify::new(),

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::Pressure;
 use super::gauge::Gauge;
 use super::record::Record;
+use crate::Limits;
 use crate::event_loop::Balance;
 
 /// The lag is probed once in so many polls of connections.
@@ -32,14 +33,15 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(index: usize, balance: Arc<Balance>, lag_max: Duration) -> Self {
-        let lag_max = lag_max.max(LAG_MAX_MIN);
+    pub(crate) fn new(index: usize, balance: Arc<Balance>, limits: &Limits) -> Self {
+        let lag_max = limits.loop_lag_max.max(LAG_MAX_MIN);
+        let standing = limits.loop_lag_standing;
         Self {
             lag_max,
-            record: Record::new(index, balance, lag_max),
+            record: Record::new(index, balance, lag_max, standing),
             due: Notify::new(),
             probing_since: Cell::new(None),
-            gauge: Cell::new(Gauge::new(lag_max)),
+            gauge: Cell::new(Gauge::new(lag_max, standing)),
             warned_at: Cell::new(None),
             polls: Cell::new(0),
             polls_told: Cell::new(0),

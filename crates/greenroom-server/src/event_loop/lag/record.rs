@@ -21,6 +21,7 @@ pub(super) struct Record {
     index: usize,
     balance: Arc<Balance>,
     lag_max: Duration,
+    standing: Duration,
     requests: AtomicU64,
     lag_micros: AtomicU64,
     over: AtomicU64,
@@ -32,7 +33,12 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(index: usize, balance: Arc<Balance>, lag_max: Duration) -> Arc<Self> {
+    pub(super) fn new(
+        index: usize,
+        balance: Arc<Balance>,
+        lag_max: Duration,
+        standing: Duration,
+    ) -> Arc<Self> {
         let name = format!("loop-{index}");
         let lags = Histogram::new_with_max(LONGEST_MICROS, SIGNIFICANT_DIGITS)
             .expect("constants that the histogram allows");
@@ -43,6 +49,7 @@ impl Record {
             index,
             balance,
             lag_max,
+            standing,
             requests: AtomicU64::new(0),
             lag_micros: AtomicU64::new(0),
             over: AtomicU64::new(0),
@@ -94,6 +101,7 @@ impl Record {
             over: self.over.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
             loop_lag_max_micros: micros(self.lag_max),
+            loop_lag_standing_micros: micros(self.standing),
             lag_micros: self.lag_micros.load(Ordering::Relaxed),
             lag: Quantiles::of(&copied),
         }

@@ -26,6 +26,9 @@ pub struct LoopStatus {
     pub refused: u64,
     /// With which lag it is `Over`: [`Limits::loop_lag_max`](crate::Limits::loop_lag_max).
     pub loop_lag_max_micros: u64,
+    /// For how long every probe must have been beyond it first:
+    /// [`Limits::loop_lag_standing`](crate::Limits::loop_lag_standing).
+    pub loop_lag_standing_micros: u64,
     /// The lag by the last probe: how long what was ready waited to be served. If a probe is under
     /// way, at least as long as it has waited.
     pub lag_micros: u64,
