@@ -60,6 +60,7 @@ pub use greenroom_psgi as psgi;
 mod application;
 mod body_limit;
 mod descriptors;
+mod loop_watch;
 #[cfg(feature = "operators")]
 mod operators;
 mod placing;
@@ -74,7 +75,7 @@ pub use body_limit::{BodyLimit, BodyLimited};
 pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
     Address, AddressError, App, BodyBytesMax, BodyError, BoxError, ConnectionInfo, Cut,
-    DrainReport, Error, Handle, Limits, LoopStatus, NotPossible, Pressure, RequestBody,
+    DrainReport, Error, Handle, Limits, LoopStatus, LoopWatch, NotPossible, Pressure, RequestBody,
     ServerBuilder, Shared, send_informational,
 };
 pub use greenroom_stage::{

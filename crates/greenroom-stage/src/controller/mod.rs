@@ -4,6 +4,7 @@
 //! its threads do ([`census`]), and how many more are to start ([`decide`]).
 
 mod census;
+mod clocks;
 mod decide;
 
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
@@ -11,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::stage::shared::Shared;
+use clocks::Clocks;
 use decide::threads_to_start;
 
 /// The time between two looks at a stage in which something waits.
@@ -43,11 +45,13 @@ pub(crate) fn tell(stage: &Arc<Shared>) {
 
 impl Inbox {
     fn attend(&self) {
-        let mut attended = Vec::new();
+        let (mut attended, mut clocks) = (Vec::new(), Clocks::default());
         loop {
             attended.append(&mut self.receive(attended.is_empty()));
-            attended.retain(look_after);
-            if !attended.is_empty() {
+            attended.retain(|stage| look_after(stage, &mut clocks));
+            if attended.is_empty() {
+                clocks.forget();
+            } else {
                 thread::sleep(TICK);
             }
         }
@@ -67,7 +71,7 @@ impl Inbox {
 
 /// Looks at a stage: drops what is overdue, and starts the threads that it needs. `false` if nothing
 /// waits any more.
-fn look_after(stage: &Arc<Shared>) -> bool {
+fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
     stage.drop_overdue();
     let (counts, mut at_work) = stage.hand_off.inspect();
     if counts.waiting == 0 {
@@ -77,15 +81,22 @@ fn look_after(stage: &Arc<Shared>) -> bool {
     if counts.started >= bounds.threads_max {
         return true;
     }
-    let computing = census::take(&mut at_work, bounds.compute_max);
+    let found = census::take(&mut at_work, bounds.compute_max, clocks);
     let coming = counts.started.saturating_sub(at_work.len());
     let start = threads_to_start(&decide::Census {
         working: counts.started,
-        computing: computing + coming,
+        computing: found.computing + coming,
         waiting: counts.waiting,
         compute_max: bounds.compute_max,
         threads_max: bounds.threads_max,
     });
+    // Each look may mistake a thread that was preempted for one that is blocked; one more thread is
+    // preempted in its turn, and soon enough of them are seen to compute.
+    let start = if found.is_guessed {
+        start.min(1)
+    } else {
+        start
+    };
     let announced = stage.hand_off.apply(&at_work, start);
     start_threads(stage, announced);
     true

@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn one_that_was_not_over_for_an_interval_is_disarmed() {
         let mut timed = armed();
-        timed.idle(STANDING - 61 * MILLISECOND);
+        timed.idle(939 * MILLISECOND);
         assert_eq!(timed.probe([30, 30]), Pressure::Over);
         assert_eq!(timed.probe([1]), Pressure::None);
         timed.idle(STANDING);

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Tells overload that stands from a burst that drains by itself, as CoDel does for a queue
+/// Tells overload that stands from a burst that drains by itself, as `CoDel` does for a queue
 /// (RFC 8289, section 4.2): only what every look has found too long for a whole interval stands. One
 /// look that finds it short enough ends the interval.
 ///

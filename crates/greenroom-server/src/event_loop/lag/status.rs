@@ -24,6 +24,9 @@ pub struct LoopStatus {
     pub over: u64,
     /// Connections that it refused with 503, because they had waited too long to be accepted.
     pub refused: u64,
+    /// How often something that is no placed route held it up, such as a task that was spawned there;
+    /// 0 if nobody [watches](crate::App::watch_loop) it.
+    pub stalls: u64,
     /// With which lag it is `Over`: [`Limits::loop_lag_max`](crate::Limits::loop_lag_max).
     pub loop_lag_max_micros: u64,
     /// For how long every probe must have been beyond it first:
