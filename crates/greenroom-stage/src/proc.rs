@@ -21,8 +21,8 @@ pub(crate) fn warn_unreadable() {
     static WARNED: Once = Once::new();
     WARNED.call_once(|| {
         tracing::warn!(
-            "/proc cannot be read: what threads do is judged by their CPU clocks, and blocking work \
-             gets one thread more every 4 ms at most"
+            "/proc cannot be read: whether a thread computes, blocks or was preempted is judged by \
+             its CPU clock, and now and then wrongly"
         );
     });
 }

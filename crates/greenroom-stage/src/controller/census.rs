@@ -10,6 +10,20 @@ pub(super) struct Found {
     pub(super) is_guessed: bool,
 }
 
+impl Found {
+    /// Threads that may be started on the strength of it. A guess may mistake a thread that was preempted
+    /// for one that is blocked, so beside threads that compute it brings one more at most. If no thread at
+    /// all had a processor since the last look they are blocked, or so hard pressed that the next ones
+    /// are seen to compute.
+    pub(super) fn start_max(self) -> usize {
+        if self.is_guessed && self.computing > 0 {
+            1
+        } else {
+            usize::MAX
+        }
+    }
+}
+
 /// Looks at threads until `enough` of them are found computing, and notes for each it looked at whether
 /// it is blocked.
 pub(super) fn take(at_work: &mut [AtWork], enough: usize, clocks: &mut Clocks) -> Found {
@@ -85,6 +99,7 @@ mod tests {
                 assert_eq!((first.computing, first.is_guessed), (2, false));
                 let second = take(&mut at_work, 2, &mut clocks);
                 assert_eq!((second.computing, second.is_guessed), (1, true));
+                assert_eq!((first.start_max(), second.start_max()), (usize::MAX, 1));
                 assert!(at_work[0].is_blocked);
                 assert!(!at_work[1].is_blocked);
                 at_work[0].run += 1;

@@ -90,13 +90,7 @@ fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
         compute_max: bounds.compute_max,
         threads_max: bounds.threads_max,
     });
-    // Each look may mistake a thread that was preempted for one that is blocked; one more thread is
-    // preempted in its turn, and soon enough of them are seen to compute.
-    let start = if found.is_guessed {
-        start.min(1)
-    } else {
-        start
-    };
+    let start = start.min(found.start_max());
     let announced = stage.hand_off.apply(&at_work, start);
     start_threads(stage, announced);
     true

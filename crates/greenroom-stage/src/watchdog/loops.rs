@@ -225,3 +225,56 @@ pub(super) fn watched() -> Vec<Arc<LoopSlot>> {
 fn lock_loops() -> MutexGuard<'static, Vec<Weak<LoopSlot>>> {
     LOOPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn within_a_loop(test: impl FnOnce(&WatchedLoop)) {
+        let runtime = { tokio::runtime::Builder::new_current_thread() }.build();
+        let runtime = runtime.expect("the system gives one");
+        let entered = runtime.enter();
+        test(&watch_this_loop("test"));
+        drop(entered);
+    }
+
+    #[test]
+    fn whatever_a_loop_says_is_progress_and_saying_nothing_is_none() {
+        within_a_loop(|watched| {
+            let slot = &watched.slot;
+            let begun = slot.progress();
+            assert!(begun.is_some());
+            assert_eq!(slot.progress(), begun);
+            watched.connection_begins();
+            let polled = slot.progress();
+            assert!(polled.is_some() && polled != begun);
+            assert_eq!(slot.task(), "a connection, outside of any placed route");
+            watched.connection_ends();
+            assert!(slot.progress() != polled && slot.progress() != begun);
+            assert_eq!(slot.task(), "spawned on this loop");
+            watched.task_begins(Location::caller());
+            assert!(slot.task().contains(file!()), "{}", slot.task());
+        });
+    }
+
+    #[test]
+    fn a_loop_that_waits_for_the_system_is_not_held_up() {
+        within_a_loop(|watched| {
+            watched.parks();
+            assert_eq!(watched.slot.progress(), None);
+            assert!(watched.slot.is_parked());
+            watched.unparks();
+            assert!(watched.slot.progress().is_some());
+        });
+    }
+
+    #[test]
+    fn a_loop_that_goes_on_with_the_same_is_held_up() {
+        within_a_loop(|watched| {
+            watched.connection_begins();
+            while watched.stalls() == 0 {
+                std::thread::yield_now();
+            }
+        });
+    }
+}
