@@ -1,5 +1,7 @@
 use std::error::Error;
 use std::net::SocketAddr;
+use std::panic::Location;
+use std::sync::Arc;
 
 use http::{Request, Response};
 use tower_service::Service;
@@ -41,6 +43,36 @@ pub trait App: Clone + Send + 'static {
     /// The loop's pressure has become this. Told on the loop's thread, to the loop's clone, as soon
     /// as it is known; every loop begins with [`Pressure::None`]. It should return at once.
     fn pressure(&self, _pressure: Pressure) {}
+
+    /// A watch for the loop of this name, which begins now. Called on the loop's thread, within its
+    /// runtime; not by [`Server::serve_local`](crate::Server::serve_local), whose runtime is its
+    /// caller's. By default there is none.
+    fn watch_loop(&self, _name: &str) -> Option<Arc<dyn LoopWatch>> {
+        None
+    }
+}
+
+/// Follows what a loop does, so that another thread can tell when it makes no progress.
+///
+/// Told on the loop's thread at every turn, so each method should take nanoseconds.
+pub trait LoopWatch: Send + Sync + 'static {
+    /// The loop has nothing to do, and waits for the system.
+    fn parks(&self);
+
+    /// The system had something for it, and it goes on.
+    fn unparks(&self);
+
+    /// A connection is polled, and with it what the application does inline.
+    fn connection_begins(&self);
+
+    /// The connection's poll has ended.
+    fn connection_ends(&self);
+
+    /// A task that was spawned there is polled. Told only in builds with `--cfg tokio_unstable`.
+    fn task_begins(&self, _spawned_at: &'static Location<'static>) {}
+
+    /// How often the loop was held up by what is no placed route.
+    fn stalls(&self) -> u64;
 }
 
 /// An [`App`] that gives every connection a clone of the same service.

@@ -23,7 +23,7 @@ mod server;
 mod settings;
 
 pub use address::{Address, AddressError};
-pub use app::{App, BoxError, ConnectionInfo, Shared};
+pub use app::{App, BoxError, ConnectionInfo, LoopWatch, Shared};
 pub use body::{BodyBytesMax, BodyError, RequestBody};
 pub use drain::{Cut, DrainReport};
 pub use error::Error;

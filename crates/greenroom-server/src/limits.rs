@@ -32,12 +32,17 @@ pub struct Limits {
     /// Connections at once, over all loops. At the limit, accepting pauses and the connections
     /// that are idle longest are closed. Default: 90 % of the process' descriptor limit.
     pub connections_max: usize,
-    /// Time that what is ready may wait for its loop. Beyond half of it the loop accepts new
-    /// connections slowly, and the application is told ([`Pressure`](crate::Pressure)); newcomers
-    /// that wait for twice as long are refused with 503 once they have done so for five times as
-    /// long (with the default: 40 ms, for 100 ms). Default: 20 ms, at least 1 ms; `Duration::MAX`
-    /// for no limit.
+    /// Time that what is ready may wait for its loop. Beyond half of it, if that lasts for
+    /// `loop_lag_standing`, the loop accepts new connections slowly, and the application is told
+    /// ([`Pressure`](crate::Pressure)); newcomers that wait for twice as long (40 ms) are refused with
+    /// 503 once they have done so for `loop_lag_standing`. Default: 20 ms, at least 1 ms;
+    /// `Duration::MAX` for no limit.
     pub loop_lag_max: Duration,
+    /// Time for which what is ready must have waited for too long before anything is refused for it:
+    /// a burst that is over sooner is served whole. Overload that comes back within the same time
+    /// after it ended is shed at once. Default: 1 s; zero sheds after two probes of the lag in a row,
+    /// `Duration::MAX` never.
+    pub loop_lag_standing: Duration,
 }
 
 impl Default for Limits {
@@ -54,6 +59,7 @@ impl Default for Limits {
             write_timeout: Duration::from_secs(30),
             connections_max: connections_default(),
             loop_lag_max: Duration::from_millis(20),
+            loop_lag_standing: Duration::from_secs(1),
         }
     }
 }

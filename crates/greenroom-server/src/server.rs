@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::app::App;
 use crate::drain::{Cut, Phase};
-use crate::event_loop::{Balance, Member, run};
+use crate::event_loop::{Balance, Hooks, Member, loop_name, run};
 use crate::listen::{self, Accepted, Listener};
 use crate::settings::Settings;
 use crate::{Address, DrainReport, Error, Limits};
@@ -285,6 +285,7 @@ impl Server {
                 listeners,
                 inbox,
                 others: others.clone(),
+                watch: None,
             })
             .collect()
     }
@@ -305,16 +306,21 @@ fn start<A: App>(
         let _told = tell.blocking_send(ended);
     };
     thread::Builder::new()
-        .name(format!("loop-{index}"))
+        .name(loop_name(index))
         .spawn(body)
         .map_err(failed)?;
     Ok(())
 }
 
-fn run_to_end<A: App>(app: A, member: Member) -> io::Result<Vec<Cut>> {
-    let runtime = Runtime::new_current_thread()
-        .enable_all()
-        .build_local(LocalOptions::default())?;
+fn run_to_end<A: App>(app: A, mut member: Member) -> io::Result<Vec<Cut>> {
+    let hooks = Hooks::default();
+    let mut builder = Runtime::new_current_thread();
+    hooks.install(&mut builder);
+    let runtime = builder.enable_all().build_local(LocalOptions::default())?;
+    let entered = runtime.enter();
+    member.watch = app.watch_loop(&loop_name(member.index));
+    drop(entered);
+    member.watch.iter().for_each(|watch| hooks.connect(watch));
     let cut = runtime.block_on(run(app, member));
     // Blocking work of requests that were cut off must not hold up the end.
     runtime.shutdown_background();

@@ -38,6 +38,7 @@ mod controller;
 pub mod fair;
 mod loop_shedding;
 pub mod placement;
+mod proc;
 mod raw;
 mod registry;
 mod run_delay;
@@ -54,4 +55,4 @@ pub use stage::{
     Quantiles, Reason, Rejected, Share, Sheds, Spawned, Stage, StageBuilder, StageStatus, Threads,
 };
 pub use status::{Status, status};
-pub use watchdog::{HANG, STALL, WARNING_PAUSE};
+pub use watchdog::{HANG, STALL, WARNING_PAUSE, WatchedLoop, watch_this_loop};

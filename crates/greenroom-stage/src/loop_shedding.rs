@@ -18,8 +18,8 @@ const RETRY_AFTER: u64 = 1;
 /// From now on, placements refuse on the calling thread every request up to this importance: with
 /// 503 and `Retry-After`, before its handler runs. `None` ends that.
 ///
-/// For servers, whose loops know their lag. `greenroom` says `Bulk` when a loop is half as far
-/// behind as is allowed, and `Normal` when it is further. `Critical` requests are never refused; to
+/// For servers, whose loops know their lag. `greenroom` says `Bulk` when a loop has for a second
+/// been half as far behind as is allowed, and `Normal` when it was further. `Critical` requests are never refused; to
 /// name them is to name `Normal`.
 pub fn shed_on_this_loop(up_to: Option<Importance>) {
     REFUSED_UP_TO.set(up_to);

@@ -3,22 +3,106 @@
 //! While stages compute on every core, a loop is now and then taken off its core in the midst of a
 //! short handler. That is not the handler's time, and must not count as such. And where others
 //! take their share of the processors, a stage's runs need more time than they compute.
+//!
+//! Where the system does not tell, threads are judged by their CPU clocks, which do not tell either
+//! whether a thread that had no processor wanted one.
 
 use std::cell::Cell;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use procfs::FromRead;
 use procfs::process::Schedstat;
 
+use crate::proc;
+use crate::thread_state::{cpu_time, cpu_time_of, sleeps};
+
+/// A thread that had no processor for longer than this, where the system does not tell run delays,
+/// slept rather than waited for one.
+const PREEMPTED_MAX: Duration = Duration::from_millis(100);
+
+/// Whether the system tells run delays. Looked at once.
+pub(crate) fn is_told() -> bool {
+    static IS_TOLD: LazyLock<bool> = LazyLock::new(|| {
+        let is_told = of_this_thread().is_some();
+        if !is_told {
+            proc::warn_unreadable();
+        }
+        is_told
+    });
+    #[cfg(test)]
+    if proc::of_tests::is_missing() {
+        return false;
+    }
+    *IS_TOLD
+}
+
 /// The calling thread's; `None` where the system does not tell. Opens a file and closes it again:
 /// some 4 us, and no descriptor held for each of hundreds of threads.
 pub(crate) fn of_this_thread() -> Option<u64> {
-    read("/proc/thread-self/schedstat")
+    read(&proc::path("thread-self/schedstat"))
 }
 
 /// Another thread's.
-pub(crate) fn of_thread(thread: i32) -> Option<u64> {
-    read(&format!("/proc/self/task/{thread}/schedstat"))
+fn of_thread(thread: i32) -> Option<u64> {
+    read(&proc::path(format_args!("self/task/{thread}/schedstat")))
+}
+
+/// A reading of the calling thread for a later [`busy_of_thread`].
+pub(crate) fn note_of_this_thread() -> u64 {
+    if is_told() {
+        of_this_thread().unwrap_or(0)
+    } else {
+        nanos(cpu_time())
+    }
+}
+
+/// The same of another thread.
+pub(crate) fn note_of_thread(thread: i32) -> u64 {
+    if is_told() {
+        of_thread(thread).unwrap_or(0)
+    } else {
+        cpu_time_of(thread).map_or(0, nanos)
+    }
+}
+
+/// How much of the time that was taken since a note was the thread's own. Where the system does not tell
+/// run delays: what it had a processor for, or, of more than 100 ms, all.
+pub(crate) fn busy_of_thread(thread: i32, note: u64, taken: Duration) -> Duration {
+    let since_note = Duration::from_nanos(note_of_thread(thread).saturating_sub(note));
+    if is_told() {
+        taken.saturating_sub(since_note)
+    } else if taken > PREEMPTED_MAX {
+        taken
+    } else {
+        since_note.min(taken)
+    }
+}
+
+/// The calling thread's own clocks, where the system does not tell run delays.
+pub(crate) struct OwnClocks {
+    sleeps: Option<i64>,
+    cpu: Duration,
+}
+
+impl OwnClocks {
+    /// `None` where the system tells run delays: they say more, and cost less.
+    pub(crate) fn start_if_needed() -> Option<Self> {
+        (!is_told()).then(|| Self {
+            sleeps: sleeps(),
+            cpu: cpu_time(),
+        })
+    }
+
+    /// How much of the time that was taken since then was the thread's own: what it had a processor
+    /// for, or all if it slept.
+    pub(crate) fn busy(&self, taken: Duration) -> Duration {
+        if self.sleeps.is_some() && self.sleeps == sleeps() {
+            cpu_time().saturating_sub(self.cpu).min(taken)
+        } else {
+            taken
+        }
+    }
 }
 
 /// How old the last reading may be, beyond the time that is asked for.
@@ -45,16 +129,54 @@ fn read(path: &str) -> Option<u64> {
     Some(Schedstat::from_file(path).ok()?.run_delay)
 }
 
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proc::of_tests::without_proc;
     use rustix::thread::{Pid, gettid};
+    use std::hint::black_box;
+
+    const MILLISECOND: Duration = Duration::from_millis(1);
+
+    fn this_thread() -> i32 {
+        Pid::as_raw(Some(gettid()))
+    }
 
     #[test]
     fn both_readings_are_of_the_same_thread() {
         let before = of_this_thread().expect("Linux has it");
-        let between = of_thread(Pid::as_raw(Some(gettid()))).expect("it can be read");
+        let between = of_thread(this_thread()).expect("it can be read");
         let after = of_this_thread().expect("it can be read");
         assert!(before <= between && between <= after);
+    }
+
+    #[test]
+    fn without_proc_only_what_a_thread_computed_is_its_own_up_to_100_ms() {
+        without_proc(|| {
+            assert_eq!(of_this_thread(), None);
+            let note = note_of_thread(this_thread());
+            let until = cpu_time() + 3 * MILLISECOND;
+            while cpu_time() < until {
+                black_box(0);
+            }
+            let busy = |taken| busy_of_thread(this_thread(), note, taken);
+            assert!(busy(100 * MILLISECOND) >= 3 * MILLISECOND);
+            assert_eq!(busy(2 * MILLISECOND), 2 * MILLISECOND);
+            assert_eq!(busy(101 * MILLISECOND), 101 * MILLISECOND);
+        });
+    }
+
+    #[test]
+    fn without_proc_a_poll_that_sleeps_is_busy_meanwhile() {
+        assert!(OwnClocks::start_if_needed().is_none());
+        without_proc(|| {
+            let clocks = OwnClocks::start_if_needed().expect("needed");
+            std::thread::sleep(MILLISECOND);
+            assert_eq!(clocks.busy(900 * MILLISECOND), 900 * MILLISECOND);
+        });
     }
 }

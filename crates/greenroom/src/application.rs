@@ -5,14 +5,17 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
 use axum::extract::connect_info::Connected;
-use greenroom_server::{Address, App, BoxError, ConnectionInfo, Pressure, RequestBody};
+use greenroom_server::{Address, App, BoxError, ConnectionInfo, LoopWatch, Pressure, RequestBody};
 use greenroom_stage::{Importance, shed_on_this_loop};
 use http::{Request, Response};
 use tower_service::Service;
+
+use crate::loop_watch;
 
 /// What a server can serve. Implemented for cloneable tower services of `Request<Body>`, axum's
 /// `Router` among them ([`OfRequests`]), for make-services, which give each connection a service of
@@ -127,6 +130,10 @@ where
     fn pressure(&self, pressure: Pressure) {
         shed_under(pressure);
     }
+
+    fn watch_loop(&self, name: &str) -> Option<Arc<dyn LoopWatch>> {
+        Some(loop_watch::watch(name))
+    }
 }
 
 /// Has the placements on this loop refuse what it can do without.
@@ -189,6 +196,10 @@ where
 
     fn pressure(&self, pressure: Pressure) {
         shed_under(pressure);
+    }
+
+    fn watch_loop(&self, name: &str) -> Option<Arc<dyn LoopWatch>> {
+        Some(loop_watch::watch(name))
     }
 }
 

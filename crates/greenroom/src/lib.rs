@@ -32,9 +32,9 @@
 //! Wherever it runs, a handler is polled within the runtime of the loop that accepted its
 //! connection. So `tokio::spawn`, timers, sockets and client pools work as they do anywhere on
 //! tokio, with two exceptions: `tokio::task::block_in_place` needs a multi-threaded runtime and
-//! panics, and `spawn_local` panics on a stage. What `tokio::spawn` starts runs on the loop. What
-//! one loop's runtime opened is best used on that loop; what was opened on the runtime that called
-//! [`serve`] works too, driven from there.
+//! panics, and `spawn_local` panics on a stage. What `tokio::spawn` starts runs on the loop, and the
+//! log warns of it if it holds up the loop. What one loop's runtime opened is best used on that loop;
+//! what was opened on the runtime that called [`serve`] works too, driven from there.
 //!
 //! Only a `Router` is placed of itself. With a make-service, such as that of
 //! `into_make_service_with_connect_info`, add `.layer(Placement::auto())` to the router; around
@@ -60,6 +60,7 @@ pub use greenroom_psgi as psgi;
 mod application;
 mod body_limit;
 mod descriptors;
+mod loop_watch;
 #[cfg(feature = "operators")]
 mod operators;
 mod placing;
@@ -74,7 +75,7 @@ pub use body_limit::{BodyLimit, BodyLimited};
 pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
     Address, AddressError, App, BodyBytesMax, BodyError, BoxError, ConnectionInfo, Cut,
-    DrainReport, Error, Handle, Limits, LoopStatus, NotPossible, Pressure, RequestBody,
+    DrainReport, Error, Handle, Limits, LoopStatus, LoopWatch, NotPossible, Pressure, RequestBody,
     ServerBuilder, Shared, send_informational,
 };
 pub use greenroom_stage::{

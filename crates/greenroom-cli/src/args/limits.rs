@@ -113,7 +113,8 @@ pub(crate) struct LimitArgs {
 
     /// Time that what is ready may wait for its loop; 503 for newcomers beyond
     ///
-    /// Of the demo application's routes all but the important ones are refused then, too.
+    /// Of the demo application's routes all but the important ones are refused then, too. See
+    /// --loop-lag-standing.
     #[arg(
         long,
         env = "GREENROOM_LOOP_LAG_MAX",
@@ -122,6 +123,18 @@ pub(crate) struct LimitArgs {
         value_parser = value::positive_time
     )]
     loop_lag_max: Duration,
+
+    /// Time for which it must have waited longer before anything is refused
+    ///
+    /// A burst that is over sooner is served whole. 0s sheds after two probes of the lag.
+    #[arg(
+        long,
+        env = "GREENROOM_LOOP_LAG_STANDING",
+        value_name = "TIME",
+        default_value = "1s",
+        value_parser = value::time
+    )]
+    loop_lag_standing: Duration,
 }
 
 impl LimitArgs {
@@ -138,6 +151,7 @@ impl LimitArgs {
             keep_alive_timeout: self.keep_alive_timeout,
             write_timeout: self.write_timeout,
             loop_lag_max: self.loop_lag_max,
+            loop_lag_standing: self.loop_lag_standing,
             ..Limits::default()
         };
         if let Some(number) = self.connections_max {
@@ -184,6 +198,7 @@ mod tests {
             "--write-timeout=5s",
             "--connections-max=6",
             "--loop-lag-max=7ms",
+            "--loop-lag-standing=8s",
         ]);
         let expected = Limits {
             head_bytes_max: 16 * 1024,
@@ -197,6 +212,7 @@ mod tests {
             write_timeout: Duration::from_secs(5),
             connections_max: 6,
             loop_lag_max: Duration::from_millis(7),
+            loop_lag_standing: Duration::from_secs(8),
         };
         assert_eq!(line.limits.to_limits(), expected);
     }

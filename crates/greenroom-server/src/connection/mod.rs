@@ -114,11 +114,17 @@ impl<A: App> Connection<A> {
     /// must be registered and polled again.
     pub(crate) fn poll_served(&mut self, cx: &mut Context<'_>) -> Poll<Outcome<A>> {
         self.home.count_poll();
+        if let Some(watch) = self.home.watch() {
+            watch.connection_begins();
+        }
         let mut scratch = self.home.take_scratch();
         scratch.load(&mut self.kept);
         let outcome = self.drive(cx, &mut scratch);
         scratch.save(&mut self.kept);
         self.home.give_scratch(scratch);
+        if let Some(watch) = self.home.watch() {
+            watch.connection_ends();
+        }
         outcome
     }
 

@@ -41,7 +41,7 @@ pub(super) async fn accept<A: App>(
 ) -> io::Result<()> {
     let mut phase = home.told.clone();
     let mut backoff = BACKOFF_MIN;
-    let mut newcomers = Newcomers::new(home.settings.limits.loop_lag_max);
+    let mut newcomers = Newcomers::new(&home.settings.limits);
     let mut more_wait = false;
     let mut refuses_from = Instant::now();
     loop {
@@ -73,7 +73,7 @@ pub(super) async fn accept<A: App>(
                 tokio::task::yield_now().await;
             }
             Err(Fault::WouldBlock) => {
-                newcomers.are_through();
+                newcomers.are_through(Instant::now());
                 ready.clear_ready();
             }
             Err(Fault::OfTheConnection) => {}

@@ -7,6 +7,7 @@ mod newcomers;
 mod registry;
 mod run;
 mod seats;
+mod watching;
 mod wheel;
 
 use std::cell::{Cell, RefCell};
@@ -23,6 +24,7 @@ pub use lag::{LoopStatus, Pressure, Quantiles, loops};
 pub(crate) use registry::Notice;
 pub(crate) use run::{Member, run};
 pub(crate) use seats::{Seat, Seats};
+pub(crate) use watching::Hooks;
 pub(crate) use wheel::{NEVER, Tick};
 
 use crate::app::App;
@@ -41,6 +43,11 @@ pub(crate) fn tick_after(since: Tick, time: Duration) -> Tick {
     let ticks = time.as_millis().div_ceil(TICK.as_millis());
     let ticks = Tick::try_from(ticks).unwrap_or(NEVER);
     since.saturating_add(ticks).min(NEVER - 1)
+}
+
+/// What a loop is called, and its thread if it has one of its own.
+pub(crate) fn loop_name(index: usize) -> String {
+    format!("loop-{index}")
 }
 
 /// Exchanges kept for the next requests of the loop.
@@ -78,7 +85,12 @@ impl<A: App> Loop<A> {
             told: member.told.clone(),
             seats: Arc::new(Seats::new(member.index, Arc::clone(balance))),
             ledger: Arc::default(),
-            meter: Meter::new(member.index, Arc::clone(balance), limits.loop_lag_max),
+            meter: Meter::new(
+                member.index,
+                Arc::clone(balance),
+                limits,
+                member.watch.clone(),
+            ),
             app,
             phase: Cell::new(Phase::Serving),
             ending: Notify::new(),

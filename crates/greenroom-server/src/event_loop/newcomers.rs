@@ -2,49 +2,56 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::lag::Standing;
+use crate::Limits;
+
 /// A newcomer is late after so many times `loop_lag_max`: 40 ms with 20 ms.
 const WAIT_MAX_LAGS: u32 = 2;
-/// Newcomers may be late for so many times `loop_lag_max`, as they are for a moment after anything
-/// that held up the loop: 100 ms with 20 ms.
-const PATIENCE_LAGS: u32 = 5;
 
 /// Decides when those who wait to be accepted wait too long.
 ///
 /// The system's queue has room for thousands. Of a server that has more to do than it can, each of
 /// them is accepted so late that most have given up, and what is done for them is lost. So once
-/// newcomers have been late for some time, the late ones are refused: that is cheap, and those behind
-/// them are served in time. It ends when nobody waits, or the first for less than half as long.
+/// newcomers have been late for `loop_lag_standing`, the late ones are refused: that is cheap, and those
+/// behind them are served in time. It ends when nobody waits, or the first for less than half as long.
+/// If they are late again within `loop_lag_standing` after that, the second in a row is refused at once.
 #[derive(Debug)]
 pub(super) struct Newcomers {
     wait_max: Duration,
-    patience: Duration,
-    late_since: Option<Instant>,
+    standing: Standing,
+    was_late: bool,
 }
 
 impl Newcomers {
-    pub(super) fn new(lag_max: Duration) -> Self {
+    pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            wait_max: lag_max.saturating_mul(WAIT_MAX_LAGS),
-            patience: lag_max.saturating_mul(PATIENCE_LAGS),
-            late_since: None,
+            wait_max: limits.loop_lag_max.saturating_mul(WAIT_MAX_LAGS),
+            standing: Standing::after(limits.loop_lag_standing),
+            was_late: false,
         }
     }
 
     /// Nobody waits any more.
-    pub(super) fn are_through(&mut self) {
-        self.late_since = None;
+    pub(super) fn are_through(&mut self, now: Instant) {
+        self.standing.look(false, now);
+        self.was_late = false;
     }
 
     /// Whether one that has waited so long, and was the first in the queue, is refused.
     pub(super) fn is_refused(&mut self, waited: Duration, now: Instant) -> bool {
         if waited <= self.wait_max {
             if waited <= self.wait_max / 2 {
-                self.late_since = None;
+                self.are_through(now);
             }
             return false;
         }
-        let since = *self.late_since.get_or_insert(now);
-        now - since >= self.patience
+        self.standing.look(true, now);
+        let was_late = std::mem::replace(&mut self.was_late, true);
+        let is_refused = was_late && (self.standing.is_armed(now) || self.standing.stands(now));
+        if is_refused {
+            self.standing.shed(now);
+        }
+        is_refused
     }
 }
 
@@ -55,7 +62,7 @@ mod tests {
     /// Whether newcomers are refused who come at these milliseconds and have waited so many.
     fn refused(newcomers: &[(u64, u64)]) -> Vec<bool> {
         let start = Instant::now();
-        let mut rule = Newcomers::new(Duration::from_millis(20));
+        let mut rule = Newcomers::new(&Limits::default());
         newcomers
             .iter()
             .map(|&(at, waited)| {
@@ -66,29 +73,51 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_is_refused_once_newcomers_have_been_late_for_100_ms() {
-        let newcomers = [(0, 41), (50, 90), (99, 90), (100, 41), (110, 40), (120, 41)];
+    fn who_is_late_is_refused_once_newcomers_have_been_late_for_a_second() {
+        let newcomers = [
+            (0, 41),
+            (500, 90),
+            (999, 90),
+            (1_000, 41),
+            (1_010, 40),
+            (1_020, 41),
+        ];
         let expected = [false, false, false, true, false, true];
         assert_eq!(refused(&newcomers), expected);
     }
 
     #[test]
-    fn one_that_has_hardly_waited_ends_it() {
+    fn one_that_has_hardly_waited_ends_the_interval() {
+        let newcomers = [(0, 90), (900, 90), (910, 20), (1_000, 90), (1_999, 90)];
+        assert!(!refused(&newcomers).contains(&true));
+    }
+
+    #[test]
+    fn who_is_late_again_soon_after_is_refused_at_the_second() {
         let newcomers = [
             (0, 90),
-            (100, 90),
-            (110, 20),
-            (120, 90),
-            (219, 90),
-            (220, 90),
+            (1_000, 90),
+            (1_010, 20),
+            (1_500, 90),
+            (1_510, 90),
+            (1_520, 20),
+            (2_510, 90),
+            (2_520, 90),
+            (3_510, 90),
         ];
-        let expected = [false, true, false, false, false, true];
+        let expected = [false, true, false, false, true, false, false, false, true];
         assert_eq!(refused(&newcomers), expected);
     }
 
     #[test]
     fn a_loop_that_stood_still_once_refuses_nobody() {
-        let newcomers: Vec<_> = (0..20).map(|each| (each * 4, 1_000 - each)).collect();
+        let newcomers: Vec<_> = (0..200).map(|each| (each * 4, 5_000 - each)).collect();
+        assert!(!refused(&newcomers).contains(&true));
+    }
+
+    #[test]
+    fn a_burst_that_is_through_within_a_second_refuses_nobody() {
+        let newcomers: Vec<_> = (0..999).map(|each| (each, each)).collect();
         assert!(!refused(&newcomers).contains(&true));
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::acceptor::{BATCH_RAISED, accept, take_over, watched};
 use super::{Balance, Loop, Pressure, TICK};
-use crate::app::App;
+use crate::app::{App, LoopWatch};
 use crate::drain::{Cut, Phase};
 use crate::listen::{Accepted, Listener};
 use crate::settings::Settings;
@@ -29,6 +29,7 @@ pub(crate) struct Member {
     pub(crate) inbox: mpsc::Receiver<Accepted>,
     /// The inboxes of all loops, by index.
     pub(crate) others: Vec<mpsc::Sender<Accepted>>,
+    pub(crate) watch: Option<Arc<dyn LoopWatch>>,
 }
 
 /// Serves until the server is drained, and says who was cut off.

@@ -70,7 +70,7 @@ pub(crate) async fn serve<A: App>(home: Rc<Loop<A>>, handed: Handed<A>) {
     let served = tokio::select! {
         biased;
         () = home.ended() => return,
-        served = serving => served,
+        served = home.within_connection(serving) => served,
     };
     if let Err(error) = served {
         tracing::debug!(%error, ?peer, "a connection broke");
@@ -85,7 +85,7 @@ async fn serve_http2<A: App>(
 ) -> hyper::Result<()> {
     let limits = &home.settings.limits;
     let idle_max = limits.keep_alive_timeout.min(IDLE_MAX);
-    let mut builder = http2::Builder::new(LocalExecutor);
+    let mut builder = http2::Builder::new(LocalExecutor(Rc::clone(home)));
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
@@ -141,13 +141,19 @@ async fn serve_upgrade<A: App>(
 }
 
 /// Runs hyper's futures on the loop that serves the connection.
-#[derive(Clone, Copy, Debug)]
-struct LocalExecutor;
+struct LocalExecutor<A: App>(Rc<Loop<A>>);
 
-impl<F: Future + 'static> hyper::rt::Executor<F> for LocalExecutor {
+impl<A: App> Clone for LocalExecutor<A> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<A: App, F: Future + 'static> hyper::rt::Executor<F> for LocalExecutor<A> {
     fn execute(&self, future: F) {
+        let home = Rc::clone(&self.0);
         tokio::task::spawn_local(async move {
-            future.await;
+            home.within_connection(future).await;
         });
     }
 }

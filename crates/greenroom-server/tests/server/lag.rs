@@ -163,6 +163,23 @@ async fn one_stall_is_not_pressure() {
     .await;
 }
 
+/// Up to 100 ms of lag, five times as much as is allowed, and for less than a second.
+#[tokio::test(start_paused = true)]
+async fn a_burst_is_no_pressure() {
+    local(async {
+        let mut watched = Watched::start(20_008 * MILLISECOND / 1_000);
+        let mut clients = watched.clients(100).await;
+        for _ in 0..5 {
+            ask(&mut clients, "/1", 9).await;
+            settle().await;
+        }
+        assert_eq!(watched.told(), []);
+        let seen = watched.status().lag.max_micros;
+        assert!(seen >= 80_000, "no probe saw a burst: {seen}");
+    })
+    .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn newcomers_are_served_slowly_while_the_loop_is_behind() {
     local(async {
@@ -222,50 +239,75 @@ async fn a_loop_that_has_ended_is_not_shown() {
     .await;
 }
 
+/// How many of 500 are refused that all wait already when the server begins, where each takes 2 ms.
+async fn refused_of_burst(limits: Limits) -> u64 {
+    let bound = Server::builder()
+        .loops(1.try_into().unwrap())
+        .limits(limits.clone())
+        .listen(ANY_PORT)
+        .bind()
+        .unwrap();
+    let address = tcp_address(&bound);
+    let handle = bound.handle();
+    let slow = app(|_| async {
+        std::thread::sleep(2 * MILLISECOND);
+        Ok(text("done"))
+    });
+    let mut clients = Vec::new();
+    for _ in 0..500 {
+        let mut client = Client::tcp(address).await;
+        client.send(get("/")).await;
+        clients.push(client);
+    }
+    let serving = tokio::spawn(bound.serve(slow));
+    let mut refused = 0;
+    for client in &mut clients {
+        refused += u64::from(is_refused(client).await);
+    }
+    assert_eq!(status(limits.loop_lag_max).refused, refused);
+    assert_eq!(Client::tcp(address).await.get("/").await.status, 200);
+    drop(clients);
+    handle.drain();
+    serving.await.unwrap().unwrap();
+    refused
+}
+
+/// Whether the answer to its request is the prepared 503.
+async fn is_refused(client: &mut Client) -> bool {
+    let answer = client.answer().await;
+    if answer.status != 503 {
+        assert_eq!(answer.text(), "done");
+        return false;
+    }
+    assert_eq!(answer.field("retry-after"), Some("1"));
+    assert!(answer.closes());
+    assert!(client.is_closed().await);
+    true
+}
+
 #[tokio::test]
 async fn who_waits_to_be_accepted_for_too_long_is_refused() {
     within(async {
-        let limits = Limits {
+        let refused = refused_of_burst(Limits {
             loop_lag_max: 1_007 * MILLISECOND / 1_000,
+            loop_lag_standing: 5 * MILLISECOND,
             ..Limits::default()
-        };
-        let bound = Server::builder()
-            .loops(1.try_into().unwrap())
-            .limits(limits.clone())
-            .listen(ANY_PORT)
-            .bind()
-            .unwrap();
-        let address = tcp_address(&bound);
-        let handle = bound.handle();
-        let slow = app(|_| async {
-            std::thread::sleep(2 * MILLISECOND);
-            Ok(text("done"))
         });
-        let mut clients = Vec::new();
-        for _ in 0..500 {
-            let mut client = Client::tcp(address).await;
-            client.send(get("/")).await;
-            clients.push(client);
-        }
-        let serving = tokio::spawn(bound.serve(slow));
-        let mut refused = 0;
-        for client in &mut clients {
-            let answer = client.answer().await;
-            if answer.status == 503 {
-                assert_eq!(answer.field("retry-after"), Some("1"));
-                assert!(answer.closes());
-                assert!(client.is_closed().await);
-                refused += 1;
-            } else {
-                assert_eq!(answer.text(), "done");
-            }
-        }
+        let refused = refused.await;
         assert!((1..500).contains(&refused), "{refused}");
-        assert_eq!(status(limits.loop_lag_max).refused, refused);
-        assert_eq!(Client::tcp(address).await.get("/").await.status, 200);
-        drop(clients);
-        handle.drain();
-        serving.await.unwrap().unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_a_burst_nobody_is_refused() {
+    within(async {
+        let refused = refused_of_burst(Limits {
+            loop_lag_max: 1_009 * MILLISECOND / 1_000,
+            loop_lag_standing: Duration::from_hours(1),
+            ..Limits::default()
+        });
+        assert_eq!(refused.await, 0);
     })
     .await;
 }

@@ -1,23 +1,51 @@
+use super::clocks::Clocks;
 use crate::stage::hand_off::AtWork;
 use crate::thread_state::is_blocked;
 
-/// Looks at threads until `enough` of them are found computing, notes for each it looked at whether
-/// it is blocked, and returns how many compute.
-pub(super) fn take(at_work: &mut [&mut AtWork], enough: usize) -> usize {
-    let mut computing = 0;
+/// What was found of threads at work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) computing: usize,
+    /// Whether one counts as blocked because its clock stood. It may have been preempted.
+    pub(super) is_guessed: bool,
+}
+
+impl Found {
+    /// Threads that may be started on the strength of it. A guess may mistake a thread that was preempted
+    /// for one that is blocked, so beside threads that compute it brings one more at most. If no thread at
+    /// all had a processor since the last look they are blocked, or so hard pressed that the next ones
+    /// are seen to compute.
+    pub(super) fn start_max(self) -> usize {
+        if self.is_guessed && self.computing > 0 {
+            1
+        } else {
+            usize::MAX
+        }
+    }
+}
+
+/// Looks at threads until `enough` of them are found computing, and notes for each it looked at whether
+/// it is blocked.
+pub(super) fn take(at_work: &mut [&mut AtWork], enough: usize, clocks: &mut Clocks) -> Found {
+    let mut found = Found::default();
     for worker in at_work {
-        if computing == enough {
+        if found.computing == enough {
             break;
         }
-        worker.is_blocked = is_blocked(worker.thread);
-        computing += usize::from(!worker.is_blocked);
+        worker.is_blocked = is_blocked(worker.thread).unwrap_or_else(|| {
+            let has_stood = clocks.has_stood(worker);
+            found.is_guessed |= has_stood;
+            has_stood
+        });
+        found.computing += usize::from(!worker.is_blocked);
     }
-    computing
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proc::of_tests::without_proc;
     use crate::stage::lanes::Length;
     use rustix::thread::{Pid, gettid};
     use std::sync::mpsc;
@@ -33,8 +61,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_thread_that_sleeps_is_blocked_and_this_one_is_not() {
+    /// With the id of a thread that sleeps.
+    fn beside_a_sleeper(test: impl FnOnce(i32)) {
         let (send_id, ids) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
         let sleeper = thread::spawn(move || {
@@ -44,15 +72,42 @@ mod tests {
             released.recv()
         });
         let sleeper_id = ids.recv().expect("the thread sends it");
-        while !is_blocked(sleeper_id) {
+        while is_blocked(sleeper_id) != Some(true) {
             thread::yield_now();
         }
-        let mut at_work = [worker(sleeper_id), worker(Pid::as_raw(Some(gettid())))];
-        assert_eq!(take(&mut at_work.each_mut(), 2), 1);
-        assert!(at_work[0].is_blocked);
-        assert!(!at_work[1].is_blocked);
+        test(sleeper_id);
         release.send(()).expect("the thread waits");
         sleeper.join().expect("it ends").expect("it was released");
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_blocked_and_this_one_is_not() {
+        beside_a_sleeper(|sleeper| {
+            let mut at_work = [worker(sleeper), worker(Pid::as_raw(Some(gettid())))];
+            let found = take(&mut at_work.each_mut(), 2, &mut Clocks::default());
+            assert_eq!((found.computing, found.is_guessed), (1, false));
+            assert!(at_work[0].is_blocked);
+            assert!(!at_work[1].is_blocked);
+        });
+    }
+
+    #[test]
+    fn without_proc_one_whose_clock_stands_in_the_same_run_counts_as_blocked() {
+        beside_a_sleeper(|sleeper| {
+            without_proc(|| {
+                let mut clocks = Clocks::default();
+                let mut at_work = [worker(sleeper), worker(Pid::as_raw(Some(gettid())))];
+                let first = take(&mut at_work.each_mut(), 2, &mut clocks);
+                assert_eq!((first.computing, first.is_guessed), (2, false));
+                let second = take(&mut at_work.each_mut(), 2, &mut clocks);
+                assert_eq!((second.computing, second.is_guessed), (1, true));
+                assert_eq!((first.start_max(), second.start_max()), (usize::MAX, 1));
+                assert!(at_work[0].is_blocked);
+                assert!(!at_work[1].is_blocked);
+                at_work[0].run += 1;
+                assert_eq!(take(&mut at_work.each_mut(), 2, &mut clocks).computing, 2);
+            });
+        });
     }
 
     #[test]
@@ -65,7 +120,8 @@ mod tests {
                 ..worker(this)
             },
         ];
-        assert_eq!(take(&mut at_work.each_mut(), 1), 1);
+        let mut looked_at = at_work.each_mut();
+        assert_eq!(take(&mut looked_at, 1, &mut Clocks::default()).computing, 1);
         assert!(at_work[1].is_blocked);
     }
 }

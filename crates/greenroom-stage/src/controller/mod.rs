@@ -4,6 +4,7 @@
 //! its threads do ([`census`]), and how many more are to start ([`decide`]).
 
 mod census;
+mod clocks;
 mod decide;
 
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use crate::stage::lanes::LENGTHS;
 use crate::stage::shared::Shared;
+use clocks::Clocks;
 use decide::threads_to_start;
 
 /// The time between two looks at a stage in which something waits.
@@ -44,11 +46,13 @@ pub(crate) fn tell(stage: &Arc<Shared>) {
 
 impl Inbox {
     fn attend(&self) {
-        let mut attended = Vec::new();
+        let (mut attended, mut clocks) = (Vec::new(), Clocks::default());
         loop {
             attended.append(&mut self.receive(attended.is_empty()));
-            attended.retain(look_after);
-            if !attended.is_empty() {
+            attended.retain(|stage| look_after(stage, &mut clocks));
+            if attended.is_empty() {
+                clocks.forget();
+            } else {
                 thread::sleep(TICK);
             }
         }
@@ -68,7 +72,7 @@ impl Inbox {
 
 /// Looks at a stage: drops what is overdue, and starts the threads that it needs. `false` if nothing
 /// waits any more.
-fn look_after(stage: &Arc<Shared>) -> bool {
+fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
     stage.drop_overdue();
     let (counts, mut at_work) = stage.hand_off.inspect();
     if counts.waiting == 0 {
@@ -81,14 +85,15 @@ fn look_after(stage: &Arc<Shared>) -> bool {
     let start = LENGTHS.map(|length| {
         let of_length = at_work.iter_mut().filter(|worker| worker.length == length);
         let mut of_length: Vec<_> = of_length.collect();
-        let computing = census::take(&mut of_length, bounds.compute_max);
-        threads_to_start(&decide::Census {
+        let found = census::take(&mut of_length, bounds.compute_max, clocks);
+        let start = threads_to_start(&decide::Census {
             working: of_length.len(),
-            computing,
+            computing: found.computing,
             waiting: counts.waiting_of[length as usize],
             compute_max: bounds.compute_max,
             threads_max: bounds.threads_max - (counts.working - of_length.len()),
-        })
+        });
+        start.min(found.start_max())
     });
     let announced = stage.hand_off.apply(&at_work, start);
     start_threads(stage, announced);

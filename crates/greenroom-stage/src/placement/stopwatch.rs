@@ -1,9 +1,7 @@
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{UsageWho, getrusage};
-
 use super::rule::SHORT_RUN;
-use crate::thread_state::cpu_time;
+use crate::thread_state::{cpu_time, sleeps};
 
 /// Takes the busy time of a poll on a stage, where its thread often has to share a processor.
 ///
@@ -33,12 +31,6 @@ impl Stopwatch {
         }
         taken
     }
-}
-
-/// How often this thread has given its processor up of its own accord.
-fn sleeps() -> Option<i64> {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
-    Some(usage.voluntary_context_switches())
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
-//! Sees a handler that holds up a loop, while it does so.
+//! Sees a handler, or what else runs on a loop, that holds it up, while it does so.
 //!
-//! Each thread that polls inline says in a slot of its own which route it polls and since when.
-//! One thread reads the slots every [`TICK`]. It starts with the first inline poll and sleeps when
-//! none was seen for [`QUIET_TICKS`]; the next poll wakes it.
+//! Each thread that polls inline says in a slot of its own which route it polls and since when; a loop
+//! that is watched ([`watch_this_loop`]) says at each of its turns that it goes on. One thread reads the
+//! slots every [`TICK`]. It starts with the first inline poll, and sleeps when none was seen for
+//! [`QUIET_TICKS`] and all loops wait for the system; the next poll, or a loop that goes on, wakes it.
 
+mod held_up;
+mod loops;
 mod slot;
 mod stalls;
 
@@ -14,9 +17,12 @@ use std::time::{Duration, Instant};
 
 use crate::placement::LONG_RUN;
 use crate::placement::route::Route;
+use crate::run_delay::OwnClocks;
+use held_up::HeldUp;
 use slot::{Own, nanos_of, with_own};
 use stalls::Watch;
 
+pub use loops::{WatchedLoop, watch_this_loop};
 pub use stalls::{HANG, STALL, WARNING_PAUSE};
 
 /// The time between two looks: a stall of 10 ms is seen after 14 ms.
@@ -54,6 +60,7 @@ pub(crate) fn watch<R>(route: &'static Route, poll: impl FnOnce() -> R) -> Watch
         let began = Instant::now();
         let outer = own.map(|own| own.begin(route, nanos_of(began)));
         wake();
+        let clocks = OwnClocks::start_if_needed();
         let polled = poll();
         let taken = began.elapsed();
         if let (Some(own), Some(outer)) = (own, outer) {
@@ -62,17 +69,22 @@ pub(crate) fn watch<R>(route: &'static Route, poll: impl FnOnce() -> R) -> Watch
         Watched {
             polled,
             taken,
-            busy: busy(own, began, taken),
+            busy: busy(own, clocks.as_ref(), began, taken),
         }
     })
 }
 
-fn busy(own: Option<&Own>, began: Instant, taken: Duration) -> Duration {
-    match own {
-        Some(own) if taken > LONG_RUN => {
-            taken.saturating_sub(own.preempted(nanos_of(began + taken)))
-        }
-        _ => taken,
+fn busy(
+    own: Option<&Own>,
+    clocks: Option<&OwnClocks>,
+    began: Instant,
+    taken: Duration,
+) -> Duration {
+    match (own, clocks) {
+        _ if taken <= LONG_RUN => taken,
+        (_, Some(clocks)) => clocks.busy(taken),
+        (Some(own), None) => taken.saturating_sub(own.preempted(nanos_of(began + taken))),
+        (None, None) => taken,
     }
 }
 
@@ -86,22 +98,42 @@ fn wake() {
     }
 }
 
+#[derive(Default)]
+struct Patrol {
+    routes: Watch,
+    loops: HeldUp,
+    looks_left: u32,
+}
+
+impl Patrol {
+    /// An idle loop wakes up by its own timers four times a second: after a look at one that is at
+    /// work one more will do, or a watchdog with nothing to see would hardly ever sleep.
+    fn look(&mut self) {
+        let wanted = match (self.routes.look(), self.loops.look()) {
+            (true, _) => QUIET_TICKS,
+            (false, true) => 1,
+            (false, false) => 0,
+        };
+        self.looks_left = self.looks_left.saturating_sub(1).max(wanted);
+    }
+}
+
 fn patrol() {
-    let (mut watch, mut quiet) = (Watch::default(), 0);
+    let mut patrol = Patrol::default();
     loop {
-        quiet = if watch.look() { 0 } else { quiet + 1 };
-        if quiet < QUIET_TICKS {
+        patrol.look();
+        if patrol.looks_left > 0 {
             thread::sleep(TICK);
             continue;
         }
         IS_ASLEEP.store(true, Ordering::SeqCst);
-        // A poll that began before this store did not see it, and is seen now.
-        if !watch.look() {
+        // What began before this store did not see it, and is seen now.
+        patrol.look();
+        if patrol.looks_left == 0 {
             while IS_ASLEEP.load(Ordering::SeqCst) {
                 thread::park();
             }
         }
         IS_ASLEEP.store(false, Ordering::SeqCst);
-        quiet = 0;
     }
 }

@@ -19,8 +19,11 @@ pub(super) struct Slot {
     route: AtomicUsize,
     /// When the poll began. Stays as it was when the poll has ended.
     since: AtomicU64,
-    /// The thread's run delay when last noted, not long before the poll.
+    /// The thread's run delay when last noted, not long before the poll; where the system does not tell
+    /// it, its CPU time when the poll began.
     run_delay: AtomicU64,
+    /// The id of the route that was polled last, and one; 0 before the first.
+    last_route: AtomicUsize,
     thread: i32,
 }
 
@@ -41,6 +44,11 @@ impl Slot {
     /// When the latest poll began, under way or not.
     pub(super) fn latest(&self) -> u64 {
         self.since.load(Ordering::SeqCst)
+    }
+
+    /// The route that is polled, or was last.
+    pub(super) fn last_route(&self) -> Option<usize> {
+        self.last_route.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// The poll under way, if one is, and the same one all the while it is read.
@@ -85,6 +93,7 @@ impl Own {
                 route: AtomicUsize::new(0),
                 since: AtomicU64::new(0),
                 run_delay: AtomicU64::new(0),
+                last_route: AtomicUsize::new(0),
                 thread: Pid::as_raw(Some(gettid())),
             })),
             noted: Cell::new(0),
@@ -94,8 +103,12 @@ impl Own {
         own
     }
 
+    pub(super) fn slot(&self) -> Arc<CachePadded<Slot>> {
+        Arc::clone(&self.slot)
+    }
+
     pub(super) fn begin(&self, route: &Route, now: u64) -> Outer {
-        if now.saturating_sub(self.noted.get()) > DELAY_NOTE_NANOS {
+        if !run_delay::is_told() || now.saturating_sub(self.noted.get()) > DELAY_NOTE_NANOS {
             self.note_delay(now);
         }
         let outer = Outer {
@@ -103,6 +116,9 @@ impl Own {
             since: self.slot.since.load(Ordering::Relaxed),
         };
         self.slot.since.store(now, Ordering::Release);
+        self.slot
+            .last_route
+            .store(route.id() + 1, Ordering::Relaxed);
         // With the watchdog's own order, this says: it sees the poll, or we see that it sleeps.
         self.slot.route.store(route.id() + 1, Ordering::SeqCst);
         outer
@@ -126,7 +142,7 @@ impl Own {
     }
 
     fn note_delay(&self, now: u64) {
-        let delay = run_delay::of_this_thread().unwrap_or(0);
+        let delay = run_delay::note_of_this_thread();
         self.slot.run_delay.store(delay, Ordering::Relaxed);
         self.noted.set(now);
     }

@@ -29,7 +29,7 @@ struct Seen {
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Said {
+pub(super) enum Said {
     #[default]
     Nothing,
     Stall,
@@ -55,7 +55,7 @@ impl Watch {
             let Some(sight) = sight.filter(|sight| sight.since == latest) else {
                 continue;
             };
-            let says = judge(&sight, now);
+            let says = judge(sight.thread, sight.since, sight.run_delay, now);
             if says > seen.said {
                 seen.said = says;
                 self.say(&sight, says, now);
@@ -72,8 +72,7 @@ impl Watch {
         let Some(route) = lock_routes().get(sight.route).copied() else {
             return;
         };
-        let millis = Duration::from_nanos(now.saturating_sub(sight.since)).as_millis();
-        let millis = u64::try_from(millis).unwrap_or(u64::MAX);
+        let millis = millis_since(sight.since, now);
         let (method, path, thread) = (route.method(), route.path(), sight.thread);
         if says == Said::Hang {
             let doing = thread_state::describe(thread);
@@ -104,15 +103,19 @@ impl Watch {
     }
 }
 
-/// What is to be said of a poll. Time in which its thread had no processor is not its own.
-fn judge(sight: &Sight, now: u64) -> Said {
-    let taken = Duration::from_nanos(now.saturating_sub(sight.since));
+pub(super) fn millis_since(since: u64, now: u64) -> u64 {
+    let millis = Duration::from_nanos(now.saturating_sub(since)).as_millis();
+    u64::try_from(millis).unwrap_or(u64::MAX)
+}
+
+/// What is to be said of what a thread does since then, when this was noted of it. Time in which it had
+/// no processor is not its own.
+pub(super) fn judge(thread: i32, since: u64, note: u64, now: u64) -> Said {
+    let taken = Duration::from_nanos(now.saturating_sub(since));
     if taken <= STALL {
         return Said::Nothing;
     }
-    let delay = run_delay::of_thread(sight.thread).unwrap_or(0);
-    let preempted = Duration::from_nanos(delay.saturating_sub(sight.run_delay));
-    match taken.saturating_sub(preempted) {
+    match run_delay::busy_of_thread(thread, note, taken) {
         busy if busy > HANG => Said::Hang,
         busy if busy > STALL => Said::Stall,
         _ => Said::Nothing,
@@ -129,18 +132,9 @@ mod tests {
         let thread = Pid::as_raw(Some(gettid()));
         let now = now_nanos() + 10_000_000_000;
         let after = |taken: Duration| {
-            let run_delay = run_delay::of_thread(thread).expect("Linux has it");
+            let note = run_delay::note_of_thread(thread);
             let taken = u64::try_from(taken.as_nanos()).expect("short");
-            let since = now - taken;
-            judge(
-                &Sight {
-                    route: 0,
-                    since,
-                    run_delay,
-                    thread,
-                },
-                now,
-            )
+            judge(thread, now - taken, note, now)
         };
         assert!(after(Duration::from_millis(10)) == Said::Nothing);
         assert!(after(Duration::from_millis(900)) == Said::Stall);
@@ -151,13 +145,7 @@ mod tests {
     fn a_thread_without_a_processor_is_not_to_blame() {
         let thread = Pid::as_raw(Some(gettid()));
         let now = now_nanos() + 10_000_000_000;
-        let delayed = run_delay::of_thread(thread).expect("Linux has it");
-        let sight = Sight {
-            route: 0,
-            since: now - delayed - 5_000_000,
-            run_delay: 0,
-            thread,
-        };
-        assert!(judge(&sight, now) == Said::Nothing);
+        let delayed = run_delay::note_of_thread(thread);
+        assert!(judge(thread, now - delayed - 5_000_000, 0, now) == Said::Nothing);
     }
 }

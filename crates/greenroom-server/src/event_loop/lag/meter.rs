@@ -8,6 +8,8 @@ use tokio::time::Instant;
 use super::Pressure;
 use super::gauge::Gauge;
 use super::record::Record;
+use crate::Limits;
+use crate::app::LoopWatch;
 use crate::event_loop::Balance;
 
 /// The lag is probed once in so many polls of connections.
@@ -16,10 +18,11 @@ const POLLS_PER_PROBE: u32 = 64;
 const LAG_MAX_MIN: Duration = Duration::from_millis(1);
 
 /// What a loop knows of its lag. Only its thread ever touches it.
-#[derive(Debug)]
 pub(crate) struct Meter {
     pub(super) lag_max: Duration,
     pub(super) record: Arc<Record>,
+    /// Told what the loop does.
+    pub(in crate::event_loop) watch: Option<Arc<dyn LoopWatch>>,
     /// Told when a probe is due.
     pub(super) due: Notify,
     /// Since when a probe waits for its turn.
@@ -32,14 +35,21 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(index: usize, balance: Arc<Balance>, lag_max: Duration) -> Self {
-        let lag_max = lag_max.max(LAG_MAX_MIN);
+    pub(crate) fn new(
+        index: usize,
+        balance: Arc<Balance>,
+        limits: &Limits,
+        watch: Option<Arc<dyn LoopWatch>>,
+    ) -> Self {
+        let lag_max = limits.loop_lag_max.max(LAG_MAX_MIN);
+        let standing = limits.loop_lag_standing;
         Self {
             lag_max,
-            record: Record::new(index, balance, lag_max),
+            record: Record::new(index, balance, (lag_max, standing), watch.clone()),
+            watch,
             due: Notify::new(),
             probing_since: Cell::new(None),
-            gauge: Cell::new(Gauge::new(lag_max)),
+            gauge: Cell::new(Gauge::new(lag_max, standing)),
             warned_at: Cell::new(None),
             polls: Cell::new(0),
             polls_told: Cell::new(0),

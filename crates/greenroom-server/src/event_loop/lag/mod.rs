@@ -6,8 +6,10 @@ mod meter;
 mod pressure;
 mod probe;
 mod record;
+mod standing;
 mod status;
 
 pub(crate) use meter::Meter;
 pub use pressure::Pressure;
+pub(super) use standing::Standing;
 pub use status::{LoopStatus, Quantiles, loops};

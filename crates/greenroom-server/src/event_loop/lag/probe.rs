@@ -27,9 +27,10 @@ impl<A: App> Loop<A> {
         match self.meter.probing_since.get() {
             None => self.meter.due.notify_one(),
             Some(since) => {
-                let lag = since.elapsed();
+                let now = Instant::now();
+                let lag = now - since;
                 self.meter.record.set_lag(lag);
-                self.adopt(self.meter.gauge.get().foreseen(lag), lag);
+                self.adopt(self.meter.gauge.get().foreseen(lag, now), lag);
             }
         }
     }
@@ -50,11 +51,12 @@ impl<A: App> Loop<A> {
         let since = Instant::now();
         self.meter.probing_since.set(Some(since));
         yield_now().await;
-        let lag = since.elapsed();
+        let now = Instant::now();
+        let lag = now - since;
         self.meter.probing_since.set(None);
         self.meter.record.add_lag(lag);
         self.meter.publish();
-        self.adopt(self.meter.gauge.get().concluded(lag), lag);
+        self.adopt(self.meter.gauge.get().concluded(lag, now), lag);
         lag
     }
 

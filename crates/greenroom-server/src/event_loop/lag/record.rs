@@ -6,7 +6,8 @@ use hdrhistogram::Histogram;
 
 use super::Pressure;
 use super::status::{LoopStatus, Quantiles, add};
-use crate::event_loop::Balance;
+use crate::app::LoopWatch;
+use crate::event_loop::{Balance, loop_name};
 
 /// Two significant digits: a lag is off by 1 % at most, and a histogram takes some 20 kB.
 const SIGNIFICANT_DIGITS: u8 = 2;
@@ -15,12 +16,13 @@ const LONGEST_MICROS: u64 = 60_000_000;
 
 /// What other threads may see of a loop. The loop writes it when it has probed its lag, and never
 /// for a single request.
-#[derive(Debug)]
 pub(super) struct Record {
     pub(super) name: String,
     index: usize,
     balance: Arc<Balance>,
     lag_max: Duration,
+    standing: Duration,
+    watch: Option<Arc<dyn LoopWatch>>,
     requests: AtomicU64,
     lag_micros: AtomicU64,
     over: AtomicU64,
@@ -32,8 +34,13 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(index: usize, balance: Arc<Balance>, lag_max: Duration) -> Arc<Self> {
-        let name = format!("loop-{index}");
+    pub(super) fn new(
+        index: usize,
+        balance: Arc<Balance>,
+        (lag_max, standing): (Duration, Duration),
+        watch: Option<Arc<dyn LoopWatch>>,
+    ) -> Arc<Self> {
+        let name = loop_name(index);
         let lags = Histogram::new_with_max(LONGEST_MICROS, SIGNIFICANT_DIGITS)
             .expect("constants that the histogram allows");
         let record = Arc::new(Self {
@@ -43,6 +50,8 @@ impl Record {
             index,
             balance,
             lag_max,
+            standing,
+            watch,
             requests: AtomicU64::new(0),
             lag_micros: AtomicU64::new(0),
             over: AtomicU64::new(0),
@@ -93,7 +102,9 @@ impl Record {
             pressure: self.balance.pressure(self.index),
             over: self.over.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
+            stalls: self.watch.as_ref().map_or(0, |watch| watch.stalls()),
             loop_lag_max_micros: micros(self.lag_max),
+            loop_lag_standing_micros: micros(self.standing),
             lag_micros: self.lag_micros.load(Ordering::Relaxed),
             lag: Quantiles::of(&copied),
         }

@@ -1,0 +1,161 @@
+//! What holds up a loop is named in the log, while it does.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::Uri;
+use axum::routing::get;
+use greenroom::{Handle, Placement, Server};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+const HUNG: Duration = Duration::from_mins(1);
+
+static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+static LOGGED: Condvar = Condvar::new();
+
+/// Where the log of all tests of this program goes.
+struct Log;
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LOG.lock().unwrap().extend_from_slice(bytes);
+        LOGGED.notify_all();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The first line of the log that has all of these words.
+fn line_of(log: &[u8], words: &[&str]) -> Option<String> {
+    let log = String::from_utf8_lossy(log);
+    let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
+    log.lines().find(has_all).map(str::to_owned)
+}
+
+fn logged(words: &[&str]) -> Option<String> {
+    line_of(&LOG.lock().unwrap(), words)
+}
+
+/// Blocks the calling thread, which is a loop's, until this is in the log.
+fn block_until_logged(words: &[&str]) {
+    let is_missing = |log: &mut Vec<u8>| line_of(log, words).is_none();
+    let log = LOGGED.wait_timeout_while(LOG.lock().unwrap(), HUNG, is_missing);
+    drop(log.unwrap());
+}
+
+struct Running {
+    address: std::net::SocketAddr,
+    handle: Handle,
+    serving: JoinHandle<()>,
+}
+
+/// A server of a single loop. All are called `loop-0`: tests tell their lines apart by their routes.
+fn start(app: Router) -> Running {
+    let subscriber = tracing_subscriber::fmt().with_writer(|| Log);
+    let _set_by_another_test = subscriber.with_ansi(false).try_init();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let builder = Server::builder().loops(1.try_into().unwrap());
+    let server = builder.listener(listener).bind().unwrap();
+    let handle = server.handle();
+    let serving = tokio::spawn(async move {
+        server.serve(app).await.unwrap();
+    });
+    Running {
+        address,
+        handle,
+        serving,
+    }
+}
+
+impl Running {
+    async fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    async fn end(self) {
+        self.handle.drain();
+        self.serving.await.unwrap();
+    }
+}
+
+async fn within<F: Future>(test: F) -> F::Output {
+    let test = tokio::time::timeout(HUNG, test);
+    test.await.expect("the test hangs")
+}
+
+/// Serves a route whose handler with `?hold` spawns a task that blocks its loop until this is in the log,
+/// and asks for it.
+async fn hold_up(path: &str, said: &'static [&'static str]) {
+    let handler = move |uri: Uri| async move {
+        if uri.query() == Some("hold") {
+            tokio::spawn(async { block_until_logged(said) });
+        }
+        "answer"
+    };
+    let route = Router::new().route(path, get(handler));
+    let running = start(route.layer(Placement::inline()));
+    // The server's own placement yields to the inner one with the first request.
+    for target in [path.to_owned(), format!("{path}?hold"), path.to_owned()] {
+        assert!(running.get(&target).await.ends_with("answer"));
+    }
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_spawned_task_that_holds_up_its_loop_is_named_and_counted() {
+    const SAID: &[&str] = &["WARN", "a task holds up a loop", "GET /stalls/warned"];
+    within(hold_up("/stalls/warned", SAID)).await;
+    let line = logged(SAID).unwrap();
+    assert!(line.contains("name=\"loop-0\""), "{line}");
+    let task = if cfg!(tokio_unstable) {
+        file!()
+    } else {
+        "spawned on this loop"
+    };
+    assert!(line.contains(task), "{line}");
+}
+
+#[tokio::test]
+async fn a_task_that_blocks_for_a_second_is_an_error() {
+    const SAID: &[&str] = &["ERROR", "a task hangs on a loop", "GET /stalls/hangs"];
+    within(hold_up("/stalls/hangs", SAID)).await;
+    assert!(logged(SAID).unwrap().contains("doing=\"sleeps"));
+}
+
+#[tokio::test]
+async fn what_held_up_a_loop_is_counted_in_its_status() {
+    let stalls = || -> u64 { greenroom::status().loops.iter().map(|one| one.stalls).sum() };
+    let handler = move |uri: Uri| async move {
+        if uri.query() == Some("hold") {
+            tokio::spawn(async move {
+                while stalls() == 0 {
+                    std::thread::yield_now();
+                }
+            });
+        }
+        stalls().to_string()
+    };
+    within(async {
+        let running = start(Router::new().route("/stalls/counted", get(handler)));
+        running.get("/stalls/counted?hold").await;
+        let answer = running.get("/stalls/counted").await;
+        assert!(!answer.ends_with("\r\n\r\n0"), "{answer}");
+        running.end().await;
+    })
+    .await;
+}
