@@ -41,6 +41,12 @@ pub trait App: Clone + Send + 'static {
     /// The loop's pressure has become this. Told on the loop's thread, to the loop's clone, as soon
     /// as it is known; every loop begins with [`Pressure::None`]. It should return at once.
     fn pressure(&self, _pressure: Pressure) {}
+
+    /// Whether what takes long runs beside the loops by the application's own doing. Of one that
+    /// says no, `greenroom` warns at the start that it can hold up its loops.
+    fn places_itself(&self) -> bool {
+        false
+    }
 }
 
 /// An [`App`] that gives every connection a clone of the same service.

@@ -68,7 +68,10 @@ mod server;
 mod signal;
 mod status;
 
-pub use application::{Application, IncomingConnection, OfApps, OfConnections, OfRequests};
+pub use application::{
+    Application, IncomingConnection, LocalApplication, OfApps, OfConnectInfo, OfConnections,
+    OfLoops, OfRequests, OnLoops,
+};
 pub use axum::body::Body;
 pub use body_limit::{BodyLimit, BodyLimited};
 pub use descriptors::raise_descriptor_limit;
@@ -78,11 +81,13 @@ pub use greenroom_server::{
     ServerBuilder, Shared, send_informational,
 };
 pub use greenroom_stage::{
-    BuildError, Error as StageError, Importance, OnStage, Panicked, Placed, Placement, Quantiles,
-    Reason, Rejected, RouteStatus, Sheds, Spawned, Stage, StageBuilder, StageStatus, Threads,
+    BuildError, Client, ClientKey, Error as StageError, Importance, OnStage, Panicked, Placed,
+    Placement, Quantiles, Reason, Rejected, RouteStatus, Sheds, Spawned, Stage, StageBuilder,
+    StageStatus, Threads,
 };
 #[cfg(feature = "operators")]
 pub use operators::{CountError, Operators, Serving, count};
+pub use placing::Placing;
 pub use serve::{Serve, serve};
 pub use server::Server;
 pub use signal::end_on_signals;

@@ -53,7 +53,10 @@ impl ClientKey {
         })
     }
 
-    pub(crate) fn of(&self, parts: &Parts) -> Option<Client> {
+    /// Whose this request is; `None` if the key says nothing of it, and it is that of the address
+    /// that is connected.
+    #[must_use]
+    pub fn client(&self, parts: &Parts) -> Option<Client> {
         (self.0)(parts)
     }
 }
@@ -114,7 +117,7 @@ mod tests {
         request.extensions_mut().insert(ConnectInfo(peer));
         let trusted = ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().expect("a network"));
         let key = ClientKey::forwarded(trusted.to_vec());
-        let client = key.of(&request.into_parts().0);
+        let client = key.client(&request.into_parts().0);
         client.expect("an address is known").to_string()
     }
 

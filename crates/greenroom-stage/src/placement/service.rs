@@ -155,7 +155,7 @@ impl<S> PlacedService<S> {
             return (connected(request.extensions()), request);
         };
         let (parts, body) = request.into_parts();
-        let client = client_key.of(&parts);
+        let client = client_key.client(&parts);
         let client = client.unwrap_or_else(|| connected(&parts.extensions));
         (client, Request::from_parts(parts, body))
     }

@@ -1,0 +1,75 @@
+//! Where the handlers of whatever is served run: route by route, as far as routes can be told apart.
+
+mod paths;
+mod patterns;
+mod routed;
+mod segments;
+
+pub(crate) use routed::{AsItIs, ByRoute, Placed, Routed};
+
+use std::any::{Any, type_name};
+use std::fmt;
+use std::mem;
+use std::sync::OnceLock;
+
+use axum::Router;
+use greenroom_stage::{ClientKey, Placement};
+
+use paths::Paths;
+use patterns::Patterns;
+
+/// How a server has its application placed.
+#[derive(Clone, Debug, Default)]
+pub struct Placing {
+    client_key: Option<ClientKey>,
+}
+
+impl Placing {
+    pub(crate) fn new(client_key: Option<ClientKey>) -> Self {
+        Self { client_key }
+    }
+
+    /// Places a `Router` from within: only there axum says which route it has matched. Anything else
+    /// is placed from around it.
+    pub(crate) fn place<S: Clone + 'static>(self, mut service: S) -> Routed<S> {
+        let placement = self.placement();
+        if let Some(router) = (&mut service as &mut dyn Any).downcast_mut::<Router>() {
+            // With its state given, the router is finished once, and not again for each connection.
+            *router = mem::take(router).layer(placement).with_state(());
+            return Routed::within(service);
+        }
+        ByRoute::new(placement, OnceLock::new()).place(service)
+    }
+
+    /// Places services that are made for each connection, by the routes of the first one.
+    pub(crate) fn by_route(self) -> ByRoute {
+        ByRoute::new(self.placement(), OnceLock::new())
+    }
+
+    /// Places services that are made for each connection. If `R` makes them, which has a `Router`
+    /// inside, by the routes of that router.
+    pub(crate) fn by_route_of<R: fmt::Debug + 'static>(self, make: &dyn Any) -> ByRoute {
+        let patterns = make.downcast_ref::<R>().map(Patterns::of_router_in);
+        let paths = patterns.map(|patterns| OnceLock::from(Paths::Patterns(patterns)));
+        ByRoute::new(self.placement(), paths.unwrap_or_default())
+    }
+
+    fn placement(self) -> Placement {
+        let placement = Placement::auto();
+        match self.client_key {
+            Some(client_key) => placement.client_key(client_key),
+            None => placement,
+        }
+    }
+}
+
+/// Says at the start of a server that it cannot place this.
+pub(crate) fn say_unplaced<A>() {
+    let application = type_name::<A>();
+    tracing::warn!(
+        application,
+        "the application stays on the loops: a handler that computes or blocks holds up everybody \
+         on its loop; serve a router or a service that is `Send`, or place what it runs by \
+         `greenroom::Stage`"
+    );
+}
