@@ -87,7 +87,6 @@ pub use greenroom_stage::{
 };
 #[cfg(feature = "operators")]
 pub use operators::{CountError, Operators, Serving, count};
-pub use placing::Placing;
 pub use serve::{Serve, serve};
 pub use server::Server;
 pub use signal::end_on_signals;

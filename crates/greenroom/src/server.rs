@@ -1,7 +1,6 @@
 use greenroom_server::{Address, DrainReport, Error, Handle, ServerBuilder};
 use greenroom_stage::ClientKey;
 
-use crate::placing::Placing;
 use crate::{Application, LocalApplication};
 
 /// A server that is bound to its addresses.
@@ -69,8 +68,9 @@ impl Server {
     }
 
     /// Whose a request is, for stages to be fair between clients; by default, the address that is
-    /// connected. For the placement that [`serve`](Self::serve) makes; placements of the
-    /// application's own have a [`client_key`](crate::Placement::client_key) of their own.
+    /// connected. It is asked of each request, before the application; placements with a
+    /// [`client_key`](crate::Placement::client_key) of their own ask that one. An [`App`](crate::App) is not asked
+    /// about: what it submits to stages is its own to name.
     #[must_use]
     pub fn client_key(self, client_key: ClientKey) -> Self {
         Self {
@@ -96,8 +96,7 @@ impl Server {
     where
         A: Application<Kind>,
     {
-        let placing = Placing::new(self.client_key);
-        self.server.serve(app.into_app(placing)).await
+        self.server.serve(app.into_app(self.client_key)).await
     }
 
     /// Like [`serve`](Self::serve), with all loops on the calling thread, whose runtime must be
@@ -116,6 +115,7 @@ impl Server {
     where
         A: LocalApplication<Kind>,
     {
-        self.server.serve_local(app.into_local_app()).await
+        let app = app.into_local_app(self.client_key);
+        self.server.serve_local(app).await
     }
 }

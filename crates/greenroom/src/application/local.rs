@@ -3,6 +3,7 @@ use std::convert::Infallible;
 use axum::body::Body;
 use axum::extract::connect_info::{Connected, IntoMakeServiceWithConnectInfo};
 use greenroom_server::{App, BoxError, ConnectionInfo};
+use greenroom_stage::ClientKey;
 use http::{Request, Response};
 use tower_service::Service;
 
@@ -20,8 +21,8 @@ pub trait LocalApplication<Kind>: Sized + 'static {
     /// What the server's loops are given.
     type App: App;
 
-    /// Turns this into it.
-    fn into_local_app(self) -> Self::App;
+    /// Turns this into it. Its requests are of the clients that the key says.
+    fn into_local_app(self, client_key: Option<ClientKey>) -> Self::App;
 }
 
 impl<S, B> LocalApplication<OfRequests> for S
@@ -33,8 +34,8 @@ where
 {
     type App = Adapted<S>;
 
-    fn into_local_app(self) -> Adapted<S> {
-        Adapted::new(self)
+    fn into_local_app(self, client_key: Option<ClientKey>) -> Adapted<S> {
+        Adapted::new(self, client_key)
     }
 }
 
@@ -49,8 +50,8 @@ where
 {
     type App = Made<M, ConnectionInfo, AsItIs>;
 
-    fn into_local_app(self) -> Self::App {
-        Made::new(self, AsItIs)
+    fn into_local_app(self, client_key: Option<ClientKey>) -> Self::App {
+        Made::new(self, AsItIs, client_key)
     }
 }
 
@@ -64,15 +65,15 @@ where
 {
     type App = Made<Self, IncomingConnection, AsItIs>;
 
-    fn into_local_app(self) -> Self::App {
-        Made::new(self, AsItIs)
+    fn into_local_app(self, client_key: Option<ClientKey>) -> Self::App {
+        Made::new(self, AsItIs, client_key)
     }
 }
 
 impl<A: App> LocalApplication<OfApps> for A {
     type App = A;
 
-    fn into_local_app(self) -> A {
+    fn into_local_app(self, _: Option<ClientKey>) -> A {
         self
     }
 }

@@ -18,10 +18,11 @@ use axum::body::Body;
 use axum::extract::connect_info::{Connected, IntoMakeServiceWithConnectInfo};
 use bytes::Bytes;
 use greenroom_server::{App, BoxError, ConnectionInfo};
+use greenroom_stage::ClientKey;
 use http::{Request, Response};
 use tower_service::Service;
 
-use crate::placing::{ByRoute, Placing, Routed, say_unplaced};
+use crate::placing::{ByRoute, Routed, by_route, by_route_of, place, say_unplaced};
 use adapted::Adapted;
 use per_connection::Made;
 
@@ -41,8 +42,8 @@ pub trait Application<Kind>: Sized + 'static {
     /// What the server's loops are given.
     type App: App;
 
-    /// Turns this into it.
-    fn into_app(self, placing: Placing) -> Self::App;
+    /// Turns this into it. Its requests are of the clients that the key says.
+    fn into_app(self, client_key: Option<ClientKey>) -> Self::App;
 }
 
 /// Marks an [`Application`] that answers requests.
@@ -71,8 +72,8 @@ where
 {
     type App = Adapted<Routed<S>>;
 
-    fn into_app(self, placing: Placing) -> Self::App {
-        Adapted::new(placing.place(self))
+    fn into_app(self, client_key: Option<ClientKey>) -> Self::App {
+        Adapted::new(place(self), client_key)
     }
 }
 
@@ -87,8 +88,8 @@ where
 {
     type App = Made<M, ConnectionInfo, ByRoute>;
 
-    fn into_app(self, placing: Placing) -> Self::App {
-        Made::new(self, placing.by_route())
+    fn into_app(self, client_key: Option<ClientKey>) -> Self::App {
+        Made::new(self, by_route(), client_key)
     }
 }
 
@@ -102,16 +103,16 @@ where
 {
     type App = Made<Self, IncomingConnection, ByRoute>;
 
-    fn into_app(self, placing: Placing) -> Self::App {
-        let placed = placing.by_route_of::<IntoMakeServiceWithConnectInfo<Router, C>>(&self);
-        Made::new(self, placed)
+    fn into_app(self, client_key: Option<ClientKey>) -> Self::App {
+        let placed = by_route_of::<IntoMakeServiceWithConnectInfo<Router, C>>(&self);
+        Made::new(self, placed, client_key)
     }
 }
 
 impl<A: App> Application<OfApps> for A {
     type App = A;
 
-    fn into_app(self, _: Placing) -> A {
+    fn into_app(self, _: Option<ClientKey>) -> A {
         if !self.places_itself() {
             say_unplaced::<A>();
         }

@@ -1,5 +1,7 @@
+use greenroom_stage::ClientKey;
+
 use super::{Application, LocalApplication};
-use crate::placing::{Placing, say_unplaced};
+use crate::placing::say_unplaced;
 
 /// An application that stays on the loops, as a whole: for services and futures that are not
 /// `Send`, and so cannot go to a stage, and for handlers that use `tokio::task::spawn_local`. One of
@@ -35,8 +37,8 @@ pub struct OfLoops<Kind>(Kind);
 impl<A: LocalApplication<Kind>, Kind> Application<OfLoops<Kind>> for OnLoops<A> {
     type App = A::App;
 
-    fn into_app(self, _: Placing) -> A::App {
+    fn into_app(self, client_key: Option<ClientKey>) -> A::App {
         say_unplaced::<A>();
-        self.0.into_local_app()
+        self.0.into_local_app(client_key)
     }
 }

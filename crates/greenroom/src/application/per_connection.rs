@@ -6,11 +6,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
-use greenroom_server::{App, BoxError, ConnectionInfo, Pressure, RequestBody};
+use greenroom_server::{App, BoxError, ConnectionInfo, Pressure};
+use greenroom_stage::ClientKey;
 use http::{Request, Response};
 use tower_service::Service;
 
-use super::adapted::{adapt_body, shed_under};
+use super::adapted::shed_under;
 use super::for_client::ForClient;
 use crate::placing::Placed;
 
@@ -20,14 +21,16 @@ use crate::placing::Placed;
 pub struct Made<M, T, P> {
     make: M,
     placed: P,
+    client_key: Option<ClientKey>,
     target: PhantomData<fn(T)>,
 }
 
 impl<M, T, P> Made<M, T, P> {
-    pub(super) fn new(make: M, placed: P) -> Self {
+    pub(super) fn new(make: M, placed: P, client_key: Option<ClientKey>) -> Self {
         Self {
             make,
             placed,
+            client_key,
             target: PhantomData,
         }
     }
@@ -56,7 +59,7 @@ where
             making: None,
             service: None,
         };
-        ForClient::new(service, info)
+        ForClient::new(service, info, self.client_key.clone())
     }
 
     fn pressure(&self, pressure: Pressure) {
@@ -119,7 +122,7 @@ where
     }
 }
 
-impl<M, T, P> Service<Request<RequestBody>> for PerConnection<M, T, P, P::Service>
+impl<M, T, P> Service<Request<Body>> for PerConnection<M, T, P, P::Service>
 where
     M: Service<T, Error = Infallible> + Clone,
     T: Clone,
@@ -138,8 +141,8 @@ where
         service.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
         let service = self.service.as_mut().expect("called when it was ready");
-        service.call(request.map(adapt_body))
+        service.call(request)
     }
 }

@@ -13,54 +13,34 @@ use std::mem;
 use std::sync::OnceLock;
 
 use axum::Router;
-use greenroom_stage::{ClientKey, Placement};
+use greenroom_stage::Placement;
 
 use paths::Paths;
 use patterns::Patterns;
 
-/// How a server has its application placed.
-#[derive(Clone, Debug, Default)]
-pub struct Placing {
-    client_key: Option<ClientKey>,
+/// Places a `Router` from within: only there axum says which route it has matched. Any other service
+/// is placed from around it.
+pub(crate) fn place<S: Clone + 'static>(mut service: S) -> Routed<S> {
+    let placement = Placement::auto();
+    if let Some(router) = (&mut service as &mut dyn Any).downcast_mut::<Router>() {
+        // With its state given, the router is finished once, and not again for each connection.
+        *router = mem::take(router).layer(placement).with_state(());
+        return Routed::within(service);
+    }
+    ByRoute::new(placement, OnceLock::new()).place(service)
 }
 
-impl Placing {
-    pub(crate) fn new(client_key: Option<ClientKey>) -> Self {
-        Self { client_key }
-    }
+/// Places services that are made for each connection, by the routes of the first one.
+pub(crate) fn by_route() -> ByRoute {
+    ByRoute::new(Placement::auto(), OnceLock::new())
+}
 
-    /// Places a `Router` from within: only there axum says which route it has matched. Anything else
-    /// is placed from around it.
-    pub(crate) fn place<S: Clone + 'static>(self, mut service: S) -> Routed<S> {
-        let placement = self.placement();
-        if let Some(router) = (&mut service as &mut dyn Any).downcast_mut::<Router>() {
-            // With its state given, the router is finished once, and not again for each connection.
-            *router = mem::take(router).layer(placement).with_state(());
-            return Routed::within(service);
-        }
-        ByRoute::new(placement, OnceLock::new()).place(service)
-    }
-
-    /// Places services that are made for each connection, by the routes of the first one.
-    pub(crate) fn by_route(self) -> ByRoute {
-        ByRoute::new(self.placement(), OnceLock::new())
-    }
-
-    /// Places services that are made for each connection. If `R` makes them, which has a `Router`
-    /// inside, by the routes of that router.
-    pub(crate) fn by_route_of<R: fmt::Debug + 'static>(self, make: &dyn Any) -> ByRoute {
-        let patterns = make.downcast_ref::<R>().map(Patterns::of_router_in);
-        let paths = patterns.map(|patterns| OnceLock::from(Paths::Patterns(patterns)));
-        ByRoute::new(self.placement(), paths.unwrap_or_default())
-    }
-
-    fn placement(self) -> Placement {
-        let placement = Placement::auto();
-        match self.client_key {
-            Some(client_key) => placement.client_key(client_key),
-            None => placement,
-        }
-    }
+/// Places services that are made for each connection. If `R` makes them, which has a `Router`
+/// inside, by the routes of that router.
+pub(crate) fn by_route_of<R: fmt::Debug + 'static>(make: &dyn Any) -> ByRoute {
+    let patterns = make.downcast_ref::<R>().map(Patterns::of_router_in);
+    let paths = patterns.map(|patterns| OnceLock::from(Paths::Patterns(patterns)));
+    ByRoute::new(Placement::auto(), paths.unwrap_or_default())
 }
 
 /// Says at the start of a server that it cannot place this.

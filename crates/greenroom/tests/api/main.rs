@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod body_limit;
+mod gate;
 mod h2c;
 mod placing;
 mod pressure;
 mod rig;
 mod serving;
+mod shapes;
+mod telling;
 mod websocket;
