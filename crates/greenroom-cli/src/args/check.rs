@@ -116,7 +116,10 @@ mod tests {
             ("greenroom serve a.psgi -l :80 -p 80", "--port and --host"),
             ("greenroom serve -l :80 -o ::", "--port and --host"),
             ("greenroom serve --mount /a=b --mount /a=c", "/a twice"),
-            ("greenroom serve --trusted-proxy 10.0.0.0/33", "--trusted-proxy"),
+            (
+                "greenroom serve --trusted-proxy 10.0.0.0/33",
+                "--trusted-proxy",
+            ),
             ("greenroom serve a.psgi -D", "systemd"),
             ("greenroom serve a.psgi -a b.psgi", "cannot be used with"),
             ("greenroom serve a.psgi --attach b", "cannot be used with"),

@@ -13,7 +13,7 @@ const SEGMENT_BYTES_MAX: usize = 64;
 /// They are found without a lock; what finds no place shares the empty name.
 #[derive(Debug)]
 pub(super) struct Segments {
-    places: [OnceLock<Box<str>>; SEGMENTS_MAX],
+    places: Box<[OnceLock<Box<str>>]>,
     /// Keyed, or a client could choose segments that take each other's places.
     hashes: RandomState,
 }
@@ -21,7 +21,7 @@ pub(super) struct Segments {
 impl Default for Segments {
     fn default() -> Self {
         Self {
-            places: std::array::from_fn(|_| OnceLock::new()),
+            places: (0..SEGMENTS_MAX).map(|_| OnceLock::new()).collect(),
             hashes: RandomState::new(),
         }
     }
