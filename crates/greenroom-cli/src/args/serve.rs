@@ -70,7 +70,7 @@ pub(crate) struct ServeArgs {
 
     /// Proxies whose X-Forwarded-For tells who the client is (repeatable)
     ///
-    /// A network such as 10.0.0.0/8, or fd00::/8. Stages are fair between clients; without this flag a client is the address that is
+    /// A network, such as 10.0.0.0/8. Stages are fair between clients; without this flag a client is the address that is
     /// connected. The address taken is the last in X-Forwarded-For that is none of these proxies'.
     #[arg(
         long = "trusted-proxy",

@@ -51,7 +51,7 @@ fn is_told_apart(path: &str) -> bool {
 }
 
 /// Answers `/…hello` and `/…block`, whatever is before.
-fn by_path(gate: Gate, request: Request) -> Response {
+fn by_path(gate: &Gate, request: &Request) -> Response {
     if request
         .uri()
         .path()
@@ -176,7 +176,7 @@ async fn method_routers() {
     // One path may be told from another by its first segment, and by nothing else.
     let method_router = |gate: &Gate| {
         let gate = gate.clone();
-        get(move |request: Request| async move { by_path(gate, request) })
+        get(move |request: Request| async move { by_path(&gate, &request) })
     };
     let (gate, hello, block) = (Gate::default(), "/method-hello", "/method-block");
     holds_up_nobody(method_router(&gate), &gate, hello, block).await;
@@ -193,7 +193,7 @@ async fn method_routers() {
 async fn handler_services() {
     let handler = |gate: &Gate| {
         let gate = gate.clone();
-        move |request: Request| async move { by_path(gate, request) }
+        move |request: Request| async move { by_path(&gate, &request) }
     };
     let (gate, hello, block) = (Gate::default(), "/handler-hello", "/handler-block");
     holds_up_nobody(handler(&gate).into_service(), &gate, hello, block).await;
@@ -251,7 +251,7 @@ async fn services_of_a_function() {
         let gate = gate.clone();
         service_fn(move |request: Request| {
             let gate = gate.clone();
-            async move { Ok::<_, Infallible>(by_path(gate, request)) }
+            async move { Ok::<_, Infallible>(by_path(&gate, &request)) }
         })
     };
     let (hello, block) = ("/function-hello", "/function-block");
