@@ -76,10 +76,10 @@ impl Server {
     /// # Errors
     /// If a loop cannot be started, or ended by a fault of Greenroom.
     pub async fn serve(self) -> anyhow::Result<DrainReport> {
-        // Handlers want to know who asks, so it is a make-service, which is not placed of itself.
-        let routes = router(self.app.clone()).layer(Placement::auto());
+        let client_key = self.app.client_key.clone();
+        let routes = router(self.app.clone());
         let service = routes.into_make_service_with_connect_info::<SocketAddr>();
-        let report = self.server.serve(service).await;
+        let report = self.server.client_key(client_key).serve(service).await;
         self.app.shut_down().await;
         Ok(report?)
     }

@@ -60,6 +60,11 @@ impl App for Mounts {
             connection: Rc::new(OfConnection::new(info)),
         }
     }
+
+    /// Its worker processes do the work.
+    fn places_itself(&self) -> bool {
+        true
+    }
 }
 
 impl App for Gateway {
@@ -68,6 +73,11 @@ impl App for Gateway {
 
     fn connect(&self, info: &ConnectionInfo) -> Connected {
         Mounts::from(self.clone()).connect(info)
+    }
+
+    /// Its worker processes do the work.
+    fn places_itself(&self) -> bool {
+        true
     }
 }
 

@@ -50,6 +50,12 @@ pub trait App: Clone + Send + 'static {
     fn watch_loop(&self, _name: &str) -> Option<Arc<dyn LoopWatch>> {
         None
     }
+
+    /// Whether what takes long runs beside the loops by the application's own doing. Of one that
+    /// says no, `greenroom` warns at the start that it can hold up its loops.
+    fn places_itself(&self) -> bool {
+        false
+    }
 }
 
 /// Follows what a loop does, so that another thread can tell when it makes no progress.

@@ -23,8 +23,8 @@
 //! # Where a handler runs
 //!
 //! There is one loop per core: a thread with a tokio runtime of its own (a `LocalRuntime`), which
-//! accepts connections and reads and writes for them. A `Router` is served behind
-//! [`Placement::auto`]: each of its routes begins on a [`Stage`], a bounded queue with threads of
+//! accepts connections and reads and writes for them. What is served is placed by
+//! [`Placement::auto`]: each route begins on a [`Stage`], a bounded queue with threads of
 //! its own, and moves to the loop once it has proven short. A handler that computes or blocks
 //! holds up nobody; one that would wait too long for its turn is answered with 503 at once. To
 //! place a route by hand, give it a [`Placement`] of its own: the inner one decides.
@@ -36,10 +36,14 @@
 //! log warns of it if it holds up the loop. What one loop's runtime opened is best used on that loop;
 //! what was opened on the runtime that called [`serve`] works too, driven from there.
 //!
-//! Only a `Router` is placed of itself. With a make-service, such as that of
-//! `into_make_service_with_connect_info`, add `.layer(Placement::auto())` to the router; around
-//! another tower service, `Placement::auto().layer(service)`. Without, handlers run on the loop,
-//! and so does an [`App`].
+//! The routes of a `Router` and of its make-services are told apart by method and matched path. Of
+//! another service, be it a layer around a router, nothing is known but the method and the path,
+//! whose first segment is taken; to have the router's routes told apart, give the router
+//! `.layer(Placement::auto())`. An [`App`] stays on the loops, and so does what is not `Send`, as
+//! [`OnLoops`]; the server says so in its log when it starts.
+//!
+//! What is submitted to a stage while a request is worked on is its client's, and stages are fair
+//! between clients: see [`Server::client_key`].
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
@@ -69,7 +73,10 @@ mod server;
 mod signal;
 mod status;
 
-pub use application::{Application, IncomingConnection, OfApps, OfConnections, OfRequests};
+pub use application::{
+    Application, IncomingConnection, LocalApplication, OfApps, OfConnectInfo, OfConnections,
+    OfLoops, OfRequests, OnLoops,
+};
 pub use axum::body::Body;
 pub use body_limit::{BodyLimit, BodyLimited};
 pub use descriptors::raise_descriptor_limit;

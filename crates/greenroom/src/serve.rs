@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 
 use greenroom_server::{DrainReport, Error};
+use greenroom_stage::ClientKey;
 use tokio::net::TcpListener;
 
 use crate::{Application, Server};
@@ -22,6 +23,7 @@ where
     Serve {
         listener: listener.into_std(),
         app,
+        client_key: None,
         ended: None,
         kind: PhantomData,
     }
@@ -32,11 +34,18 @@ where
 pub struct Serve<A, Kind> {
     listener: io::Result<std::net::TcpListener>,
     app: A,
+    client_key: Option<ClientKey>,
     ended: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     kind: PhantomData<fn() -> Kind>,
 }
 
 impl<A, Kind> Serve<A, Kind> {
+    /// Whose a request is, for stages to be fair between clients: see [`Server::client_key`].
+    pub fn client_key(mut self, client_key: ClientKey) -> Self {
+        self.client_key = Some(client_key);
+        self
+    }
+
     /// Drains the server when `signal` completes: no new connections, 30 s for what is under way.
     pub fn with_graceful_shutdown(
         mut self,
@@ -53,7 +62,10 @@ impl<A: Application<Kind>, Kind> Serve<A, Kind> {
             address: std::net::SocketAddr::from(([0, 0, 0, 0], 0)).into(),
             source,
         })?;
-        let server = Server::builder().listener(listener).bind()?;
+        let mut server = Server::builder().listener(listener).bind()?;
+        if let Some(client_key) = self.client_key {
+            server = server.client_key(client_key);
+        }
         let handle = server.handle();
         let mut serving = Box::pin(server.serve(self.app));
         if let Some(ended) = self.ended {

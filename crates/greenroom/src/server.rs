@@ -1,7 +1,7 @@
 use greenroom_server::{Address, DrainReport, Error, Handle, ServerBuilder};
+use greenroom_stage::ClientKey;
 
-use crate::Application;
-use crate::placing::place;
+use crate::{Application, LocalApplication};
 
 /// A server that is bound to its addresses.
 ///
@@ -33,11 +33,17 @@ use crate::placing::place;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Server(greenroom_server::Server);
+pub struct Server {
+    server: greenroom_server::Server,
+    client_key: Option<ClientKey>,
+}
 
 impl From<greenroom_server::Server> for Server {
     fn from(server: greenroom_server::Server) -> Self {
-        Self(server)
+        Self {
+            server,
+            client_key: None,
+        }
     }
 }
 
@@ -52,17 +58,31 @@ impl Server {
     /// replaced by the port that the system chose.
     #[must_use]
     pub fn local_addresses(&self) -> &[Address] {
-        self.0.local_addresses()
+        self.server.local_addresses()
     }
 
     /// What ends this server.
     #[must_use]
     pub fn handle(&self) -> Handle {
-        self.0.handle()
+        self.server.handle()
     }
 
-    /// Serves `app`, a `Router` behind [`Placement::auto`](crate::Placement::auto), until the [handle](Self::handle) ends it; if the future is dropped, the server
-    /// ends at once. The report names whoever was cut off.
+    /// Whose a request is, for stages to be fair between clients; by default, the address that is
+    /// connected. It is asked of each request, before the application; placements with a
+    /// [`client_key`](crate::Placement::client_key) of their own ask that one. An [`App`](crate::App) is not asked
+    /// about: what it submits to stages is its own to name.
+    #[must_use]
+    pub fn client_key(self, client_key: ClientKey) -> Self {
+        Self {
+            client_key: Some(client_key),
+            ..self
+        }
+    }
+
+    /// Serves `app`, placed by [`Placement::auto`](crate::Placement::auto), until the
+    /// [handle](Self::handle) ends it; if the future is dropped, the server ends at once. The report
+    /// names whoever was cut off. What is not placed (an [`App`](crate::App) that does not
+    /// [place itself](crate::App::places_itself), [`OnLoops`](crate::OnLoops)) is named by a warning.
     ///
     /// # Errors
     ///
@@ -76,7 +96,7 @@ impl Server {
     where
         A: Application<Kind>,
     {
-        self.0.serve(place(app).into_app()).await
+        self.server.serve(app.into_app(self.client_key)).await
     }
 
     /// Like [`serve`](Self::serve), with all loops on the calling thread, whose runtime must be
@@ -93,8 +113,9 @@ impl Server {
     /// When polled outside such a runtime.
     pub async fn serve_local<A, Kind>(self, app: A) -> Result<DrainReport, Error>
     where
-        A: Application<Kind>,
+        A: LocalApplication<Kind>,
     {
-        self.0.serve_local(app.into_app()).await
+        let app = app.into_local_app(self.client_key);
+        self.server.serve_local(app).await
     }
 }

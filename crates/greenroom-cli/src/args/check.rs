@@ -85,6 +85,7 @@ mod tests {
         for line in [
             "greenroom serve",
             "greenroom serve --upstream http://127.0.0.1/ --queue-max 3",
+            "greenroom serve --trusted-proxy 10.0.0.0/8 --trusted-proxy fd00::/8,::1/128",
             "greenroom serve app.psgi",
             "greenroom serve --workers 3 app.psgi",
             "greenroom serve -a app.psgi --preload-app -Ilib -MPlack::Util -Etest -r",
@@ -115,6 +116,10 @@ mod tests {
             ("greenroom serve a.psgi -l :80 -p 80", "--port and --host"),
             ("greenroom serve -l :80 -o ::", "--port and --host"),
             ("greenroom serve --mount /a=b --mount /a=c", "/a twice"),
+            (
+                "greenroom serve --trusted-proxy 10.0.0.0/33",
+                "--trusted-proxy",
+            ),
             ("greenroom serve a.psgi -D", "systemd"),
             ("greenroom serve a.psgi -a b.psgi", "cannot be used with"),
             ("greenroom serve a.psgi --attach b", "cannot be used with"),

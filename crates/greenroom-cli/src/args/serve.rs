@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use greenroom::Address;
+use greenroom::{Address, ClientKey};
+use ipnet::IpNet;
 
 use super::demo::DemoArgs;
 use super::limits::LimitArgs;
@@ -67,6 +68,18 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "GREENROOM_LOOPS", value_name = "NUMBER")]
     pub(crate) loops: Option<NonZeroUsize>,
 
+    /// Proxies whose X-Forwarded-For tells who the client is (repeatable)
+    ///
+    /// A network, such as 10.0.0.0/8. Stages are fair between clients; without this flag a client is the address that is
+    /// connected. The address taken is the last in X-Forwarded-For that is none of these proxies'.
+    #[arg(
+        long = "trusted-proxy",
+        env = "GREENROOM_TRUSTED_PROXY",
+        value_name = "NETWORK",
+        value_delimiter = ','
+    )]
+    trusted_proxies: Vec<IpNet>,
+
     /// How long a drain waits for requests under way before it cuts them off
     #[arg(
         long,
@@ -101,6 +114,12 @@ impl ServeArgs {
     /// Whether a PSGI application is served, and not the demo application.
     pub(crate) fn is_psgi(&self) -> bool {
         self.file.is_some() || self.psgi.names_application()
+    }
+
+    /// Whose a request is, behind the proxies that are trusted; `None` if none is.
+    pub(crate) fn client_key(&self) -> Option<ClientKey> {
+        let trusted = &self.trusted_proxies;
+        (!trusted.is_empty()).then(|| ClientKey::forwarded(trusted.clone()))
     }
 
     /// A prefix that two mounts have.

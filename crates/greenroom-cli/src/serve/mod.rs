@@ -74,7 +74,11 @@ fn bind(args: &ServeArgs) -> Result<Server, Error> {
     for address in args.listen.addresses() {
         builder = builder.listen(address);
     }
-    builder.bind()
+    let server = builder.bind()?;
+    Ok(match args.client_key() {
+        Some(client_key) => server.client_key(client_key),
+        None => server,
+    })
 }
 
 fn announce(server: &Server) {

@@ -118,6 +118,13 @@ impl Client {
         }
     }
 
+    /// What its address stands for: of IPv6 the network of [`IPV6_CLIENT_BITS`] bits, which has one
+    /// client.
+    #[must_use]
+    pub fn network(self) -> Option<IpAddr> {
+        self.address().map(network)
+    }
+
     /// Whether anything is known of it.
     #[must_use]
     pub fn is_known(self) -> bool {

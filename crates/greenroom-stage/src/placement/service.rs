@@ -52,10 +52,38 @@ where
 
     fn call(&mut self, request: Request<B>) -> PlacedFuture<S, B> {
         let path = request.extensions().get::<MatchedPath>();
-        let settings = &self.placement.settings;
-        let key = settings.key.unwrap_or_default();
+        let key = self.placement.settings.key.unwrap_or_default();
         let path = path.map_or(key, MatchedPath::as_str);
         let route = self.placement.routes.find(request.method(), path);
+        self.call_route(route, request)
+    }
+}
+
+impl<S> PlacedService<S> {
+    /// Calls it as the route of this path, whatever a router further out has matched: for whoever
+    /// knows the routes of what is behind the placement. Of paths there should be few: each is kept
+    /// for the life of the process, with each method that comes.
+    pub fn call_at<B>(&mut self, path: &str, request: Request<B>) -> PlacedFuture<S, B>
+    where
+        S: Service<Request<B>> + Clone + Send + 'static,
+        S::Response: IntoResponse + Send + 'static,
+        S::Error: Send + 'static,
+        S::Future: Send + 'static,
+        B: Send + 'static,
+    {
+        let route = self.placement.routes.find(request.method(), path);
+        self.call_route(route, request)
+    }
+
+    fn call_route<B>(&mut self, route: &'static Route, request: Request<B>) -> PlacedFuture<S, B>
+    where
+        S: Service<Request<B>> + Clone + Send + 'static,
+        S::Response: IntoResponse + Send + 'static,
+        S::Error: Send + 'static,
+        S::Future: Send + 'static,
+        B: Send + 'static,
+    {
+        let settings = &self.placement.settings;
         outer::yield_to_inner();
         let importance = route.importance(settings.importance);
         let place = if loop_shedding::is_shed(importance) && route.is_worth_shedding() {
@@ -73,9 +101,7 @@ where
         };
         PlacedFuture { place }
     }
-}
 
-impl<S> PlacedService<S> {
     fn call_inline<B>(
         &mut self,
         importance: Importance,
@@ -94,7 +120,7 @@ impl<S> PlacedService<S> {
             Ok(future) => Place::Inline {
                 run: Measured::new(
                     future,
-                    self.origin(route, importance, Client::UNKNOWN, true),
+                    self.origin(route, importance, Client::current(), true),
                     busy,
                 ),
             },

@@ -12,7 +12,7 @@ use axum::extract::Path;
 use axum::routing::{get, post};
 use futures_util::future::join_all;
 use futures_util::stream;
-use greenroom::{IncomingConnection, Limits, Placement, Server};
+use greenroom::{ConnectionInfo, Limits, Placement, Server};
 use http::{Request, StatusCode};
 use hyper::body::Bytes;
 use tower::service_fn;
@@ -105,7 +105,7 @@ async fn a_make_service_is_asked_once_for_a_connection() {
     within(async {
         let count = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&count);
-        let make = service_fn(move |_: IncomingConnection| {
+        let make = service_fn(move |_: ConnectionInfo| {
             counter.fetch_add(1, Ordering::Relaxed);
             ready(Ok::<_, Infallible>(app()))
         });

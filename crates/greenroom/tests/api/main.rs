@@ -3,9 +3,12 @@
 
 mod bodies;
 mod body_limit;
+mod gate;
 mod h2c;
 mod placing;
 mod pressure;
 mod rig;
 mod serving;
+mod shapes;
+mod telling;
 mod websocket;

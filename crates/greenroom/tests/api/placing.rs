@@ -124,12 +124,12 @@ async fn an_inner_placement_decides_and_is_the_one_that_is_told_of() {
 }
 
 #[tokio::test]
-async fn what_is_no_router_stays_on_the_loop() {
+async fn what_a_router_makes_is_placed_as_the_router_is() {
     within(async {
         let app = Router::new().route("/placing/made", get(|| async { thread_name() }));
         let rig = Rig::start(app.into_make_service());
         let first = fetch(rig.url("/placing/made")).await.1;
-        assert!(first.starts_with("loop-"), "{first}");
+        assert!(first.starts_with("stage-"), "{first}");
         rig.end().await;
     })
     .await;

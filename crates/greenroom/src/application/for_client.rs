@@ -1,0 +1,91 @@
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use greenroom_server::{ConnectionInfo, RequestBody};
+use greenroom_stage::{Client, ClientKey};
+use http::Request;
+use pin_project_lite::pin_project;
+use tower_service::Service;
+
+/// A service of axum's bodies, called with ours by one connection. It works for the client of each
+/// request: what it submits to a stage is that client's.
+#[derive(Clone, Debug)]
+pub struct ForClient<S> {
+    service: S,
+    connected: Client,
+    client_key: Option<ClientKey>,
+}
+
+impl<S> ForClient<S> {
+    pub(super) fn new(
+        service: S,
+        connection: &ConnectionInfo,
+        client_key: Option<ClientKey>,
+    ) -> Self {
+        // Who is at the other end of a Unix socket the system could tell, but mostly it is one proxy.
+        let peer = connection.peer.map(|peer| Client::at(peer.ip()));
+        Self {
+            service,
+            connected: peer.unwrap_or(Client::UNKNOWN),
+            client_key,
+        }
+    }
+
+    fn client_of(&self, request: Request<Body>) -> (Client, Request<Body>) {
+        let Some(client_key) = &self.client_key else {
+            return (self.connected, request);
+        };
+        let (parts, body) = request.into_parts();
+        let client = self.connected.within(|| client_key.client(&parts));
+        let client = client.unwrap_or(self.connected);
+        (client, Request::from_parts(parts, body))
+    }
+}
+
+impl<S: Service<Request<Body>>> Service<Request<RequestBody>> for ForClient<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = ForClientFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        let service = &mut self.service;
+        self.connected.within(|| service.poll_ready(cx))
+    }
+
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+        let (client, request) = self.client_of(request.map(adapt_body));
+        ForClientFuture {
+            future: client.within(|| self.service.call(request)),
+            client,
+        }
+    }
+}
+
+/// A body that is there already needs no allocation of its own.
+fn adapt_body(body: RequestBody) -> Body {
+    match body.try_into_bytes() {
+        Ok(bytes) if bytes.is_empty() => Body::empty(),
+        Ok(bytes) => Body::from(bytes),
+        Err(body) => Body::new(body),
+    }
+}
+
+pin_project! {
+    /// The response of a service that works for a client.
+    #[derive(Debug)]
+    pub struct ForClientFuture<F> {
+        #[pin]
+        future: F,
+        client: Client,
+    }
+}
+
+impl<F: Future> Future for ForClientFuture<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        this.client.within(|| this.future.poll(cx))
+    }
+}

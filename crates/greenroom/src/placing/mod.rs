@@ -1,0 +1,55 @@
+//! Where the handlers of whatever is served run: route by route, as far as routes can be told apart.
+
+mod paths;
+mod patterns;
+mod routed;
+mod segments;
+
+pub(crate) use routed::{AsItIs, ByRoute, Placed, Routed};
+
+use std::any::{Any, type_name};
+use std::fmt;
+use std::mem;
+use std::sync::OnceLock;
+
+use axum::Router;
+use greenroom_stage::Placement;
+
+use paths::Paths;
+use patterns::Patterns;
+
+/// Places a `Router` from within: only there axum says which route it has matched. Any other service
+/// is placed from around it.
+pub(crate) fn place<S: Clone + 'static>(mut service: S) -> Routed<S> {
+    let placement = Placement::auto();
+    if let Some(router) = (&mut service as &mut dyn Any).downcast_mut::<Router>() {
+        // With its state given, the router is finished once, and not again for each connection.
+        *router = mem::take(router).layer(placement).with_state(());
+        return Routed::within(service);
+    }
+    ByRoute::new(placement, OnceLock::new()).place(service)
+}
+
+/// Places services that are made for each connection, by the routes of the first one.
+pub(crate) fn by_route() -> ByRoute {
+    ByRoute::new(Placement::auto(), OnceLock::new())
+}
+
+/// Places services that are made for each connection. If `R` makes them, which has a `Router`
+/// inside, by the routes of that router.
+pub(crate) fn by_route_of<R: fmt::Debug + 'static>(make: &dyn Any) -> ByRoute {
+    let patterns = make.downcast_ref::<R>().map(Patterns::of_router_in);
+    let paths = patterns.map(|patterns| OnceLock::from(Paths::Patterns(patterns)));
+    ByRoute::new(Placement::auto(), paths.unwrap_or_default())
+}
+
+/// Says at the start of a server that it cannot place this.
+pub(crate) fn say_unplaced<A>() {
+    let application = type_name::<A>();
+    tracing::warn!(
+        application,
+        "the application stays on the loops: a handler that computes or blocks holds up everybody \
+         on its loop; serve a router or a service that is `Send`, or place what it runs by \
+         `greenroom::Stage`"
+    );
+}

@@ -1,0 +1,134 @@
+use std::fmt;
+
+/// What axum appends to the path of a nested service.
+const NESTED_TAIL: &str = "/{*__private__axum_nest_tail_param}";
+
+/// The path patterns of a `Router` that cannot be reached: axum keeps the router of a make-service to
+/// itself, but its `Debug` shows the paths. They are matched by axum's own matcher, so that a
+/// request's route is known before the router is called.
+pub(super) struct Patterns(matchit::Router<Box<str>>);
+
+impl Patterns {
+    /// Of a router, or of something that has a router inside and shows it.
+    pub(super) fn of_router_in(shown: &impl fmt::Debug) -> Self {
+        let mut patterns = matchit::Router::new();
+        for pattern in paths_in(&format!("{shown:?}")) {
+            let name = pattern.strip_suffix(NESTED_TAIL).unwrap_or(&pattern);
+            // What axum has taken it takes as well; else the route shares the name of all others.
+            let _ = patterns.insert(pattern.as_str(), name.into());
+        }
+        Self(patterns)
+    }
+
+    /// The pattern that a path matches; empty if there is none.
+    pub(super) fn name(&self, path: &str) -> &str {
+        self.0.at(path).map_or("", |matched| matched.value)
+    }
+}
+
+impl fmt::Debug for Patterns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Patterns").finish_non_exhaustive()
+    }
+}
+
+/// The paths in `paths: {RouteId(1): "/hello", RouteId(2): "/user/{id}"}`. The first such list is that of
+/// the routes; others are of fallbacks, which have no matched path.
+fn paths_in(shown: &str) -> Vec<String> {
+    let Some((_, mut rest)) = shown.split_once("paths: {") else {
+        return Vec::new();
+    };
+    let mut paths = Vec::new();
+    while let Some(entry) = rest.strip_prefix("RouteId(") {
+        let Some((path, after)) = entry.split_once(": \"").and_then(|(_, text)| quoted(text))
+        else {
+            break;
+        };
+        paths.push(path);
+        rest = after.strip_prefix(", ").unwrap_or(after);
+    }
+    paths
+}
+
+/// The text up to the closing quote, and what comes after it. Of escapes, `\"` and `\\` are undone;
+/// others stand for what is not in a path.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut path = String::new();
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return Some((path, &text[at + 1..])),
+            '\\' => path.push(characters.next()?.1),
+            _ => path.push(character),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use axum::Router;
+    use axum::routing::{any, get, post};
+
+    use super::*;
+
+    fn router() -> Router {
+        let ok = || async { "ok" };
+        Router::new()
+            .route("/hello", get(ok))
+            .route("/user/{id}", get(ok).post(ok))
+            .route("/files/{*path}", get(ok))
+            .route("/a\"b\\c", get(ok))
+            .route("/service", axum::routing::any_service(any(ok)))
+            .nest("/nested", Router::new().route("/{name}", post(ok)))
+            .nest_service("/opaque", Router::new().route("/inside", get(ok)))
+            .fallback(ok)
+    }
+
+    /// Fails if axum shows its routes in another way.
+    #[test]
+    fn paths_match_as_they_do_in_the_router() {
+        let make = router().into_make_service_with_connect_info::<SocketAddr>();
+        for patterns in [
+            Patterns::of_router_in(&router()),
+            Patterns::of_router_in(&make),
+        ] {
+            let named = [
+                ("/hello", "/hello"),
+                ("/user/42", "/user/{id}"),
+                ("/files/a/b.txt", "/files/{*path}"),
+                ("/a\"b\\c", "/a\"b\\c"),
+                ("/service", "/service"),
+                ("/nested/x", "/nested/{name}"),
+                ("/opaque/inside", "/opaque"),
+                ("/opaque", "/opaque"),
+                ("/nowhere", ""),
+                ("/hello/", ""),
+            ];
+            for (path, name) in named {
+                assert_eq!(patterns.name(path), name, "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_router_without_routes_has_none() {
+        let none = Patterns::of_router_in(&Router::<()>::new());
+        assert_eq!(none.name("/"), "");
+    }
+
+    #[test]
+    fn what_shows_nothing_or_half_of_it_is_no_fault() {
+        for shown in [
+            "",
+            "paths: {",
+            "paths: {RouteId(1)",
+            "paths: {RouteId(1): \"/x",
+        ] {
+            assert!(paths_in(shown).is_empty(), "{shown}");
+        }
+        assert_eq!(paths_in("paths: {RouteId(1): \"/x\", Other"), ["/x"]);
+    }
+}
