@@ -130,6 +130,8 @@ impl ServeArgs {
     /// What is to be started for the PSGI applications.
     pub(crate) fn gateways(&self) -> Gateways {
         let file = self.file.as_deref();
-        self.psgi.gateways(file, self.drain_deadline)
+        let client_key = self.client_key();
+        self.psgi
+            .gateways(file, self.drain_deadline, client_key.as_ref())
     }
 }
