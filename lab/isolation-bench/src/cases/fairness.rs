@@ -1,0 +1,253 @@
+//! A polite client beside a crowd that comes back whenever it is refused.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::thread;
+use std::time::Duration;
+
+use bench_kit::rounds::{Row, find, interleave, samples};
+use bench_kit::{Report, Verdict, cell, table};
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::Context;
+use super::calibrate::Heavy;
+use crate::client::{self, Counts, Crowd, Polite, Told, addresses};
+use crate::contestant::{Contestant, OURS, everybody, ours};
+
+const ROUNDS_MAX: usize = 2;
+/// A measurement takes so many times the seconds of others, for there are 20 polite requests in one.
+const SECONDS_FACTOR: u32 = 3;
+
+const CROWD: u8 = 200;
+const CROWD_ADDRESS: Ipv4Addr = Ipv4Addr::LOCALHOST;
+const RETRY_AFTER: Duration = Duration::from_millis(10);
+const TIMEOUT: Duration = Duration::from_secs(2);
+const HEAVY: &str = "/fib/50000";
+/// About what that takes; for whom it is too much.
+const HEAVY_MS: f64 = 10.0;
+
+const POLITE_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+const OTHER_ROUTE: &str = "/block/20";
+const OTHER_PERIOD: Duration = Duration::from_millis(50);
+const SAME_PERIOD: Duration = Duration::from_millis(500);
+
+const ANSWERED_PERCENT: f64 = 100.0;
+const P99_MAX_OF_UNLOADED: f64 = 3.0;
+const P99_MS_BEYOND: f64 = 10.0;
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Sample {
+    /// The other route, alone.
+    unloaded: Told,
+    /// The other route, beside a crowd from one address.
+    other: Beside,
+    /// The same, beside a crowd from 200 addresses.
+    other_of_many: Beside,
+    /// The crowd's own route, beside a crowd from one address.
+    same: Beside,
+}
+
+/// What became of both.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Beside {
+    polite: Told,
+    crowd: Counts,
+    seconds: f64,
+}
+
+/// What is measured beside a crowd.
+type Part = (&'static str, fn(&Sample) -> Beside);
+
+const PARTS: [Part; 3] = [
+    ("another route, crowd of one address", |sample| sample.other),
+    ("another route, crowd of 200 addresses", |sample| {
+        sample.other_of_many
+    }),
+    ("the crowd's route, crowd of one address", |sample| {
+        sample.same
+    }),
+];
+
+pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
+    let (contestants, left_out) = everybody(context, ours())?;
+    let rounds = context.rounds.min(ROUNDS_MAX);
+    let rows = interleave("fairness", rounds, &contestants, |contestant| {
+        measure(contestant, context)
+    })?;
+    let mut notes = vec![
+        format!(
+            "medians of {rounds} rounds (least–most) of {} s for each part, each against a fresh server; {CROWD} keep-alive clients in closed loops on {HEAVY}, each trying again {} ms after a refusal or failure",
+            seconds(context),
+            RETRY_AFTER.as_millis()
+        ),
+        format!(
+            "the polite client is another address and waits for each answer: {OTHER_ROUTE} each {} ms, the crowd's route each {} ms; its latencies are of answers with 200, from the time at which a request was due",
+            OTHER_PERIOD.as_millis(),
+            SAME_PERIOD.as_millis()
+        ),
+        format!(
+            "whoever waits for {} s has gone, and failed; all clients are threads of this program, at the usual priority, on the cores that the server has",
+            TIMEOUT.as_secs()
+        ),
+        format!(
+            "Starman, which adds big integers in Perl, is asked for a number that takes it about {HEAVY_MS} ms"
+        ),
+        "answers are judged by the worst round, p99 by the medians".to_owned(),
+    ];
+    notes.extend(left_out);
+    Ok(Report {
+        case: "fairness",
+        title: format!(
+            "a polite client beside {CROWD} on {HEAVY} that come back {} ms after each 503",
+            RETRY_AFTER.as_millis()
+        ),
+        notes,
+        table: tables(&rows),
+        verdicts: find(&rows, OURS).map(verdicts).unwrap_or_default(),
+        samples: samples(&rows),
+    })
+}
+
+fn seconds(context: &Context) -> u32 {
+    context.seconds * SECONDS_FACTOR
+}
+
+fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample> {
+    let heavy = heavy_path(contestant, context)?;
+    let from_one = crowd(&heavy, vec![CROWD_ADDRESS; CROWD.into()]);
+    let from_many = crowd(&heavy, addresses(1, CROWD));
+    let other = polite(OTHER_ROUTE, OTHER_PERIOD);
+    let same = polite(&heavy, SAME_PERIOD);
+    let beside = |polite: &Polite, crowd: &Crowd| {
+        // What is left of one crowd must not weigh on the next.
+        let server = contestant.start(context)?;
+        beside(context, server.address(), polite, Some(crowd))
+    };
+    let unloaded = contestant.start(context)?;
+    Ok(Sample {
+        unloaded: self::beside(context, unloaded.address(), &other, None)?.polite,
+        other: beside(&other, &from_one)?,
+        other_of_many: beside(&other, &from_many)?,
+        same: beside(&same, &from_one)?,
+    })
+}
+
+fn heavy_path(contestant: &Contestant, context: &Context) -> anyhow::Result<String> {
+    if !contestant.is_slow() {
+        return Ok(HEAVY.to_owned());
+    }
+    let server = contestant.start(context)?;
+    Ok(Heavy::of(context, &server, HEAVY_MS)?.fib())
+}
+
+fn crowd(path: &str, sources: Vec<Ipv4Addr>) -> Crowd {
+    Crowd {
+        sources,
+        path: path.to_owned(),
+        timeout: TIMEOUT,
+    }
+}
+
+fn polite(path: &str, period: Duration) -> Polite {
+    Polite {
+        sources: vec![POLITE_ADDRESS],
+        path: path.to_owned(),
+        period,
+    }
+}
+
+/// Each has a thread: the crowd's answers are not in the polite client's way, as on machines of their own.
+fn beside(
+    context: &Context,
+    server: SocketAddr,
+    polite: &Polite,
+    crowd: Option<&Crowd>,
+) -> anyhow::Result<Beside> {
+    let seconds = seconds(context);
+    let until = Instant::now() + Duration::from_secs(seconds.into());
+    let (told, counts) = thread::scope(|scope| {
+        let crowd = crowd
+            .map(|crowd| scope.spawn(move || client::run(crowd.flood(server, RETRY_AFTER, until))));
+        let told = client::run(polite.ask(server, until));
+        let counts = crowd.map(|crowd| crowd.join().expect("clients do not panic"));
+        (told, counts)
+    });
+    Ok(Beside {
+        polite: told?,
+        crowd: counts.transpose()?.unwrap_or_default(),
+        seconds: seconds.into(),
+    })
+}
+
+impl Beside {
+    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+    fn crowd_per_second(&self, count: fn(Counts) -> u64) -> f64 {
+        count(self.crowd) as f64 / self.seconds
+    }
+}
+
+fn tables(rows: &[Row<Sample>]) -> String {
+    let parts = PARTS.iter().map(|part| rendered(rows, part));
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn rendered(rows: &[Row<Sample>], (name, of): &Part) -> String {
+    let mut out = table([
+        "server",
+        "answered %",
+        "p50 ms",
+        "p99 ms",
+        "longest ms",
+        "unloaded p99 ms",
+        "crowd answered/s",
+        "refused/s",
+        "failed/s",
+    ]);
+    for row in rows {
+        let spread = |value: &dyn Fn(&Beside) -> f64, digits| {
+            cell(row.spread(|sample| value(&of(sample))), digits)
+        };
+        out.add_row([
+            row.name.clone(),
+            spread(&|beside| beside.polite.answered_percent, 1),
+            spread(&|beside| beside.polite.p50_ms, 1),
+            spread(&|beside| beside.polite.p99_ms, 1),
+            spread(&|beside| beside.polite.longest_ms, 1),
+            cell(row.spread(|sample| sample.unloaded.p99_ms), 1),
+            spread(&|beside| beside.crowd_per_second(|crowd| crowd.answered), 0),
+            spread(&|beside| beside.crowd_per_second(|crowd| crowd.refused), 0),
+            spread(&|beside| beside.crowd_per_second(|crowd| crowd.failed), 0),
+        ]);
+    }
+    format!("A polite client of {name}:\n\n{out}")
+}
+
+fn verdicts(row: &Row<Sample>) -> Vec<Verdict> {
+    let unloaded = row.spread(|sample| sample.unloaded.p99_ms);
+    let unloaded_ms = unloaded.map_or(f64::NAN, |spread| spread.median);
+    let p99_ms_max = (P99_MAX_OF_UNLOADED * unloaded_ms + P99_MS_BEYOND).round();
+    PARTS
+        .iter()
+        .enumerate()
+        .flat_map(|(index, (name, of))| {
+            let answered = row.spread(|sample| of(sample).polite.answered_percent);
+            let p99 = row.spread(|sample| of(sample).polite.p99_ms);
+            let answered = Verdict::at_least(
+                format!("{}: {name}: answered", row.name),
+                answered.map(|spread| spread.min),
+                ANSWERED_PERCENT,
+                " %",
+            );
+            let p99 = Verdict::at_most(
+                format!("{}: {name}: p99", row.name),
+                p99.map(|spread| spread.median),
+                p99_ms_max,
+                " ms",
+            );
+            // The other route's alone says nothing of how long the crowd's own takes.
+            let is_other = index + 1 < PARTS.len();
+            [Some(answered), is_other.then_some(p99)]
+        })
+        .flatten()
+        .collect()
+}
