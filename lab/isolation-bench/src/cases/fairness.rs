@@ -9,8 +9,8 @@ use bench_kit::{Report, Verdict, cell, table};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::Context;
 use super::calibrate::Heavy;
+use super::{Context, FIB};
 use crate::client::{self, Counts, Crowd, Polite, Told, addresses};
 use crate::contestant::{Contestant, OURS, everybody, ours};
 
@@ -22,8 +22,7 @@ const CROWD: u8 = 200;
 const CROWD_ADDRESS: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const RETRY_AFTER: Duration = Duration::from_millis(10);
 const TIMEOUT: Duration = Duration::from_secs(2);
-const HEAVY: &str = "/fib/50000";
-/// About what that takes; for whom it is too much.
+/// About what [`FIB`] takes; for whom it is too much.
 const HEAVY_MS: f64 = 10.0;
 
 const POLITE_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
@@ -76,7 +75,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })?;
     let mut notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most) of {} s for each part, each against a fresh server; {CROWD} keep-alive clients in closed loops on {HEAVY}, each trying again {} ms after a refusal or failure",
+            "medians of {rounds} rounds (least–most) of {} s for each part, each against a fresh server; {CROWD} keep-alive clients in closed loops on {FIB}, each trying again {} ms after a refusal or failure",
             seconds(context),
             RETRY_AFTER.as_millis()
         ),
@@ -98,7 +97,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     Ok(Report {
         case: "fairness",
         title: format!(
-            "a polite client beside {CROWD} on {HEAVY} that come back {} ms after each 503",
+            "a polite client beside {CROWD} on {FIB} that come back {} ms after each 503",
             RETRY_AFTER.as_millis()
         ),
         notes,
@@ -134,7 +133,7 @@ fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample>
 
 fn heavy_path(contestant: &Contestant, context: &Context) -> anyhow::Result<String> {
     if !contestant.is_slow() {
-        return Ok(HEAVY.to_owned());
+        return Ok(FIB.to_owned());
     }
     let server = contestant.start(context)?;
     Ok(Heavy::of(context, &server, HEAVY_MS)?.fib())

@@ -29,7 +29,7 @@ use crate::args::Args;
 /// What is to be answered at once, whatever else goes on.
 const HELLO: &str = "/hello";
 /// What computes: some milliseconds of additions.
-const FIB: &str = "/fib/45000";
+const FIB: &str = "/fib/50000";
 /// Requests per second to [`HELLO`] beside the heavy ones.
 const HELLO_RATE: u32 = 100;
 /// Seconds after which a client has gone.
