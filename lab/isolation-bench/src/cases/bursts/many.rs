@@ -27,7 +27,7 @@ pub(super) struct Many {
 
 pub(super) fn note() -> String {
     format!(
-        "at once: a connection for each request, opened in a row by {} processes of greenroom bench with an address each, against a server that was just started and asked for nothing before; {TIMEOUT_SECONDS} s of patience",
+        "at once: a connection for each request, opened in a row by {} processes of greenroom bench with an address each, at the usual priority, on the cores that the server has, against a server that was just started and asked for nothing before; {TIMEOUT_SECONDS} s of patience",
         SOURCES.len()
     )
 }
@@ -41,7 +41,8 @@ impl Many {
         let server = contestant.start(context)?;
         let url = server.url(HELLO);
         let each = requests / u32::try_from(SOURCES.len())?;
-        let bench = context.bench()?.connections(each.into(), each);
+        let bench = context.at_usual_priority().bench()?;
+        let bench = bench.connections(each.into(), each);
         let bench = bench.flags(["-l", "-s", TIMEOUT_SECONDS]);
         let from = |source| bench.clone().flags(["-B", source]);
         let reports = at_once(SOURCES.map(from), &url)?;

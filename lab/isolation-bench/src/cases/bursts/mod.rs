@@ -66,18 +66,17 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
             "{} and {} x /hello at once; ab -n {AB_REQUESTS} -c {AB_CONCURRENCY} on a busy machine; {COMPUTATIONS} computations at once",
             MANY[0], MANY[1]
         ),
-        notes: notes(context, rounds, left_out),
+        notes: notes(rounds, left_out),
         table: tell::tables(&rows),
         verdicts: tell::verdicts(&rows),
         samples: samples(&rows),
     })
 }
 
-fn notes(context: &Context, rounds: usize, left_out: Vec<String>) -> Vec<String> {
+fn notes(rounds: usize, left_out: Vec<String>) -> Vec<String> {
     let mut notes = vec![
         format!("medians of {rounds} rounds (least–most), each part against a fresh server"),
         many::note(),
-        context.note(),
         format!(
             "busy: {RIVALS} programs that do nothing but compute, on any core, while ab asks for /hello, with a connection for each request, at the usual priority"
         ),
