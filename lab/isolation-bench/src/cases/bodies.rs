@@ -4,7 +4,7 @@ use bench_kit::rounds::{Row, find, interleave, samples};
 use bench_kit::{Report, Verdict, cell, table};
 use serde::Serialize;
 
-use super::{Context, percent};
+use super::{Context, HELLO, HELLO_RATE, TIMEOUT_SECONDS, percent};
 use crate::contestant::{AXUM_INLINE, Contestant, SERVER};
 
 const APPLICATION: &str = "compressed";
@@ -47,7 +47,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     Ok(Report {
         case: "bodies",
         title: format!(
-            "1.6 MB of JSON through CompressionLayer (gzip) at {JSON_RATE}/s beside /hello at 100/s"
+            "1.6 MB of JSON through CompressionLayer (gzip) at {JSON_RATE}/s beside /hello at {HELLO_RATE}/s"
         ),
         notes: vec![
             format!(
@@ -58,7 +58,9 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
                 "the route is asked {SHORT_REQUESTS} times without compression before, so that its handler is known as short; alone: the median of {ALONE_REQUESTS} with it"
             ),
             context.note(),
-            "answers are judged by the worst round, p99 by the median".to_owned(),
+            "each request to /hello has a connection of its own, so that all loops answer some"
+                .to_owned(),
+            "judged by the worst round".to_owned(),
         ],
         table: render(&rows),
         verdicts: find(&rows, SERVER).map(verdicts).unwrap_or_default(),
@@ -77,7 +79,11 @@ fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample>
     let alone = kept.flags(["-H", GZIP]).connections(ALONE_REQUESTS, 1);
     let alone = alone.run_well(&url)?;
     let seconds = (context.seconds * SECONDS_FACTOR).to_string();
-    let bench = context.bench_beside_hello(&server)?;
+    let hello = server.url(HELLO);
+    // Connections of their own: one that is kept might have a loop on which no body is sent.
+    let hello = format!("rate={HELLO_RATE} name=hello keep-alive=no {hello}");
+    let bench = context.bench()?.flags(["-k", "-s", TIMEOUT_SECONDS]);
+    let bench = bench.flags(["--also", &hello]);
     let bench = bench.flags(["--rate", &JSON_RATE.to_string(), "-t", &seconds]);
     let report = bench.flags(["-H", GZIP]).run_against_all_odds(&url)?;
     let (json, hello) = (&report.streams()[0], &report.streams()[1]);
@@ -131,7 +137,7 @@ fn verdicts(row: &Row<Sample>) -> Vec<Verdict> {
         ),
         Verdict::at_most(
             format!("{}: /hello p99", row.name),
-            p99.map(|spread| spread.median),
+            p99.map(|spread| spread.max),
             P99_MS_MAX,
             " ms",
         ),

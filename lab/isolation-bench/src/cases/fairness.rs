@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use bench_kit::rounds::{Row, find, interleave, samples};
-use bench_kit::{Report, Verdict, cell, table};
+use bench_kit::{Report, Spread, Verdict, cell, table};
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -55,16 +55,29 @@ struct Beside {
 }
 
 /// What is measured beside a crowd.
-type Part = (&'static str, fn(&Sample) -> Beside);
+struct Part {
+    name: &'static str,
+    of: fn(&Sample) -> Beside,
+    /// The other route's: of the crowd's own, alone says nothing.
+    has_unloaded: bool,
+}
 
 const PARTS: [Part; 3] = [
-    ("another route, crowd of one address", |sample| sample.other),
-    ("another route, crowd of 200 addresses", |sample| {
-        sample.other_of_many
-    }),
-    ("the crowd's route, crowd of one address", |sample| {
-        sample.same
-    }),
+    Part {
+        name: "another route, crowd of one address",
+        of: |sample| sample.other,
+        has_unloaded: true,
+    },
+    Part {
+        name: "another route, crowd of 200 addresses",
+        of: |sample| sample.other_of_many,
+        has_unloaded: true,
+    },
+    Part {
+        name: "the crowd's route, crowd of one address",
+        of: |sample| sample.same,
+        has_unloaded: false,
+    },
 ];
 
 pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
@@ -190,7 +203,7 @@ fn tables(rows: &[Row<Sample>]) -> String {
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-fn rendered(rows: &[Row<Sample>], (name, of): &Part) -> String {
+fn rendered(rows: &[Row<Sample>], part: &Part) -> String {
     let mut out = table([
         "server",
         "answered %",
@@ -204,7 +217,7 @@ fn rendered(rows: &[Row<Sample>], (name, of): &Part) -> String {
     ]);
     for row in rows {
         let spread = |value: &dyn Fn(&Beside) -> f64, digits| {
-            cell(row.spread(|sample| value(&of(sample))), digits)
+            cell(row.spread(|sample| value(&(part.of)(sample))), digits)
         };
         out.add_row([
             row.name.clone(),
@@ -212,41 +225,40 @@ fn rendered(rows: &[Row<Sample>], (name, of): &Part) -> String {
             spread(&|beside| beside.polite.p50_ms, 1),
             spread(&|beside| beside.polite.p99_ms, 1),
             spread(&|beside| beside.polite.longest_ms, 1),
-            cell(row.spread(|sample| sample.unloaded.p99_ms), 1),
+            cell(unloaded_p99_ms(row).filter(|_| part.has_unloaded), 1),
             spread(&|beside| beside.crowd_per_second(|crowd| crowd.answered), 0),
             spread(&|beside| beside.crowd_per_second(|crowd| crowd.refused), 0),
             spread(&|beside| beside.crowd_per_second(|crowd| crowd.failed), 0),
         ]);
     }
-    format!("A polite client of {name}:\n\n{out}")
+    format!("A polite client of {}:\n\n{out}", part.name)
+}
+
+fn unloaded_p99_ms(row: &Row<Sample>) -> Option<Spread> {
+    row.spread(|sample| sample.unloaded.p99_ms)
 }
 
 fn verdicts(row: &Row<Sample>) -> Vec<Verdict> {
-    let unloaded = row.spread(|sample| sample.unloaded.p99_ms);
-    let unloaded_ms = unloaded.map_or(f64::NAN, |spread| spread.median);
-    let p99_ms_max = (P99_MAX_OF_UNLOADED * unloaded_ms + P99_MS_BEYOND).round();
-    PARTS
-        .iter()
-        .enumerate()
-        .flat_map(|(index, (name, of))| {
-            let answered = row.spread(|sample| of(sample).polite.answered_percent);
-            let p99 = row.spread(|sample| of(sample).polite.p99_ms);
-            let answered = Verdict::at_least(
-                format!("{}: {name}: answered", row.name),
-                answered.map(|spread| spread.min),
-                ANSWERED_PERCENT,
-                " %",
-            );
-            let p99 = Verdict::at_most(
-                format!("{}: {name}: p99", row.name),
-                p99.map(|spread| spread.median),
-                p99_ms_max,
-                " ms",
-            );
-            // The other route's alone says nothing of how long the crowd's own takes.
-            let is_other = index + 1 < PARTS.len();
-            [Some(answered), is_other.then_some(p99)]
-        })
-        .flatten()
-        .collect()
+    PARTS.iter().flat_map(|part| of_part(row, part)).collect()
+}
+
+fn of_part(row: &Row<Sample>, part: &Part) -> Vec<Verdict> {
+    let answered = row.spread(|sample| (part.of)(sample).polite.answered_percent);
+    let mut verdicts = vec![Verdict::at_least(
+        format!("{}: {}: answered", row.name, part.name),
+        answered.map(|spread| spread.min),
+        ANSWERED_PERCENT,
+        " %",
+    )];
+    if part.has_unloaded {
+        let unloaded_ms = unloaded_p99_ms(row).map_or(f64::NAN, |spread| spread.median);
+        let p99 = row.spread(|sample| (part.of)(sample).polite.p99_ms);
+        verdicts.push(Verdict::at_most(
+            format!("{}: {}: p99", row.name, part.name),
+            p99.map(|spread| spread.median),
+            (P99_MAX_OF_UNLOADED * unloaded_ms + P99_MS_BEYOND).round(),
+            " ms",
+        ));
+    }
+    verdicts
 }
