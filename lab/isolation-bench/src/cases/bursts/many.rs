@@ -40,13 +40,14 @@ impl Many {
     ) -> anyhow::Result<Self> {
         let server = contestant.start(context)?;
         let url = server.url(HELLO);
-        let each = requests / u32::try_from(SOURCES.len())?;
         let bench = context.at_usual_priority().bench()?;
-        let bench = bench.connections(each.into(), each);
         let bench = bench.flags(["-l", "-s", TIMEOUT_SECONDS]);
-        let from = |source| bench.clone().flags(["-B", source]);
-        let reports = at_once(SOURCES.map(from), &url)?;
-        Ok(Self::of(&reports, u64::from(each) * SOURCES.len() as u64))
+        let shares = shares(requests);
+        let processes = SOURCES.iter().zip(shares).map(|(source, share)| {
+            let bench = bench.clone().connections(share.into(), share);
+            bench.flags(["-B", source])
+        });
+        Ok(Self::of(&at_once(processes, &url)?, requests.into()))
     }
 
     fn of(reports: &[GreenroomReport], requests: u64) -> Self {
@@ -76,15 +77,33 @@ impl Many {
     }
 }
 
-fn at_once<const N: usize>(
-    processes: [GreenroomBench; N],
+/// One for each process, and all of them together.
+fn shares(requests: u32) -> [u32; SOURCES.len()] {
+    let third = requests / 3;
+    [third, third, requests - 2 * third]
+}
+
+fn at_once(
+    processes: impl Iterator<Item = GreenroomBench>,
     url: &str,
 ) -> anyhow::Result<Vec<GreenroomReport>> {
     thread::scope(|scope| {
-        let started = processes.map(|bench| scope.spawn(move || bench.run_against_all_odds(url)));
+        let start = |bench: GreenroomBench| scope.spawn(move || bench.run_against_all_odds(url));
+        let started: Vec<_> = processes.map(start).collect();
         let reports = started.into_iter();
         reports
             .map(|report| report.join().expect("to run a program does not panic"))
             .collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_request_is_lost_in_the_sharing() {
+        assert_eq!(shares(5_000).iter().sum::<u32>(), 5_000);
+        assert_eq!(shares(15_000), [5_000; 3]);
+    }
 }

@@ -54,6 +54,18 @@ struct Computing {
     wave: Wave,
 }
 
+impl Computing {
+    /// Never, where one was refused.
+    fn all_done_ms(&self) -> f64 {
+        let Wave { counts, longest_ms } = self.wave;
+        if counts.answered == counts.all() {
+            longest_ms
+        } else {
+            f64::INFINITY
+        }
+    }
+}
+
 pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     let (contestants, left_out) = everybody(context, ours())?;
     let rounds = context.rounds.min(ROUNDS_MAX);
