@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 /// Every program that a case may start, by name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Binaries {
     by_name: HashMap<String, PathBuf>,
 }
@@ -38,6 +38,23 @@ impl Binaries {
     pub fn build_program(&mut self, package: &str, program: &str) -> anyhow::Result<()> {
         let flags = ["-p", package, "--bin", program];
         self.cargo(repository(), &flags)
+    }
+
+    /// Builds a program of one file in Go, beside a program that was built before.
+    ///
+    /// # Errors
+    /// When `go` fails, or nothing named `beside` was built.
+    pub fn build_go(&mut self, name: &str, source: &Path, beside: &str) -> anyhow::Result<()> {
+        let path = self.path(beside)?.with_file_name(name);
+        eprintln!("building {name} …");
+        let status = Command::new("go")
+            .args(["build", "-o"])
+            .args([&path, source])
+            .status()
+            .context("cannot run go")?;
+        ensure!(status.success(), "go build {} failed", source.display());
+        self.by_name.insert(name.to_owned(), path);
+        Ok(())
     }
 
     /// Where a program is that was built.

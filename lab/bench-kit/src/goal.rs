@@ -86,7 +86,8 @@ impl fmt::Display for Verdict {
         };
         write!(f, "measured {value:.2}{unit}: ")?;
         let missed_by = goal.missed_by(value);
-        if missed_by > 0.0 {
+        // What could not be compared was not met.
+        if missed_by > 0.0 || missed_by.is_nan() {
             write!(f, "missed by {missed_by:.2}{unit}")
         } else {
             write!(f, "met")
@@ -110,6 +111,7 @@ mod tests {
             told(Some(0.75)),
             "user CPU / hyper: goal <= 0.65 x, measured 0.75 x: missed by 0.10 x"
         );
+        assert!(told(Some(f64::NAN)).ends_with("missed by NaN x"));
         assert_eq!(told(None), "user CPU / hyper: goal <= 0.65 x, not measured");
     }
 

@@ -4,18 +4,20 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+const ROUNDS: usize = 7;
+const SECONDS: u32 = 3;
 const QUICK_ROUNDS: usize = 3;
 const QUICK_SECONDS: u32 = 1;
 
 /// How much to measure, and where to keep it.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct RunOptions {
-    /// Interleaved rounds of each case
-    #[arg(long, default_value_t = 7)]
-    rounds: usize,
-    /// Seconds of load in each measurement
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=30))]
-    seconds: u32,
+    /// Interleaved rounds of each case [default: 7, unless a case says otherwise]
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Seconds of load in each measurement [default: 3, unless a case says otherwise]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=30))]
+    seconds: Option<u32>,
     /// Three rounds of one second: to see that everything runs, not to quote
     #[arg(long)]
     pub quick: bool,
@@ -31,20 +33,32 @@ impl RunOptions {
     /// Interleaved rounds of each case, at least 1.
     #[must_use]
     pub fn rounds(&self) -> usize {
+        self.rounds_or(ROUNDS)
+    }
+
+    /// Interleaved rounds of a case that has a default of its own, at least 1.
+    #[must_use]
+    pub fn rounds_or(&self, default: usize) -> usize {
         if self.quick {
             QUICK_ROUNDS
         } else {
-            self.rounds.max(1)
+            self.rounds.unwrap_or(default).max(1)
         }
     }
 
     /// Seconds of load in each measurement.
     #[must_use]
     pub fn seconds(&self) -> u32 {
+        self.seconds_or(SECONDS)
+    }
+
+    /// Seconds of load in each measurement of a case that has a default of its own.
+    #[must_use]
+    pub fn seconds_or(&self, default: u32) -> u32 {
         if self.quick {
             QUICK_SECONDS
         } else {
-            self.seconds
+            self.seconds.unwrap_or(default)
         }
     }
 }

@@ -8,6 +8,9 @@ const PROCESSES = Number(process.argv[2] ?? 1);
 // As long as the other servers' queue of new connections.
 const BACKLOG = 4096;
 const N_MAX = 100_000;
+const MILLIS_MAX = 60_000;
+
+const pause = new Int32Array(new SharedArrayBuffer(4));
 
 function fibonacci(n) {
   let [current, next] = [0n, 1n];
@@ -18,12 +21,17 @@ function fibonacci(n) {
 }
 
 function answer(request, response) {
-  const fib = /^\/fib\/(\d+)$/.exec(request.url);
+  const fib = /^\/(?:fib|page)\/(\d+)$/.exec(request.url);
+  const block = /^\/block\/(\d+)$/.exec(request.url);
   let [status, text] = [404, 'Nothing is here.\n'];
   if (request.url === '/hello') {
     [status, text] = [200, 'Hello, world!\n'];
   } else if (fib && Number(fib[1]) <= N_MAX) {
     [status, text] = [200, `${fibonacci(Number(fib[1]))}\n`];
+  } else if (block && Number(block[1]) <= MILLIS_MAX) {
+    // Keeps its thread, as a synchronous driver does.
+    Atomics.wait(pause, 0, 0, Number(block[1]));
+    [status, text] = [200, 'done\n'];
   }
   response.writeHead(status, {
     'Content-Type': 'text/plain',

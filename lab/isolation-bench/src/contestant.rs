@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Context as _;
-use bench_kit::lab_directory;
 use bench_kit::process::{Launch, Server};
 use bench_kit::rounds::{self, AGAIN};
 use bench_kit::tools::is_installed;
+use bench_kit::{Binaries, lab_directory};
 
 use crate::cases::Context;
 
@@ -16,6 +16,13 @@ use crate::cases::Context;
 pub(crate) const OURS: &str = "greenroom serve";
 /// The crate by itself, under the server that its users have already.
 pub(crate) const LAYER: &str = "axum::serve + Placement::auto";
+/// The same crates as in [`OURS`] around the handlers that axum has, for what the demo application has no route for.
+pub(crate) const SERVER: &str = "greenroom::serve";
+/// What the limits on the peers' programs are measured against.
+pub(crate) const AXUM_INLINE: &str = "axum, inline";
+const GO_PROGRAM: &str = "isolation-go";
+/// As many as axum's servers have threads.
+const LOOPS: &str = "2";
 /// Starman's processes, each for one request at a time.
 const STARMAN_WORKERS: &str = "50";
 
@@ -36,6 +43,8 @@ pub(crate) struct Contestant {
     arguments: Vec<OsString>,
     listen_flag: Option<&'static str>,
     core: Option<usize>,
+    /// Adds big integers so slowly that the others' numbers are none for it.
+    is_slow: bool,
 }
 
 impl Contestant {
@@ -59,6 +68,15 @@ impl Contestant {
         Self::new(name, program).arguments(["--application", application])
     }
 
+    /// The handlers of [`Contestant::axum`], nothing said about where they run, behind Greenroom's server.
+    pub(crate) fn server(name: &str, application: &str) -> Self {
+        Self::greenroom(name, application).arguments(["--loops", LOOPS])
+    }
+
+    fn go() -> Self {
+        Self::new("Go net/http", Program::Built(GO_PROGRAM))
+    }
+
     fn node(name: &str, processes: &str) -> Self {
         let script = peers().join("node.js");
         let arguments = [script.into_os_string(), processes.into()];
@@ -71,6 +89,7 @@ impl Contestant {
         let starman = Self::new("Starman, 50 workers", Program::Found("starman"));
         Self {
             listen_flag: Some("--listen"),
+            is_slow: true,
             ..starman.arguments(workers).arguments([script])
         }
     }
@@ -82,6 +101,7 @@ impl Contestant {
             arguments: Vec::new(),
             listen_flag: None,
             core: None,
+            is_slow: false,
         }
     }
 
@@ -107,6 +127,11 @@ impl Contestant {
             name: format!("{}{AGAIN}", self.name),
             ..self.clone()
         }
+    }
+
+    /// Whether it cannot be asked for the numbers that the others are asked for.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.is_slow
     }
 
     pub(crate) fn start(&self, context: &Context) -> anyhow::Result<Server> {
@@ -162,6 +187,54 @@ pub(crate) fn for_computing(context: &Context) -> anyhow::Result<(Vec<Contestant
     Ok((contestants, notes))
 }
 
+/// Builds the server in Go, which is one file.
+pub(crate) fn build_go(binaries: &mut Binaries) -> anyhow::Result<()> {
+    binaries.build_go(GO_PROGRAM, &peers().join("server.go"), "isolation-axum")
+}
+
+/// Everybody, `ours` first; and a line for each that is not here.
+pub(crate) fn everybody(
+    context: &Context,
+    ours: Vec<Contestant>,
+) -> anyhow::Result<(Vec<Contestant>, Vec<String>)> {
+    let (mut contestants, mut notes) = (ours, Vec::new());
+    if context.ours_only {
+        return Ok((contestants, notes));
+    }
+    contestants.extend([
+        Contestant::axum(AXUM_INLINE, "inline"),
+        Contestant::axum("axum + spawn_blocking", "spawn-blocking"),
+        Contestant::axum("axum + load_shed", "load-shed"),
+    ]);
+    let mut take = |contestant, is_here, remedy: &str| {
+        let contestant: Contestant = contestant;
+        if is_here {
+            contestants.push(contestant);
+        } else {
+            notes.push(format!("LEFT OUT: {}: {remedy}", contestant.name));
+        }
+    };
+    take(
+        Contestant::node("Node, cluster of 2", "2"),
+        is_installed("node"),
+        "no node here",
+    );
+    take(
+        Contestant::go(),
+        context.binaries.path(GO_PROGRAM).is_ok(),
+        "no go here",
+    );
+    take(
+        Contestant::starman(),
+        is_installed("starman"),
+        "no starman here (apt-get install starman)",
+    );
+    if is_installed("node") {
+        notes.push(format!("Node is {}", node_version()?));
+    }
+    Ok((contestants, notes))
+}
+
 /// Who serves what blocks; and a line for each that is not here.
 pub(crate) fn for_blocking(context: &Context) -> (Vec<Contestant>, Vec<String>) {
     let (mut contestants, mut notes) = (for_both(context), Vec::new());
@@ -181,7 +254,7 @@ pub(crate) fn for_both(context: &Context) -> Vec<Contestant> {
     let mut contestants = ours();
     if !context.ours_only {
         contestants.extend([
-            Contestant::axum("axum, inline", "inline"),
+            Contestant::axum(AXUM_INLINE, "inline"),
             Contestant::axum("axum + spawn_blocking", "spawn-blocking"),
         ]);
     }

@@ -1,13 +1,15 @@
-//! `make bench-isolation`: whether a slow request holds up a fast one, in Greenroom, axum and Node.
+//! `make bench-isolation`: whether a slow request holds up a fast one, in Greenroom, axum, Node, Go and Starman.
 
 mod args;
 mod cases;
+mod client;
 mod contestant;
 mod http;
+mod rivals;
 mod status;
 
 use anyhow::Context as _;
-use bench_kit::tools::require;
+use bench_kit::tools::{is_installed, require};
 use bench_kit::{Binaries, Run};
 use clap::Parser;
 
@@ -21,6 +23,9 @@ fn main() -> anyhow::Result<()> {
     binaries.build_lab(&["isolation-bench-programs"])?;
     // It is a contestant, and makes load, too.
     binaries.build_greenroom()?;
+    if !args.ours_only && is_installed("go") {
+        contestant::build_go(&mut binaries)?;
+    }
     let context = Context::new(&args, binaries)?;
     let mut run = Run::begin("isolation", "Isolation benchmark")?;
     for case in args.cases() {

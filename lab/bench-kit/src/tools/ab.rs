@@ -1,10 +1,13 @@
 //! ab: closed loop, by default with a connection for each request.
 
+use std::path::Path;
+use std::process::Command;
+
 use anyhow::{Context, ensure};
 
 use super::{Finished, run};
 use crate::measure::ChildrenCpu;
-use crate::process::{LOAD_CORE, pinned};
+use crate::process::{LOAD_CORE, placed};
 
 /// One run of ab.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +20,21 @@ pub struct Ab {
     pub keep_alive: bool,
     /// Ends the run early.
     pub seconds_max: Option<u32>,
+    /// Its core; without one it shares them all with the server.
+    pub core: Option<usize>,
+}
+
+/// What a run of ab tells that may have failed in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AbCounts {
+    /// Answered, whatever the status.
+    pub complete: u64,
+    /// Answered with a status that is none of 200 to 299.
+    pub not_2xx: u64,
+    /// Broken off, and among the complete all the same.
+    pub broken: u64,
+    /// The longest took so many milliseconds.
+    pub longest_ms: u32,
 }
 
 /// What a run of ab tells; times of whole requests, in milliseconds.
@@ -43,6 +61,7 @@ impl Ab {
             concurrency,
             keep_alive: false,
             seconds_max: None,
+            core: Some(LOAD_CORE),
         }
     }
 
@@ -51,7 +70,19 @@ impl Ab {
     /// # Errors
     /// When ab fails or reports failures.
     pub fn run(&self, url: &str) -> anyhow::Result<AbReport> {
-        let mut command = pinned(LOAD_CORE, "ab");
+        self.report(&run(self.command().arg(url))?)
+    }
+
+    /// Runs to its end and counts; requests may be refused.
+    ///
+    /// # Errors
+    /// When ab fails.
+    pub fn count(&self, url: &str) -> anyhow::Result<AbCounts> {
+        counts(&run(self.command().arg("-r").arg(url))?.stdout)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = placed(self.core, Path::new("ab"));
         command.arg("-q");
         if self.keep_alive {
             command.arg("-k");
@@ -61,8 +92,8 @@ impl Ab {
         }
         // After -t, which sets a number of requests too.
         command.args(["-n", &self.requests.to_string()]);
-        command.args(["-c", &self.concurrency.to_string(), url]);
-        self.report(&run(&mut command)?)
+        command.args(["-c", &self.concurrency.to_string()]);
+        command
     }
 
     fn report(&self, finished: &Finished) -> anyhow::Result<AbReport> {
@@ -87,6 +118,23 @@ impl Ab {
             cpu: finished.cpu,
         })
     }
+}
+
+fn counts(output: &str) -> anyhow::Result<AbCounts> {
+    // It says nothing of these when there are none.
+    let not_2xx = output.contains("Non-2xx responses:");
+    let not_2xx = not_2xx.then(|| number_after(output, "Non-2xx responses:"));
+    let broken = output.split_once("Receive: ").and_then(|(_, rest)| {
+        let (count, _) = rest.split_once(',')?;
+        count.parse().ok()
+    });
+    let longest_ms = number_after(output, " 100%")?;
+    Ok(AbCounts {
+        complete: number_after(output, "Complete requests:")?,
+        not_2xx: not_2xx.transpose()?.unwrap_or_default(),
+        broken: broken.unwrap_or_default(),
+        longest_ms: u32::try_from(longest_ms).context("milliseconds")?,
+    })
 }
 
 fn number_after(output: &str, label: &str) -> anyhow::Result<u64> {
@@ -120,6 +168,23 @@ mod tests {
         let report = report.expect("a clean report");
         let times = (report.p90_ms, report.p99_ms, report.longest_ms);
         assert_eq!(times, (21, 23, 25));
+    }
+
+    #[test]
+    fn refusals_are_counted_where_there_are_any() {
+        let told = |output| {
+            let counts = counts(output).expect("a report");
+            (
+                counts.complete,
+                counts.not_2xx,
+                counts.broken,
+                counts.longest_ms,
+            )
+        };
+        assert_eq!(told(REPORT), (1500, 0, 0, 25));
+        let failed = "   (Connect: 0, Receive: 3, Length: 27, Exceptions: 0)\n";
+        let refused = format!("{failed}Non-2xx responses:      24\n{REPORT}");
+        assert_eq!(told(&refused), (1500, 24, 3, 25));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -267,7 +268,10 @@ struct JsonFile(PathBuf);
 
 impl JsonFile {
     fn new() -> Self {
-        let name = format!("greenroom-lab-{}.json", std::process::id());
+        // A driver may have several runs under way at once.
+        static RUNS: AtomicU64 = AtomicU64::new(0);
+        let run = RUNS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("greenroom-lab-{}-{run}.json", std::process::id());
         Self(std::env::temp_dir().join(name))
     }
 

@@ -13,7 +13,7 @@ use anyhow::{Context, bail, ensure};
 
 use crate::measure::ChildrenCpu;
 
-pub use ab::{Ab, AbReport};
+pub use ab::{Ab, AbCounts, AbReport};
 pub use greenroom::{GreenroomBench, GreenroomReport, Latency, Requests, Stream, Stretch};
 pub use priority::Priority;
 pub use wrk::{Wrk, WrkReport};

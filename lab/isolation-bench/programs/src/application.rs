@@ -9,17 +9,40 @@ use greenroom_stage::{Placement, Stage};
 use tower::ServiceBuilder;
 use tower::limit::GlobalConcurrencyLimitLayer;
 use tower::load_shed::LoadShedLayer;
+use tower_http::compression::CompressionLayer;
 
-use crate::handlers::{block_elsewhere, block_inline, fib_elsewhere, fib_inline, hello, status};
+use crate::handlers::{
+    block_elsewhere, block_inline, by_path, fib_elsewhere, fib_inline, hello, json, status,
+};
 
 /// How many `/fib` requests the application with `load_shed` has under way at most.
 const CONCURRENCY_MAX: usize = 16;
+
+/// How an application is handed to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shape {
+    /// `into_make_service_with_connect_info` of the router
+    MakeService,
+    /// One `MethodRouter`, whose handler looks at the path
+    MethodRouter,
+    /// tower-http's `NormalizePath` around the router
+    NormalizePath,
+    /// The router itself
+    Router,
+}
+
+/// `/hello` and `/block/{millis}` of one handler, the shape without a router.
+pub fn method_router() -> MethodRouter {
+    get(by_path)
+}
 
 /// Who decides where the handlers run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Application {
     /// `Placement::auto` around all routes, nothing said about any of them
     Auto,
+    /// `/json`, which tower-http compresses while its body is sent, and `/hello`
+    Compressed,
     /// `/inline` and `/staged`: the same handler, placed by name
     HandOff,
     /// In the async handler, as a newcomer writes it
@@ -38,6 +61,7 @@ impl Application {
     pub fn router(self) -> Router {
         let placed = match self {
             Self::Auto => routes(get(fib_inline), get(block_inline)).layer(Placement::auto()),
+            Self::Compressed => compressed(),
             Self::HandOff => hand_off(),
             Self::Inline => routes(get(fib_inline), get(block_inline)),
             Self::LoadShed => routes(bounded(get(fib_elsewhere)), get(block_elsewhere)),
@@ -52,6 +76,15 @@ fn routes(fib: MethodRouter, block: MethodRouter) -> Router {
         .route("/hello", get(hello))
         .route("/fib/{n}", fib)
         .route("/block/{millis}", block)
+        // Whoever writes it takes it for short.
+        .route("/page/{n}", get(fib_inline))
+}
+
+fn compressed() -> Router {
+    Router::new()
+        .route("/hello", get(hello))
+        .route("/json", get(json))
+        .layer(CompressionLayer::new())
 }
 
 fn hand_off() -> Router {

@@ -1,12 +1,16 @@
-//! What the routes do: nothing, compute, block.
+//! What the routes do: nothing, compute, block, and send a large body.
 
+use std::fmt::Write as _;
 use std::mem;
+use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::Path;
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{StatusCode, Uri};
+use axum::response::IntoResponse;
 use greenroom_stage::Status;
 use num_bigint::BigUint;
 use tokio::task::spawn_blocking;
@@ -14,6 +18,10 @@ use tokio::task::spawn_blocking;
 /// As in the demo application of Greenroom.
 const N_MAX: u64 = 100_000;
 const MILLIS_MAX: u64 = 60_000;
+/// Of the large body.
+const JSON_BYTES: usize = 1_600_000;
+
+static JSON: LazyLock<String> = LazyLock::new(json_text);
 
 type Answer = Result<String, StatusCode>;
 
@@ -35,6 +43,21 @@ pub(crate) async fn block_inline(Path(millis): Path<u64>) -> Answer {
 
 pub(crate) async fn block_elsewhere(Path(millis): Path<u64>) -> Answer {
     elsewhere(move || block(millis)).await
+}
+
+/// For whoever has no router: the path is looked at here.
+pub(crate) async fn by_path(uri: Uri) -> Answer {
+    if uri.path() == "/hello" {
+        return Ok(hello().await.to_owned());
+    }
+    let millis = uri.path().strip_prefix("/block/");
+    let millis = millis.and_then(|millis| millis.parse().ok());
+    millis.map_or(Err(StatusCode::NOT_FOUND), block)
+}
+
+/// The handler itself is short: what takes long is the compression of what it gives.
+pub(crate) async fn json() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], JSON.as_str())
 }
 
 pub(crate) async fn status() -> Json<Status> {
@@ -63,6 +86,25 @@ fn block(millis: u64) -> Answer {
     Ok("done\n".to_owned())
 }
 
+/// A list of objects, alike as those of an application are and no two the same.
+fn json_text() -> String {
+    let mut text = String::from("[");
+    let mut number = 0_u64;
+    while text.len() < JSON_BYTES {
+        let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            r#"{{"id":{number},"name":"user-{:06x}","score":{},"tags":["a","b"]}},"#,
+            mixed >> 40,
+            mixed % 100_000
+        );
+        number += 1;
+    }
+    text.push_str("null]");
+    text
+}
+
 fn fibonacci(n: u64) -> BigUint {
     let mut current = BigUint::from(0_u8);
     let mut next = BigUint::from(1_u8);
@@ -76,6 +118,13 @@ fn fibonacci(n: u64) -> BigUint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_large_body_is_json() {
+        let text = json_text();
+        assert!((JSON_BYTES..JSON_BYTES + 200).contains(&text.len()));
+        assert!(text.starts_with("[{") && text.ends_with("},null]"));
+    }
 
     #[test]
     fn the_hundredth_number_is_beyond_64_bits() {

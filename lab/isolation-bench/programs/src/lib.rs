@@ -3,4 +3,4 @@
 mod application;
 mod handlers;
 
-pub use application::Application;
+pub use application::{Application, Shape, method_router};

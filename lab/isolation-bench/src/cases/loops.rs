@@ -1,8 +1,6 @@
 //! One short route alone, more often than its loop can answer.
 
-use std::process::{Child, Command, Stdio};
-
-use bench_kit::process::{SERVER_CORE, pinned};
+use bench_kit::process::SERVER_CORE;
 use bench_kit::rounds::{Row, find, interleave, samples};
 use bench_kit::tools::{GreenroomBench, Stream};
 use bench_kit::{Report, Verdict, cell, table};
@@ -10,6 +8,7 @@ use serde::Serialize;
 
 use super::{Context, HELLO, PERCENT, TIMEOUT_SECONDS};
 use crate::contestant::{Contestant, LAYER, OURS};
+use crate::rivals::Rivals;
 
 const ROUNDS_MAX: usize = 2;
 /// Which route is asked for, and what else the server's core does.
@@ -110,7 +109,7 @@ fn measure(
     context: &Context,
 ) -> anyhow::Result<Sample> {
     let server = contestant.start(context)?;
-    let _rivals = Rivals::start(overload.rivals)?;
+    let _rivals = Rivals::start(overload.rivals, Some(SERVER_CORE))?;
     let url = server.url(overload.path);
     let bench = GreenroomBench::new(&context.binaries)?.flags(["-s", TIMEOUT_SECONDS]);
     let seconds = context.seconds + SETTLING_SECONDS;
@@ -157,33 +156,6 @@ impl Sample {
             refused_percent: percent(stream.answered_with(503)),
             failed_percent: percent(requests.sent.saturating_sub(requests.answered)),
             sent_percent: percent(requests.sent),
-        }
-    }
-}
-
-/// Programs that do nothing, and want the server's core for it; they end with this value.
-struct Rivals(Vec<Child>);
-
-impl Rivals {
-    fn start(count: usize) -> anyhow::Result<Self> {
-        let mut rivals = Self(Vec::new());
-        for _ in 0..count {
-            let mut command: Command = pinned(SERVER_CORE, "sh");
-            command
-                .args(["-c", "while :; do :; done"])
-                .stdin(Stdio::null());
-            rivals.0.push(command.spawn()?);
-        }
-        Ok(rivals)
-    }
-}
-
-impl Drop for Rivals {
-    fn drop(&mut self) {
-        for rival in &mut self.0 {
-            // It may have been ended by hand; there is nothing to do about a failure here.
-            let _ = rival.kill();
-            let _ = rival.wait();
         }
     }
 }

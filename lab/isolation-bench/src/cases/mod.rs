@@ -2,11 +2,18 @@
 
 mod after;
 mod block;
+mod bodies;
+mod bursts;
+mod calibrate;
 mod cost;
+mod fairness;
 mod hand_off;
+mod hello;
 mod loops;
 mod niceness;
 mod overload;
+mod pages;
+mod shapes;
 mod turning;
 
 use std::thread::available_parallelism;
@@ -14,7 +21,7 @@ use std::thread::available_parallelism;
 use anyhow::Context as _;
 use bench_kit::process::Server;
 use bench_kit::tools::{GreenroomBench, Priority};
-use bench_kit::{Binaries, Report};
+use bench_kit::{Binaries, Report, RunOptions};
 use clap::ValueEnum;
 
 use crate::args::Args;
@@ -22,7 +29,7 @@ use crate::args::Args;
 /// What is to be answered at once, whatever else goes on.
 const HELLO: &str = "/hello";
 /// What computes: some milliseconds of additions.
-const FIB: &str = "/fib/45000";
+const FIB: &str = "/fib/50000";
 /// Requests per second to [`HELLO`] beside the heavy ones.
 const HELLO_RATE: u32 = 100;
 /// Seconds after which a client has gone.
@@ -35,9 +42,12 @@ const MICROS_PER_MILLI: f64 = 1_000.0;
 const PERCENT: f64 = 100.0;
 
 /// What a case may use.
+#[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) binaries: Binaries,
     pub(crate) ours_only: bool,
+    /// For a case that has defaults of its own.
+    options: RunOptions,
     rounds: usize,
     seconds: u32,
     quick: bool,
@@ -52,12 +62,21 @@ impl Context {
         Ok(Self {
             binaries,
             ours_only: args.ours_only,
+            options: args.run.clone(),
             rounds: args.run.rounds(),
             seconds: args.run.seconds(),
             quick: args.run.quick,
             cores: f64::from(u32::try_from(cores)?),
             priority: Priority::highest(),
         })
+    }
+
+    /// With a generator that stands in line with the server.
+    fn at_usual_priority(&self) -> Self {
+        Self {
+            priority: Priority::Usual,
+            ..self.clone()
+        }
     }
 
     /// The generator, on the cores that the server has too, and before it where that may be.
@@ -119,6 +138,18 @@ pub(crate) enum Case {
     Handoff,
     /// Overload with stage threads at niceness 0, 10, 19
     Niceness,
+    /// A polite client beside 200 that come back 10 ms after each refusal
+    Fairness,
+    /// Pages at 50/s beside 40 log-ins of 28 ms at once
+    Pages,
+    /// /hello beside floods, round after round against one server, the generator at the usual priority
+    Hello,
+    /// 15,000 and 5,000 requests at once; ab on a busy machine; 30 computations at once
+    Bursts,
+    /// Four sleepers beside /hello, in every shape in which axum takes an application
+    Shapes,
+    /// Large bodies that are compressed while they are sent, beside /hello
+    Bodies,
 }
 
 impl Case {
@@ -133,6 +164,12 @@ impl Case {
             Self::Cost => "cost",
             Self::Handoff => "handoff",
             Self::Niceness => "niceness",
+            Self::Fairness => "fairness",
+            Self::Pages => "pages",
+            Self::Hello => "hello",
+            Self::Bursts => "bursts",
+            Self::Shapes => "shapes",
+            Self::Bodies => "bodies",
         }
     }
 
@@ -147,6 +184,17 @@ impl Case {
             Self::Cost => cost::run(context),
             Self::Handoff => hand_off::run(context),
             Self::Niceness => niceness::run(context),
+            Self::Fairness => fairness::run(context),
+            Self::Pages => pages::run(context),
+            Self::Hello => hello::run(context),
+            Self::Bursts => bursts::run(context),
+            Self::Shapes => shapes::run(context),
+            Self::Bodies => bodies::run(context),
         }
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+fn percent(part: u64, of: u64) -> f64 {
+    part as f64 / of.max(1) as f64 * PERCENT
 }

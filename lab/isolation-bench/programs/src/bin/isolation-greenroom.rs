@@ -7,7 +7,8 @@ use axum::body::Body;
 use clap::Parser;
 use greenroom::{Address, Server};
 use http_bench_apps::{announce, runtime};
-use isolation_bench_programs::Application;
+use isolation_bench_programs::{Application, Shape, method_router};
+use tower_http::normalize_path::NormalizePath;
 
 /// Its flags.
 #[derive(Debug, Parser)]
@@ -21,6 +22,9 @@ struct Options {
     /// Hand the router over as a bare service, which the server places nowhere
     #[arg(long)]
     unplaced: bool,
+    /// How the application is handed over
+    #[arg(long, value_enum, default_value_t = Shape::Router, conflicts_with = "unplaced")]
+    shape: Shape,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -39,8 +43,23 @@ fn main() -> anyhow::Result<()> {
     if options.unplaced {
         let service = router.into_service::<Body>();
         runtime.block_on(server.serve(service))?;
-    } else {
-        runtime.block_on(server.serve(router))?;
+        return Ok(());
+    }
+    match options.shape {
+        Shape::MakeService => {
+            let app = router.into_make_service_with_connect_info::<SocketAddr>();
+            runtime.block_on(server.serve(app))?;
+        }
+        Shape::MethodRouter => {
+            runtime.block_on(server.serve(method_router()))?;
+        }
+        Shape::NormalizePath => {
+            let app = NormalizePath::trim_trailing_slash(router);
+            runtime.block_on(server.serve(app))?;
+        }
+        Shape::Router => {
+            runtime.block_on(server.serve(router))?;
+        }
     }
     Ok(())
 }

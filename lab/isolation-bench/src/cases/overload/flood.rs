@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::capacity::Capacity;
 use super::probe::{self, Probes};
-use crate::cases::{Context, FIB, PERCENT};
+use crate::cases::{Context, FIB, percent};
 use crate::status;
 
 /// Seconds of a flood before what is done in time is counted: the queue fills in them.
@@ -94,9 +94,4 @@ impl Flood {
             probes,
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
-fn percent(part: u64, of: u64) -> f64 {
-    part as f64 / of.max(1) as f64 * PERCENT
 }
