@@ -1,3 +1,6 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use http::{Method, StatusCode};
 use serde_json::json;
 use social::config::{LimitSettings, Settings, StoreSettings};
@@ -108,4 +111,40 @@ pub(crate) async fn requests_are_limited_by_client_but_not_the_health_check(stor
     too_many(&get("192.0.2.1", "/api/timeline").await);
     get("192.0.2.1", "/health").await.expect(StatusCode::OK);
     get("192.0.2.2", "/time").await.expect(StatusCode::OK);
+}
+
+/// Each log-in computes for some 30 ms, and pages live on the same stage.
+pub(crate) async fn a_flood_of_log_ins_from_everywhere_keeps_no_page_waiting(store: StoreSettings) {
+    const LOG_INS: usize = 40;
+    let server = limited(store, |_| {}).await;
+    server.client().get("/").await.expect(StatusCode::OK);
+    let answered = Arc::new(AtomicUsize::new(0));
+    let flood = (0..LOG_INS).map(|last| {
+        let (client, answered) = (server.client(), Arc::clone(&answered));
+        tokio::spawn(async move {
+            let request = client.request(Method::POST, "/api/sessions");
+            let request = request.header("x-forwarded-for", format!("198.51.100.{last}"));
+            let who = json!({"name": format!("nobody-{last}"), "password": "wrong, wrong"});
+            let response = request.json(&who).send().await;
+            answered.fetch_add(1, Ordering::Relaxed);
+            response.expect("the server responds").status()
+        })
+    });
+    let flood: Vec<_> = flood.collect();
+    while answered.load(Ordering::Relaxed) == 0 {
+        tokio::task::yield_now().await;
+    }
+    for page in 0..10 {
+        let request = server.client().request(Method::GET, "/");
+        let request = request.header("x-forwarded-for", "203.0.113.7");
+        let response = request.send().await.expect("the server responds");
+        assert_eq!(response.status(), StatusCode::OK);
+        let answered = answered.load(Ordering::Relaxed);
+        assert!(page > 0 || answered < LOG_INS, "it waited for all of them");
+    }
+    for log_in in flood {
+        let status = log_in.await.expect("it does not panic");
+        let expected = [StatusCode::UNAUTHORIZED, StatusCode::SERVICE_UNAVAILABLE];
+        assert!(expected.contains(&status), "{status}");
+    }
 }
