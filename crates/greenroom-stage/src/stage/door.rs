@@ -21,6 +21,9 @@ pub(super) trait Queued {
     fn late(&self, now: Instant) -> Duration;
 }
 
+/// Work that is expected to have a processor for longer computes: one that is worth interrupting.
+const COMPUTES_FROM: Duration = Duration::from_millis(1);
+
 /// What is known of a stage besides its queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State<'a> {
@@ -60,11 +63,13 @@ pub(super) fn admit<T: Queued>(
         return refuse(Reason::Wait, seconds);
     }
     let is_burst = limit > state.settings.queue_wait_max;
+    let expected = view.lanes.usage.expected(submission.route.key);
     Ok(Terms {
         predicted,
         // Of a burst little is known yet, and who was let in is not to be dropped for that.
         wait_max: wait_max.map(|max| max.saturating_mul(if is_burst { BURST_FACTOR } else { 1 })),
-        expected: view.lanes.usage.expected(submission.route.key),
+        expected,
+        computes: expected > COMPUTES_FROM,
     })
 }
 

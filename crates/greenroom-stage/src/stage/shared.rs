@@ -76,12 +76,17 @@ impl Shared {
     }
 
     /// Lets work in that was begun before: it goes before all new work of its flow, like any that was
-    /// woken.
+    /// woken. It comes here because it computes.
     pub(crate) fn admit_begun(submission: Submission) -> Arc<Ticket> {
         let terms = Terms {
             predicted: Duration::ZERO,
             wait_max: None,
             expected: Duration::ZERO,
+            computes: true,
+        };
+        let submission = Submission {
+            is_likely_short: false,
+            ..submission
         };
         let ticket = Ticket::new(submission, terms, 0, Instant::now());
         ticket.begin();

@@ -28,8 +28,10 @@ pub(crate) struct Terms {
     pub(crate) predicted: Duration,
     /// How long it may wait; `None` is any time.
     pub(crate) wait_max: Option<Duration>,
-    /// What it is expected to use.
+    /// What it is expected to use; nothing, if it is more of what has begun.
     pub(crate) expected: Duration,
+    /// Whether it is expected to compute for long, and not to be short or to sleep.
+    pub(crate) computes: bool,
 }
 
 impl Ticket {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::thread::{Pid, gettid};
 
 use super::error::Panicked;
-use super::lanes::{Length, Spent};
+use super::lanes::Spent;
 use super::metered::{Polled, last_poll};
 use super::shared::{Shared, Work};
 use crate::fair::Turn;
@@ -19,24 +19,23 @@ const LONG_SLICE: Duration = Duration::from_millis(100);
 pub(crate) fn work(stage: &Arc<Shared>) {
     let worker = stage.hand_off.enter(Pid::as_raw(Some(gettid())));
     let idle_timeout = stage.settings.idle_timeout;
-    let (mut spent, mut slice) = (None, None);
+    let (mut spent, mut has_long_slices) = (None, false);
     while let Some(turn) = stage.hand_off.next(worker, spent.take(), idle_timeout) {
-        let length = turn.work.metadata().band().length();
-        if slice.replace(length) != Some(length) {
-            ask_for_slices(length);
+        let computes = turn.work.metadata().terms.computes;
+        if computes != has_long_slices {
+            has_long_slices = computes;
+            ask_for_slices(computes);
         }
         spent = Some(take(stage, turn));
     }
 }
 
-/// Has the system interrupt a long run for whatever wakes up: a loop, a short run, another program.
-/// With slices of the usual length, which the system lets a thread use up, each of them would wait for
-/// up to 3 ms. Where it knows no such slices nothing changes.
-fn ask_for_slices(length: Length) {
-    let slice = match length {
-        Length::Short => Duration::ZERO,
-        Length::Long => LONG_SLICE,
-    };
+/// Has the system interrupt work that computes for whatever wakes up: a loop, a short run, one that has
+/// slept, another program. With slices of the usual length, which the system lets a thread use up, each
+/// of them would wait for up to 3 ms. Work that does not compute keeps the usual ones, or it would have
+/// to wait for those that do. Where the system knows no such slices nothing changes.
+fn ask_for_slices(computes: bool) {
+    let slice = if computes { LONG_SLICE } else { Duration::ZERO };
     if let Err(error) = set_time_slice(slice) {
         tracing::debug!(%error, "a stage's thread keeps its time slices");
     }
