@@ -3,7 +3,11 @@ use std::time::Duration;
 use crate::placement::rule::STREAK_MAX;
 
 /// So many polls in a row that were short together bring a body back to the loop, the first time.
-const POLLS_FIRST: u32 = 8;
+const POLLS_FIRST: u32 = 64;
+
+/// A poll that left the body waiting counts as so many. One that fills its buffer in one go and hands
+/// it out in pieces, as compressors do, has many short polls in a row, and waits for nothing.
+const WAIT_WEIGHT: u32 = 16;
 
 /// A poll on the loop that is no longer than this adds nothing to a run: to write its frame takes the
 /// server as long.
@@ -13,9 +17,9 @@ const QUICK_POLL: Duration = Duration::from_micros(25);
 ///
 /// - What a body computes between two waits is one run of it. One that is long (over 1 ms) sends the
 ///   body to the stage: a compressor that yields a frame every 200 us goes there with the sixth.
-/// - On the stage, 8 polls in a row of which none is over 250 us and all together are not long bring
-///   it to the loop: a stream of events, after four of them (each is a wait and a frame).
-/// - Each time it is sent away it must be short for twice as many: 16, 32, 64 … together in no more
+/// - On the stage, 64 polls in a row of which none is over 250 us and all together are not long bring
+///   it to the loop, where one that leaves it waiting counts as 16: a stream of events, after four.
+/// - Each time it is sent away it must be short for twice as many: 128, 256 … together in no more
 ///   time. So what computes all the time, be it in little pieces, is on the stage soon.
 #[derive(Debug)]
 pub(super) struct Pace {
@@ -61,7 +65,7 @@ impl Pace {
             self.longest = self.longest.max(self.run);
         }
         if self.is_on_stage {
-            self.prolong(busy);
+            self.prolong(busy, if is_waiting { WAIT_WEIGHT } else { 1 });
         } else if self.run > self.long_run {
             self.is_on_stage = true;
             self.needed = (self.needed * 2).min(STREAK_MAX);
@@ -72,8 +76,8 @@ impl Pace {
         }
     }
 
-    fn prolong(&mut self, busy: Duration) {
-        self.polls += 1;
+    fn prolong(&mut self, busy: Duration, weight: u32) {
+        self.polls += weight;
         self.polls_busy += busy;
         if busy > self.short_run || self.polls_busy > self.long_run {
             self.begin_streak();
@@ -137,9 +141,20 @@ mod tests {
         assert!(pace.is_on_stage());
         for _ in 0..2 * POLLS_FIRST {
             assert!(pace.is_on_stage());
-            pace.record(TINY, true);
+            pace.record(TINY / 10, false);
         }
         assert!(!pace.is_on_stage());
+    }
+
+    /// As a compressor does: a block at a time, handed out in 16 frames.
+    #[test]
+    fn one_that_computes_for_long_and_hands_it_out_in_pieces_stays_on_the_stage() {
+        let mut pace = pace(true);
+        for _ in 0..1_000 {
+            pace.record(10 * LONG_RUN, false);
+            (0..16).for_each(|_| pace.record(TINY, false));
+            assert!(pace.is_on_stage());
+        }
     }
 
     #[test]
