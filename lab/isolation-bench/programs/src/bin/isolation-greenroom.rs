@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use axum::body::Body;
 use clap::Parser;
-use greenroom::{Address, Server};
+use greenroom::{Address, OnLoops, Server};
 use http_bench_apps::{announce, runtime};
 use isolation_bench_programs::{Application, Shape, method_router};
 use tower_http::normalize_path::NormalizePath;
@@ -19,7 +19,7 @@ struct Options {
     /// Threads that serve connections
     #[arg(long, default_value = "1")]
     loops: NonZeroUsize,
-    /// Hand the router over as a bare service, which the server places nowhere
+    /// Keep the router on the loops, unplaced
     #[arg(long)]
     unplaced: bool,
     /// How the application is handed over
@@ -41,8 +41,7 @@ fn main() -> anyhow::Result<()> {
     let router = options.application.router();
     let runtime = runtime()?;
     if options.unplaced {
-        let service = router.into_service::<Body>();
-        runtime.block_on(server.serve(service))?;
+        runtime.block_on(server.serve(OnLoops(router)))?;
         return Ok(());
     }
     match options.shape {
