@@ -88,7 +88,7 @@ macro_rules! every_behaviour {
                 sign_ups_are_limited_by_client,
                 changes_and_uploads_are_limited_by_user,
                 requests_are_limited_by_client_but_not_the_health_check,
-                a_flood_of_log_ins_from_everywhere_keeps_no_page_waiting;
+                a_flood_of_log_ins_from_everywhere_refuses_no_page;
             problems:
                 what_cannot_be_read_is_a_problem,
                 addresses_and_methods_that_are_not_there_are_problems,

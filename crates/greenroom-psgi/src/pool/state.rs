@@ -155,7 +155,7 @@ impl State {
             origin,
             since: now,
             predicted,
-            patience: wait_max,
+            patience: self.patience(wait_max),
             turn: Turn::ToCome(None).into(),
         });
         let expected = self.expected(origin.route);
@@ -169,6 +169,16 @@ impl State {
     fn has_place(&self, flow: Flow) -> bool {
         let free = self.queue_max.saturating_sub(self.queue.len());
         self.queue.len_of(flow) < free
+    }
+
+    /// How long somebody waits that was let in because it would wait for no more than `wait_max`. In a
+    /// burst much is new, so predictions are wrong by more.
+    fn patience(&self, wait_max: Duration) -> Duration {
+        if wait_max > self.queue_wait_max {
+            wait_max.saturating_mul(BURST_FACTOR)
+        } else {
+            wait_max
+        }
     }
 
     /// Somebody in the queue waits no more. Their places are taken from many at once, because that

@@ -371,6 +371,9 @@ impl<T> RouteQueue<T> {
     fn take_out(&mut self, is_out: &mut impl FnMut(&T) -> bool, out: &mut Vec<T>) {
         let (route_len, route_backlog) = (&mut self.len, &mut self.backlog);
         self.flows.retain(|_, flow| {
+            if !flow.work.iter().any(|(work, _)| is_out(work)) {
+                return true;
+            }
             let (mut resumed, mut place) = (0, 0);
             for (work, expected) in std::mem::take(&mut flow.work) {
                 let was_resumed = place < flow.resumed;
