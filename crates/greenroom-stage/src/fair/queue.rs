@@ -211,10 +211,12 @@ impl<T> FairQueue<T> {
         ahead
     }
 
-    /// The oldest work that this flow has waiting.
+    /// The oldest new work that this flow has waiting: what was begun before has waited already, and
+    /// tells nothing of those who come.
     #[must_use]
     pub fn oldest(&self, flow: Flow) -> Option<&T> {
-        Some(&self.flow(flow)?.work.front()?.0)
+        let queue = self.flow(flow)?;
+        Some(&queue.work.get(queue.resumed)?.0)
     }
 
     /// How much this flow has waiting.
@@ -504,6 +506,19 @@ mod tests {
         assert_eq!(queue.peek(&usage), Some((POLITE, &2)));
         let turn = queue.pop(&usage).map(|turn| (turn.flow, turn.work));
         assert_eq!(turn, Some((POLITE, 2)));
+    }
+
+    #[test]
+    fn the_oldest_is_the_oldest_that_is_new() {
+        let now = Instant::now();
+        let (usage, mut queue) = (Usage::new(now), FairQueue::default());
+        queue.resume(FLOOD, 1, &usage);
+        assert_eq!(queue.oldest(FLOOD), None);
+        queue.push(FLOOD, MS, 2, &usage);
+        queue.resume(FLOOD, 3, &usage);
+        assert_eq!(queue.oldest(FLOOD), Some(&2));
+        let order = std::iter::from_fn(|| queue.pop(&usage).map(|turn| turn.work));
+        assert_eq!(order.collect::<Vec<_>>(), [1, 3, 2]);
     }
 
     #[test]
