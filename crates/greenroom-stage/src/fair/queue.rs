@@ -106,18 +106,16 @@ impl<T> FairQueue<T> {
 
     /// Adds new work, behind what its flow has waiting.
     pub fn push(&mut self, flow: Flow, expected: Duration, work: T, usage: &Usage) {
-        let queue = self.enter(flow, usage);
+        let queue = self.enter(flow, expected, usage);
         queue.work.push_back((work, expected));
-        self.count_in(flow, expected);
     }
 
     /// Adds work that was begun before: it goes before all new work of its flow. Nothing more is
     /// expected of it.
     pub fn resume(&mut self, flow: Flow, work: T, usage: &Usage) {
-        let queue = self.enter(flow, usage);
+        let queue = self.enter(flow, Duration::ZERO, usage);
         queue.work.insert(queue.resumed, (work, Duration::ZERO));
         queue.resumed += 1;
-        self.count_in(flow, Duration::ZERO);
     }
 
     /// Takes the work of whose flow least was used.
@@ -245,23 +243,19 @@ impl<T> FairQueue<T> {
         queue.flows.get(&flow.client)
     }
 
-    /// The queue of this flow, which takes its place among the others if it is new.
-    fn enter(&mut self, flow: Flow, usage: &Usage) -> &mut FlowQueue<T> {
+    /// The queue of this flow, with one more in it that is expected to use so much. It takes its place
+    /// among the others if it is new.
+    fn enter(&mut self, flow: Flow, expected: Duration, usage: &Usage) -> &mut FlowQueue<T> {
         self.follow_scale(usage);
-        let found = self
-            .routes
-            .iter()
-            .position(|queue| queue.route == flow.route);
-        let index = found.unwrap_or_else(|| {
-            let mut queue = self.spare_routes.pop().unwrap_or_default();
-            queue.route = flow.route;
-            self.routes.push(queue);
-            self.routes.len() - 1
-        });
+        self.len += 1;
+        self.backlog += expected;
+        let index = self.enter_route(flow.route);
         let queue = &mut self.routes[index];
+        queue.len += 1;
+        queue.backlog += expected;
         let (clients, spare) = (&mut queue.clients, &mut self.spare_flows);
         let arrival = &mut self.arrival;
-        queue.flows.entry(flow.client).or_insert_with(|| {
+        let queue = queue.flows.entry(flow.client).or_insert_with(|| {
             clients.push(Reverse(Waiting {
                 used: usage.client(flow.client),
                 arrival: *arrival,
@@ -269,23 +263,19 @@ impl<T> FairQueue<T> {
             }));
             *arrival += 1;
             spare.pop().unwrap_or_default()
-        })
+        });
+        queue.backlog += expected;
+        queue
     }
 
-    fn count_in(&mut self, flow: Flow, expected: Duration) {
-        self.len += 1;
-        self.backlog += expected;
-        let queue = self
-            .routes
-            .iter_mut()
-            .find(|queue| queue.route == flow.route);
-        if let Some(queue) = queue {
-            queue.len += 1;
-            queue.backlog += expected;
-            if let Some(flow) = queue.flows.get_mut(&flow.client) {
-                flow.backlog += expected;
-            }
-        }
+    fn enter_route(&mut self, route: u64) -> usize {
+        let found = self.routes.iter().position(|queue| queue.route == route);
+        found.unwrap_or_else(|| {
+            let mut queue = self.spare_routes.pop().unwrap_or_default();
+            queue.route = route;
+            self.routes.push(queue);
+            self.routes.len() - 1
+        })
     }
 
     /// The route whose turn it is, with the client whose turn it is at its top.
