@@ -49,11 +49,7 @@ impl<F> Measured<F> {
             return;
         }
         *this.is_recorded = true;
-        if this.origin.is_inline {
-            this.origin.route.record_inline(*this.busy);
-        } else {
-            this.origin.route.record_staged(*this.busy);
-        }
+        this.origin.record(*this.busy);
     }
 
     /// The run has ended. A body that is yet to come is a part of it, and tells of both.

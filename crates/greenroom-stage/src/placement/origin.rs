@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::Settings;
 use super::route::Route;
 use crate::client::Client;
@@ -20,17 +22,20 @@ impl Origin {
     }
 
     pub(super) fn submission(&self) -> Submission {
-        // Inline runs are not asked for their client: most never see a stage.
-        let client = if self.client.is_known() {
-            self.client
-        } else {
-            Client::current()
-        };
         Submission {
             importance: self.importance,
             is_likely_short: self.route.is_likely_short(),
-            client,
+            client: self.client,
             route: self.route.name(),
+        }
+    }
+
+    /// Counts a run that was busy for so long, where the route ran when it began.
+    pub(super) fn record(&self, busy: Duration) {
+        if self.is_inline {
+            self.route.record_inline(busy);
+        } else {
+            self.route.record_staged(busy);
         }
     }
 }

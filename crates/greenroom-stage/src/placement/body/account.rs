@@ -45,11 +45,7 @@ impl Account {
             return;
         }
         self.is_recorded = true;
-        if self.origin.is_inline {
-            self.origin.route.record_inline(self.busy());
-        } else {
-            self.origin.route.record_staged(self.busy());
-        }
+        self.origin.record(self.busy());
     }
 
     fn busy(&self) -> Duration {
