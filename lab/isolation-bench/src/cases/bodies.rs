@@ -4,7 +4,7 @@ use bench_kit::rounds::{Row, find, interleave, samples};
 use bench_kit::{Report, Verdict, cell, table};
 use serde::Serialize;
 
-use super::{Context, HELLO, HELLO_RATE, TIMEOUT_SECONDS, percent};
+use super::{Context, HELLO, HELLO_RATE, TIMEOUT_SECONDS, hello_verdicts, percent};
 use crate::contestant::{AXUM_INLINE, Contestant, SERVER};
 
 const APPLICATION: &str = "compressed";
@@ -19,9 +19,6 @@ const CONNECTIONS: u32 = 4;
 /// A body alone.
 const ALONE_REQUESTS: u64 = 10;
 const GZIP: &str = "Accept-Encoding: gzip";
-
-const ANSWERED_PERCENT: f64 = 100.0;
-const P99_MS_MAX: f64 = 5.0;
 
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Sample {
@@ -126,20 +123,9 @@ fn render(rows: &[Row<Sample>]) -> String {
 }
 
 fn verdicts(row: &Row<Sample>) -> Vec<Verdict> {
-    let answered = row.spread(|sample| sample.hello_answered_percent);
-    let p99 = row.spread(|sample| sample.hello_p99_ms);
-    vec![
-        Verdict::at_least(
-            format!("{}: /hello answered", row.name),
-            answered.map(|spread| spread.min),
-            ANSWERED_PERCENT,
-            " %",
-        ),
-        Verdict::at_most(
-            format!("{}: /hello p99", row.name),
-            p99.map(|spread| spread.max),
-            P99_MS_MAX,
-            " ms",
-        ),
-    ]
+    hello_verdicts(
+        row,
+        |sample| sample.hello_answered_percent,
+        |sample| sample.hello_p99_ms,
+    )
 }

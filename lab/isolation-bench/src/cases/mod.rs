@@ -20,8 +20,9 @@ use std::thread::available_parallelism;
 
 use anyhow::Context as _;
 use bench_kit::process::Server;
+use bench_kit::rounds::Row;
 use bench_kit::tools::{GreenroomBench, Priority};
-use bench_kit::{Binaries, Report, RunOptions};
+use bench_kit::{Binaries, Report, RunOptions, Verdict};
 use clap::ValueEnum;
 
 use crate::args::Args;
@@ -197,4 +198,26 @@ impl Case {
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 fn percent(part: u64, of: u64) -> f64 {
     part as f64 / of.max(1) as f64 * PERCENT
+}
+
+/// `/hello` beside whatever a case does is answered, and within 5 ms, in the worst round.
+fn hello_verdicts<S>(
+    row: &Row<S>,
+    answered_percent: fn(&S) -> f64,
+    p99_ms: fn(&S) -> f64,
+) -> Vec<Verdict> {
+    vec![
+        Verdict::at_least(
+            format!("{}: /hello answered", row.name),
+            row.spread(answered_percent).map(|spread| spread.min),
+            100.0,
+            " %",
+        ),
+        Verdict::at_most(
+            format!("{}: /hello p99", row.name),
+            row.spread(p99_ms).map(|spread| spread.max),
+            5.0,
+            " ms",
+        ),
+    ]
 }

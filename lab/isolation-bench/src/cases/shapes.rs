@@ -4,7 +4,7 @@ use bench_kit::rounds::{Row, find, interleave, samples};
 use bench_kit::{Report, Verdict, cell, table};
 use serde::Serialize;
 
-use super::{Context, HELLO, HELLO_RATE, percent};
+use super::{Context, HELLO, HELLO_RATE, hello_verdicts, percent};
 use crate::contestant::Contestant;
 
 const BLOCK: &str = "/block/2000";
@@ -13,8 +13,6 @@ const ROUNDS_MAX: usize = 3;
 /// The sleepers take the first two.
 const HELLO_SECONDS: &str = "4";
 const SLEEPERS_TIMEOUT_SECONDS: &str = "12";
-const ANSWERED_PERCENT: f64 = 100.0;
-const P99_MS_MAX: f64 = 5.0;
 
 /// The flag's value, and what it is.
 const SHAPES: [(&str, &str); 4] = [
@@ -125,20 +123,9 @@ fn render(rows: &[Row<Sample>]) -> String {
 }
 
 fn verdicts(row: &Row<Sample>) -> Vec<Verdict> {
-    let answered = row.spread(|sample| sample.hello_answered_percent);
-    let p99 = row.spread(|sample| sample.hello_p99_ms);
-    vec![
-        Verdict::at_least(
-            format!("{}: /hello answered", row.name),
-            answered.map(|spread| spread.min),
-            ANSWERED_PERCENT,
-            " %",
-        ),
-        Verdict::at_most(
-            format!("{}: /hello p99", row.name),
-            p99.map(|spread| spread.max),
-            P99_MS_MAX,
-            " ms",
-        ),
-    ]
+    hello_verdicts(
+        row,
+        |sample| sample.hello_answered_percent,
+        |sample| sample.hello_p99_ms,
+    )
 }
