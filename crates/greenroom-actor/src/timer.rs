@@ -42,7 +42,10 @@ impl Timer {
     /// effect on one that has ended.
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Release);
-        if let Some(key) = lock(&self.0.alarm).take() {
+        // Not within the `if let`, which would keep the lock: with the alarm goes its message, whose
+        // destructor may cancel the same timer.
+        let alarm = lock(&self.0.alarm).take();
+        if let Some(key) = alarm {
             self.0.dispatcher.cancel_alarm(self.0.worker, key);
         }
     }

@@ -1,5 +1,6 @@
 //! Messages that an actor sends itself later.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use greenroom_actor::testing::{self, TestSystem};
@@ -103,6 +104,32 @@ fn a_cancelled_timer_sends_no_more_and_what_waits_is_not_handled() {
         assert!(timer.is_done());
         system.advance(SECOND * 10).await;
         assert_eq!(journal.take(), ["a holds", "a held"]);
+    });
+}
+
+/// Cancels the timer whose message has this in it.
+struct CancelsWhenDropped(Arc<OnceLock<Timer>>);
+
+impl Drop for CancelsWhenDropped {
+    fn drop(&mut self) {
+        self.0.get().expect("the timer is set").cancel();
+    }
+}
+
+#[test]
+fn a_timer_may_be_cancelled_by_the_destructor_of_its_own_message() {
+    testing::run(|system| async move {
+        let journal = Journal::default();
+        let puppet = puppet(&system, &journal).await;
+        let deed = act(|_, context| {
+            let timer = Arc::new(OnceLock::new());
+            let message = CancelsWhenDropped(Arc::clone(&timer));
+            let set = context.once(SECOND, act(move |_, _| drop(message)));
+            timer.get_or_init(|| set).cancel();
+        });
+        puppet.ask(deed).await.expect("it is handled");
+        system.advance(SECOND * 10).await;
+        assert_eq!(puppet.waiting(), 0);
     });
 }
 
