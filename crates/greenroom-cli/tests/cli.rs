@@ -12,6 +12,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 
 use program::{Running, command, output, read_to_end};
 use rustix::process::Signal;
@@ -131,7 +132,11 @@ fn either_signal_ends_an_idle_server_with_status_0() {
 
 #[test]
 fn hangup_ends_the_demo_application_as_it_ends_other_programs() {
-    let mut server = Running::serve(&[]);
+    // Under `nohup` it is inherited that the signal is ignored, which is right, and no case for this.
+    let serve = command(&["serve", "--listen", "127.0.0.1:0"]);
+    let mut heeding = Command::new("/usr/bin/env");
+    heeding.arg("--default-signal=HUP").arg(serve.get_program());
+    let mut server = Running::start(heeding.args(serve.get_args()).env_clear());
     server.signal(Signal::HUP);
     assert_eq!(server.wait().signal(), Some(Signal::HUP.as_raw()));
 }
