@@ -1,6 +1,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
@@ -53,12 +53,10 @@ impl<F> Measured<F> {
     }
 
     /// The run has ended. A body that is yet to come is a part of it, and tells of both.
-    fn end(mut self: Pin<&mut Self>, settled: Settled) -> Response {
+    fn end(mut self: Pin<&mut Self>, response: &mut Response, settled: Settled) {
         let this = self.as_mut().project();
-        let (response, is_recorded) = settled.place(*this.origin, *this.busy);
-        *this.is_recorded = is_recorded;
+        *this.is_recorded = settled.place(response, *this.origin, *this.busy);
         self.record();
-        response
     }
 }
 
@@ -74,28 +72,46 @@ where
     ) -> Poll<Result<Response, E>> {
         let this = self.as_mut().project();
         let (run, route) = (this.run, this.origin.route);
-        let (polled, busy) = watch(route, || poll_settled(run, cx));
+        let mut ended = None;
+        let (polled, busy) = watch(route, || poll_settled(run, cx, &mut ended));
         *this.busy += busy;
-        match polled {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(settled)) => Poll::Ready(settled.map(|settled| self.end(settled))),
-            Err(panicked) => {
-                let response = route.answer_panic(&panicked);
-                Poll::Ready(Ok(self.end(Settled::Whole(response))))
+        if let Err(panicked) = polled {
+            ended = Some(Ok((route.answer_panic(&panicked), Settled::Whole)));
+        }
+        self.pass_on(ended)
+    }
+
+    /// What a poll came to, for the server.
+    fn pass_on(self: Pin<&mut Self>, ended: Option<Ended<E>>) -> Poll<Result<Response, E>> {
+        match ended {
+            None => Poll::Pending,
+            Some(Ok((mut response, settled))) => {
+                self.end(&mut response, settled);
+                Poll::Ready(Ok(response))
             }
+            Some(Err(error)) => Poll::Ready(Err(error)),
         }
     }
 }
 
-/// Polls a run, and makes of what it is ready with a response, of whose body is found out whether it
-/// is there.
-fn poll_settled<F, R, E>(run: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<Result<Settled, E>>
+/// What a handler ended with, and what is known of its body.
+type Ended<E> = Result<(Response, Settled), E>;
+
+/// Polls a run. What it ends with is left where it will be read: a response is some hundred bytes, and
+/// each function that returned it would copy them.
+fn poll_settled<F, R, E>(run: Pin<&mut F>, cx: &mut Context<'_>, ended: &mut Option<Ended<E>>)
 where
     F: Future<Output = Result<R, E>>,
     R: IntoResponse,
 {
-    let output = ready!(run.poll(cx));
-    Poll::Ready(output.map(|output| Settled::of(output.into_response(), cx)))
+    let Poll::Ready(output) = run.poll(cx) else {
+        return;
+    };
+    *ended = Some(output.map(|output| {
+        let mut response = output.into_response();
+        let settled = Settled::of(&mut response, cx);
+        (response, settled)
+    }));
 }
 
 /// Runs something of this route on the loop, watched. Returns how long the route was busy with it,
@@ -124,10 +140,11 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.as_mut().project();
         let (run, route) = (this.run, this.origin.route);
+        let mut ended = None;
         let stopwatch = Stopwatch::start();
-        let (polled, inner) = outer::within(route, || poll_settled(run, cx));
+        let ((), inner) = outer::within(route, || poll_settled(run, cx, &mut ended));
         *this.busy += stopwatch.busy().saturating_sub(inner);
-        polled.map(|settled| settled.map(|settled| self.end(settled)))
+        self.pass_on(ended)
     }
 }
 

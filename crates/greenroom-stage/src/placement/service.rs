@@ -111,18 +111,15 @@ impl<S> PlacedService<S> {
     where
         S: Service<Request<B>> + 'static,
     {
-        let (called, busy) = if is_lazy::<S>() {
-            (Ok(self.inner.call(request)), Duration::ZERO)
-        } else {
-            watch(route, || self.inner.call(request))
-        };
+        let origin = self.origin(route, importance, Client::current(), true);
+        if is_lazy::<S>() {
+            let run = Measured::new(self.inner.call(request), origin, Duration::ZERO);
+            return Place::Inline { run };
+        }
+        let (called, busy) = watch(route, || self.inner.call(request));
         match called {
             Ok(future) => Place::Inline {
-                run: Measured::new(
-                    future,
-                    self.origin(route, importance, Client::current(), true),
-                    busy,
-                ),
+                run: Measured::new(future, origin, busy),
             },
             Err(panicked) => Place::Answered {
                 response: Some(route.answer_panic(&panicked)),

@@ -1,3 +1,4 @@
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -13,33 +14,33 @@ use crate::placement::origin::Origin;
 /// alone. A longer one is looked at, which costs it an allocation.
 const WHOLE_BYTES_MAX: u64 = 16 * 1024;
 
-/// A response, and what is known of its body.
+/// What is known of a response's body, once its handler has ended.
 #[derive(Debug)]
 pub(in crate::placement) enum Settled {
-    /// With what its body was ready with when it was looked at.
-    Streamed(Response, Option<Polled>),
+    /// With what the body was ready with when it was looked at.
+    Streamed(Option<Polled>),
     /// Nothing of it is left to be computed.
-    Whole(Response),
+    Whole,
 }
 
 impl Settled {
     /// Finds it out, as part of the handler's run.
-    pub(in crate::placement) fn of(response: Response, cx: &mut Context<'_>) -> Self {
+    pub(in crate::placement) fn of(response: &mut Response, cx: &mut Context<'_>) -> Self {
         let body = response.body();
         if body.is_end_stream() {
-            return Self::Whole(response);
+            return Self::Whole;
         }
         match body.size_hint().exact() {
-            None => Self::Streamed(response, None),
-            Some(bytes) if bytes <= WHOLE_BYTES_MAX => Self::Whole(response),
+            None => Self::Streamed(None),
+            Some(bytes) if bytes <= WHOLE_BYTES_MAX => Self::Whole,
             Some(bytes) => Self::look(response, bytes, cx),
         }
     }
 
     /// Whether the first frame is all of it: files and proxied bodies know their length as well.
-    fn look(mut response: Response, bytes: u64, cx: &mut Context<'_>) -> Self {
+    fn look(response: &mut Response, bytes: u64, cx: &mut Context<'_>) -> Self {
         let first = match Pin::new(response.body_mut()).poll_frame(cx) {
-            Poll::Pending => return Self::Streamed(response, None),
+            Poll::Pending => return Self::Streamed(None),
             Poll::Ready(first) => first,
         };
         if let Some(Ok(frame)) = &first
@@ -48,22 +49,25 @@ impl Settled {
             && response.body().is_end_stream()
         {
             *response.body_mut() = Body::from(data.clone());
-            return Self::Whole(response);
+            return Self::Whole;
         }
-        Self::Streamed(response, Some(first))
+        Self::Streamed(Some(first))
     }
 
-    /// The response for the server, whose handler was busy for so long. Also says whether its route
-    /// has been told of that, or will be by its body.
-    pub(in crate::placement) fn place(self, origin: Origin, busy: Duration) -> (Response, bool) {
-        match self {
-            Self::Whole(response) => (response, false),
-            Self::Streamed(response, first) => {
-                let account = Account::new(origin, busy);
-                let place = |body| Body::new(PlacedBody::new(body, first, account));
-                (response.map(place), true)
-            }
-        }
+    /// Places the body, if there is anything to place. Whether it does: then the body tells its route
+    /// how long the handler was busy as well.
+    pub(in crate::placement) fn place(
+        self,
+        response: &mut Response,
+        origin: Origin,
+        busy: Duration,
+    ) -> bool {
+        let Self::Streamed(first) = self else {
+            return false;
+        };
+        let body = mem::take(response.body_mut());
+        *response.body_mut() = Body::new(PlacedBody::new(body, first, Account::new(origin, busy)));
+        true
     }
 }
 
@@ -74,9 +78,9 @@ mod tests {
     use axum::response::IntoResponse;
     use futures_util::stream;
 
-    fn settle(response: impl IntoResponse) -> Settled {
+    fn settle(response: &mut Response) -> Settled {
         Settled::of(
-            response.into_response(),
+            response,
             &mut Context::from_waker(std::task::Waker::noop()),
         )
     }
@@ -84,14 +88,13 @@ mod tests {
     #[tokio::test]
     async fn what_is_in_memory_is_whole() {
         let large = vec![b'x'; 100_000];
-        for (response, bytes) in [
+        for (mut response, bytes) in [
             (().into_response(), 0),
             ("text".into_response(), 4),
             (large.into_response(), 100_000),
         ] {
-            let Settled::Whole(response) = settle(response) else {
-                panic!("{bytes} bytes in memory")
-            };
+            let settled = settle(&mut response);
+            assert!(matches!(settled, Settled::Whole), "{bytes} bytes in memory");
             let body = response.into_body();
             assert_eq!(body.size_hint().exact(), Some(bytes));
             let read = axum::body::to_bytes(body, usize::MAX).await;
@@ -102,7 +105,7 @@ mod tests {
     #[test]
     fn what_is_yet_to_come_is_streamed() {
         let items = stream::iter([Ok::<_, axum::Error>(Bytes::from_static(b"item"))]);
-        let settled = settle(Body::from_stream(items).into_response());
-        assert!(matches!(settled, Settled::Streamed(_, None)));
+        let settled = settle(&mut Body::from_stream(items).into_response());
+        assert!(matches!(settled, Settled::Streamed(None)));
     }
 }
