@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use greenroom_stage::admission::{
     BURST_FACTOR, Lateness, RETRY_AFTER_MAX, ServiceTime, Standing, admit, retry_after,
 };
-use greenroom_stage::fair::{FairQueue, Flow, HALF_LIFE, Usage};
+use greenroom_stage::fair::{FairQueue, Flow, HALF_LIFE, Shares, Usage};
 use greenroom_stage::{Client, Reason, Rejected, Sheds};
 
 use super::queue::{Turn, Turns, Waiter};
 use super::routes::{Route, Routes};
 use super::run::{Charge, Given, Origin, RunEnd};
 use super::seat::{Accounts, Seat, Settlement};
-use super::shares::Shares;
+use super::shares::Share;
 use super::{Ending, QueueStatus, Worker, micros};
 use crate::builder::Settings;
 
@@ -43,7 +43,7 @@ pub(super) struct State {
     /// Of those in the queue, the ones that wait no more.
     left: usize,
     usage: Usage,
-    shares: Shares,
+    shares: Shares<Client>,
     standing: Standing,
     concurrency: u32,
     queue_max: usize,
@@ -113,7 +113,7 @@ impl State {
             since: now,
         };
         self.usage.charge(flow, charge.expected, now);
-        self.shares.note(flow, origin.client, now);
+        self.shares.row(flow, origin.client, now);
         let seat = &mut self.seats[seat];
         let depth = self.routes.depth(origin.route, seat.worker.is_event_driven);
         Given {
@@ -251,7 +251,9 @@ impl State {
         let flow = charge.flow;
         self.usage.refund(flow, charge.expected, charge.since);
         self.usage.charge(flow, used, now);
-        self.shares.add_used(flow, used, now);
+        if let Some(row) = self.shares.known(flow) {
+            row.add_used(used, now);
+        }
         if charge.expected.saturating_sub(used) >= REFUND_SEEN {
             self.queue.refunded(flow.client, &self.usage);
         }
@@ -367,8 +369,16 @@ impl State {
             short_routes: self.routes.short(),
             busy_mean_micros: micros(self.service.mean()),
             sheds: self.sheds,
-            shares: self.shares.shown(now, |flow| self.queue.len_of(flow)),
+            shares: self.shares(now),
         }
+    }
+
+    fn shares(&self, now: Instant) -> Vec<Share> {
+        let shown = self.shares.shown(now);
+        let shares = shown
+            .iter()
+            .map(|shown| Share::of(shown, self.queue.len_of(shown.flow)));
+        shares.collect()
     }
 
     fn seat(&mut self, key: u32) -> Option<&mut Accounts> {
@@ -406,7 +416,9 @@ impl State {
             Reason::Wait => self.sheds.wait += 1,
         }
         let (flow, expected) = (self.flow(origin), self.expected(origin.route));
-        self.shares.add_refused(flow, origin.client, expected, now);
+        self.shares
+            .row(flow, origin.client, now)
+            .add_refused(expected, now);
         Rejected {
             reason,
             retry_after: retry_after(predicted, self.queue_wait_max),

@@ -84,8 +84,15 @@ impl Book {
         self.completed += u64::from(!has_panicked);
     }
 
-    pub(crate) fn record_shed(&mut self, submission: &Submission, reason: Reason, now: Instant) {
-        self.shares.refused(submission, now);
+    /// A run was refused, which was expected to use so much.
+    pub(crate) fn record_shed(
+        &mut self,
+        submission: &Submission,
+        expected: Duration,
+        reason: Reason,
+        now: Instant,
+    ) {
+        self.shares.refused(submission, expected, now);
         let count = match reason {
             Reason::Wait => &mut self.sheds.wait,
             Reason::QueueFull => &mut self.sheds.queue_full,

@@ -36,6 +36,14 @@ pub(super) struct State<'a> {
     pub(super) abandoned: usize,
 }
 
+/// New work that is not let in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refused {
+    pub(super) rejected: Rejected,
+    /// What it was expected to use.
+    pub(super) expected: Duration,
+}
+
 /// On which terms new work is let in.
 pub(super) fn admit<T: Queued>(
     view: &mut View<'_, T>,
@@ -43,17 +51,19 @@ pub(super) fn admit<T: Queued>(
     bytes: usize,
     state: &State<'_>,
     now: Instant,
-) -> Result<Terms, Rejected> {
+) -> Result<Terms, Refused> {
+    let expected = view.lanes.usage.expected(submission.route.key);
     let predicted = predict(view, submission, state, now);
     let limit = match submission.importance {
         Importance::Critical => state.settings.queue_wait_max,
         Importance::Normal | Importance::Bulk => view.lanes.standing.wait_max(now, predicted),
     };
     let refuse = |reason, retry_after| {
-        Err(Rejected {
+        let rejected = Rejected {
             reason,
             retry_after,
-        })
+        };
+        Err(Refused { rejected, expected })
     };
     if !has_room(view, submission, bytes, state) {
         return refuse(Reason::QueueFull, retry_after(predicted, limit));
@@ -63,7 +73,6 @@ pub(super) fn admit<T: Queued>(
         return refuse(Reason::Wait, seconds);
     }
     let is_burst = limit > state.settings.queue_wait_max;
-    let expected = view.lanes.usage.expected(submission.route.key);
     Ok(Terms {
         predicted,
         // Of a burst little is known yet, and who was let in is not to be dropped for that.

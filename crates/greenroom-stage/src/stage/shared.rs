@@ -71,7 +71,7 @@ impl Shared {
                 self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
                 Ok(Arc::new(Ticket::new(submission, terms, bytes, now)))
             }
-            Err(rejected) => Err(self.shed(&submission, rejected)),
+            Err(refused) => Err(self.refuse(&submission, refused)),
         }
     }
 
@@ -101,7 +101,7 @@ impl Shared {
             .look(|view| door::admit(view, &submission, 0, &state, now));
         judged
             .map(drop)
-            .map_err(|rejected| self.shed(&submission, rejected))
+            .map_err(|refused| self.refuse(&submission, refused))
     }
 
     /// Brings work to the threads: new work, or work that was woken.
@@ -135,7 +135,7 @@ impl Shared {
         }
         drop(book);
         if is_shed {
-            self.record_shed(&ticket.submission, Reason::Late);
+            self.record_late(ticket);
         } else if has_begun {
             self.meters().waited(waited);
         } else {
@@ -156,7 +156,7 @@ impl Shared {
         for work in overdue {
             let ticket = work.metadata();
             if ticket.drop_late() {
-                self.record_shed(&ticket.submission, Reason::Late);
+                self.record_late(ticket);
             } else {
                 self.abandoned.fetch_sub(1, Ordering::Relaxed);
             }
@@ -292,13 +292,18 @@ impl Shared {
         waiting.saturating_sub(self.abandoned.load(Ordering::Relaxed))
     }
 
-    fn shed(&self, submission: &Submission, rejected: Rejected) -> Rejected {
-        self.record_shed(submission, rejected.reason);
-        rejected
+    fn refuse(&self, submission: &Submission, refused: door::Refused) -> Rejected {
+        self.record_shed(submission, refused.expected, refused.rejected.reason);
+        refused.rejected
     }
 
-    fn record_shed(&self, submission: &Submission, reason: Reason) {
-        self.book().record_shed(submission, reason, Instant::now());
+    fn record_late(&self, ticket: &Ticket) {
+        self.record_shed(&ticket.submission, ticket.terms.expected, Reason::Late);
+    }
+
+    fn record_shed(&self, submission: &Submission, expected: Duration, reason: Reason) {
+        let now = Instant::now();
+        self.book().record_shed(submission, expected, reason, now);
         self.meters().shed(&submission.route, reason);
     }
 
