@@ -3,7 +3,6 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 
-use axum::body::Body;
 use clap::Parser;
 use greenroom::{Address, OnLoops, Server};
 use http_bench_apps::{announce, runtime};
