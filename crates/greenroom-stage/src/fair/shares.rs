@@ -121,7 +121,11 @@ impl<N: Copy> ShareRow<N> {
             flow,
             name: self.name,
             used_of_late: Duration::from_secs_f64(of_late),
-            percent: if all > 0.0 { of_late / all * 100.0 } else { 0.0 },
+            percent: if all > 0.0 {
+                of_late / all * 100.0
+            } else {
+                0.0
+            },
             used: self.in_all,
             runs: self.runs,
             refused: self.refused,

@@ -79,10 +79,7 @@ mod tests {
     use futures_util::stream;
 
     fn settle(response: &mut Response) -> Settled {
-        Settled::of(
-            response,
-            &mut Context::from_waker(std::task::Waker::noop()),
-        )
+        Settled::of(response, &mut Context::from_waker(std::task::Waker::noop()))
     }
 
     #[tokio::test]
