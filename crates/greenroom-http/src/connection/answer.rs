@@ -21,6 +21,18 @@ pub struct Truncated {
     pub missing: u64,
 }
 
+/// How to send a part of a body that was announced to [`Connection::data`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a part is framed only with its end behind it"]
+pub struct Part {
+    /// Bytes of the part to send: fewer than announced only if the body is longer than its
+    /// `Content-Length`. The rest must not be sent.
+    pub length: usize,
+    /// What to send right behind them, before anything is waited for: the CR LF of a chunk, or
+    /// nothing. Many clients give a chunk to their user only when they have read it to its end.
+    pub end: &'static [u8],
+}
+
 impl Connection {
     /// Appends the head of the answer to `out`.
     ///
@@ -79,7 +91,7 @@ impl Connection {
         match length {
             Some(bytes) => (Framing::Length(bytes), length),
             None if self.http_10 => (Framing::Close, None),
-            None => (Framing::Chunked { open: false }, None),
+            None => (Framing::Chunked, None),
         }
     }
 
@@ -102,27 +114,23 @@ impl Connection {
     }
 
     /// Announces `length` bytes of the body, which the owner sends after what this appends to
-    /// `out`: the framing before them. Answers how many of them to send, which is fewer only if
-    /// the body is longer than its `Content-Length`: the rest must not be sent.
-    pub fn data(&mut self, length: usize, out: &mut Vec<u8>) -> usize {
-        let Answer::Body(framing) = &mut self.answer else {
-            return 0;
-        };
-        match framing {
-            Framing::None => 0,
-            Framing::Close => length,
-            Framing::Length(left) => {
-                let allowed = usize::try_from(*left).map_or(length, |left| left.min(length));
-                *left -= allowed as u64;
-                allowed
+    /// `out`, the framing before them. Returns how many of them to send, and what behind them.
+    pub fn data(&mut self, length: usize, out: &mut Vec<u8>) -> Part {
+        let mut part = Part { length, end: b"" };
+        match &mut self.answer {
+            Answer::Body(Framing::Close) => {}
+            Answer::Body(Framing::Length(left)) => {
+                part.length = usize::try_from(*left).map_or(length, |left| left.min(length));
+                *left -= part.length as u64;
             }
-            Framing::Chunked { .. } if length == 0 => 0,
-            Framing::Chunked { open } => {
-                encode::chunk_start(length, *open, out);
-                *open = true;
-                length
+            // A chunk of no bytes would end the body.
+            Answer::Body(Framing::Chunked) if length > 0 => {
+                encode::chunk_start(length, out);
+                part.end = encode::CHUNK_END;
             }
+            _ => part.length = 0,
         }
+        part
     }
 
     /// Ends the answer, appending what ends the body. Trailers are sent only in a chunked body and
@@ -138,9 +146,9 @@ impl Connection {
     ) -> Result<(), Truncated> {
         let answer = std::mem::replace(&mut self.answer, Answer::Finished);
         match answer {
-            Answer::Body(Framing::Chunked { open }) => {
+            Answer::Body(Framing::Chunked) => {
                 let trailers = trailers.filter(|_| self.accepts_trailers);
-                encode::chunks_end(trailers, open, out);
+                encode::chunks_end(trailers, out);
             }
             Answer::Body(Framing::Length(missing)) if missing > 0 => {
                 self.keep_alive = false;
@@ -184,7 +192,7 @@ impl Connection {
             .insert(http::header::CONTENT_TYPE, plain);
         let body = text.len() + 1;
         self.respond(&response, BodySize::Exact(body as u64), context, out);
-        if self.data(body, out) == body {
+        if self.data(body, out).length == body {
             out.extend_from_slice(text.as_bytes());
             out.push(b'\n');
         }

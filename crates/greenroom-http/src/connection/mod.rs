@@ -5,7 +5,7 @@ mod answer;
 use http::{HeaderMap, Method};
 
 use answer::Answer;
-pub use answer::Truncated;
+pub use answer::{Part, Truncated};
 
 use crate::body::{Decoder, Step};
 use crate::head::{self, Searched};

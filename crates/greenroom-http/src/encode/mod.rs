@@ -22,8 +22,8 @@ pub(crate) enum Framing {
     None,
     /// `Content-Length`, so many bytes still to come.
     Length(u64),
-    /// `Transfer-Encoding: chunked`; whether a chunk is open that still lacks its CR LF.
-    Chunked { open: bool },
+    /// `Transfer-Encoding: chunked`.
+    Chunked,
     /// Ended by closing the connection: HTTP/1.0 and a body of unknown size.
     Close,
 }
@@ -102,7 +102,7 @@ pub(crate) fn end_of_head(
     out: &mut Vec<u8>,
 ) {
     match (framing, length) {
-        (Framing::Chunked { .. }, _) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+        (Framing::Chunked, _) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         (_, Some(length)) => length_field(length, out),
         (_, None) => {}
     }
@@ -183,11 +183,11 @@ fn field(name: &HeaderName, value: &HeaderValue, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The size line of a chunk of `length` bytes, after the end of the chunk before it.
-pub(crate) fn chunk_start(length: usize, open: bool, out: &mut Vec<u8>) {
-    if open {
-        out.extend_from_slice(b"\r\n");
-    }
+/// What stands behind the data of every chunk (RFC 9112, 7.1).
+pub(crate) const CHUNK_END: &[u8] = b"\r\n";
+
+/// The size line of a chunk of `length` bytes.
+pub(crate) fn chunk_start(length: usize, out: &mut Vec<u8>) {
     let mut digits = [0_u8; 16];
     let mut at = digits.len();
     let mut left = length;
@@ -201,10 +201,7 @@ pub(crate) fn chunk_start(length: usize, open: bool, out: &mut Vec<u8>) {
 }
 
 /// The last chunk and the trailer section (RFC 9112, 7.1.2).
-pub(crate) fn chunks_end(trailers: Option<&HeaderMap>, open: bool, out: &mut Vec<u8>) {
-    if open {
-        out.extend_from_slice(b"\r\n");
-    }
+pub(crate) fn chunks_end(trailers: Option<&HeaderMap>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n");
     for (name, value) in trailers.into_iter().flatten() {
         if !is_framing(name) {

@@ -52,6 +52,49 @@ fn rfc9112_6_1_a_body_of_unknown_size_is_chunked() {
     assert!(answer.keeps_alive);
 }
 
+/// What is written for one part after another, each as its own write.
+fn writes(request: &str, said: Option<&str>, parts: &[&str]) -> Vec<String> {
+    let mut context = Context::default();
+    let mut connection = Connection::new();
+    connection
+        .receive(request.as_bytes(), &mut context)
+        .expect("a request");
+    let mut response = Response::new(());
+    if let Some(length) = said {
+        let length = length.parse().expect("a field value");
+        response.headers_mut().insert("content-length", length);
+    }
+    connection.respond(&response, BodySize::Unknown, &context, &mut Vec::new());
+    let write = |part: &&str| {
+        let mut out = Vec::new();
+        let framed = connection.data(part.len(), &mut out);
+        out.extend_from_slice(&part.as_bytes()[..framed.length]);
+        out.extend_from_slice(framed.end);
+        text(&out)
+    };
+    parts.iter().map(write).collect()
+}
+
+#[test]
+fn rfc9112_7_1_each_chunk_ends_in_the_write_that_carries_it() {
+    let long = "x".repeat(300);
+    assert_eq!(
+        writes(GET, None, &["hello", "", &long]),
+        [
+            "5\r\nhello\r\n".to_owned(),
+            String::new(),
+            format!("12c\r\n{long}\r\n")
+        ]
+    );
+}
+
+#[test]
+fn rfc9112_6_3_only_chunks_have_an_end() {
+    assert_eq!(writes(GET, Some("4"), &["hel", "lo"]), ["hel", "l"]);
+    assert_eq!(writes(GET_10, None, &["hel", "lo"]), ["hel", "lo"]);
+    assert_eq!(writes(crate::support::HEAD, None, &["hel"]), [""]);
+}
+
 #[test]
 fn rfc9112_6_1_an_empty_body_of_unknown_size_is_one_last_chunk() {
     assert_eq!(answer(GET, || Reply::stream(&[])).body, "0\r\n\r\n");
@@ -126,7 +169,7 @@ fn rfc9110_8_6_less_than_the_declared_length_closes() {
         .expect("a request");
     let mut out = Vec::new();
     connection.respond(&Response::new(()), BodySize::Exact(5), &context, &mut out);
-    connection.data(3, &mut out);
+    assert_eq!(connection.data(3, &mut out).length, 3);
     assert_eq!(
         connection.finish(None, &mut out),
         Err(Truncated { missing: 2 })

@@ -9,6 +9,7 @@ use http_body::Body;
 
 use super::closing::Closing;
 use super::exchange::{Handled, Part};
+use super::outbox::Uncopied;
 use super::requesting::DISCARDED_BYTES_MAX;
 use super::scratch::OUTPUT_BYTES_FULL;
 use super::waiting::Wait;
@@ -144,12 +145,12 @@ impl<A: App> Connection<A> {
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
     ) -> Turn<A> {
-        let allowed = self.http.data(part.len(), &mut scratch.out);
-        let excess = allowed < part.len();
-        part.truncate(allowed);
+        let framed = self.http.data(part.len(), &mut scratch.out);
+        let excess = framed.length < part.len();
+        part.truncate(framed.length);
         if let Some(exchange) = &mut self.exchange {
             let about = exchange.as_mut().about();
-            about.sent += allowed as u64;
+            about.sent += framed.length as u64;
             if excess {
                 let route = about.route();
                 tracing::warn!(
@@ -158,7 +159,8 @@ impl<A: App> Connection<A> {
                 );
             }
         }
-        match self.send_part(part, cx, scratch) {
+        let end = framed.end;
+        match self.send_part(Uncopied { part, end }, cx, scratch) {
             Poll::Pending => Turn::Wait(Wait::Write),
             Poll::Ready(Err(error)) => self.broken(&error),
             Poll::Ready(Ok(())) if last || excess => self.finish(None, scratch),
@@ -168,19 +170,20 @@ impl<A: App> Connection<A> {
 
     fn send_part(
         &mut self,
-        part: Bytes,
+        framed: Uncopied,
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
     ) -> Poll<std::io::Result<()>> {
         let (out, socket) = (&mut scratch.out, &mut self.socket);
-        if part.len() > COPIED_BYTES_MAX {
-            return self.outbox.poll_send(out, part, socket, cx);
+        if framed.part.len() > COPIED_BYTES_MAX {
+            return self.outbox.poll_send(out, framed, socket, cx);
         }
-        out.extend_from_slice(&part);
+        out.extend_from_slice(&framed.part);
+        out.extend_from_slice(framed.end);
         if out.len() < OUTPUT_BYTES_FULL {
             return Poll::Ready(Ok(()));
         }
-        self.outbox.poll_send(out, Bytes::new(), socket, cx)
+        self.outbox.poll_send(out, Uncopied::default(), socket, cx)
     }
 
     /// Ends the answer, and decides what becomes of the connection.

@@ -66,17 +66,18 @@ impl Socket {
         }
     }
 
-    /// Writes some of `first` and then `second`: how many bytes of the two together.
+    /// Writes some of `first`, then of `second` and `third`: how many bytes of the three together.
     pub(crate) fn poll_write(
         &mut self,
         first: &[u8],
         second: &[u8],
+        third: &[u8],
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        if second.is_empty() {
+        if second.is_empty() && third.is_empty() {
             return self.poll_write_one(first, cx);
         }
-        let parts = [IoSlice::new(first), IoSlice::new(second)];
+        let parts = [first, second, third].map(IoSlice::new);
         match self {
             Self::Fresh(AcceptedSocket::Tcp(stream)) => or_pending(stream.write_vectored(&parts)),
             Self::Fresh(AcceptedSocket::Unix(stream)) => or_pending(stream.write_vectored(&parts)),
