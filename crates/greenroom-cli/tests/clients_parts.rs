@@ -4,7 +4,7 @@
 mod outside;
 
 use std::convert::Infallible;
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -68,6 +68,14 @@ impl Parts {
         client.args(LENGTHS.map(|length| length.to_string()));
         client
     }
+
+    fn curl(&self, options: &[&str], path: &str) -> Command {
+        let mut curl = tools::bounded(tools::system("curl"), DEADLINE);
+        curl.args(["--disable", "--silent", "--show-error", "--noproxy", "*"])
+            .args(options)
+            .arg(format!("http://{}{path}", self.address));
+        curl
+    }
 }
 
 impl Drop for Parts {
@@ -84,6 +92,7 @@ fn application() -> Router {
     Router::new()
         .route("/parts", get(parts))
         .route("/next", get(next))
+        .route("/broken", get(broken))
         .with_state(Arc::new(Semaphore::new(0)))
 }
 
@@ -103,6 +112,11 @@ async fn parts(State(acknowledged): State<Arc<Semaphore>>) -> Body {
 
 async fn next(State(acknowledged): State<Arc<Semaphore>>) {
     acknowledged.add_permits(1);
+}
+
+async fn broken() -> Body {
+    let parts = [Ok("begun"), Err(io::Error::other("the disk is gone"))];
+    Body::from_stream(stream::iter(parts))
 }
 
 /// The first is of the letter a, the second of b.
@@ -177,11 +191,8 @@ fn go_net_http() {
 #[test]
 fn curl_without_a_buffer() {
     let server = Parts::start();
-    let mut curl = tools::bounded(tools::system("curl"), DEADLINE);
-    curl.args(["--disable", "--silent", "--show-error", "--no-buffer"])
-        .args(["--noproxy", "*"])
-        .arg(format!("http://{}/parts", server.address))
-        .stdout(Stdio::piped());
+    let mut curl = server.curl(&["--no-buffer"], "/parts");
+    let curl = curl.stdout(Stdio::piped());
     let mut curl = curl.spawn().expect("curl can be started");
     let mut read = curl.stdout.take().expect("standard output is a pipe");
     for (number, length) in LENGTHS.into_iter().enumerate() {
@@ -195,4 +206,15 @@ fn curl_without_a_buffer() {
     read.read_to_end(&mut rest).expect("the pipe ends");
     assert_eq!(rest, b"");
     assert!(curl.wait().expect("curl is our child").success());
+}
+
+/// Not the end of the body, but that of the connection is what a client of HTTP/1.0 sees.
+#[test]
+fn curl_sees_that_a_body_broke_off() {
+    let server = Parts::start();
+    for version in ["--http1.1", "--http1.0"] {
+        let finished = tools::run(&mut server.curl(&[version], "/broken"));
+        assert_eq!(finished.stdout, "begun", "{version}");
+        assert!(!finished.succeeded, "{version}");
+    }
 }

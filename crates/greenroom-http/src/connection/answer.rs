@@ -54,7 +54,8 @@ impl Connection {
         encode::status_line(status, out);
         let noted = encode::fields(response.headers(), out);
         let (framing, length) = self.frame(status, noted.length, size);
-        if noted.close || framing == Framing::Close || status != response.status() {
+        self.ended_by_close = framing == Framing::Close;
+        if noted.close || self.ended_by_close || status != response.status() {
             self.keep_alive = false;
         }
         if noted.upgrade {

@@ -256,6 +256,10 @@ impl<A: App> Connection<A> {
 
 impl<A: App> Drop for Connection<A> {
     fn drop(&mut self) {
+        let is_sent = !self.http.is_answering() && self.outbox.is_empty();
+        if self.http.is_ended_by_close() && !is_sent {
+            self.socket.reset_at_end();
+        }
         self.drop_exchange();
         if let Some(key) = self.key {
             self.home.registry().remove(key);

@@ -6,6 +6,7 @@ mod bodies_response;
 mod client;
 mod connections;
 mod continues;
+mod cut_short;
 mod drain;
 mod http2;
 mod informational;
