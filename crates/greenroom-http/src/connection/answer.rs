@@ -74,9 +74,10 @@ impl Connection {
         size: BodySize,
     ) -> (Framing, Option<u64>) {
         if encode::is_bodyless(status) {
-            // RFC 9110, 8.6: a 304 may say how long the answer to a GET would be, a 204 may not.
-            let said = declared.filter(|_| status == StatusCode::NOT_MODIFIED);
-            return (Framing::None, said);
+            return (
+                Framing::None,
+                encode::length_of_bodyless(status, declared, size),
+            );
         }
         let length = match size {
             // RFC 9110, 15.3.6: the answer that resets a form has no content.

@@ -43,6 +43,21 @@ pub(crate) fn is_bodyless(status: StatusCode) -> bool {
     status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
 }
 
+/// The length that an answer without content may say (RFC 9110, 8.6): of a 304, that of the answer
+/// which the client's condition has spared it; of a 204, none.
+///
+/// The length of the body at hand says nothing of that answer. Frameworks add it by themselves, so
+/// what equals it is not sent.
+pub(crate) fn length_of_bodyless(
+    status: StatusCode,
+    declared: Option<u64>,
+    size: BodySize,
+) -> Option<u64> {
+    let spared =
+        |length: &u64| status == StatusCode::NOT_MODIFIED && size != BodySize::Exact(*length);
+    declared.filter(spared)
+}
+
 /// The status itself, or 500 if it cannot end an exchange.
 pub(crate) fn final_status(status: StatusCode) -> StatusCode {
     if status.is_informational() {

@@ -227,6 +227,23 @@ fn rfc9110_15_4_5_a_304_has_no_content_but_may_say_its_length() {
 }
 
 #[test]
+fn rfc9110_8_6_a_304_does_not_pass_its_own_lack_of_content_for_a_length() {
+    for request in [GET, GET_10_KEEP_ALIVE, crate::support::HEAD] {
+        for (body, said) in [("", "0"), ("hello", "5")] {
+            let made_up = answer(request, || {
+                with_field(with_status(Reply::text(body), 304), "content-length", said)
+            });
+            assert!(!made_up.has("content-length"), "{made_up:?}");
+            assert_eq!(made_up.body, "");
+        }
+        let streamed = answer(request, || {
+            with_field(with_status(Reply::stream(&[]), 304), "content-length", "42")
+        });
+        assert_eq!(streamed.values("content-length"), ["42"]);
+    }
+}
+
+#[test]
 fn rfc9110_15_3_5_what_is_not_sent_need_not_be_produced() {
     let sends = |request: &str, status: u16, size: BodySize| {
         let mut context = Context::default();

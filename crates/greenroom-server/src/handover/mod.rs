@@ -4,6 +4,7 @@
 
 mod io;
 mod ledger;
+mod length;
 mod requests;
 mod tunnel;
 mod websocket;

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tower_service::Service;
 
 use super::ledger::Entry;
+use super::length;
 use crate::access;
 use crate::app::{App, BoxError};
 use crate::body::{BodyBytesMax, FromHyper, Refused, RequestBody};
@@ -253,7 +254,9 @@ impl<A: App> Future for Answering<A> {
         if let Some(under_way) = &mut under_way {
             under_way.about.status = Some(answer.status());
         }
-        Poll::Ready(Ok(answer.map(|content| AnswerBody { content, under_way })))
+        let mut answer = answer.map(|content| AnswerBody { content, under_way });
+        length::correct(&mut answer);
+        Poll::Ready(Ok(answer))
     }
 }
 

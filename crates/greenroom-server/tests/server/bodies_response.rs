@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use greenroom_server::{BoxError, Limits};
-use http::{HeaderMap, HeaderValue};
+use greenroom_server::{BoxError, Limits, RequestBody};
+use http::{HeaderMap, HeaderValue, Request};
 use http_body::Frame;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -259,6 +259,28 @@ async fn no_content_has_no_body() {
         for _ in 0..2 {
             let answer = client.get("/").await;
             assert_eq!((answer.status, answer.field("content-length")), (204, None));
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_modified_has_no_length_but_one_that_the_handler_knows() {
+    local(async {
+        let server = Rig::start(app(|request: Request<RequestBody>| async move {
+            let mut answer = text("");
+            *answer.status_mut() = http::StatusCode::NOT_MODIFIED;
+            let said = HeaderValue::from_str(&request.uri().path()[1..])?;
+            answer.headers_mut().insert("content-length", said);
+            Ok(answer)
+        }));
+        let mut client = server.connect().await;
+        for (path, length) in [("/0", None), ("/42", Some("42")), ("/0", None)] {
+            let answer = client.get(path).await;
+            assert_eq!(
+                (answer.status, answer.field("content-length")),
+                (304, length)
+            );
         }
     })
     .await;
