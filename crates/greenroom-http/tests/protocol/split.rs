@@ -10,6 +10,7 @@ use crate::driver::{Ending, assert_same_in_pieces, run};
 
 const HEADS: &[&str] = &[
     "GET / HTTP/1.1\r\nHost: a\r\n",
+    "GET /caf\u{e9}?q=\u{442} HTTP/1.1\r\nHost: a\r\n",
     "HEAD /h?x=1 HTTP/1.1\r\nHost: example.org:80\r\nAccept: */*\r\n",
     "POST http://a/b HTTP/1.1\r\nHost: a\r\nX-Empty:\r\n",
     "OPTIONS * HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n",
