@@ -91,14 +91,15 @@ pub enum Reason {
     /// More fields than [`Limits::fields_max`](crate::Limits::fields_max).
     #[error("too many header fields")]
     TooManyFields,
-    /// A `Transfer-Encoding` that does not end in a single `chunked`, or that comes with HTTP/1.0
-    /// (RFC 9112, 6.1).
+    /// A `Transfer-Encoding` that does not end in a single `chunked`, that has an empty member, or
+    /// that comes with HTTP/1.0 (RFC 9112, 6.1).
     #[error("malformed Transfer-Encoding")]
     TransferEncoding,
     /// A transfer coding other than `chunked` (RFC 9112, 6.1).
     #[error("unknown transfer coding")]
     TransferCodingUnknown,
-    /// A version other than HTTP/1.0 and HTTP/1.1 (RFC 9110, 2.5).
+    /// A version other than HTTP/1.0 to HTTP/1.9, or one after 1.1 in a request that leaves HTTP.
+    /// Versions after 1.1 count as that (RFC 9110, 2.5).
     #[error("unknown HTTP version")]
     Version,
 }

@@ -63,8 +63,29 @@ pub(crate) fn parse(
         }
         Ok(httparse::Status::Partial) => Ok(None),
         Err(httparse::Error::Version) if request_line::is_version_open(window) => Ok(None),
+        Err(httparse::Error::Version) => match request_line::later_minor_version(window) {
+            Some(digit) => parse_as_1_1(window, digit, context),
+            None => Err(reason_of(httparse::Error::Version, window).into()),
+        },
         Err(error) => Err(reason_of(error, window).into()),
     }
+}
+
+/// Parses the head of a version that came after 1.1 and is read as that (RFC 9110, 2.5), `digit` being
+/// where its minor version stands. Nobody sends one, so it may cost a copy.
+fn parse_as_1_1(
+    window: &[u8],
+    digit: usize,
+    context: &mut Context,
+) -> Result<Option<(RequestHead, usize)>, Refusal> {
+    let mut read_as = window.to_vec();
+    read_as[digit] = b'1';
+    let parsed = parse(&read_as, context)?;
+    // Whoever takes over the connection reads the head as it was sent, and knows no such version.
+    if parsed.as_ref().is_some_and(|(head, _)| head.upgrade) {
+        return Err(Reason::Version.into());
+    }
+    Ok(parsed)
 }
 
 /// Whether a malformed head asks by `HEAD`, so that its refusal carries no content

@@ -17,6 +17,7 @@ const HEADS: &[&str] = &[
     "PUT /p HTTP/1.0\r\nConnection: keep-alive\r\n",
     "\r\nDELETE /d HTTP/1.1\r\nHost: [::1]:5000\r\n",
     "PRI * HTTP/2.0\r\n\r\nSM\r\n",
+    "GET / HTTP/1.2\r\nHost: a\r\n",
     "GET / HTTP/3.0\r\nHost: a\r\n",
     "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n",
 ];
