@@ -42,6 +42,7 @@ mod date;
 mod encode;
 mod head;
 mod limits;
+mod reason_phrase;
 mod refusal;
 
 pub use body::BodyLength;
@@ -51,4 +52,5 @@ pub use date::DateCache;
 pub use encode::{BodySize, NotInformational, informational};
 pub use head::RequestHead;
 pub use limits::{FIELDS_CEILING, Limits};
+pub use reason_phrase::ReasonPhrase;
 pub use refusal::{Reason, Refusal};

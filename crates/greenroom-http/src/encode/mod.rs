@@ -3,8 +3,8 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use crate::DateCache;
 use crate::body::is_framing;
+use crate::{DateCache, ReasonPhrase};
 
 /// What is known of an answer's body before it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub fn informational(
     if !status.is_informational() || status.as_u16() < 102 {
         return Err(NotInformational(status));
     }
-    status_line(status, out);
+    status_line(status, None, out);
     for (name, value) in headers {
         if !is_framing(name) {
             field(name, value, out);
@@ -134,16 +134,17 @@ pub(crate) fn end_of_head(
     out.extend_from_slice(b"\r\n");
 }
 
-/// RFC 9112, 4. The reason phrase is the registered one, or empty.
-pub(crate) fn status_line(status: StatusCode, out: &mut Vec<u8>) {
-    if status == StatusCode::OK {
+/// RFC 9112, 4. Without a reason phrase it is the registered one, or empty.
+pub(crate) fn status_line(status: StatusCode, reason: Option<&ReasonPhrase>, out: &mut Vec<u8>) {
+    if status == StatusCode::OK && reason.is_none() {
         out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
         return;
     }
+    let registered = || status.canonical_reason().unwrap_or_default().as_bytes();
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.as_str().as_bytes());
     out.push(b' ');
-    out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
+    out.extend_from_slice(reason.map_or_else(registered, ReasonPhrase::as_bytes));
     out.extend_from_slice(b"\r\n");
 }
 

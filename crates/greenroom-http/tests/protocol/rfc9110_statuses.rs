@@ -1,6 +1,6 @@
 //! RFC 9110, 15, and RFC 9112, 4, 6 and 7: how answers are framed.
 
-use greenroom_http::{BodySize, Connection, Context, Limits, Truncated};
+use greenroom_http::{BodySize, Connection, Context, Limits, ReasonPhrase, Truncated};
 use http::Response;
 
 use crate::driver::Reply;
@@ -21,6 +21,40 @@ fn rfc9112_4_the_status_line_has_the_registered_reason_or_none() {
         answer(GET_10, || Reply::text("")).status_line,
         "HTTP/1.1 200 OK"
     );
+}
+
+#[test]
+fn rfc9112_4_the_application_may_give_the_reason() {
+    let with_reason = |status: u16, phrase: &'static [u8]| {
+        let reply = || {
+            let mut reply = with_status(Reply::text(""), status);
+            let phrase = ReasonPhrase::new(phrase.into()).expect("a reason phrase");
+            reply.response.extensions_mut().insert(phrase);
+            reply
+        };
+        answer(GET, reply).status_line
+    };
+    assert_eq!(with_reason(200, b"Awesome"), "HTTP/1.1 200 Awesome");
+    assert_eq!(
+        with_reason(404, b"I looked\teverywhere"),
+        "HTTP/1.1 404 I looked\teverywhere"
+    );
+    assert_eq!(
+        with_reason(599, "H\u{e9}".as_bytes()),
+        "HTTP/1.1 599 H\u{e9}"
+    );
+    assert_eq!(with_reason(404, b""), "HTTP/1.1 404 ");
+    assert_eq!(
+        with_reason(103, b"Early"),
+        "HTTP/1.1 500 Internal Server Error"
+    );
+}
+
+#[test]
+fn rfc9112_4_a_reason_ends_no_line() {
+    for phrase in [&b"a\r\nX: b"[..], b"\n", b"\r", b"\0", b"\x7f", b"\x1b"] {
+        assert_eq!(ReasonPhrase::new(phrase.into()), None);
+    }
 }
 
 #[test]

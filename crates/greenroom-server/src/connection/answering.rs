@@ -3,8 +3,8 @@
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use greenroom_http::BodySize;
-use http::{HeaderMap, Response, StatusCode};
+use greenroom_http::{BodySize, ReasonPhrase};
+use http::{Extensions, HeaderMap, Response, StatusCode};
 use http_body::Body;
 
 use super::closing::Closing;
@@ -86,7 +86,7 @@ impl<A: App> Connection<A> {
         Turn::Wait(Wait::Handler)
     }
 
-    fn begin_answer(&mut self, response: Response<A::Body>, scratch: &mut Scratch) {
+    fn begin_answer(&mut self, mut response: Response<A::Body>, scratch: &mut Scratch) {
         let Some(exchange) = &mut self.exchange else {
             return;
         };
@@ -104,6 +104,7 @@ impl<A: App> Connection<A> {
             Some(length) => BodySize::Exact(length),
             None => BodySize::Unknown,
         };
+        take_over_reason(response.extensions_mut());
         let mut context = self.home.context.borrow_mut();
         self.http
             .respond(&response, size, &context, &mut scratch.out);
@@ -227,5 +228,15 @@ impl<A: App> Connection<A> {
         access::log(about, self.peer);
         self.drop_exchange();
         self.dismiss(status, text, scratch);
+    }
+}
+
+/// Applications name a reason phrase of their own by hyper's type, which greenroom-http does not know.
+fn take_over_reason(extensions: &mut Extensions) {
+    let Some(phrase) = extensions.get::<hyper::ext::ReasonPhrase>() else {
+        return;
+    };
+    if let Some(phrase) = ReasonPhrase::new(phrase.clone().into()) {
+        extensions.insert(phrase);
     }
 }

@@ -9,6 +9,7 @@ use futures_util::{StreamExt, stream};
 use greenroom_server::{BoxError, Limits, RequestBody};
 use http::{HeaderMap, HeaderValue, Request};
 use http_body::Frame;
+use hyper::ext::ReasonPhrase;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -281,6 +282,28 @@ async fn what_is_not_modified_has_no_length_but_one_that_the_handler_knows() {
                 (answer.status, answer.field("content-length")),
                 (304, length)
             );
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reason_phrase_of_hypers_is_sent() {
+    local(async {
+        let server = Rig::start(app(|_| async {
+            let mut answer = text("");
+            let reason = ReasonPhrase::from_static(b"Awesome");
+            answer.extensions_mut().insert(reason);
+            Ok(answer)
+        }));
+        let mut client = server.connect().await;
+        let upgrade = "Connection: upgrade\r\nUpgrade: unheard-of\r\n";
+        for fields in ["", upgrade] {
+            client
+                .send(format!("GET / HTTP/1.1\r\nHost: test\r\n{fields}\r\n"))
+                .await;
+            let head = client.answer().await.head;
+            assert!(head.starts_with("HTTP/1.1 200 Awesome\r\n"), "{head}");
         }
     })
     .await;
