@@ -39,8 +39,9 @@ pub enum Reason {
     /// A chunk size that is not 1 to 16 hexadecimal digits (RFC 9112, 7.1).
     #[error("malformed chunk size")]
     ChunkSize,
-    /// `CONNECT`: this is an origin server, not a tunnel (RFC 9110, 9.3.6).
-    #[error("CONNECT is not served here")]
+    /// `CONNECT` with a body, which it has not: what follows belongs to the tunnel
+    /// (RFC 9110, 9.3.6).
+    #[error("CONNECT with a body")]
     Connect,
     /// `Content-Length` that is not one decimal number (RFC 9110, 8.6).
     #[error("malformed Content-Length")]
@@ -109,9 +110,7 @@ impl Reason {
     #[must_use]
     pub fn status(self) -> StatusCode {
         match self {
-            Self::Connect | Self::MethodTooLong | Self::TransferCodingUnknown => {
-                StatusCode::NOT_IMPLEMENTED
-            }
+            Self::MethodTooLong | Self::TransferCodingUnknown => StatusCode::NOT_IMPLEMENTED,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::TargetTooLong => StatusCode::URI_TOO_LONG,
             Self::HeadTooLarge | Self::TooManyFields => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,

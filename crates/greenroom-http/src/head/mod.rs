@@ -32,8 +32,8 @@ pub struct RequestHead {
     pub body: BodyLength,
     /// The client waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1).
     pub expects_continue: bool,
-    /// The client asks for another protocol than `h2c` on this connection, by a request without
-    /// a body (RFC 9110, 7.8).
+    /// The client asks to leave HTTP/1.1 on this connection: by `Upgrade`, for another protocol than
+    /// `h2c` and without a body (RFC 9110, 7.8), or by `CONNECT` (RFC 9110, 9.3.6).
     pub upgrade: bool,
     pub(crate) keep_alive: bool,
     pub(crate) accepts_trailers: bool,
@@ -119,6 +119,10 @@ fn build(
     let mut map = context.header_map();
     let fields = append(raw.headers, &shared, &mut map, version)?;
     fields.host_agrees(&uri, version)?;
+    let connects = method == Method::CONNECT;
+    if connects && fields.body != BodyLength::None {
+        return Err(Reason::Connect.into());
+    }
 
     let mut request = Request::new(());
     *request.method_mut() = method;
@@ -130,7 +134,7 @@ fn build(
         target: shared.narrowed_to(target.as_bytes()),
         body: fields.body,
         expects_continue: fields.expects_continue,
-        upgrade: fields.upgrades(),
+        upgrade: connects || fields.upgrades(),
         keep_alive: fields.keeps_alive(),
         accepts_trailers: fields.accepts_trailers,
     })

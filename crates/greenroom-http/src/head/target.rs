@@ -4,11 +4,11 @@ use http::{Method, Uri};
 use super::{host, uri_from};
 use crate::Reason;
 
-/// The target in one of the forms that an origin server answers (RFC 9112, 3.2): origin,
-/// absolute (`http` and `https`), or asterisk with `OPTIONS`.
+/// The target in one of its four forms (RFC 9112, 3.2): origin, absolute (`http` and `https`),
+/// asterisk with `OPTIONS`, and authority with `CONNECT`, which has no other.
 pub(super) fn parse(method: &Method, target: Bytes) -> Result<Uri, Reason> {
     if *method == Method::CONNECT {
-        return Err(Reason::Connect);
+        return authority(target);
     }
     if !is_plain(&target) {
         return Err(Reason::Target);
@@ -20,6 +20,14 @@ pub(super) fn parse(method: &Method, target: Bytes) -> Result<Uri, Reason> {
     let uri = uri_from(target)?;
     if without_authority || is_absolute(&uri) {
         return Ok(uri);
+    }
+    Err(Reason::Target)
+}
+
+/// `uri-host ":" port` (RFC 9112, 3.2.3).
+fn authority(target: Bytes) -> Result<Uri, Reason> {
+    if host::is_well_formed(&target) && host::has_port(&target) {
+        return uri_from(target);
     }
     Err(Reason::Target)
 }

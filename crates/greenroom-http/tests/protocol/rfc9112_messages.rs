@@ -118,8 +118,10 @@ fn rfc9110_2_5_reads_a_later_minor_version_as_1_1() {
 #[test]
 fn rfc9110_2_5_a_later_minor_version_cannot_leave_http() {
     let upgrade = "Connection: upgrade\r\nUpgrade: websocket\r\n";
-    let input = format!("GET / HTTP/1.2\r\nHost: a\r\n{upgrade}\r\n");
-    assert_refused(&input, Reason::Version, 505);
+    for (line, fields) in [("GET /", upgrade), ("CONNECT a:80", "")] {
+        let input = format!("{line} HTTP/1.2\r\nHost: a\r\n{fields}\r\n");
+        assert_refused(&input, Reason::Version, 505);
+    }
 }
 
 #[test]

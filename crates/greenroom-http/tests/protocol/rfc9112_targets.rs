@@ -210,11 +210,35 @@ fn rfc9112_3_2_2_refuses_user_information_and_malformed_authorities() {
 }
 
 #[test]
-fn rfc9112_3_2_3_refuses_connect_with_501() {
-    for target in ["a:80", "/", "*", "http://a/", "a"] {
-        let input = format!("CONNECT {target} HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_refused(&input, Reason::Connect, 501);
+fn rfc9112_3_2_3_authority_form_is_for_connect_only() {
+    for target in ["a:80", "example.org:443", "[::1]:80", "127.0.0.1:0"] {
+        let input = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n");
+        let message = accepted(&input);
+        assert_eq!((message.target.as_str(), message.upgrade), (target, true));
+        assert_refused(&request(target, "a"), Reason::Target, 400);
     }
+    assert!(accepted("CONNECT a:80 HTTP/1.0\r\n\r\n").upgrade);
+}
+
+#[test]
+fn rfc9112_3_2_3_connect_has_no_other_form() {
+    for target in [
+        "/",
+        "*",
+        "http://a/",
+        "http://a:80",
+        "a",
+        "a:",
+        ":80",
+        "u@a:80",
+        "a:80/",
+        "\u{e9}:80",
+        "a:x",
+    ] {
+        let input = format!("CONNECT {target} HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_refused(&input, Reason::Target, 400);
+    }
+    assert_refused("CONNECT a:80 HTTP/1.1\r\n\r\n", Reason::HostMissing, 400);
 }
 
 #[test]

@@ -83,6 +83,18 @@ async fn a_target_of_raw_utf_8_is_told_byte_for_byte() {
 }
 
 #[tokio::test]
+async fn connect_never_reaches_an_application() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        let request = "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n";
+        let answer = rig.exchange(request.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 501 "), "{answer}");
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn nothing_is_smuggled_past_the_front() {
     within(async {
         let rig = Rig::serve(APP).await;

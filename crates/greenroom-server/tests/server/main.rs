@@ -4,6 +4,7 @@
 mod bodies_request;
 mod bodies_response;
 mod client;
+mod connect;
 mod connections;
 mod continues;
 mod cut_short;
