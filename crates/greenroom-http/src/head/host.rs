@@ -32,10 +32,9 @@ fn is_port(port: &[u8]) -> bool {
 
 /// Whether a well-formed host names a port behind its colon.
 pub(super) fn has_port(host: &[u8]) -> bool {
-    host.last().is_some_and(u8::is_ascii_digit) && {
-        let port = host.rsplit(|&byte| byte == b':').next();
-        port.is_some_and(|port| port.len() < host.len() && port.iter().all(u8::is_ascii_digit))
-    }
+    let colon = host.iter().rposition(|&byte| byte == b':');
+    let port = colon.map_or(&b""[..], |at| &host[at + 1..]);
+    !port.is_empty() && port.iter().all(u8::is_ascii_digit)
 }
 
 /// The bytes of a `reg-name`: unreserved, sub-delims, and the percent sign of an encoded byte.
