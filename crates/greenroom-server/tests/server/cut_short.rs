@@ -18,18 +18,18 @@ use crate::rig::{Reply, app, streamed, within};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-fn data(length: usize) -> Result<Frame<Bytes>, BoxError> {
-    Ok(Frame::data(vec![b'd'; length].into()))
+fn data(length: usize) -> Frame<Bytes> {
+    Frame::data(vec![b'd'; length].into())
 }
 
 /// A body of five bytes, and of what its path says behind them.
 async fn handler(request: Request<RequestBody>) -> Reply {
-    let begun = stream::iter([data(5)]);
+    let begun = stream::iter([Ok::<_, BoxError>(data(5))]);
     Ok(match request.uri().path() {
         "/fails" => streamed(begun.chain(stream::iter([Err("the disk is gone".into())]))),
         "/panics" => streamed(begun.chain(stream::poll_fn(|_| panic!("in the body")))),
         "/never" => streamed(begun.chain(stream::pending())),
-        "/long" => streamed(begun.chain(stream::iter([data(20_000_000)]))),
+        "/long" => streamed(begun.chain(stream::iter([Ok(data(20_000_000))]))),
         _ => streamed(begun),
     })
 }
