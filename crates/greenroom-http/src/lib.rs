@@ -24,8 +24,9 @@
 //! let mut out = Vec::new();
 //! let answer = http::Response::new(());
 //! connection.respond(&answer, BodySize::Exact(5), &context, &mut out);
-//! connection.data(5, &mut out);
-//! out.extend_from_slice(b"hello");
+//! let part = connection.data(5, &mut out);
+//! out.extend_from_slice(&b"hello"[..part.length]);
+//! out.extend_from_slice(part.end);
 //! connection.finish(None, &mut out).expect("five bytes were promised and sent");
 //! assert!(out.starts_with(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"));
 //! assert!(connection.keeps_alive());
@@ -41,13 +42,15 @@ mod date;
 mod encode;
 mod head;
 mod limits;
+mod reason_phrase;
 mod refusal;
 
 pub use body::BodyLength;
-pub use connection::{CONTINUE, Connection, Event, Received, Truncated};
+pub use connection::{CONTINUE, Connection, Event, Part, Received, Truncated};
 pub use context::Context;
 pub use date::DateCache;
 pub use encode::{BodySize, NotInformational, informational};
 pub use head::RequestHead;
 pub use limits::{FIELDS_CEILING, Limits};
+pub use reason_phrase::ReasonPhrase;
 pub use refusal::{Reason, Refusal};

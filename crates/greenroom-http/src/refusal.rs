@@ -39,8 +39,9 @@ pub enum Reason {
     /// A chunk size that is not 1 to 16 hexadecimal digits (RFC 9112, 7.1).
     #[error("malformed chunk size")]
     ChunkSize,
-    /// `CONNECT`: this is an origin server, not a tunnel (RFC 9110, 9.3.6).
-    #[error("CONNECT is not served here")]
+    /// `CONNECT` with a body, which it has not: what follows belongs to the tunnel
+    /// (RFC 9110, 9.3.6).
+    #[error("CONNECT with a body")]
     Connect,
     /// `Content-Length` that is not one decimal number (RFC 9110, 8.6).
     #[error("malformed Content-Length")]
@@ -91,14 +92,15 @@ pub enum Reason {
     /// More fields than [`Limits::fields_max`](crate::Limits::fields_max).
     #[error("too many header fields")]
     TooManyFields,
-    /// A `Transfer-Encoding` that does not end in a single `chunked`, or that comes with HTTP/1.0
-    /// (RFC 9112, 6.1).
+    /// A `Transfer-Encoding` that does not end in a single `chunked`, that has an empty member, or
+    /// that comes with HTTP/1.0 (RFC 9112, 6.1).
     #[error("malformed Transfer-Encoding")]
     TransferEncoding,
     /// A transfer coding other than `chunked` (RFC 9112, 6.1).
     #[error("unknown transfer coding")]
     TransferCodingUnknown,
-    /// A version other than HTTP/1.0 and HTTP/1.1 (RFC 9110, 2.5).
+    /// A version other than HTTP/1.0 to HTTP/1.9, or one after 1.1 in a request that leaves HTTP.
+    /// Versions after 1.1 count as that (RFC 9110, 2.5).
     #[error("unknown HTTP version")]
     Version,
 }
@@ -108,9 +110,7 @@ impl Reason {
     #[must_use]
     pub fn status(self) -> StatusCode {
         match self {
-            Self::Connect | Self::MethodTooLong | Self::TransferCodingUnknown => {
-                StatusCode::NOT_IMPLEMENTED
-            }
+            Self::MethodTooLong | Self::TransferCodingUnknown => StatusCode::NOT_IMPLEMENTED,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::TargetTooLong => StatusCode::URI_TOO_LONG,
             Self::HeadTooLarge | Self::TooManyFields => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,

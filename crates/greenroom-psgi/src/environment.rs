@@ -231,6 +231,21 @@ mod tests {
     }
 
     #[test]
+    fn text_that_is_not_encoded_is_told_as_it_came() {
+        let request = Request::get("/caf\u{e9}/%C3%A9?q=\u{e9}")
+            .body(())
+            .expect("it is valid");
+        let told = environment(request, "", None);
+        for pair in [
+            "|REQUEST_URI|/caf\u{e9}/%C3%A9?q=\u{e9}|",
+            "|PATH_INFO|/caf\u{e9}/\u{e9}|",
+            "|QUERY_STRING|q=\u{e9}|",
+        ] {
+            assert!(told.contains(pair), "{told}");
+        }
+    }
+
+    #[test]
     fn a_mounted_application_sees_where_it_is() {
         let request = Request::get("/shop/cart").body(()).expect("it is valid");
         let told = environment(request, "/shop", None);

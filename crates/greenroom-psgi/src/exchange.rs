@@ -43,6 +43,9 @@ impl Exchange {
 
     pub(crate) async fn answer(self, request: Request<RequestBody>) -> Response<AnswerBody> {
         let (mut parts, body) = request.into_parts();
+        if parts.method == Method::CONNECT {
+            return plain(StatusCode::NOT_IMPLEMENTED, "PSGI has no CONNECT");
+        }
         if let Err(unfit) = environment::check(&parts.uri) {
             return plain(StatusCode::BAD_REQUEST, unfit);
         }

@@ -24,12 +24,17 @@ pub(crate) fn installed(relative: &str) -> PathBuf {
 /// # Panics
 /// When it is not on the path; the message says what installs it.
 pub(crate) fn system(program: &'static str) -> &'static str {
-    let path = std::env::var_os("PATH").unwrap_or_default();
     assert!(
-        std::env::split_paths(&path).any(|directory| directory.join(program).is_file()),
+        is_on_path(program),
         "`{program}` is not installed: run `cargo xtask tools`"
     );
     program
+}
+
+/// Whether the system has this program, for those that `cargo xtask tools` does not install.
+pub(crate) fn is_on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
 pub(crate) fn path(relative: &str) -> PathBuf {

@@ -2,7 +2,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 use super::Connection;
 use crate::encode::{self, BodySize, Framing, Persistence};
-use crate::{Context, Refusal};
+use crate::{Context, ReasonPhrase, Refusal};
 
 /// Where the answer to the request under way stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,18 @@ pub struct Truncated {
     pub missing: u64,
 }
 
+/// How to send a part of a body that was announced to [`Connection::data`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a part is framed only with its end behind it"]
+pub struct Part {
+    /// Bytes of the part to send: fewer than announced only if the body is longer than its
+    /// `Content-Length`. The rest must not be sent.
+    pub length: usize,
+    /// What to send right behind them, before anything is waited for: the CR LF of a chunk, or
+    /// nothing. Many clients give a chunk to their user only when they have read it to its end.
+    pub end: &'static [u8],
+}
+
 impl Connection {
     /// Appends the head of the answer to `out`.
     ///
@@ -28,6 +40,8 @@ impl Connection {
     /// application's own `Content-Length` is taken and kept to), else the body is chunked, or for
     /// HTTP/1.0 ended by closing. `Transfer-Encoding`, `Connection` and `Keep-Alive` of the
     /// application are not sent, but its `Connection: close` is obeyed.
+    ///
+    /// A [`ReasonPhrase`] among the response's extensions is sent with its status.
     ///
     /// An informational status is no answer (RFC 9110, 15.2): the client would take the next
     /// request's answer for this one's. It is sent as a 500, and the connection closes.
@@ -39,10 +53,13 @@ impl Connection {
         out: &mut Vec<u8>,
     ) {
         let status = encode::final_status(response.status());
-        encode::status_line(status, out);
+        let reason = response.extensions().get::<ReasonPhrase>();
+        let reason = reason.filter(|_| status == response.status());
+        encode::status_line(status, reason, out);
         let noted = encode::fields(response.headers(), out);
         let (framing, length) = self.frame(status, noted.length, size);
-        if noted.close || framing == Framing::Close || status != response.status() {
+        self.ended_by_close = framing == Framing::Close;
+        if noted.close || self.ended_by_close || status != response.status() {
             self.keep_alive = false;
         }
         if noted.upgrade {
@@ -61,9 +78,10 @@ impl Connection {
         size: BodySize,
     ) -> (Framing, Option<u64>) {
         if encode::is_bodyless(status) {
-            // RFC 9110, 8.6: a 304 may say how long the answer to a GET would be, a 204 may not.
-            let said = declared.filter(|_| status == StatusCode::NOT_MODIFIED);
-            return (Framing::None, said);
+            return (
+                Framing::None,
+                encode::length_of_bodyless(status, declared, size),
+            );
         }
         let length = match size {
             // RFC 9110, 15.3.6: the answer that resets a form has no content.
@@ -79,7 +97,7 @@ impl Connection {
         match length {
             Some(bytes) => (Framing::Length(bytes), length),
             None if self.http_10 => (Framing::Close, None),
-            None => (Framing::Chunked { open: false }, None),
+            None => (Framing::Chunked, None),
         }
     }
 
@@ -102,27 +120,23 @@ impl Connection {
     }
 
     /// Announces `length` bytes of the body, which the owner sends after what this appends to
-    /// `out`: the framing before them. Answers how many of them to send, which is fewer only if
-    /// the body is longer than its `Content-Length`: the rest must not be sent.
-    pub fn data(&mut self, length: usize, out: &mut Vec<u8>) -> usize {
-        let Answer::Body(framing) = &mut self.answer else {
-            return 0;
-        };
-        match framing {
-            Framing::None => 0,
-            Framing::Close => length,
-            Framing::Length(left) => {
-                let allowed = usize::try_from(*left).map_or(length, |left| left.min(length));
-                *left -= allowed as u64;
-                allowed
+    /// `out`, the framing before them. Returns how many of them to send, and what behind them.
+    pub fn data(&mut self, length: usize, out: &mut Vec<u8>) -> Part {
+        let mut part = Part { length, end: b"" };
+        match &mut self.answer {
+            Answer::Body(Framing::Close) => {}
+            Answer::Body(Framing::Length(left)) => {
+                part.length = usize::try_from(*left).map_or(length, |left| left.min(length));
+                *left -= part.length as u64;
             }
-            Framing::Chunked { .. } if length == 0 => 0,
-            Framing::Chunked { open } => {
-                encode::chunk_start(length, *open, out);
-                *open = true;
-                length
+            // A chunk of no bytes would end the body.
+            Answer::Body(Framing::Chunked) if length > 0 => {
+                encode::chunk_start(length, out);
+                part.end = encode::CHUNK_END;
             }
+            _ => part.length = 0,
         }
+        part
     }
 
     /// Ends the answer, appending what ends the body. Trailers are sent only in a chunked body and
@@ -138,9 +152,9 @@ impl Connection {
     ) -> Result<(), Truncated> {
         let answer = std::mem::replace(&mut self.answer, Answer::Finished);
         match answer {
-            Answer::Body(Framing::Chunked { open }) => {
+            Answer::Body(Framing::Chunked) => {
                 let trailers = trailers.filter(|_| self.accepts_trailers);
-                encode::chunks_end(trailers, open, out);
+                encode::chunks_end(trailers, out);
             }
             Answer::Body(Framing::Length(missing)) if missing > 0 => {
                 self.keep_alive = false;
@@ -184,7 +198,7 @@ impl Connection {
             .insert(http::header::CONTENT_TYPE, plain);
         let body = text.len() + 1;
         self.respond(&response, BodySize::Exact(body as u64), context, out);
-        if self.data(body, out) == body {
+        if self.data(body, out).length == body {
             out.extend_from_slice(text.as_bytes());
             out.push(b'\n');
         }

@@ -5,7 +5,7 @@ mod answer;
 use http::{HeaderMap, Method};
 
 use answer::Answer;
-pub use answer::Truncated;
+pub use answer::{Part, Truncated};
 
 use crate::body::{Decoder, Step};
 use crate::head::{self, Searched};
@@ -32,6 +32,7 @@ pub struct Connection {
     http_10: bool,
     head_method: bool,
     accepts_trailers: bool,
+    ended_by_close: bool,
 }
 
 #[derive(Debug)]
@@ -90,6 +91,7 @@ impl Connection {
             http_10: false,
             head_method: false,
             accepts_trailers: false,
+            ended_by_close: false,
         }
     }
 
@@ -246,6 +248,20 @@ impl Connection {
     #[must_use]
     pub fn is_answer_due(&self) -> bool {
         matches!(self.answer, Answer::Due)
+    }
+
+    /// Whether an answer has begun and was not [finished](Self::finish).
+    #[must_use]
+    pub fn is_answering(&self) -> bool {
+        matches!(self.answer, Answer::Body(_))
+    }
+
+    /// Whether the end of the connection is the end of the answer's body: one of unknown size for
+    /// HTTP/1.0 (RFC 9112, 6.3). If it is cut short, the connection must be reset. After an orderly
+    /// end the client would take what it has for the whole (RFC 9112, 8).
+    #[must_use]
+    pub fn is_ended_by_close(&self) -> bool {
+        self.ended_by_close
     }
 
     /// Whether an [`informational`](crate::informational) answer may be sent now: a request awaits

@@ -3,8 +3,8 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use crate::DateCache;
 use crate::body::is_framing;
+use crate::{DateCache, ReasonPhrase};
 
 /// What is known of an answer's body before it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub(crate) enum Framing {
     None,
     /// `Content-Length`, so many bytes still to come.
     Length(u64),
-    /// `Transfer-Encoding: chunked`; whether a chunk is open that still lacks its CR LF.
-    Chunked { open: bool },
+    /// `Transfer-Encoding: chunked`.
+    Chunked,
     /// Ended by closing the connection: HTTP/1.0 and a body of unknown size.
     Close,
 }
@@ -41,6 +41,21 @@ pub(crate) enum Persistence {
 /// RFC 9110, 15.3.5 and 15.4.5: answers that never carry content.
 pub(crate) fn is_bodyless(status: StatusCode) -> bool {
     status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
+}
+
+/// The length that an answer without content may say (RFC 9110, 8.6): of a 304, that of the answer
+/// which the client's condition has spared it; of a 204, none.
+///
+/// The length of the body at hand says nothing of that answer. Frameworks add it by themselves, so
+/// what equals it is not sent.
+pub(crate) fn length_of_bodyless(
+    status: StatusCode,
+    declared: Option<u64>,
+    size: BodySize,
+) -> Option<u64> {
+    let spared =
+        |length: &u64| status == StatusCode::NOT_MODIFIED && size != BodySize::Exact(*length);
+    declared.filter(spared)
 }
 
 /// The status itself, or 500 if it cannot end an exchange.
@@ -73,7 +88,7 @@ pub fn informational(
     if !status.is_informational() || status.as_u16() < 102 {
         return Err(NotInformational(status));
     }
-    status_line(status, out);
+    status_line(status, None, out);
     for (name, value) in headers {
         if !is_framing(name) {
             field(name, value, out);
@@ -102,7 +117,7 @@ pub(crate) fn end_of_head(
     out: &mut Vec<u8>,
 ) {
     match (framing, length) {
-        (Framing::Chunked { .. }, _) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+        (Framing::Chunked, _) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         (_, Some(length)) => length_field(length, out),
         (_, None) => {}
     }
@@ -119,16 +134,17 @@ pub(crate) fn end_of_head(
     out.extend_from_slice(b"\r\n");
 }
 
-/// RFC 9112, 4. The reason phrase is the registered one, or empty.
-pub(crate) fn status_line(status: StatusCode, out: &mut Vec<u8>) {
-    if status == StatusCode::OK {
+/// RFC 9112, 4. Without a reason phrase it is the registered one, or empty.
+pub(crate) fn status_line(status: StatusCode, reason: Option<&ReasonPhrase>, out: &mut Vec<u8>) {
+    if status == StatusCode::OK && reason.is_none() {
         out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
         return;
     }
+    let registered = || status.canonical_reason().unwrap_or_default().as_bytes();
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.as_str().as_bytes());
     out.push(b' ');
-    out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
+    out.extend_from_slice(reason.map_or_else(registered, ReasonPhrase::as_bytes));
     out.extend_from_slice(b"\r\n");
 }
 
@@ -183,11 +199,11 @@ fn field(name: &HeaderName, value: &HeaderValue, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The size line of a chunk of `length` bytes, after the end of the chunk before it.
-pub(crate) fn chunk_start(length: usize, open: bool, out: &mut Vec<u8>) {
-    if open {
-        out.extend_from_slice(b"\r\n");
-    }
+/// What stands behind the data of every chunk (RFC 9112, 7.1).
+pub(crate) const CHUNK_END: &[u8] = b"\r\n";
+
+/// The size line of a chunk of `length` bytes.
+pub(crate) fn chunk_start(length: usize, out: &mut Vec<u8>) {
     let mut digits = [0_u8; 16];
     let mut at = digits.len();
     let mut left = length;
@@ -201,10 +217,7 @@ pub(crate) fn chunk_start(length: usize, open: bool, out: &mut Vec<u8>) {
 }
 
 /// The last chunk and the trailer section (RFC 9112, 7.1.2).
-pub(crate) fn chunks_end(trailers: Option<&HeaderMap>, open: bool, out: &mut Vec<u8>) {
-    if open {
-        out.extend_from_slice(b"\r\n");
-    }
+pub(crate) fn chunks_end(trailers: Option<&HeaderMap>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n");
     for (name, value) in trailers.into_iter().flatten() {
         if !is_framing(name) {

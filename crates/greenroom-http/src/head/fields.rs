@@ -128,6 +128,9 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
+    /// An empty member of the list (`, chunked` or `chunked,`) is refused, although RFC 9110, 5.6.1
+    /// has lists read without theirs: parties differ in which of the two they still take for
+    /// chunked, no client sends either, and one that passes over the field finds another end.
     fn note_coding(&mut self, value: &[u8]) -> Result<(), Reason> {
         if self.content_length {
             return Err(Reason::ContentLengthWithTransferEncoding);
@@ -142,7 +145,8 @@ impl<'a> Fields<'a> {
         }
         let mut codings = tokens(value).rev();
         let last_is_chunked = codings.next().is_some_and(is_chunked);
-        if last_is_chunked && !codings.any(is_chunked) {
+        let may_come_before = |coding: &[u8]| !coding.is_empty() && !is_chunked(coding);
+        if last_is_chunked && codings.all(may_come_before) {
             return Err(Reason::TransferCodingUnknown);
         }
         Err(Reason::TransferEncoding)

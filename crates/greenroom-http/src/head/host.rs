@@ -30,6 +30,13 @@ fn is_port(port: &[u8]) -> bool {
     }
 }
 
+/// Whether a well-formed host names a port behind its colon.
+pub(super) fn has_port(host: &[u8]) -> bool {
+    let colon = host.iter().rposition(|&byte| byte == b':');
+    let port = colon.map_or(&b""[..], |at| &host[at + 1..]);
+    !port.is_empty() && port.iter().all(u8::is_ascii_digit)
+}
+
 /// The bytes of a `reg-name`: unreserved, sub-delims, and the percent sign of an encoded byte.
 static NAME_BYTES: [bool; 256] = {
     let mut allowed = [false; 256];
@@ -94,6 +101,16 @@ mod tests {
         ] {
             let wrong = is_well_formed(bad.as_bytes());
             assert!(!wrong, "{bad}");
+        }
+    }
+
+    #[test]
+    fn rfc9112_3_2_3_ports() {
+        for with in ["a:80", "[::1]:80", "127.0.0.1:0"] {
+            assert!(has_port(with.as_bytes()), "{with}");
+        }
+        for without in ["a", "a:", "80", "[::1]", "127.0.0.1"] {
+            assert!(!has_port(without.as_bytes()), "{without}");
         }
     }
 

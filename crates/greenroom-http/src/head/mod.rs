@@ -32,8 +32,8 @@ pub struct RequestHead {
     pub body: BodyLength,
     /// The client waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1).
     pub expects_continue: bool,
-    /// The client asks for another protocol than `h2c` on this connection, by a request without
-    /// a body (RFC 9110, 7.8).
+    /// The client asks to leave HTTP/1.1 on this connection: by `Upgrade`, for another protocol than
+    /// `h2c` and without a body (RFC 9110, 7.8), or by `CONNECT` (RFC 9110, 9.3.6).
     pub upgrade: bool,
     pub(crate) keep_alive: bool,
     pub(crate) accepts_trailers: bool,
@@ -63,8 +63,29 @@ pub(crate) fn parse(
         }
         Ok(httparse::Status::Partial) => Ok(None),
         Err(httparse::Error::Version) if request_line::is_version_open(window) => Ok(None),
+        Err(httparse::Error::Version) => match request_line::later_minor_version(window) {
+            Some(digit) => parse_as_1_1(window, digit, context),
+            None => Err(reason_of(httparse::Error::Version, window).into()),
+        },
         Err(error) => Err(reason_of(error, window).into()),
     }
+}
+
+/// Parses the head of a version that came after 1.1 and is read as that (RFC 9110, 2.5), `digit` being
+/// where its minor version stands. Nobody sends one, so it may cost a copy.
+fn parse_as_1_1(
+    window: &[u8],
+    digit: usize,
+    context: &mut Context,
+) -> Result<Option<(RequestHead, usize)>, Refusal> {
+    let mut read_as = window.to_vec();
+    read_as[digit] = b'1';
+    let parsed = parse(&read_as, context)?;
+    // Whoever takes over the connection reads the head as it was sent, and knows no such version.
+    if parsed.as_ref().is_some_and(|(head, _)| head.upgrade) {
+        return Err(Reason::Version.into());
+    }
+    Ok(parsed)
 }
 
 /// Whether a malformed head asks by `HEAD`, so that its refusal carries no content
@@ -98,6 +119,10 @@ fn build(
     let mut map = context.header_map();
     let fields = append(raw.headers, &shared, &mut map, version)?;
     fields.host_agrees(&uri, version)?;
+    let connects = method == Method::CONNECT;
+    if connects && fields.body != BodyLength::None {
+        return Err(Reason::Connect.into());
+    }
 
     let mut request = Request::new(());
     *request.method_mut() = method;
@@ -109,7 +134,7 @@ fn build(
         target: shared.narrowed_to(target.as_bytes()),
         body: fields.body,
         expects_continue: fields.expects_continue,
-        upgrade: fields.upgrades(),
+        upgrade: connects || fields.upgrades(),
         keep_alive: fields.keeps_alive(),
         accepts_trailers: fields.accepts_trailers,
     })

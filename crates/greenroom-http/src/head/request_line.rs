@@ -66,6 +66,13 @@ pub(super) fn has_unknown_version(window: &[u8]) -> bool {
     version.len() >= 8 && is_version_prefix(&version[..8])
 }
 
+/// Where the minor version stands in HTTP/1.2 to HTTP/1.9.
+pub(super) fn later_minor_version(window: &[u8]) -> Option<usize> {
+    let minor = version_of(window).strip_prefix(b"HTTP/1.")?;
+    let later = matches!(minor, [b'2'..=b'9', ..]);
+    later.then(|| window.len() - minor.len())
+}
+
 /// Whether the version is not all there, and what there is may yet become one.
 pub(super) fn is_version_open(window: &[u8]) -> bool {
     let version = version_of(window);

@@ -169,8 +169,9 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
         let connection = &mut self.connection;
         connection.respond(&reply.response, reply.size, &self.context, out);
         for part in &reply.parts {
-            let allowed = connection.data(part.len(), out);
-            out.extend_from_slice(&part[..allowed]);
+            let framed = connection.data(part.len(), out);
+            out.extend_from_slice(&part[..framed.length]);
+            out.extend_from_slice(framed.end);
         }
         let finished = connection.finish(reply.trailers.as_ref(), out);
         assert!(finished.is_ok() || !connection.keeps_alive());

@@ -1,7 +1,11 @@
-//! RFC 9110, 9.3.2: the answer to `HEAD`.
+//! RFC 9110, 9.3: the answer to `HEAD`, and `CONNECT`.
+
+use greenroom_http::Reason;
 
 use crate::driver::Reply;
-use crate::support::{GET, HEAD, answer, serve, text, with_field, with_status};
+use crate::support::{
+    GET, HEAD, accepted, answer, assert_refused, serve, text, with_field, with_status,
+};
 
 #[test]
 fn rfc9110_9_3_2_head_gets_the_head_of_the_answer_to_get() {
@@ -47,4 +51,15 @@ fn rfc9110_9_3_2_the_answer_after_head_is_whole() {
         second.ends_with("\r\n\r\nGET / ") || second.ends_with("0\r\n\r\n"),
         "{second}"
     );
+}
+
+#[test]
+fn rfc9110_9_3_6_connect_has_no_body() {
+    let connect = |fields: &str| format!("CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n{fields}\r\n");
+    for fields in ["Content-Length: 3\r\n", "Transfer-Encoding: chunked\r\n"] {
+        let input = connect(fields) + "0\r\n\r\n";
+        assert_refused(&input, Reason::Connect, 400);
+        assert!(serve(&input).messages.is_empty());
+    }
+    accepted(&connect("Content-Length: 0\r\n"));
 }

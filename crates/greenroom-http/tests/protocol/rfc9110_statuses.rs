@@ -1,6 +1,6 @@
 //! RFC 9110, 15, and RFC 9112, 4, 6 and 7: how answers are framed.
 
-use greenroom_http::{BodySize, Connection, Context, Limits, Truncated};
+use greenroom_http::{BodySize, Connection, Context, Limits, ReasonPhrase, Truncated};
 use http::Response;
 
 use crate::driver::Reply;
@@ -21,6 +21,40 @@ fn rfc9112_4_the_status_line_has_the_registered_reason_or_none() {
         answer(GET_10, || Reply::text("")).status_line,
         "HTTP/1.1 200 OK"
     );
+}
+
+#[test]
+fn rfc9112_4_the_application_may_give_the_reason() {
+    let with_reason = |status: u16, phrase: &'static [u8]| {
+        let reply = || {
+            let mut reply = with_status(Reply::text(""), status);
+            let phrase = ReasonPhrase::new(phrase.into()).expect("a reason phrase");
+            reply.response.extensions_mut().insert(phrase);
+            reply
+        };
+        answer(GET, reply).status_line
+    };
+    assert_eq!(with_reason(200, b"Awesome"), "HTTP/1.1 200 Awesome");
+    assert_eq!(
+        with_reason(404, b"I looked\teverywhere"),
+        "HTTP/1.1 404 I looked\teverywhere"
+    );
+    assert_eq!(
+        with_reason(599, "H\u{e9}".as_bytes()),
+        "HTTP/1.1 599 H\u{e9}"
+    );
+    assert_eq!(with_reason(404, b""), "HTTP/1.1 404 ");
+    assert_eq!(
+        with_reason(103, b"Early"),
+        "HTTP/1.1 500 Internal Server Error"
+    );
+}
+
+#[test]
+fn rfc9112_4_a_reason_ends_no_line() {
+    for phrase in [&b"a\r\nX: b"[..], b"\n", b"\r", b"\0", b"\x7f", b"\x1b"] {
+        assert_eq!(ReasonPhrase::new(phrase.into()), None);
+    }
 }
 
 #[test]
@@ -50,6 +84,49 @@ fn rfc9112_6_1_a_body_of_unknown_size_is_chunked() {
         "5\r\nhello\r\n11\r\n0123456789abcdef!\r\n0\r\n\r\n"
     );
     assert!(answer.keeps_alive);
+}
+
+/// What is written for one part after another, each as its own write.
+fn writes(request: &str, said: Option<&str>, parts: &[&str]) -> Vec<String> {
+    let mut context = Context::default();
+    let mut connection = Connection::new();
+    connection
+        .receive(request.as_bytes(), &mut context)
+        .expect("a request");
+    let mut response = Response::new(());
+    if let Some(length) = said {
+        let length = length.parse().expect("a field value");
+        response.headers_mut().insert("content-length", length);
+    }
+    connection.respond(&response, BodySize::Unknown, &context, &mut Vec::new());
+    let write = |part: &&str| {
+        let mut out = Vec::new();
+        let framed = connection.data(part.len(), &mut out);
+        out.extend_from_slice(&part.as_bytes()[..framed.length]);
+        out.extend_from_slice(framed.end);
+        text(&out)
+    };
+    parts.iter().map(write).collect()
+}
+
+#[test]
+fn rfc9112_7_1_each_chunk_ends_in_the_write_that_carries_it() {
+    let long = "x".repeat(300);
+    assert_eq!(
+        writes(GET, None, &["hello", "", &long]),
+        [
+            "5\r\nhello\r\n".to_owned(),
+            String::new(),
+            format!("12c\r\n{long}\r\n")
+        ]
+    );
+}
+
+#[test]
+fn rfc9112_6_3_only_chunks_have_an_end() {
+    assert_eq!(writes(GET, Some("4"), &["hel", "lo"]), ["hel", "l"]);
+    assert_eq!(writes(GET_10, None, &["hel", "lo"]), ["hel", "lo"]);
+    assert_eq!(writes(crate::support::HEAD, None, &["hel"]), [""]);
 }
 
 #[test]
@@ -126,7 +203,7 @@ fn rfc9110_8_6_less_than_the_declared_length_closes() {
         .expect("a request");
     let mut out = Vec::new();
     connection.respond(&Response::new(()), BodySize::Exact(5), &context, &mut out);
-    connection.data(3, &mut out);
+    assert_eq!(connection.data(3, &mut out).length, 3);
     assert_eq!(
         connection.finish(None, &mut out),
         Err(Truncated { missing: 2 })
@@ -180,6 +257,23 @@ fn rfc9110_15_4_5_a_304_has_no_content_but_may_say_its_length() {
     for answer in [said, unsaid] {
         assert_eq!(answer.body, "");
         assert!(answer.keeps_alive);
+    }
+}
+
+#[test]
+fn rfc9110_8_6_a_304_does_not_pass_its_own_lack_of_content_for_a_length() {
+    for request in [GET, GET_10_KEEP_ALIVE, crate::support::HEAD] {
+        for (body, said) in [("", "0"), ("hello", "5")] {
+            let made_up = answer(request, || {
+                with_field(with_status(Reply::text(body), 304), "content-length", said)
+            });
+            assert!(!made_up.has("content-length"), "{made_up:?}");
+            assert_eq!(made_up.body, "");
+        }
+        let streamed = answer(request, || {
+            with_field(with_status(Reply::stream(&[]), 304), "content-length", "42")
+        });
+        assert_eq!(streamed.values("content-length"), ["42"]);
     }
 }
 

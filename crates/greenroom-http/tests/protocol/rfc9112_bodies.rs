@@ -1,8 +1,11 @@
 //! RFC 9112, 6: how the body of a request is framed.
 
-use greenroom_http::{BodyLength, Connection, Context, Event, Reason};
+use greenroom_http::{BodyLength, BodySize, Connection, Context, Event, Reason};
+use http::Response;
 
-use crate::support::{GET, accepted, assert_field_refused, assert_refused, serve};
+use crate::support::{
+    GET, GET_10, GET_10_KEEP_ALIVE, HEAD, accepted, assert_field_refused, assert_refused, serve,
+};
 
 fn length_of(fields: &str) -> BodyLength {
     let input = format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
@@ -51,6 +54,12 @@ fn rfc9112_6_1_refuses_all_but_a_final_chunked() {
         "chunked, identity",
         "chunked, chunked",
         "chunked,",
+        ",chunked",
+        ", chunked",
+        ",, chunked",
+        "gzip,, chunked",
+        ", gzip, chunked",
+        ",",
         "chunked;q=1",
         "xchunked",
         "chunkedx",
@@ -160,6 +169,25 @@ fn rfc9112_6_3_the_body_ends_where_its_length_says() {
     assert_eq!(transcript.messages.len(), 2);
     assert_eq!(transcript.messages[0].body, b"hello");
     assert_eq!(transcript.messages[1].target, "/");
+}
+
+#[test]
+fn rfc9112_6_3_says_when_the_end_of_the_connection_is_the_end_of_the_body() {
+    let is_ended_by_close = |request: &str, size: BodySize| {
+        let (mut context, mut connection) = (Context::default(), Connection::new());
+        connection
+            .receive(request.as_bytes(), &mut context)
+            .expect("a request");
+        assert!(!connection.is_answering() && !connection.is_ended_by_close());
+        connection.respond(&Response::new(()), size, &context, &mut Vec::new());
+        assert!(connection.is_answering());
+        connection.is_ended_by_close()
+    };
+    assert!(is_ended_by_close(GET_10, BodySize::Unknown));
+    assert!(is_ended_by_close(GET_10_KEEP_ALIVE, BodySize::Unknown));
+    assert!(!is_ended_by_close(GET_10, BodySize::Exact(5)));
+    assert!(!is_ended_by_close(GET, BodySize::Unknown));
+    assert!(!is_ended_by_close(HEAD, BodySize::Unknown));
 }
 
 #[test]

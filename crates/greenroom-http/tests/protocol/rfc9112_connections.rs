@@ -84,7 +84,7 @@ fn rfc9112_9_3_2_gives_no_request_before_the_answer_is_finished() {
     assert_waits(&mut connection, rest, &mut context);
     connection.respond(&Response::new(()), BodySize::Exact(2), &context, &mut out);
     assert_waits(&mut connection, rest, &mut context);
-    assert_eq!(connection.data(2, &mut out), 2);
+    assert_eq!(connection.data(2, &mut out).length, 2);
     assert_waits(&mut connection, rest, &mut context);
     connection
         .finish(None, &mut out)

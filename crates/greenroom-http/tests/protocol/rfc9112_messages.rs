@@ -80,10 +80,47 @@ fn rfc9112_2_3_reads_version_1_0() {
 
 #[test]
 fn rfc9112_2_3_refuses_other_versions_with_505() {
-    for version in ["0.9", "1.2", "1.9", "2.0", "3.0", "9.9"] {
+    for version in ["0.9", "2.0", "2.1", "3.0", "9.9"] {
         let input = format!("GET / HTTP/{version}\r\nHost: a\r\n\r\n");
         assert_refused(&input, Reason::Version, 505);
         assert_refused(&format!("\r\n{input}"), Reason::Version, 505);
+    }
+}
+
+#[test]
+fn rfc9110_2_5_reads_a_later_minor_version_as_1_1() {
+    for version in ["1.2", "1.3", "1.9"] {
+        let post =
+            format!("POST /x HTTP/{version}\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let transcript = serve(&format!("\r\n{post}2\r\nhi\r\n0\r\n\r\n{GET}"));
+        assert_eq!(transcript.messages.len(), 2, "{version}");
+        let message = &transcript.messages[0];
+        assert_eq!(
+            (message.version, &message.body[..]),
+            (Version::HTTP_11, &b"hi"[..])
+        );
+        assert!(transcript.output.starts_with(b"HTTP/1.1 200 OK\r\n"));
+        assert_refused(
+            &format!("GET / HTTP/{version}\r\n\r\n"),
+            Reason::HostMissing,
+            400,
+        );
+    }
+    let long = format!("GET / HTTP/1.2{}", "\r\nHost: a\r\n\r\n");
+    assert_eq!(
+        run(long.as_bytes().chunks(1), Limits::default())
+            .messages
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn rfc9110_2_5_a_later_minor_version_cannot_leave_http() {
+    let upgrade = "Connection: upgrade\r\nUpgrade: websocket\r\n";
+    for (line, fields) in [("GET /", upgrade), ("CONNECT a:80", "")] {
+        let input = format!("{line} HTTP/1.2\r\nHost: a\r\n{fields}\r\n");
+        assert_refused(&input, Reason::Version, 505);
     }
 }
 
@@ -124,7 +161,14 @@ fn rfc9112_3_refuses_malformed_request_lines() {
 
 #[test]
 fn rfc9112_3_refuses_bytes_after_the_version() {
-    for line in ["GET / HTTP/1.1 ", "GET / HTTP/1.1x", "GET / HTTP/1.11"] {
+    for line in [
+        "GET / HTTP/1.1 ",
+        "GET / HTTP/1.1x",
+        "GET / HTTP/1.11",
+        "GET / HTTP/1.2 ",
+        "GET / HTTP/1.2x",
+        "GET / HTTP/1.22",
+    ] {
         let input = format!("{line}\r\nHost: a\r\n\r\n");
         assert_refused(&input, Reason::BareLineEnd, 400);
     }

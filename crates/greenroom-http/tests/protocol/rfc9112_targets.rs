@@ -1,8 +1,8 @@
 //! RFC 9112, 3.2: the request target and `Host`.
 
-use greenroom_http::Reason;
+use greenroom_http::{Limits, Reason};
 
-use crate::support::{accepted, assert_refused};
+use crate::support::{accepted, assert_refused, assert_refused_within};
 
 fn request(target: &str, host: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n")
@@ -104,9 +104,54 @@ fn rfc9112_3_2_refuses_targets_of_no_form() {
 }
 
 #[test]
-fn rfc9112_3_2_refuses_fragments_and_bytes_outside_ascii() {
-    for target in ["/a#b", "/#", "/\u{e9}", "http://a/#x", "/\u{2028}"] {
+fn rfc9112_3_2_refuses_fragments() {
+    for target in ["/a#b", "/#", "http://a/#x", "/\u{e9}#b"] {
         assert_refused(&request(target, "a"), Reason::Target, 400);
+    }
+}
+
+#[test]
+fn rfc3986_2_5_takes_text_outside_ascii_as_it_is() {
+    for target in [
+        "/\u{e9}",
+        "/caf\u{e9}?q=\u{442}\u{435}\u{441}\u{442}",
+        "/\u{1f600}/%C3%A9",
+        "http://a/\u{e9}",
+    ] {
+        assert_eq!(accepted(&request(target, "a")).target, target);
+    }
+}
+
+#[test]
+fn rfc3986_2_5_refuses_text_outside_ascii_in_an_authority() {
+    for target in ["http://\u{e9}/", "http://a\u{e9}:80/"] {
+        assert_refused(&request(target, "a"), Reason::Target, 400);
+    }
+}
+
+#[test]
+fn rfc9112_3_2_refuses_control_characters_in_any_encoding() {
+    for target in ["/\u{80}", "/\u{85}", "/a?\u{9f}"] {
+        assert_refused(&request(target, "a"), Reason::Target, 400);
+    }
+    for target in [
+        "/\0",
+        "/\t",
+        "/\u{b}",
+        "/\u{1f}",
+        "/\u{7f}",
+        "/\u{e9}\u{7f}",
+    ] {
+        assert_refused(&request(target, "a"), Reason::RequestLine, 400);
+    }
+}
+
+#[test]
+fn rfc9112_3_2_refuses_bytes_that_are_not_utf_8() {
+    for bytes in [&b"\xe9"[..], b"\xc3", b"\xc0\xaf", b"\xed\xa0\x80", b"\xff"] {
+        let input = [b"GET /", bytes, b" HTTP/1.1\r\nHost: a\r\n\r\n"].concat();
+        let limits = Limits::default();
+        assert_refused_within(&input, limits, Reason::RequestLine, 400);
     }
 }
 
@@ -165,11 +210,35 @@ fn rfc9112_3_2_2_refuses_user_information_and_malformed_authorities() {
 }
 
 #[test]
-fn rfc9112_3_2_3_refuses_connect_with_501() {
-    for target in ["a:80", "/", "*", "http://a/", "a"] {
-        let input = format!("CONNECT {target} HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_refused(&input, Reason::Connect, 501);
+fn rfc9112_3_2_3_authority_form_is_for_connect_only() {
+    for target in ["a:80", "example.org:443", "[::1]:80", "127.0.0.1:0"] {
+        let input = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n");
+        let message = accepted(&input);
+        assert_eq!((message.target.as_str(), message.upgrade), (target, true));
+        assert_refused(&request(target, "a"), Reason::Target, 400);
     }
+    assert!(accepted("CONNECT a:80 HTTP/1.0\r\n\r\n").upgrade);
+}
+
+#[test]
+fn rfc9112_3_2_3_connect_has_no_other_form() {
+    for target in [
+        "/",
+        "*",
+        "http://a/",
+        "http://a:80",
+        "a",
+        "a:",
+        ":80",
+        "u@a:80",
+        "a:80/",
+        "\u{e9}:80",
+        "a:x",
+    ] {
+        let input = format!("CONNECT {target} HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_refused(&input, Reason::Target, 400);
+    }
+    assert_refused("CONNECT a:80 HTTP/1.1\r\n\r\n", Reason::HostMissing, 400);
 }
 
 #[test]

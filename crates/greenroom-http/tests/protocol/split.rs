@@ -10,12 +10,14 @@ use crate::driver::{Ending, assert_same_in_pieces, run};
 
 const HEADS: &[&str] = &[
     "GET / HTTP/1.1\r\nHost: a\r\n",
+    "GET /caf\u{e9}?q=\u{442} HTTP/1.1\r\nHost: a\r\n",
     "HEAD /h?x=1 HTTP/1.1\r\nHost: example.org:80\r\nAccept: */*\r\n",
     "POST http://a/b HTTP/1.1\r\nHost: a\r\nX-Empty:\r\n",
     "OPTIONS * HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n",
     "PUT /p HTTP/1.0\r\nConnection: keep-alive\r\n",
     "\r\nDELETE /d HTTP/1.1\r\nHost: [::1]:5000\r\n",
     "PRI * HTTP/2.0\r\n\r\nSM\r\n",
+    "GET / HTTP/1.2\r\nHost: a\r\n",
     "GET / HTTP/3.0\r\nHost: a\r\n",
     "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n",
 ];

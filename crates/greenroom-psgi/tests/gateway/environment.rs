@@ -62,6 +62,38 @@ async fn the_environment_is_that_of_psgi() {
     .await;
 }
 
+/// Bytes, as PSGI has them: the application decodes them if it wants to.
+#[tokio::test]
+async fn a_target_of_raw_utf_8_is_told_byte_for_byte() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        let request =
+            "GET /caf\u{e9}/%C3%A9?q=\u{e9} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let told = told(&rig, request).await;
+        for line in [
+            "REQUEST_URI=/caf\u{e9}/%C3%A9?q=\u{e9}",
+            "PATH_INFO=/caf\u{e9}/\u{e9}",
+            "QUERY_STRING=q=\u{e9}",
+        ] {
+            assert!(told.contains(&format!("\n{line}\n")), "{line}: {told}");
+        }
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn connect_never_reaches_an_application() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        let request = "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n";
+        let answer = rig.exchange(request.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 501 "), "{answer}");
+        rig.end().await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn nothing_is_smuggled_past_the_front() {
     within(async {

@@ -38,25 +38,49 @@ const ENDLESS_EVENTS: &str = r#"
     };
 "#;
 
+/// Writes a second piece of `/stream`'s answer when something else is asked for.
+const TWO_PIECES: &str = r#"
+    use AnyEvent;
+    my $writer;
+    sub {
+        my $env = shift;
+        if ($env->{PATH_INFO} eq '/stream') {
+            return sub { $writer = shift->([200, []]); $writer->write("first\n") };
+        }
+        $writer->write("second\n");
+        $writer->close;
+        [200, [], ['done']];
+    };
+"#;
+
+#[tokio::test]
+async fn a_piece_is_a_whole_chunk_before_the_next_is_written() {
+    within(async {
+        let rig = Rig::serve(TWO_PIECES).await;
+        let mut stream = BufReader::new(rig.connect().await);
+        let asked = b"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n";
+        stream.write_all(asked).await.unwrap();
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            stream.read_line(&mut line).await.unwrap();
+        }
+        let mut first = [0; b"6\r\nfirst\n\r\n".len()];
+        stream.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"6\r\nfirst\n\r\n");
+        assert_eq!(text(&rig.get("/go-on").await), "done");
+        let mut rest = [0; b"7\r\nsecond\n\r\n0\r\n\r\n".len()];
+        stream.read_exact(&mut rest).await.unwrap();
+        assert_eq!(&rest, b"7\r\nsecond\n\r\n0\r\n\r\n");
+        rig.end().await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn pieces_are_sent_as_they_are_written() {
     within(async {
-        let rig = Rig::serve(
-            r#"
-            use AnyEvent;
-            my $writer;
-            sub {
-                my $env = shift;
-                if ($env->{PATH_INFO} eq '/stream') {
-                    return sub { $writer = shift->([200, []]); $writer->write("first\n") };
-                }
-                $writer->write("second\n");
-                $writer->close;
-                [200, [], ['done']];
-            };
-            "#,
-        )
-        .await;
+        let rig = Rig::serve(TWO_PIECES).await;
         let mut stream = BufReader::new(rig.connect().await);
         let asked = b"GET /stream HTTP/1.0\r\n\r\n";
         stream.write_all(asked).await.unwrap();

@@ -3,12 +3,13 @@
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use greenroom_http::BodySize;
-use http::{HeaderMap, Response, StatusCode};
+use greenroom_http::{BodySize, ReasonPhrase};
+use http::{Extensions, HeaderMap, Response, StatusCode};
 use http_body::Body;
 
 use super::closing::Closing;
 use super::exchange::{Handled, Part};
+use super::outbox::Uncopied;
 use super::requesting::DISCARDED_BYTES_MAX;
 use super::scratch::OUTPUT_BYTES_FULL;
 use super::waiting::Wait;
@@ -85,7 +86,7 @@ impl<A: App> Connection<A> {
         Turn::Wait(Wait::Handler)
     }
 
-    fn begin_answer(&mut self, response: Response<A::Body>, scratch: &mut Scratch) {
+    fn begin_answer(&mut self, mut response: Response<A::Body>, scratch: &mut Scratch) {
         let Some(exchange) = &mut self.exchange else {
             return;
         };
@@ -103,6 +104,7 @@ impl<A: App> Connection<A> {
             Some(length) => BodySize::Exact(length),
             None => BodySize::Unknown,
         };
+        take_over_reason(response.extensions_mut());
         let mut context = self.home.context.borrow_mut();
         self.http
             .respond(&response, size, &context, &mut scratch.out);
@@ -144,12 +146,12 @@ impl<A: App> Connection<A> {
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
     ) -> Turn<A> {
-        let allowed = self.http.data(part.len(), &mut scratch.out);
-        let excess = allowed < part.len();
-        part.truncate(allowed);
+        let framed = self.http.data(part.len(), &mut scratch.out);
+        let excess = framed.length < part.len();
+        part.truncate(framed.length);
         if let Some(exchange) = &mut self.exchange {
             let about = exchange.as_mut().about();
-            about.sent += allowed as u64;
+            about.sent += framed.length as u64;
             if excess {
                 let route = about.route();
                 tracing::warn!(
@@ -158,7 +160,8 @@ impl<A: App> Connection<A> {
                 );
             }
         }
-        match self.send_part(part, cx, scratch) {
+        let end = framed.end;
+        match self.send_part(Uncopied { part, end }, cx, scratch) {
             Poll::Pending => Turn::Wait(Wait::Write),
             Poll::Ready(Err(error)) => self.broken(&error),
             Poll::Ready(Ok(())) if last || excess => self.finish(None, scratch),
@@ -168,19 +171,20 @@ impl<A: App> Connection<A> {
 
     fn send_part(
         &mut self,
-        part: Bytes,
+        framed: Uncopied,
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
     ) -> Poll<std::io::Result<()>> {
         let (out, socket) = (&mut scratch.out, &mut self.socket);
-        if part.len() > COPIED_BYTES_MAX {
-            return self.outbox.poll_send(out, part, socket, cx);
+        if framed.part.len() > COPIED_BYTES_MAX {
+            return self.outbox.poll_send(out, framed, socket, cx);
         }
-        out.extend_from_slice(&part);
+        out.extend_from_slice(&framed.part);
+        out.extend_from_slice(framed.end);
         if out.len() < OUTPUT_BYTES_FULL {
             return Poll::Ready(Ok(()));
         }
-        self.outbox.poll_send(out, Bytes::new(), socket, cx)
+        self.outbox.poll_send(out, Uncopied::default(), socket, cx)
     }
 
     /// Ends the answer, and decides what becomes of the connection.
@@ -206,7 +210,7 @@ impl<A: App> Connection<A> {
     }
 
     /// What was sent of the answer so far is all that the client gets; that the connection ends
-    /// before the answer does tells it so.
+    /// before the answer does tells it so, and where that would end the body, that it is reset.
     fn cut_answer(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
         // It is cut off anyway; what cannot be sent at once is lost.
         let _sent = self.poll_flush(cx, scratch);
@@ -224,5 +228,15 @@ impl<A: App> Connection<A> {
         access::log(about, self.peer);
         self.drop_exchange();
         self.dismiss(status, text, scratch);
+    }
+}
+
+/// Applications name a reason phrase of their own by hyper's type, which greenroom-http does not know.
+fn take_over_reason(extensions: &mut Extensions) {
+    let Some(phrase) = extensions.get::<hyper::ext::ReasonPhrase>() else {
+        return;
+    };
+    if let Some(phrase) = ReasonPhrase::new(phrase.clone().into()) {
+        extensions.insert(phrase);
     }
 }

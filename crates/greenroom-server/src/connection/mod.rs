@@ -18,7 +18,6 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use std::pin::Pin;
 
 pub(crate) use exchange::{About, Exchange, message};
@@ -32,7 +31,7 @@ use crate::event_loop::{Loop, Seat};
 use crate::handover::Handed;
 use crate::listen::Accepted;
 use closing::Closing;
-use outbox::Outbox;
+use outbox::{Outbox, Uncopied};
 use waiting::{Wait, Waiting};
 
 /// Turns that a connection may take before the others of its loop get theirs.
@@ -178,7 +177,7 @@ impl<A: App> Connection<A> {
         }
         let out = &mut scratch.out;
         self.outbox
-            .poll_send(out, Bytes::new(), &mut self.socket, cx)
+            .poll_send(out, Uncopied::default(), &mut self.socket, cx)
     }
 
     /// Waits, but not with anything unsent.
@@ -257,6 +256,10 @@ impl<A: App> Connection<A> {
 
 impl<A: App> Drop for Connection<A> {
     fn drop(&mut self) {
+        let is_sent = !self.http.is_answering() && self.outbox.is_empty();
+        if self.http.is_ended_by_close() && !is_sent {
+            self.socket.reset_at_end();
+        }
         self.drop_exchange();
         if let Some(key) = self.key {
             self.home.registry().remove(key);

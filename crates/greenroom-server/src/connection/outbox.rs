@@ -1,37 +1,60 @@
 use std::io;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use super::socket::Socket;
 
-/// What a client did not take yet: bytes that were copied, then a part of a body that was not.
-/// Empty, and without memory of its own, unless the client reads too slowly.
+/// What a client did not take yet: bytes that were copied, then a part of a body that was not, and
+/// what ends the part. Empty, and without memory of its own, unless the client reads too slowly.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     bytes: Vec<u8>,
     sent: usize,
-    part: Bytes,
+    rest: Uncopied,
+}
+
+/// A part of a body that is sent from where it is, and what stands behind it.
+#[derive(Debug, Default)]
+pub(super) struct Uncopied {
+    pub(super) part: Bytes,
+    pub(super) end: &'static [u8],
+}
+
+impl Uncopied {
+    fn is_empty(&self) -> bool {
+        self.part.is_empty() && self.end.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.part.len() + self.end.len()
+    }
+
+    fn advance(&mut self, sent: usize) {
+        let of_part = sent.min(self.part.len());
+        self.part.advance(of_part);
+        self.end = &self.end[sent - of_part..];
+    }
 }
 
 impl Outbox {
     pub(super) fn is_empty(&self) -> bool {
-        self.sent == self.bytes.len() && self.part.is_empty()
+        self.sent == self.bytes.len() && self.rest.is_empty()
     }
 
-    /// Sends `bytes` and then `part`, and keeps what the client does not take at once. Pending
+    /// Sends `bytes` and then `rest`, and keeps what the client does not take at once. Pending
     /// means that something was kept. The outbox must be empty, and `bytes` is afterwards.
     pub(super) fn poll_send(
         &mut self,
         bytes: &mut Vec<u8>,
-        part: Bytes,
+        rest: Uncopied,
         socket: &mut Socket,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         debug_assert!(self.is_empty(), "what is kept goes first");
-        self.part = part;
+        self.rest = rest;
         let mut sent = 0;
-        let done = poll_send_all(bytes, &mut sent, &mut self.part, socket, cx);
+        let done = poll_send_all(bytes, &mut sent, &mut self.rest, socket, cx);
         if done.is_pending() {
             self.bytes = bytes.split_off(sent);
             self.sent = 0;
@@ -49,7 +72,7 @@ impl Outbox {
         ready!(poll_send_all(
             &self.bytes,
             &mut self.sent,
-            &mut self.part,
+            &mut self.rest,
             socket,
             cx
         ))?;
@@ -60,30 +83,30 @@ impl Outbox {
 
     /// Bytes still to be sent: when this falls, the client reads.
     pub(super) fn len(&self) -> usize {
-        self.bytes.len() - self.sent + self.part.len()
+        self.bytes.len() - self.sent + self.rest.len()
     }
 }
 
 fn poll_send_all(
     bytes: &[u8],
     sent: &mut usize,
-    part: &mut Bytes,
+    rest: &mut Uncopied,
     socket: &mut Socket,
     cx: &mut Context<'_>,
 ) -> Poll<io::Result<()>> {
-    while *sent < bytes.len() || !part.is_empty() {
+    while *sent < bytes.len() || !rest.is_empty() {
         let left = &bytes[*sent..];
         let taken = if left.is_empty() {
-            ready!(socket.poll_write(part, &[], cx))?
+            ready!(socket.poll_write(&rest.part, rest.end, &[], cx))?
         } else {
-            ready!(socket.poll_write(left, part, cx))?
+            ready!(socket.poll_write(left, &rest.part, rest.end, cx))?
         };
         if taken == 0 {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }
         let of_bytes = taken.min(left.len());
         *sent += of_bytes;
-        let _sent = part.split_to(taken - of_bytes);
+        rest.advance(taken - of_bytes);
     }
     Poll::Ready(Ok(()))
 }

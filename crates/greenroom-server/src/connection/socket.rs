@@ -2,7 +2,9 @@ use std::io::{self, IoSlice, Write};
 use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::{TcpStream, UnixStream};
@@ -66,17 +68,18 @@ impl Socket {
         }
     }
 
-    /// Writes some of `first` and then `second`: how many bytes of the two together.
+    /// Writes some of `first`, then of `second` and `third`: how many bytes of the three together.
     pub(crate) fn poll_write(
         &mut self,
         first: &[u8],
         second: &[u8],
+        third: &[u8],
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        if second.is_empty() {
+        if second.is_empty() && third.is_empty() {
             return self.poll_write_one(first, cx);
         }
-        let parts = [IoSlice::new(first), IoSlice::new(second)];
+        let parts = [first, second, third].map(IoSlice::new);
         match self {
             Self::Fresh(AcceptedSocket::Tcp(stream)) => or_pending(stream.write_vectored(&parts)),
             Self::Fresh(AcceptedSocket::Unix(stream)) => or_pending(stream.write_vectored(&parts)),
@@ -116,6 +119,18 @@ impl Socket {
             Self::Tcp(stream) => shutdown(stream, Shutdown::Write),
             Self::Unix(stream) => shutdown(stream, Shutdown::Write),
             Self::Gone => Ok(()),
+        };
+    }
+
+    /// Has the end of the socket be a reset, which no client takes for the end of a body. What was
+    /// sent and is still on its way may be lost. A Unix socket knows no reset.
+    pub(crate) fn reset_at_end(&self) {
+        let linger = Some(Duration::ZERO);
+        // A socket that is broken needs none.
+        let _set = match self {
+            Self::Fresh(AcceptedSocket::Tcp(stream)) => set_socket_linger(stream, linger),
+            Self::Tcp(stream) => set_socket_linger(stream, linger),
+            Self::Fresh(AcceptedSocket::Unix(_)) | Self::Unix(_) | Self::Gone => Ok(()),
         };
     }
 }

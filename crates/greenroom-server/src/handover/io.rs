@@ -43,7 +43,7 @@ impl Rewound {
         second: &[u8],
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(sent) = self.socket.poll_write(first, second, cx) {
+        if let Poll::Ready(sent) = self.socket.poll_write(first, second, &[], cx) {
             self.stalled = None;
             return Poll::Ready(sent);
         }

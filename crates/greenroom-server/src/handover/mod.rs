@@ -4,6 +4,7 @@
 
 mod io;
 mod ledger;
+mod length;
 mod requests;
 mod tunnel;
 mod websocket;
@@ -89,6 +90,7 @@ async fn serve_http2<A: App>(
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
+        .enable_connect_protocol()
         .max_header_list_size(u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX))
         .keep_alive_interval(idle_max)
         .keep_alive_timeout(PING_TIMEOUT);

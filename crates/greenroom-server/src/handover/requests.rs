@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use http::{HeaderValue, Request, Response, StatusCode, Uri};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tower_service::Service;
 
 use super::ledger::Entry;
+use super::length;
 use crate::access;
 use crate::app::{App, BoxError};
 use crate::body::{BodyBytesMax, FromHyper, Refused, RequestBody};
@@ -123,7 +124,9 @@ impl<A: App> Requests<A> {
 }
 
 fn target_of(uri: &Uri) -> Bytes {
-    let target = uri.path_and_query().map_or("*", |target| target.as_str());
+    let authority = || uri.authority().map_or("*", |authority| authority.as_str());
+    let target = uri.path_and_query();
+    let target = target.map_or_else(authority, |target| target.as_str());
     Bytes::copy_from_slice(target.as_bytes())
 }
 
@@ -244,7 +247,10 @@ impl<A: App> Future for Answering<A> {
                 text(status, failure::PANICKED.to_owned())
             }
         };
-        let tunnel = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
+        let tunnel = this.under_way.as_ref().is_some_and(|request| {
+            let connects = request.about.method == Method::CONNECT && answer.status().is_success();
+            connects || answer.status() == StatusCode::SWITCHING_PROTOCOLS
+        });
         if *this.reuse == Reuse::TunnelOrEnd && !tunnel {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(http::header::CONNECTION, close);
@@ -253,7 +259,9 @@ impl<A: App> Future for Answering<A> {
         if let Some(under_way) = &mut under_way {
             under_way.about.status = Some(answer.status());
         }
-        Poll::Ready(Ok(answer.map(|content| AnswerBody { content, under_way })))
+        let mut answer = answer.map(|content| AnswerBody { content, under_way });
+        length::correct(&mut answer);
+        Poll::Ready(Ok(answer))
     }
 }
 

@@ -1,18 +1,20 @@
 //! Bodies of answers: produced as the client reads, framed by the server, cut off when they fail.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream;
-use greenroom_server::{BoxError, Limits};
-use http::{HeaderMap, HeaderValue};
+use futures_util::{StreamExt, stream};
+use greenroom_server::{BoxError, Limits, RequestBody};
+use http::{HeaderMap, HeaderValue, Request};
 use http_body::Frame;
+use hyper::ext::ReasonPhrase;
+use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::client::{Client, get};
-use crate::rig::{Rig, app, local, streamed, text};
+use crate::rig::{Rig, app, local, settle, streamed, text};
 
 type Part = Result<Frame<Bytes>, BoxError>;
 
@@ -76,6 +78,60 @@ async fn a_body_of_unknown_length_is_chunked() {
             assert_eq!(answer.field("transfer-encoding"), Some("chunked"));
             assert_eq!(answer.text(), "onetwo");
         }
+    })
+    .await;
+}
+
+/// A server that answers one request with the parts that it is then sent.
+fn answering_as_told() -> (Rig, mpsc::UnboundedSender<Bytes>) {
+    let (tell, told) = mpsc::unbounded_channel();
+    let told = Arc::new(Mutex::new(Some(told)));
+    let server = Rig::start(app(move |_| {
+        let mut told = told.lock().unwrap().take().expect("one request");
+        let parts = stream::poll_fn(move |cx| told.poll_recv(cx));
+        async { Ok(streamed(parts.map(|part| Ok(Frame::data(part))))) }
+    }));
+    (server, tell)
+}
+
+/// Of these lengths the first two are copied to what else is to be sent, the others are not.
+const LENGTHS: [usize; 4] = [5, 16 * 1_024, 16 * 1_024 + 1, 100_000];
+
+#[tokio::test(start_paused = true)]
+async fn a_part_arrives_as_a_whole_chunk_while_the_handler_waits_for_the_next() {
+    local(async {
+        let (server, tell) = answering_as_told();
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        assert_eq!(client.head().await.0, 200);
+        for length in LENGTHS {
+            let part = vec![b'p'; length];
+            tell.send(part.clone().into()).unwrap();
+            let size = format!("{length:x}\r\n");
+            let chunk = [size.as_bytes(), &part, b"\r\n"].concat();
+            assert!(client.read_exactly(chunk.len()).await == chunk);
+        }
+        drop(tell);
+        assert_eq!(client.read_exactly(5).await, b"0\r\n\r\n");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn chunks_are_whole_however_little_the_client_takes_at_once() {
+    local(async {
+        let (server, tell) = answering_as_told();
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        let parts: Vec<_> = (0..=255_u8)
+            .map(|number| vec![number; 10_000 + 101 * usize::from(number)])
+            .collect();
+        for part in &parts {
+            tell.send(part.clone().into()).unwrap();
+        }
+        drop(tell);
+        settle().await;
+        assert!(client.answer().await.body == parts.concat());
     })
     .await;
 }
@@ -204,6 +260,50 @@ async fn no_content_has_no_body() {
         for _ in 0..2 {
             let answer = client.get("/").await;
             assert_eq!((answer.status, answer.field("content-length")), (204, None));
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_modified_has_no_length_but_one_that_the_handler_knows() {
+    local(async {
+        let server = Rig::start(app(|request: Request<RequestBody>| async move {
+            let mut answer = text("");
+            *answer.status_mut() = http::StatusCode::NOT_MODIFIED;
+            let said = HeaderValue::from_str(&request.uri().path()[1..])?;
+            answer.headers_mut().insert("content-length", said);
+            Ok(answer)
+        }));
+        let mut client = server.connect().await;
+        for (path, length) in [("/0", None), ("/42", Some("42")), ("/0", None)] {
+            let answer = client.get(path).await;
+            assert_eq!(
+                (answer.status, answer.field("content-length")),
+                (304, length)
+            );
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reason_phrase_of_hypers_is_sent() {
+    local(async {
+        let server = Rig::start(app(|_| async {
+            let mut answer = text("");
+            let reason = ReasonPhrase::from_static(b"Awesome");
+            answer.extensions_mut().insert(reason);
+            Ok(answer)
+        }));
+        let mut client = server.connect().await;
+        let upgrade = "Connection: upgrade\r\nUpgrade: unheard-of\r\n";
+        for fields in ["", upgrade] {
+            client
+                .send(format!("GET / HTTP/1.1\r\nHost: test\r\n{fields}\r\n"))
+                .await;
+            let head = client.answer().await.head;
+            assert!(head.starts_with("HTTP/1.1 200 Awesome\r\n"), "{head}");
         }
     })
     .await;

@@ -122,11 +122,14 @@ impl Client {
             body: Vec::new(),
             trailers: String::new(),
         };
+        if status == 204 || status == 304 {
+            return answer;
+        }
         if let Some(length) = answer.field("content-length") {
             answer.body = self.read_exactly(length.parse().unwrap()).await;
         } else if answer.field("transfer-encoding") == Some("chunked") {
             (answer.body, answer.trailers) = self.chunks().await;
-        } else if status != 204 && status != 304 {
+        } else {
             answer.body = self.rest().await;
         }
         answer

@@ -4,8 +4,10 @@
 mod bodies_request;
 mod bodies_response;
 mod client;
+mod connect;
 mod connections;
 mod continues;
+mod cut_short;
 mod drain;
 mod http2;
 mod informational;

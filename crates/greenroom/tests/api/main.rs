@@ -12,3 +12,4 @@ mod serving;
 mod shapes;
 mod telling;
 mod websocket;
+mod wire;

@@ -1,9 +1,15 @@
 //! axum's own WebSocket extractor, frame by frame.
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::routing::any;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use http::Request;
+use hyper::client::conn::http2;
+use hyper::ext::Protocol;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::rig::{Rig, exchange, within};
@@ -41,7 +47,7 @@ fn frame(text: &str) -> Vec<u8> {
     frame
 }
 
-struct Socket(TcpStream);
+struct Socket<S = TcpStream>(S);
 
 impl Socket {
     /// Asks for an upgrade, with `early` in the same segment.
@@ -61,7 +67,32 @@ impl Socket {
         assert!(head.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo=\r\n"));
         Self(stream)
     }
+}
 
+impl Socket<TokioIo<Upgraded>> {
+    /// Asks for a stream of an HTTP/2 connection (RFC 8441, 5).
+    async fn open_http2(server: &Rig) -> Self {
+        let stream = TcpStream::connect(server.address).await.unwrap();
+        let executor = TokioExecutor::new();
+        let (mut client, connection) = http2::handshake(executor, TokioIo::new(stream))
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        // The server's settings have come when it has answered once: they allow an extended CONNECT.
+        let before = Request::get(server.url("/nowhere")).body(Body::empty());
+        let answer = client.send_request(before.unwrap()).await.unwrap();
+        assert_eq!(answer.status(), 404);
+        let request = Request::connect(server.url("/ws"))
+            .extension(Protocol::from_static("websocket"))
+            .header("sec-websocket-version", "13")
+            .body(Body::empty());
+        let answer = client.send_request(request.unwrap()).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        Self(TokioIo::new(hyper::upgrade::on(answer).await.unwrap()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     async fn send(&mut self, bytes: &[u8]) {
         self.0.write_all(bytes).await.unwrap();
     }
@@ -82,6 +113,23 @@ async fn messages_are_echoed() {
     within(async {
         let server = Rig::start(app());
         let mut socket = Socket::open(&server, b"").await;
+        for text in ["one", "two", ""] {
+            socket.send(&frame(text)).await;
+            assert_eq!(socket.receive().await, (0x81, text.as_bytes().to_vec()));
+        }
+        socket.send(&[0x88, 0x80, 0, 0, 0, 0]).await;
+        assert_eq!(socket.receive().await.0, 0x88);
+        drop(socket);
+        assert_eq!(server.end().await.cut, []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn rfc8441_messages_are_echoed_over_http_2() {
+    within(async {
+        let server = Rig::start(app());
+        let mut socket = Socket::open_http2(&server).await;
         for text in ["one", "two", ""] {
             socket.send(&frame(text)).await;
             assert_eq!(socket.receive().await, (0x81, text.as_bytes().to_vec()));

@@ -1,0 +1,24 @@
+"""Python's aiohttp."""
+
+import asyncio
+
+import aiohttp
+
+from parts import BASE, TIMEOUT, check, parts
+
+
+async def main():
+    timeout = aiohttp.ClientTimeout(total=TIMEOUT)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        async with session.get(f"{BASE}/parts") as answer:
+            for part in parts():
+                found = b""
+                while len(found) < len(part):
+                    found += (await answer.content.readchunk())[0]
+                check(found, part)
+                async with session.get(f"{BASE}/next") as acknowledged:
+                    await acknowledged.read()
+            check(await answer.content.read(), b"")
+
+
+asyncio.run(main())

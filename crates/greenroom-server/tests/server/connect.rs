@@ -1,0 +1,91 @@
+//! `CONNECT`, for applications that are proxies.
+
+use greenroom_server::RequestBody;
+use http::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::spawn_local;
+
+use crate::client::get;
+use crate::rig::{Reply, Rig, app, local, text};
+
+/// Opens a tunnel to an echo, and refuses one to anywhere else.
+async fn handler(mut request: Request<RequestBody>) -> Reply {
+    if request
+        .uri()
+        .authority()
+        .is_none_or(|to| to.as_str() != "echo:7")
+    {
+        let mut answer = text(request.uri().to_string());
+        *answer.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        return Ok(answer);
+    }
+    let upgrade = hyper::upgrade::on(&mut request);
+    spawn_local(async move {
+        let mut tunnel = TokioIo::new(upgrade.await.unwrap());
+        let mut read = [0; 100];
+        while let Ok(length @ 1..) = tunnel.read(&mut read).await {
+            tunnel.write_all(&read[..length]).await.unwrap();
+        }
+    });
+    Ok(text(""))
+}
+
+fn connect(to: &str) -> String {
+    format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n")
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_opens_a_tunnel() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        client
+            .send(get("/before") + &connect("echo:7") + "early")
+            .await;
+        assert_eq!(client.answer().await.status, 405);
+        let (status, head) = client.head().await;
+        assert_eq!(status, 200);
+        let head = head.to_lowercase();
+        for framing in ["content-length", "transfer-encoding", "connection"] {
+            assert!(!head.contains(framing), "{head}");
+        }
+        assert_eq!(client.read_exactly(5).await, b"early");
+        client.send("late\r\n\r\n").await;
+        assert_eq!(client.read_exactly(8).await, b"late\r\n\r\n");
+        client.end().await;
+        assert!(client.is_closed().await);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_opens_none_answers_and_the_connection_ends() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        client.send(connect("other:80")).await;
+        let answer = client.answer().await;
+        assert_eq!((answer.status, answer.text()), (405, "other:80"));
+        assert!(answer.closes());
+        assert!(client.is_closed().await);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tunnel_that_outlasts_the_drain_is_cut_off_and_named() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        client.send(connect("echo:7")).await;
+        assert_eq!(client.head().await.0, 200);
+        server.handle.drain();
+        client.send("still").await;
+        assert_eq!(client.read_exactly(5).await, b"still");
+        let cut = server.ended().await.cut;
+        let routes: Vec<_> = cut.iter().map(|cut| cut.route.as_str()).collect();
+        assert_eq!(routes, ["CONNECT echo:7"]);
+    })
+    .await;
+}
