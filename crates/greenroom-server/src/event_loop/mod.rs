@@ -38,9 +38,12 @@ use registry::Registry;
 
 /// Deadlines and the date are kept to this precision.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
-/// The tick that is `time` after `since`, rounded up.
+
+/// The first tick that is no sooner than `time` after any moment of the tick `since`. What began
+/// late in that tick waits for `time` exactly, and what began early for up to a tick longer; a `time`
+/// that is no whole number of ticks counts as the next that is.
 pub(crate) fn tick_after(since: Tick, time: Duration) -> Tick {
-    let ticks = time.as_millis().div_ceil(TICK.as_millis());
+    let ticks = time.as_nanos().div_ceil(TICK.as_nanos()).saturating_add(1);
     let ticks = Tick::try_from(ticks).unwrap_or(NEVER);
     since.saturating_add(ticks).min(NEVER - 1)
 }
