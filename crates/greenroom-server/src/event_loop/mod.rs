@@ -63,6 +63,9 @@ pub(crate) struct Loop<A: App> {
     pub(crate) context: RefCell<Context>,
     /// The server's phase, for whoever must wait for it.
     pub(crate) told: watch::Receiver<Phase>,
+    /// Tells handlers, to whom it is lent at each poll: not before the loop itself has come to the phase,
+    /// or the response of a handler that ends at once would still promise to keep its connection.
+    pub(crate) tell_handlers: Rc<watch::Sender<Phase>>,
     pub(crate) seats: Arc<Seats>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) meter: Meter,
@@ -86,6 +89,7 @@ impl<A: App> Loop<A> {
             settings: Arc::clone(&member.settings),
             context: RefCell::new(Context::new(limits.http(), SystemTime::now())),
             told: member.told.clone(),
+            tell_handlers: Rc::new(watch::Sender::new(Phase::Serving)),
             seats: Arc::new(Seats::new(member.index, Arc::clone(balance))),
             ledger: Arc::default(),
             meter: Meter::new(
@@ -165,6 +169,7 @@ impl<A: App> Loop<A> {
         if phase == Phase::Ending {
             self.ending.notify_waiters();
         }
+        self.tell_handlers.send_replace(phase);
         self.registry().wake_all();
     }
 

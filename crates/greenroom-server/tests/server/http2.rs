@@ -209,6 +209,26 @@ async fn a_drain_lets_streams_finish_and_takes_no_new_ones() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn handlers_that_ask_are_told_of_the_drain() {
+    local(async {
+        let server = Rig::start(app(crate::drain::handler));
+        let client = Client::connect(&server).await;
+        let since = Instant::now();
+        let drain = async {
+            sleep(SECOND).await;
+            server.handle.drain();
+        };
+        let asked = async { tokio::join!(client.get("/told"), client.get("/notice")) };
+        let ((told, streamed), ()) = tokio::join!(asked, drain);
+        assert_eq!((told.1.as_str(), streamed.1.as_str()), ("told", "the last"));
+        client.connection.await.unwrap().unwrap();
+        assert_eq!(server.ended().await.cut, []);
+        assert!(since.elapsed() < 2 * SECOND);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn streams_that_outlast_the_drain_are_cut_off_and_named() {
     local(async {
         for abort in [false, true] {
