@@ -162,7 +162,10 @@ fn drain_closes_websockets() {
     socket.send("hello".into()).unwrap();
     assert_eq!(socket.read().unwrap(), "hello".into());
     server.signal(Signal::TERM);
-    assert!(socket.read().unwrap().is_close());
+    let tungstenite::Message::Close(Some(frame)) = socket.read().unwrap() else {
+        panic!("no close frame with a code");
+    };
+    assert_eq!(u16::from(frame.code), 1012);
     // The client's own close frame goes out with the next call.
     assert!(socket.read().is_err());
     assert_eq!(server.wait().code(), Some(0));

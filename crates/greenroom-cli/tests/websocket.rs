@@ -4,6 +4,7 @@
 
 use futures_util::{SinkExt, StreamExt};
 use greenroom_cli::demo::{self, Demo};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
@@ -59,4 +60,24 @@ async fn longer_message_ends_the_connection() {
     // The server may hang up before it has read everything.
     let _ = socket.send(message).await;
     assert!(!matches!(socket.next().await, Some(Ok(Message::Binary(_)))));
+}
+
+#[tokio::test]
+async fn rfc6455_7_4_1_a_client_that_breaks_the_protocol_is_told_so() {
+    let too_long = (16_u64 * 1024 * 1024 + 1).to_be_bytes();
+    let too_long = [&[0x82, 0xff][..], &too_long, &[0; 4]].concat();
+    // An unmasked frame, a text that is not UTF-8, and the header of a frame that is too long.
+    let faults: [(&[u8], u16); 3] = [
+        (&[0x81, 0x02, b'h', b'i'], 1002),
+        (&[0x81, 0x81, 0, 0, 0, 0, 0xff], 1007),
+        (&too_long, 1009),
+    ];
+    for (bytes, code) in faults {
+        let mut stream = connect().await.into_inner();
+        stream.write_all(bytes).await.unwrap();
+        let mut head = [0; 4];
+        stream.read_exact(&mut head).await.unwrap();
+        assert_eq!(head[0], 0x88, "a close frame");
+        assert_eq!(u16::from_be_bytes([head[2], head[3]]), code);
+    }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use greenroom_server::{RequestBody, send_informational};
+use greenroom_server::{RequestBody, RequestHandle};
 use greenroom_stage::{Client, Rejected};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::request::Parts;
@@ -178,7 +178,8 @@ fn may_repeat(lost: Lost, method: &Method) -> bool {
 fn poll_told(call: &Call, cx: &mut Context<'_>) -> Poll<Result<Answer, NoAnswer>> {
     call.poll_answer(cx, |Head { status, headers }| {
         // A client that cannot be told early is told with the answer.
-        let _ = send_informational(status, &headers);
+        let _told =
+            RequestHandle::current().map(|request| request.send_informational(status, &headers));
     })
 }
 

@@ -166,7 +166,8 @@ pub struct Handle(Arc<watch::Sender<Phase>>);
 
 impl Handle {
     /// Stops accepting, finishes what is under way, and ends. Idle connections are closed at
-    /// once, answers from now on say `Connection: close`, a WebSocket gets a close frame.
+    /// once, answers from now on say `Connection: close`, a WebSocket gets a close frame, and handlers
+    /// that ask for the [notice](crate::Draining) are told.
     pub fn drain(&self) {
         self.advance(Phase::Draining);
     }

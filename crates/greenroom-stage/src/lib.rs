@@ -49,7 +49,7 @@ mod watchdog;
 
 pub use client::{Client, ClientKey, IPV6_CLIENT_BITS, KeyOfClient, NAME_BYTES_SHOWN};
 pub use loop_shedding::shed_on_this_loop;
-pub use placement::{Placed, Placement, RouteStatus};
+pub use placement::{Placed, Placement, RouteStatus, before_stages};
 pub use stage::{
     BULK_WAIT_DIVISOR, BuildError, CRITICAL_RESERVE_DIVISOR, Error, Importance, OnStage, Panicked,
     Quantiles, Reason, Rejected, Share, Sheds, Spawned, Stage, StageBuilder, StageStatus, Threads,

@@ -49,6 +49,10 @@
 #[doc = include_str!("../../../README.md")]
 mod readme {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/draining.md")]
+mod draining {}
+
 /// Actors: state with a mailbox, under supervision. See [`greenroom_actor`].
 pub mod actor {
     pub use greenroom_actor::messages_of_greenroom as messages;
@@ -65,6 +69,7 @@ mod application;
 mod body_limit;
 mod descriptors;
 mod loop_watch;
+mod notices;
 #[cfg(feature = "operators")]
 mod operators;
 mod placing;
@@ -83,13 +88,14 @@ pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
     Address, AddressError, App, BodyBytesMax, BodyError, BoxError, ConnectionInfo, Cut,
     DrainReport, Error, Handle, Limits, LoopStatus, LoopWatch, NotPossible, Pressure, RequestBody,
-    ServerBuilder, Shared, send_informational,
+    RequestHandle, ServerBuilder, Shared,
 };
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, Importance, OnStage, Panicked, Placed,
     Placement, Quantiles, Reason, Rejected, RouteStatus, Share, Sheds, Spawned, Stage,
     StageBuilder, StageStatus, Threads,
 };
+pub use notices::{Draining, Informational};
 #[cfg(feature = "operators")]
 pub use operators::{CountError, Operators, Serving, count};
 pub use serve::{Serve, serve};

@@ -1,6 +1,7 @@
 use greenroom_server::{Address, DrainReport, Error, Handle, ServerBuilder};
 use greenroom_stage::ClientKey;
 
+use crate::notices::carry_to_stages;
 use crate::{Application, LocalApplication};
 
 /// A server that is bound to its addresses.
@@ -96,6 +97,7 @@ impl Server {
     where
         A: Application<Kind>,
     {
+        carry_to_stages();
         self.server.serve(app.into_app(self.client_key)).await
     }
 
@@ -115,6 +117,7 @@ impl Server {
     where
         A: LocalApplication<Kind>,
     {
+        carry_to_stages();
         let app = app.into_local_app(self.client_key);
         self.server.serve_local(app).await
     }

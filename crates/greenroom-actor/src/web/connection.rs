@@ -7,8 +7,8 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tokio_tungstenite::tungstenite;
 
+use super::fault::close_for;
 use super::frame::Frame;
 use super::outbox::{End, Next, Outbox};
 use super::settings::WebSocketSettings;
@@ -84,7 +84,7 @@ impl<A: Actor> Connection<A> {
         loop {
             let message = match timeout(self.settings.silence_max, stream.next()).await {
                 Ok(Some(Ok(message))) => message,
-                Ok(Some(Err(error))) => return fault(error),
+                Ok(Some(Err(error))) => return close_for(error).map_or(Left::Gone, Left::Fault),
                 Ok(None) => return Left::Gone,
                 Err(_) => return Left::Fault(silent()),
             };
@@ -141,40 +141,14 @@ impl<A: Actor> Connection<A> {
     }
 }
 
-/// "Protocol error", "invalid payload data", "policy violation" and "message too big" (RFC 6455,
-/// 7.4.1).
-const PROTOCOL_ERROR: u16 = 1002;
-const NOT_UTF8: u16 = 1007;
+/// "Policy violation" (RFC 6455, 7.4.1).
 const POLICY: u16 = 1008;
-const TOO_BIG: u16 = 1009;
 
 fn silent() -> CloseFrame {
     CloseFrame {
         code: POLICY,
         reason: "nothing was heard of the client".into(),
     }
-}
-
-fn fault(error: axum::Error) -> Left {
-    let Ok(error) = error.into_inner().downcast::<tungstenite::Error>() else {
-        return Left::Gone;
-    };
-    let code = match &*error {
-        tungstenite::Error::Capacity(_) => TOO_BIG,
-        tungstenite::Error::Utf8(_) => NOT_UTF8,
-        tungstenite::Error::Protocol(
-            tungstenite::error::ProtocolError::ResetWithoutClosingHandshake,
-        ) => return Left::Gone,
-        tungstenite::Error::Protocol(_) => PROTOCOL_ERROR,
-        _ => return Left::Gone,
-    };
-    let reason = error.to_string();
-    Left::Fault(
-        super::frame::close_frame(code, &reason).unwrap_or(CloseFrame {
-            code,
-            reason: "".into(),
-        }),
-    )
 }
 
 /// A connection whose close frame a shutdown waits for.

@@ -43,12 +43,14 @@
 //! - A client that reads slower than the actor writes fills the outbox; what happens then is said by
 //!   [`SlowReader`].
 //! - To end the program: [`ActorSystem::shutdown`](crate::ActorSystem::shutdown) first, which closes the connections, then the server.
-//!   A server that drains waits for its connections, and actors hold theirs as long as they live.
+//!   A server that drains waits for its connections, and actors hold theirs as long as they live. A
+//!   server that tells its handlers of the drain ends streams of events by [`sse_until`].
 //!
 //! Metrics: `greenroom_actor_outbox_dropped_total` and `greenroom_actor_slow_readers_closed_total`,
 //! both by `connection` (`websocket` or `sse`).
 
 mod connection;
+mod fault;
 mod frame;
 mod outbox;
 mod settings;
@@ -56,8 +58,9 @@ mod spawn;
 mod sse;
 mod websocket;
 
+pub use fault::close_for;
 pub use frame::{Frame, InvalidClose};
 pub use outbox::{OUTBOX_DEFAULT, OUTBOX_MAX, Outbox, OutboxClosed, SlowReader};
 pub use settings::{SseSettings, WebSocketSettings};
-pub use sse::sse;
+pub use sse::{sse, sse_until};
 pub use websocket::{CLOSE_WAIT, websocket};

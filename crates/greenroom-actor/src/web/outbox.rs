@@ -261,7 +261,7 @@ impl<T> Outbox<T> {
         self.stop_actor();
     }
 
-    fn stop_actor(&self) {
+    pub(super) fn stop_actor(&self) {
         if let Some(stop) = self.0.at_end.get() {
             stop();
         }

@@ -4,7 +4,8 @@ use std::task::{Context, Poll};
 use axum::extract::ws::Utf8Bytes;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::Stream;
+use futures_util::future::Fuse;
+use futures_util::{FutureExt, Stream};
 use thiserror::Error;
 
 use super::outbox::{End, Next, Outbox};
@@ -62,14 +63,48 @@ pub fn sse<A: Actor>(
     settings: &SseSettings,
     make: impl Fn(Outbox<Event>) -> A + Send + 'static,
 ) -> Response {
+    sse_until(system, settings, std::future::pending(), make)
+}
+
+/// Like [`sse`]; but the actor is stopped when `end` completes. It handles what is in its mailbox, may write
+/// last events when it has [stopped](Actor::stopped), and the answer ends as it should. With the notice that the
+/// server drains, a stream does not hold up the drain:
+///
+/// ```
+/// use axum::response::{Response, sse::Event};
+/// use greenroom_actor::web::{Outbox, SseSettings, sse_until};
+/// use greenroom_actor::{Actor, ActorSystem, Context};
+///
+/// struct Likes(Outbox<Event>);
+/// impl Actor for Likes {
+///     async fn stopped(&mut self, _: &mut Context<Self>) {
+///         let _ = self.0.tell(Event::default().event("restart").data(""));
+///     }
+/// }
+///
+/// /// Under Greenroom, `greenroom::Draining` is an extractor of such a future.
+/// fn likes(system: &ActorSystem, draining: impl Future<Output = ()> + Send + 'static) -> Response {
+///     sse_until(system, &SseSettings::default(), draining, Likes)
+/// }
+/// ```
+pub fn sse_until<A: Actor>(
+    system: &ActorSystem,
+    settings: &SseSettings,
+    end: impl Future<Output = ()> + Send + 'static,
+    make: impl Fn(Outbox<Event>) -> A + Send + 'static,
+) -> Response {
     let common = &settings.common;
     let outbox = Outbox::new(common.outbox, common.slow_reader, "sse");
     match spawn(system, common, &outbox, make) {
         Ok(_) => {
             let keep_alive = KeepAlive::new().interval(settings.keep_alive);
-            Sse::new(Events { outbox })
-                .keep_alive(keep_alive)
-                .into_response()
+            let end: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(end);
+            Sse::new(Events {
+                outbox,
+                end: end.fuse(),
+            })
+            .keep_alive(keep_alive)
+            .into_response()
         }
         Err(error) => refusal(&error),
     }
@@ -78,6 +113,8 @@ pub fn sse<A: Actor>(
 /// The body of the answer.
 struct Events {
     outbox: Outbox<Event>,
+    /// Stops the actor.
+    end: Fuse<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 /// Breaks the answer off.
@@ -88,7 +125,10 @@ struct BrokenOff(Utf8Bytes);
 impl Stream for Events {
     type Item = Result<Event, BrokenOff>;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.end.poll_unpin(cx).is_ready() {
+            self.outbox.stop_actor();
+        }
         self.outbox.poll_next(cx).map(|next| match next {
             Next::Send(event) => Some(Ok(event)),
             Next::End(End::Left) => None,

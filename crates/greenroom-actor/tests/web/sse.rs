@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use greenroom_actor::web::{SlowReader, SseSettings, sse};
-use greenroom_actor::{ActorSystem, Backoff, Directive, Supervision};
+use axum::response::sse::Event;
+use greenroom_actor::web::{Outbox, SlowReader, SseSettings, sse, sse_until};
+use greenroom_actor::{Actor, ActorSystem, Backoff, BoxError, Context, Directive, Supervision};
+use http_body_util::BodyExt;
 
 use crate::client::{Stream, number};
 use crate::rig::{Rig, Settings, within};
@@ -65,6 +67,37 @@ async fn the_actor_stops_when_the_answer_is_dropped_unsent() {
         assert!(said.recv().await.unwrap().starts_with("started on"));
         drop(answer);
         assert_eq!(said.recv().await.unwrap(), "stopped");
+    })
+    .await;
+}
+
+/// Has the first word and the last.
+struct Talker(Outbox<Event>);
+
+impl Actor for Talker {
+    async fn started(&mut self, _: &mut Context<Self>) -> Result<(), BoxError> {
+        self.0.tell(Event::default().data("hello"))?;
+        Ok(())
+    }
+
+    async fn stopped(&mut self, _: &mut Context<Self>) {
+        self.0.tell(Event::default().data("bye")).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_it_is_told_to_and_its_actor_has_the_last_word() {
+    within(async {
+        let system = ActorSystem::new().unwrap();
+        let (end, ended) = tokio::sync::oneshot::channel::<()>();
+        let ended = async { ended.await.unwrap() };
+        let answer = sse_until(&system, &SseSettings::default(), ended, Talker);
+        let mut body = answer.into_body();
+        let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(first, "data: hello\n\n");
+        end.send(()).unwrap();
+        let rest = body.collect().await.unwrap().to_bytes();
+        assert_eq!(rest, "data: bye\n\n");
     })
     .await;
 }

@@ -81,11 +81,14 @@ pub(crate) struct LimitArgs {
     body_rate_min: ByteSize,
 
     /// Time that a connection may be idle between two requests; closed beyond
+    ///
+    /// Longer than a proxy in front keeps its idle connections, or some of its requests fail with 502:
+    /// 75s outlasts the 60 s of AWS' load balancers and of nginx' upstream.
     #[arg(
         long,
         env = "GREENROOM_KEEP_ALIVE_TIMEOUT",
         value_name = "TIME",
-        default_value = "1m",
+        default_value = "75s",
         value_parser = value::positive_time
     )]
     keep_alive_timeout: Duration,

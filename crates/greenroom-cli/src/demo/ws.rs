@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
+use greenroom::Draining;
+use greenroom::actor::web::close_for;
 use tokio::time::timeout;
 
 /// A longer message, or frame, closes the connection.
@@ -22,30 +24,51 @@ const SILENCE_MAX: Duration = Duration::from_mins(5);
 /// How long a peer may take to read one echo.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(super) async fn upgrade(upgrade: WebSocketUpgrade) -> Response {
+/// How long a peer may take to answer a close frame.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(super) async fn upgrade(upgrade: WebSocketUpgrade, draining: Draining) -> Response {
     upgrade
         .max_message_size(MESSAGE_BYTES_MAX)
         .max_frame_size(MESSAGE_BYTES_MAX)
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BUFFER_BYTES)
         .max_write_buffer_size(WRITE_BUFFER_BYTES_MAX)
-        .on_upgrade(echo)
+        .on_upgrade(|socket| serve(socket, draining))
 }
 
-/// Pings and the peer's close frame are answered by the library while it receives.
-async fn echo(mut socket: WebSocket) {
+async fn serve(mut socket: WebSocket, draining: Draining) {
+    let Some(frame) = echo(&mut socket, draining).await else {
+        return;
+    };
+    if send(&mut socket, Message::Close(Some(frame))).await {
+        let answered = async { while let Some(Ok(_)) = socket.recv().await {} };
+        let _late = timeout(CLOSE_TIMEOUT, answered).await;
+    }
+}
+
+/// Echoes until the peer has left, or is to be told why the connection is closed. Pings and the peer's
+/// close frame are answered by the library while it receives.
+async fn echo(socket: &mut WebSocket, mut draining: Draining) -> Option<CloseFrame> {
     loop {
-        match timeout(SILENCE_MAX, socket.recv()).await {
+        let received = tokio::select! {
+            received = timeout(SILENCE_MAX, socket.recv()) => received,
+            () = &mut draining => {
+                return Some(close(close_code::RESTART, "the server restarts or ends"));
+            }
+        };
+        match received {
             Ok(Some(Ok(message @ (Message::Text(_) | Message::Binary(_))))) => {
-                if !send(&mut socket, message).await {
-                    return;
+                if !send(socket, message).await {
+                    return None;
                 }
             }
             Ok(Some(Ok(_))) => {}
-            Ok(Some(Err(_)) | None) => return,
+            Ok(Some(Err(error))) => return close_for(error),
+            Ok(None) => return None,
             Err(_) => {
-                send(&mut socket, farewell()).await;
-                return;
+                let reason = "nothing was received for five minutes";
+                return Some(close(close_code::AWAY, reason));
             }
         }
     }
@@ -58,9 +81,9 @@ async fn send(socket: &mut WebSocket, message: Message) -> bool {
     )
 }
 
-fn farewell() -> Message {
-    Message::Close(Some(CloseFrame {
-        code: close_code::AWAY,
-        reason: "nothing was received for five minutes".into(),
-    }))
+fn close(code: u16, reason: &'static str) -> CloseFrame {
+    CloseFrame {
+        code,
+        reason: reason.into(),
+    }
 }

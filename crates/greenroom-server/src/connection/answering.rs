@@ -17,7 +17,8 @@ use super::{Connection, Outcome, Scratch, Turn};
 use crate::access;
 use crate::app::App;
 use crate::drain::Phase;
-use crate::{failure, informational};
+use crate::failure;
+use crate::request_handle::during;
 
 /// Parts up to this size are copied behind what is to be sent before them; longer ones are sent
 /// from where they are, in the same system call.
@@ -29,10 +30,17 @@ impl<A: App> Connection<A> {
         let Some(exchange) = &mut self.exchange else {
             return Turn::Again;
         };
-        let may_inform = self.http.takes_informational();
-        let polled = informational::during(may_inform, &mut scratch.out, || {
+        let takes_informational = self.http.takes_informational();
+        let (tell, line) = (&self.home.tell_handlers, &mut self.line);
+        let polled = during(tell, line, takes_informational, || {
             exchange.as_mut().poll_handled(&mut self.service, cx)
         });
+        if let Some(line) = line {
+            match &polled {
+                Poll::Pending => line.take(cx.waker(), &mut scratch.out),
+                Poll::Ready(_) => line.take_last(&mut scratch.out),
+            }
+        }
         match polled {
             Poll::Pending => self.meanwhile(cx, scratch),
             Poll::Ready(Handled::Answer(response)) => {

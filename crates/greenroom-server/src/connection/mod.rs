@@ -16,6 +16,7 @@ mod waiting;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use std::pin::Pin;
@@ -30,6 +31,7 @@ use crate::body::BodyError;
 use crate::event_loop::{Loop, Seat};
 use crate::handover::Handed;
 use crate::listen::Accepted;
+use crate::request_handle::Line;
 use closing::Closing;
 use outbox::{Outbox, Uncopied};
 use waiting::{Wait, Waiting};
@@ -46,6 +48,8 @@ pub(crate) struct Connection<A: App> {
     peer: Option<SocketAddr>,
     http: greenroom_http::Connection,
     exchange: Option<Pin<Box<Exchange<A>>>>,
+    /// Shared with the handles of its requests, once one was asked for.
+    line: Option<Arc<Line>>,
     kept: Vec<u8>,
     outbox: Outbox,
     waiting: Waiting,
@@ -85,6 +89,7 @@ impl<A: App> Connection<A> {
             peer: accepted.info.peer,
             http: greenroom_http::Connection::new(),
             exchange: None,
+            line: None,
             kept: Vec::new(),
             outbox: Outbox::default(),
             waiting: Waiting::for_first_head(home.now(), accepted.deferred),
@@ -247,6 +252,9 @@ impl<A: App> Connection<A> {
 
     /// Forgets the request under way; its place is used again.
     fn drop_exchange(&mut self) {
+        if let Some(line) = &self.line {
+            line.end();
+        }
         if let Some(mut exchange) = self.exchange.take() {
             exchange.as_mut().clear();
             self.home.give_exchange(exchange);

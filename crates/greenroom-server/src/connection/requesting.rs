@@ -114,6 +114,9 @@ impl<A: App> Connection<A> {
         let now = self.home.now();
         let request = request.map(|()| body);
         exchange.as_mut().begin(request, target, now, began);
+        if let Some(line) = &self.line {
+            line.begin(self.http.takes_informational());
+        }
         self.waiting.over(now);
         self.home.meter.count_request();
         self.exchange = Some(exchange);

@@ -38,9 +38,12 @@ use registry::Registry;
 
 /// Deadlines and the date are kept to this precision.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
-/// The tick that is `time` after `since`, rounded up.
+
+/// The first tick that is no sooner than `time` after any moment of the tick `since`. What began
+/// late in that tick waits for `time` exactly, and what began early for up to a tick longer; a `time`
+/// that is no whole number of ticks counts as the next that is.
 pub(crate) fn tick_after(since: Tick, time: Duration) -> Tick {
-    let ticks = time.as_millis().div_ceil(TICK.as_millis());
+    let ticks = time.as_nanos().div_ceil(TICK.as_nanos()).saturating_add(1);
     let ticks = Tick::try_from(ticks).unwrap_or(NEVER);
     since.saturating_add(ticks).min(NEVER - 1)
 }
@@ -60,6 +63,9 @@ pub(crate) struct Loop<A: App> {
     pub(crate) context: RefCell<Context>,
     /// The server's phase, for whoever must wait for it.
     pub(crate) told: watch::Receiver<Phase>,
+    /// Tells handlers, to whom it is lent at each poll: not before the loop itself has come to the phase,
+    /// or the response of a handler that ends at once would still promise to keep its connection.
+    pub(crate) tell_handlers: Rc<watch::Sender<Phase>>,
     pub(crate) seats: Arc<Seats>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) meter: Meter,
@@ -83,6 +89,7 @@ impl<A: App> Loop<A> {
             settings: Arc::clone(&member.settings),
             context: RefCell::new(Context::new(limits.http(), SystemTime::now())),
             told: member.told.clone(),
+            tell_handlers: Rc::new(watch::Sender::new(Phase::Serving)),
             seats: Arc::new(Seats::new(member.index, Arc::clone(balance))),
             ledger: Arc::default(),
             meter: Meter::new(
@@ -162,6 +169,7 @@ impl<A: App> Loop<A> {
         if phase == Phase::Ending {
             self.ending.notify_waiters();
         }
+        self.tell_handlers.send_replace(phase);
         self.registry().wake_all();
     }
 

@@ -26,6 +26,7 @@ use crate::app::App;
 use crate::connection::Socket;
 use crate::drain::Phase;
 use crate::event_loop::{Loop, Seat};
+use crate::request_handle::Line;
 use io::Rewound;
 use requests::Requests;
 use tunnel::Tunnel;
@@ -129,13 +130,15 @@ async fn serve_upgrade<A: App>(
         .ledger
         .enter("an upgraded connection".to_owned(), requests.peer());
     let entry = Arc::new(entry);
-    let tunnel = Tunnel::new(io, home.told.clone(), (seat, Arc::clone(&entry)));
+    let line = Line::new(home.tell_handlers.subscribe(), false);
+    let guard = (seat, Arc::clone(&entry));
+    let tunnel = Tunnel::new(io, home.told.clone(), Arc::clone(&line), guard);
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
         .max_headers(home.settings.limits.fields_max)
         .half_close(home.settings.half_close);
-    let requests = requests.renaming(entry);
+    let requests = requests.of_tunnel(entry, line);
     builder
         .serve_connection(TokioIo::new(tunnel), requests)
         .with_upgrades()

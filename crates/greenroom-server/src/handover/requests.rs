@@ -11,6 +11,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tower_service::Service;
 
@@ -20,8 +21,10 @@ use crate::access;
 use crate::app::{App, BoxError};
 use crate::body::{BodyBytesMax, FromHyper, Refused, RequestBody};
 use crate::connection::{About, message};
+use crate::drain::Phase;
 use crate::event_loop::Loop;
 use crate::failure;
+use crate::request_handle::{Line, during};
 
 /// The application, as hyper calls it.
 pub(super) struct Requests<A: App> {
@@ -31,6 +34,8 @@ pub(super) struct Requests<A: App> {
     active: Active,
     /// The line of a connection that may become a tunnel; it takes the request's name.
     entry: Option<Arc<Entry>>,
+    /// What it shares with the handle of the request.
+    line: Option<Arc<Line>>,
 }
 
 /// Whether a second request may follow on the connection.
@@ -77,6 +82,7 @@ impl<A: App> Requests<A> {
             peer,
             active: Active(Rc::new(Cell::new((0, Instant::now())))),
             entry: None,
+            line: None,
         }
     }
 
@@ -88,8 +94,10 @@ impl<A: App> Requests<A> {
         self.peer
     }
 
-    pub(super) fn renaming(mut self, entry: Arc<Entry>) -> Self {
+    /// For a connection that may become a tunnel.
+    pub(super) fn of_tunnel(mut self, entry: Arc<Entry>, line: Arc<Line>) -> Self {
         self.entry = Some(entry);
+        self.line = Some(line);
         self
     }
 
@@ -153,6 +161,8 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
                 request: Some(request),
             },
             refused,
+            tell: Rc::clone(&self.home.tell_handlers),
+            line: self.line.clone(),
             reuse: match self.entry {
                 Some(_) => Reuse::TunnelOrEnd,
                 None => Reuse::Kept,
@@ -188,6 +198,8 @@ pin_project! {
         #[pin]
         state: State<A>,
         refused: Refused,
+        tell: Rc<watch::Sender<Phase>>,
+        line: Option<Arc<Line>>,
         reuse: Reuse,
         under_way: Option<UnderWay>,
     }
@@ -224,9 +236,14 @@ impl<A: App> Future for Answering<A> {
     type Output = Result<Response<AnswerBody<A::Body>>, BoxError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let tell = Rc::clone(&self.tell);
+        let mut line = self.as_mut().project().line.take();
         let run = || self.as_mut().poll_service(cx);
-        let polled = catch_unwind(AssertUnwindSafe(run));
+        let polled = during(&tell, &mut line, false, || {
+            catch_unwind(AssertUnwindSafe(run))
+        });
         let this = self.project();
+        *this.line = line;
         let route = || this.under_way.as_ref().map(|request| request.about.route());
         if let Err(panic) = &polled {
             failure::log_panic(&message(panic.as_ref()), &route().unwrap_or_default());

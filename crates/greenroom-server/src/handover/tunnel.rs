@@ -1,6 +1,7 @@
 use std::fmt;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
@@ -11,10 +12,12 @@ use tokio::time::{Sleep, sleep};
 use super::io::Rewound;
 use super::websocket::{GOING_AWAY, Written};
 use crate::drain::Phase;
+use crate::request_handle::Line;
 
 /// A connection that may become a WebSocket. When the server drains, it sends a close frame
 /// between two frames of the application's; the client's answer to that ends the application's
-/// side, which need not know of drains.
+/// side, which need not know of drains. An application that asked for the notice of the drain does
+/// all that itself.
 ///
 /// It goes wherever the application takes it, and carries the connection's seat `G` along.
 pub(super) struct Tunnel<G> {
@@ -22,6 +25,7 @@ pub(super) struct Tunnel<G> {
     written: Written,
     leaving: Leaving,
     told: watch::Receiver<Phase>,
+    line: Arc<Line>,
     /// A writer that waits for room, in a task of its own perhaps: the close frame waits in the
     /// same place of the socket.
     writer: Option<Waker>,
@@ -31,6 +35,8 @@ pub(super) struct Tunnel<G> {
 enum Leaving {
     /// Until the server drains.
     No(Pin<Box<dyn Future<Output = ()> + Send>>),
+    /// That is the application's to do.
+    ByApplication,
     /// The next gap between two frames is for the close frame.
     Due,
     /// So many bytes of the close frame are sent.
@@ -44,7 +50,12 @@ enum Leaving {
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl<G> Tunnel<G> {
-    pub(super) fn new(io: Rewound, told: watch::Receiver<Phase>, guard: G) -> Self {
+    pub(super) fn new(
+        io: Rewound,
+        told: watch::Receiver<Phase>,
+        line: Arc<Line>,
+        guard: G,
+    ) -> Self {
         let mut awaited = told.clone();
         let drained = async move {
             // An error means that the server is gone, which is a reason to leave as well.
@@ -55,6 +66,7 @@ impl<G> Tunnel<G> {
             written: Written::Head(Vec::new()),
             leaving: Leaving::No(Box::pin(drained)),
             told,
+            line,
             writer: None,
             _guard: guard,
         }
@@ -67,9 +79,17 @@ impl<G> Tunnel<G> {
             if *self.told.borrow() == Phase::Serving {
                 return Poll::Ready(Ok(()));
             }
-            self.leaving = Leaving::Due;
+            self.leaving = self.begin_to_leave();
         }
         self.poll_leave(cx)
+    }
+
+    fn begin_to_leave(&self) -> Leaving {
+        if self.line.is_notified() {
+            Leaving::ByApplication
+        } else {
+            Leaving::Due
+        }
     }
 
     /// Sends the close frame if it is time for it. Pending while it is under way.
@@ -77,7 +97,7 @@ impl<G> Tunnel<G> {
         loop {
             match &mut self.leaving {
                 Leaving::No(drained) => match drained.as_mut().poll(cx) {
-                    Poll::Ready(()) => self.leaving = Leaving::Due,
+                    Poll::Ready(()) => self.leaving = self.begin_to_leave(),
                     Poll::Pending => return Poll::Ready(Ok(())),
                 },
                 Leaving::Due if self.written.is_between_frames() => {
@@ -93,7 +113,9 @@ impl<G> Tunnel<G> {
                         writer.wake();
                     }
                 }
-                Leaving::Due | Leaving::Done(_) => return Poll::Ready(Ok(())),
+                Leaving::ByApplication | Leaving::Due | Leaving::Done(_) => {
+                    return Poll::Ready(Ok(()));
+                }
             }
         }
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
-use greenroom_server::{Limits, RequestBody, Server};
+use futures_util::{FutureExt, StreamExt, stream};
+use greenroom_server::{Limits, RequestBody, RequestHandle, Server};
 use http::Request;
 use http_body::Frame;
 use tokio::net::{TcpStream, UnixStream};
@@ -16,10 +16,23 @@ use crate::rig::{Reply, Rig, app, assert_elapsed, local, settle, streamed, text,
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// `/5` answers after 5 s, `/stream` with a part a second for 5 s, `/never` not at all.
-async fn handler(request: Request<RequestBody>) -> Reply {
+/// `/5` answers after 5 s, `/stream` with a part a second for 5 s, `/never` not at all, `/notice` with a part
+/// when it is told of the drain, and `/told` then, too.
+pub(crate) async fn handler(request: Request<RequestBody>) -> Reply {
     match request.uri().path() {
         "/never" => std::future::pending().await,
+        "/notice" => {
+            let draining = RequestHandle::current().unwrap().draining();
+            let last = draining.map(|()| Ok(Frame::data(Bytes::from_static(b"the last"))));
+            Ok(streamed(last.into_stream()))
+        }
+        "/told" => {
+            let draining = RequestHandle::current().unwrap().draining();
+            assert!(!draining.is_draining());
+            draining.clone().await;
+            assert!(draining.is_draining());
+            Ok(text("told"))
+        }
         "/stream" => {
             let parts = stream::iter(0..5).then(|_| async {
                 sleep(SECOND).await;
@@ -216,6 +229,64 @@ async fn a_server_without_connections_drains_at_once() {
         let since = Instant::now();
         assert_eq!(server.ended().await.cut, []);
         assert!(since.elapsed() < SECOND);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_that_ask_are_told_and_end_at_once() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut told = asking(&server, "/told").await;
+        let mut streaming = asking(&server, "/notice").await;
+        assert_eq!(streaming.head().await.0, 200);
+        sleep(60 * SECOND).await;
+        server.handle.drain();
+        let since = Instant::now();
+        let answer = told.answer().await;
+        assert_eq!((answer.text(), answer.closes()), ("told", true));
+        let rest = String::from_utf8(streaming.rest().await).unwrap();
+        assert!(
+            rest.contains("the last") && rest.ends_with("0\r\n\r\n"),
+            "{rest}"
+        );
+        assert_eq!(server.ended().await.cut, []);
+        assert!(since.elapsed() < SECOND);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_comes_during_the_drain_is_told_at_once() {
+    local(async {
+        let server = Rig::start(app(|_| async {
+            let draining = RequestHandle::current().unwrap().draining();
+            Ok(text(draining.is_draining().to_string()))
+        }));
+        let mut client = server.connect().await;
+        let (half, rest) = ("GET /1 HTTP/1.1\r\nHo", "st: test\r\n\r\n");
+        client.send(half).await;
+        settle().await;
+        server.handle.drain();
+        settle().await;
+        client.send(rest).await;
+        assert_eq!(client.answer().await.text(), "true");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn servers_on_one_thread_tell_their_own_handlers() {
+    local(async {
+        let (one, other) = (Rig::start(app(handler)), Rig::start(app(handler)));
+        let mut asked_one = asking(&one, "/told").await;
+        let mut asked_other = asking(&other, "/told").await;
+        other.handle.drain();
+        assert_eq!(asked_other.answer().await.text(), "told");
+        assert_eq!(other.ended().await.cut, []);
+        sleep(SECOND).await;
+        one.handle.drain();
+        assert_eq!(asked_one.answer().await.text(), "told");
     })
     .await;
 }

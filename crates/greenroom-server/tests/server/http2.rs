@@ -159,7 +159,7 @@ async fn a_panic_is_500_and_the_connection_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_connection_is_closed_after_60_s_and_a_busy_one_is_not() {
+async fn an_idle_connection_is_closed_after_75_s_and_a_busy_one_is_not() {
     local(async {
         let server = Rig::start(app(handler));
         let idle = Client::connect(&server).await;
@@ -179,7 +179,7 @@ async fn an_idle_connection_is_closed_after_60_s_and_a_busy_one_is_not() {
         let since = Instant::now();
         idle.connection.await.unwrap().unwrap();
         assert!(
-            (59..122).contains(&since.elapsed().as_secs()),
+            (75..152).contains(&since.elapsed().as_secs()),
             "{:?}",
             since.elapsed()
         );
@@ -204,6 +204,26 @@ async fn a_drain_lets_streams_finish_and_takes_no_new_ones() {
         assert_eq!(answer.1, "done");
         client.connection.await.unwrap().unwrap();
         assert_eq!(server.ended().await.cut, []);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_that_ask_are_told_of_the_drain() {
+    local(async {
+        let server = Rig::start(app(crate::drain::handler));
+        let client = Client::connect(&server).await;
+        let since = Instant::now();
+        let drain = async {
+            sleep(SECOND).await;
+            server.handle.drain();
+        };
+        let asked = async { tokio::join!(client.get("/told"), client.get("/notice")) };
+        let ((told, streamed), ()) = tokio::join!(asked, drain);
+        assert_eq!((told.1.as_str(), streamed.1.as_str()), ("told", "the last"));
+        client.connection.await.unwrap().unwrap();
+        assert_eq!(server.ended().await.cut, []);
+        assert!(since.elapsed() < 2 * SECOND);
     })
     .await;
 }

@@ -1,23 +1,34 @@
 //! Answers before the answer: `103 Early Hints` and others.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
-use greenroom_server::{NotPossible, RequestBody, send_informational};
+use greenroom_server::{NotPossible, RequestBody, RequestHandle};
 use http::header::LINK;
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body::Frame;
 use tokio::sync::{Notify, mpsc};
+use tokio::time::sleep;
 
 use crate::client::{get, post};
-use crate::rig::{Reply, Rig, app, local, measure, streamed, text};
+use crate::rig::{Reply, Rig, app, local, measure, settle, streamed, text, within};
 
 const HINT: &str = "HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n";
 
-fn hint() -> Result<(), NotPossible> {
+/// The handle of the request whose handler calls this.
+fn handle() -> RequestHandle {
+    RequestHandle::current().expect("a handler is polled")
+}
+
+fn hint_by(handle: &RequestHandle) -> Result<(), NotPossible> {
     let fields = HeaderMap::from_iter([(LINK, HeaderValue::from_static("</style.css>"))]);
-    send_informational(StatusCode::EARLY_HINTS, &fields)
+    handle.send_informational(StatusCode::EARLY_HINTS, &fields)
+}
+
+fn hint() -> Result<(), NotPossible> {
+    hint_by(&handle())
 }
 
 /// Answers with what became of the hint that it sent.
@@ -135,7 +146,8 @@ async fn statuses_of_the_connection_and_final_ones_are_refused() {
         let handler = |_| async {
             let refused = [100, 101, 200, 404].map(|number| {
                 let status = StatusCode::from_u16(number).unwrap();
-                send_informational(status, &HeaderMap::new()) == Err(NotPossible::Status(status))
+                handle().send_informational(status, &HeaderMap::new())
+                    == Err(NotPossible::Status(status))
             });
             Ok(text(format!("{refused:?}")))
         };
@@ -147,17 +159,98 @@ async fn statuses_of_the_connection_and_final_ones_are_refused() {
     .await;
 }
 
+/// Nothing but the hints wakes the connection, whose handler waits for ever.
+#[tokio::test]
+async fn hints_come_from_a_spawned_task_and_from_another_thread() {
+    within(async {
+        let (go_on, waits) = std::sync::mpsc::channel::<()>();
+        let waits = Arc::new(Mutex::new(Some(waits)));
+        let handler = move |_| {
+            let (of_task, of_thread) = (handle(), handle());
+            let waits = waits.lock().unwrap().take().unwrap();
+            tokio::spawn(async move {
+                sleep(Duration::from_millis(10)).await;
+                hint_by(&of_task).unwrap();
+            });
+            std::thread::spawn(move || {
+                waits.recv().unwrap();
+                hint_by(&of_thread).unwrap();
+            });
+            std::future::pending()
+        };
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        assert_eq!(client.head().await, (103, HINT.to_owned()));
+        go_on.send(()).unwrap();
+        assert_eq!(client.head().await, (103, HINT.to_owned()));
+    })
+    .await;
+}
+
 #[tokio::test(start_paused = true)]
-async fn nobody_sends_a_hint_outside_of_a_handler() {
+async fn a_handle_sends_nothing_for_another_request_nor_behind_its_response() {
     local(async {
-        let (tell, mut tries) = mpsc::unbounded_channel();
+        let (tell, mut kept) = mpsc::unbounded_channel();
+        let handler = move |_| {
+            let tell = tell.clone();
+            async move {
+                tell.send(handle()).unwrap();
+                let part = async { Ok(Frame::data(Bytes::from_static(b"body"))) };
+                Ok(streamed(stream::once(part)))
+            }
+        };
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        let mut earlier = Vec::new();
+        for _ in 0..3 {
+            client.send(get("/")).await;
+            earlier.push(kept.recv().await.unwrap());
+            for handle in &earlier {
+                assert_eq!(hint_by(handle), Err(NotPossible::Now));
+            }
+            let answer = client.answer().await;
+            assert_eq!((answer.status, answer.text()), (200, "body"));
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_of_a_client_that_left_sends_nothing() {
+    local(async {
+        let (tell, mut kept) = mpsc::unbounded_channel();
+        let handler = move |_| {
+            tell.send(handle()).unwrap();
+            std::future::pending()
+        };
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        let handle = kept.recv().await.unwrap();
+        assert_eq!(hint_by(&handle), Ok(()));
+        drop(client);
+        while hint_by(&handle).is_ok() {
+            sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(hint_by(&handle), Err(NotPossible::Now));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_handler_finds_the_handle_of_its_request() {
+    local(async {
+        let (tell, mut found) = mpsc::unbounded_channel();
         let handler = move |_| {
             let tell = tell.clone();
             async move {
                 let of_task = tell.clone();
-                tokio::task::spawn_local(async move { of_task.send(hint()).unwrap() });
+                let look = || RequestHandle::current().is_some();
+                assert!(look());
+                tokio::task::spawn_local(async move { of_task.send(look()).unwrap() });
                 let part = move || {
-                    tell.send(hint()).unwrap();
+                    tell.send(look()).unwrap();
                     Ok(Frame::data(Bytes::from_static(b"body")))
                 };
                 Ok(streamed(stream::once(async move { part() })))
@@ -166,9 +259,9 @@ async fn nobody_sends_a_hint_outside_of_a_handler() {
         let server = Rig::start(app(handler));
         let answer = server.connect().await.get("/").await;
         assert_eq!((answer.status, answer.text()), (200, "body"));
-        assert_eq!(tries.recv().await, Some(Err(NotPossible::Now)));
-        assert_eq!(tries.recv().await, Some(Err(NotPossible::Now)));
-        assert_eq!(hint(), Err(NotPossible::Now));
+        assert_eq!(found.recv().await, Some(false));
+        assert_eq!(found.recv().await, Some(false));
+        assert!(RequestHandle::current().is_none());
     })
     .await;
 }
@@ -195,6 +288,31 @@ async fn a_handler_cannot_pile_up_hints_without_end() {
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
         assert_eq!(client.read_exactly(4).await, hints.to_string().as_bytes());
         assert!((64 * 1_024..65 * 1_024).contains(&(hints * HINT.len())));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_does_not_have_hints_pile_up() {
+    local(async {
+        let (tell, mut kept) = mpsc::unbounded_channel();
+        let handler = move |_| {
+            tell.send(handle()).unwrap();
+            std::future::pending()
+        };
+        let server = Rig::start(app(handler));
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        let handle = kept.recv().await.unwrap();
+        let mut sent = 0_usize;
+        while hint_by(&handle).is_ok() {
+            sent += 1;
+            if sent.is_multiple_of(1_000) {
+                settle().await;
+            }
+            assert!(sent < 1_000_000, "hints pile up");
+        }
+        assert_eq!(hint_by(&handle), Err(NotPossible::TooMuch));
     })
     .await;
 }

@@ -90,18 +90,19 @@ async fn a_408_after_a_head_request_has_its_body() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_connection_is_closed_after_60_s_without_a_byte() {
+async fn an_idle_connection_is_closed_after_75_s_without_a_byte() {
     local(async {
         let server = hello();
         let mut client = server.connect().await;
         assert_eq!(client.get("/").await.status, 200);
         let since = Instant::now();
         assert!(client.is_closed().await);
-        assert_elapsed(since, 60 * SECOND);
+        assert_elapsed(since, 75 * SECOND);
     })
     .await;
 }
 
+/// Balancers that close idle connections after 60 s must find them open until then.
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_is_used_in_time_is_kept() {
     local(async {
@@ -109,7 +110,7 @@ async fn a_connection_that_is_used_in_time_is_kept() {
         let mut client = server.connect().await;
         for _ in 0..20 {
             assert_eq!(client.get("/").await.text(), "hello");
-            sleep(55 * SECOND).await;
+            sleep(74 * SECOND).await;
         }
     })
     .await;
@@ -150,6 +151,40 @@ async fn a_client_that_stops_reading_is_cut_off_30_s_later() {
         assert_elapsed(since, 30 * SECOND);
     })
     .await;
+}
+
+/// Wherever between two ticks of its clock the server begins to wait.
+#[tokio::test(start_paused = true)]
+async fn no_time_out_is_early_nor_more_than_a_tick_late() {
+    local(async {
+        let limits = Limits {
+            head_timeout: SECOND,
+            keep_alive_timeout: SECOND,
+            ..Limits::default()
+        };
+        let server = Rig::with(app(|_| async { Ok(text("ok")) }), |builder| {
+            builder.limits(limits)
+        });
+        for _ in 0..50 {
+            sleep(Duration::from_millis(7)).await;
+            let mut idle = server.connect().await;
+            assert_eq!(idle.get("/").await.status, 200);
+            let since = Instant::now();
+            assert!(idle.is_closed().await);
+            assert_at_most_a_tick_late(since);
+            let since = Instant::now();
+            let mut silent = server.connect().await;
+            assert_eq!(silent.answer().await.status, 408);
+            assert_at_most_a_tick_late(since);
+        }
+    })
+    .await;
+}
+
+#[track_caller]
+fn assert_at_most_a_tick_late(since: Instant) {
+    let milliseconds = since.elapsed().as_millis();
+    assert!((1_000..1_260).contains(&milliseconds), "{milliseconds} ms");
 }
 
 #[tokio::test(start_paused = true)]

@@ -90,6 +90,20 @@ async fn what_outlasts_the_drain_is_cut_off_and_named() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_handler_that_asks_is_told_of_the_drain() {
+    local(async {
+        let server = Rig::start(app(crate::drain::handler));
+        let mut client = server.connect().await;
+        client.send(upgrading("/told")).await;
+        sleep(SECOND).await;
+        server.handle.drain();
+        assert_eq!(client.answer().await.text(), "told");
+        assert_eq!(server.ended().await.cut, []);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_cut_off_after_30_s() {
     local(async {
         let (tell, mut told) = mpsc::unbounded_channel();

@@ -2,6 +2,7 @@
 
 mod body;
 mod busy;
+mod hand_over;
 mod measured;
 mod origin;
 pub(crate) mod outer;
@@ -11,6 +12,7 @@ mod service;
 mod status;
 mod stopwatch;
 
+pub use hand_over::before_stages;
 pub use route::WORTH_SHEDDING;
 pub use rule::{
     LONG_RUN, Move, PROVEN_RUNS, Rule, SHORT_RUN, STREAK_FIRST, STREAK_LIKELY, STREAK_MAX,

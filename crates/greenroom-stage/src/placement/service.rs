@@ -16,7 +16,7 @@ use tower_service::Service;
 use super::measured::{Measured, watch};
 use super::origin::Origin;
 use super::route::Route;
-use super::{Shared, outer};
+use super::{Shared, hand_over, outer};
 use crate::client::Client;
 use crate::loop_shedding;
 use crate::stage::{Error, Importance, Spawned, Stage};
@@ -144,7 +144,8 @@ impl<S> PlacedService<S> {
         // The clone was not polled ready, so it stays and the other one goes.
         let clone = self.inner.clone();
         let ready = mem::replace(&mut self.inner, clone);
-        let (client, request) = self.client_of(request);
+        let (client, mut request) = self.client_of(request);
+        hand_over::prepare(request.extensions_mut());
         let origin = self.origin(route, importance, client, false);
         let run = Measured::new(Oneshot::new(ready, request), origin, Duration::ZERO);
         let spawned = stage.submit(origin.submission(), run);

@@ -5,6 +5,7 @@ mod bodies;
 mod body_limit;
 mod gate;
 mod h2c;
+mod notices;
 mod placing;
 mod pressure;
 mod rig;

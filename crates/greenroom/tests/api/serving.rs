@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::extract::{ConnectInfo, Path, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use greenroom::{App, BoxError, ConnectionInfo, RequestBody};
+use greenroom::{App, BoxError, ConnectionInfo, RequestBody, RequestHandle};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
@@ -163,7 +163,8 @@ impl Service<Request<RequestBody>> for InformedOf {
         let local = Rc::new(local);
         Box::pin(async move {
             let hints = HeaderMap::new();
-            greenroom::send_informational(StatusCode::EARLY_HINTS, &hints)?;
+            let handle = RequestHandle::current().ok_or("no request is under way")?;
+            handle.send_informational(StatusCode::EARLY_HINTS, &hints)?;
             let body = request.into_body().collect().await?.to_bytes();
             Ok(Response::new(Full::from(format!("{local} {}", body.len()))))
         })

@@ -1,0 +1,115 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use atomic_waker::AtomicWaker;
+use greenroom_http::{NotInformational, informational};
+use http::{HeaderMap, StatusCode};
+use tokio::sync::watch;
+
+use crate::drain::Phase;
+use crate::informational::UNSENT_BYTES_MAX;
+use crate::{Draining, NotPossible};
+
+/// What a connection shares with the handles of its requests. Made for the first handle, and used by
+/// those of later requests.
+#[derive(Debug)]
+pub(crate) struct Line {
+    told: watch::Receiver<Phase>,
+    /// Somebody asked for the notice of a drain.
+    is_notified: AtomicBool,
+    due: Mutex<Due>,
+    /// The connection, for whoever has something for it.
+    connection: AtomicWaker,
+}
+
+/// What is to be sent ahead of the response that is due.
+#[derive(Debug)]
+struct Due {
+    /// The number of the request under way, so that a handle of an earlier one sends nothing for it.
+    request: u64,
+    is_open: bool,
+    unsent: Vec<u8>,
+}
+
+impl Line {
+    /// For a connection with a request under way.
+    pub(crate) fn new(told: watch::Receiver<Phase>, takes_informational: bool) -> Arc<Self> {
+        Arc::new(Self {
+            told,
+            is_notified: AtomicBool::new(false),
+            due: Mutex::new(Due {
+                request: 0,
+                is_open: takes_informational,
+                unsent: Vec::new(),
+            }),
+            connection: AtomicWaker::new(),
+        })
+    }
+
+    /// The next request is under way.
+    pub(crate) fn begin(&self, takes_informational: bool) {
+        let mut due = self.due();
+        due.request += 1;
+        due.is_open = takes_informational;
+    }
+
+    /// The request is over, whether it was answered or not.
+    pub(crate) fn end(&self) {
+        let mut due = self.due();
+        due.is_open = false;
+        due.unsent = Vec::new();
+    }
+
+    /// Takes what is to be sent before what follows in `out`, and has the connection woken for more.
+    pub(crate) fn take(&self, connection: &Waker, out: &mut Vec<u8>) {
+        // Registered before the look, or what is sent in between would wait for another reason to wake.
+        self.connection.register(connection);
+        out.append(&mut self.due().unsent);
+    }
+
+    /// The same for the last time: the response follows.
+    pub(crate) fn take_last(&self, out: &mut Vec<u8>) {
+        let mut due = self.due();
+        due.is_open = false;
+        out.append(&mut due.unsent);
+    }
+
+    /// Whether a handler wants to end its WebSocket itself when the server drains.
+    pub(crate) fn is_notified(&self) -> bool {
+        self.is_notified.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn notice(&self) -> Draining {
+        self.is_notified.store(true, Ordering::Relaxed);
+        Draining::new(self.told.clone())
+    }
+
+    pub(super) fn request(&self) -> u64 {
+        self.due().request
+    }
+
+    pub(super) fn send(
+        &self,
+        request: u64,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) -> Result<(), NotPossible> {
+        let mut due = self.due();
+        if !due.is_open || due.request != request {
+            return Err(NotPossible::Now);
+        }
+        if due.unsent.len() >= UNSENT_BYTES_MAX {
+            return Err(NotPossible::TooMuch);
+        }
+        informational(status, headers, &mut due.unsent)
+            .map_err(|NotInformational(status)| NotPossible::Status(status))?;
+        drop(due);
+        self.connection.wake();
+        Ok(())
+    }
+
+    fn due(&self) -> MutexGuard<'_, Due> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

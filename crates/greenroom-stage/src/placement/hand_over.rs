@@ -1,0 +1,18 @@
+use std::sync::OnceLock;
+
+use http::Extensions;
+
+static BEFORE: OnceLock<fn(&mut Extensions)> = OnceLock::new();
+
+/// Has `prepare` called with the extensions of each request that a placement is about to send to a
+/// stage, on the thread that sends it. For servers whose handlers find something by the thread that they
+/// run on: it goes along in the extensions. Once for the process; the first stays.
+pub fn before_stages(prepare: fn(&mut Extensions)) {
+    BEFORE.get_or_init(|| prepare);
+}
+
+pub(super) fn prepare(extensions: &mut Extensions) {
+    if let Some(prepare) = BEFORE.get() {
+        prepare(extensions);
+    }
+}
