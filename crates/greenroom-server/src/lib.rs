@@ -30,4 +30,5 @@ pub use error::Error;
 pub use event_loop::{LoopStatus, Pressure, Quantiles, loops};
 pub use informational::{NotPossible, send_informational};
 pub use limits::Limits;
+pub use listen::{AcceptedStream, Acceptor};
 pub use server::{Handle, Server, ServerBuilder};

@@ -12,11 +12,13 @@ pub(super) struct Outbox {
     bytes: Vec<u8>,
     sent: usize,
     part: Bytes,
+    /// Something is left, here or in a stream that keeps what was written to it.
+    is_left: bool,
 }
 
 impl Outbox {
     pub(super) fn is_empty(&self) -> bool {
-        self.sent == self.bytes.len() && self.part.is_empty()
+        !self.is_left
     }
 
     /// Sends `bytes` and then `part`, and keeps what the client does not take at once. Pending
@@ -35,6 +37,7 @@ impl Outbox {
         if done.is_pending() {
             self.bytes = bytes.split_off(sent);
             self.sent = 0;
+            self.is_left = true;
         }
         bytes.clear();
         done
@@ -55,6 +58,7 @@ impl Outbox {
         ))?;
         self.bytes = Vec::new();
         self.sent = 0;
+        self.is_left = false;
         Poll::Ready(Ok(()))
     }
 
@@ -85,5 +89,5 @@ fn poll_send_all(
         *sent += of_bytes;
         let _sent = part.split_to(taken - of_bytes);
     }
-    Poll::Ready(Ok(()))
+    socket.poll_flush(cx)
 }
