@@ -151,7 +151,9 @@ impl<L: Listener> Serve<L> {
     pub fn local_addr(&self) -> io::Result<L::Addr> {
         self.settings.listener.local_addr()
     }
+}
 
+impl<L> Serve<L> {
     /// Serves, as awaiting it does, and then tells whom the drain cut off.
     ///
     /// # Errors
@@ -194,7 +196,8 @@ fn show(address: &greenroom_server::Address) -> Result<crate::Serving, Error> {
     Ok(operators.serve(counted))
 }
 
-impl<L: Listener> IntoFuture for Serve<L> {
+// Not for a `Listener` only: whoever serves something else is told of that, and not of an `.await`.
+impl<L: Send + 'static> IntoFuture for Serve<L> {
     type Output = io::Result<()>;
     type IntoFuture = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 

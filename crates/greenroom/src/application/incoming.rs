@@ -77,8 +77,9 @@ impl<L: Listener> IncomingStream<'_, L> {
 }
 
 /// Looks at each connection that a listener accepts, and makes what its loop is given with it.
-pub struct Introduction<L: Listener>(Box<dyn FnMut(IncomingStream<'_, L>) -> Attached + Send>);
+pub struct Introduction<L: Listener>(Box<Look<L>>);
 
+type Look<L> = dyn FnMut(IncomingStream<'_, L>) -> Attached + Send;
 type Attached = Arc<dyn Any + Send + Sync>;
 
 impl<L: Listener> Introduction<L> {

@@ -12,6 +12,7 @@ use axum::extract::connect_info::Connected;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::routing::{any, get};
 use axum::serve::{Listener, ListenerExt};
+use futures_util::{SinkExt, StreamExt};
 use greenroom::{IncomingStream, Placement};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -269,7 +270,6 @@ async fn a_websocket_over_a_stream_of_any_type() {
             give.send(server).unwrap();
             let opened = tokio_tungstenite::client_async("ws://test/", client).await;
             let (mut socket, _) = opened.unwrap();
-            use futures_util::{SinkExt, StreamExt};
             let message = tokio_tungstenite::tungstenite::Message::text("hello".repeat(1_000));
             socket.send(message.clone()).await.unwrap();
             assert_eq!(socket.next().await.unwrap().unwrap(), message);
