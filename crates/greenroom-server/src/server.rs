@@ -243,22 +243,24 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// With [acceptors](ServerBuilder::acceptor), when polled outside a tokio runtime.
+    /// With [acceptors](ServerBuilder::acceptor), when polled outside a tokio runtime, and if one of
+    /// them panics.
     pub async fn serve<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let _ended = AbortOnDrop(self.handle.clone());
-        let (members, mut accepting) = self.begin();
+        let (members, accepting) = self.begin();
         let (tell, mut ended) = mpsc::channel(members.len());
         for member in members {
             start(app.clone(), member, tell.clone())?;
         }
         drop(tell);
-        let mut report = DrainReport::default();
-        while let Some(cut) = ended.recv().await {
-            report.cut.extend(cut?);
-        }
-        // Their listeners are closed when this returns.
-        while accepting.join_next().await.is_some() {}
-        Ok(report)
+        let loops = async {
+            let mut report = DrainReport::default();
+            while let Some(cut) = ended.recv().await {
+                report.cut.extend(cut?);
+            }
+            Ok(report)
+        };
+        with_acceptors(accepting, loops).await
     }
 
     /// Serves `app` with all loops on the calling thread, whose runtime must be able to
@@ -271,10 +273,10 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When polled outside such a runtime.
+    /// When polled outside such a runtime, and if an [acceptor](ServerBuilder::acceptor) panics.
     pub async fn serve_local<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let _ended = AbortOnDrop(self.handle.clone());
-        let (members, mut accepting) = self.begin();
+        let (members, accepting) = self.begin();
         let running: Vec<_> = members
             .into_iter()
             .map(|member| {
@@ -284,14 +286,16 @@ impl Server {
                 )
             })
             .collect();
-        let mut report = DrainReport::default();
-        for (index, ended) in running {
-            let cut = ended.await.map_err(|_| Error::LoopPanicked { index })?;
-            let cut = cut.map_err(|source| Error::Start { index, source })?;
-            report.cut.extend(cut);
-        }
-        while accepting.join_next().await.is_some() {}
-        Ok(report)
+        let loops = async {
+            let mut report = DrainReport::default();
+            for (index, ended) in running {
+                let cut = ended.await.map_err(|_| Error::LoopPanicked { index })?;
+                let cut = cut.map_err(|source| Error::Start { index, source })?;
+                report.cut.extend(cut);
+            }
+            Ok(report)
+        };
+        with_acceptors(accepting, loops).await
     }
 
     /// Each loop's part, and the tasks of the acceptors, which end when the server drains.
@@ -325,6 +329,20 @@ impl Server {
             .collect();
         (members, accepting)
     }
+}
+
+/// Awaits the end of the loops and of the acceptors, whose listeners are closed then. An acceptor that
+/// panics has whoever serves panic: a server that accepts no more must not look as if it lived.
+async fn with_acceptors(
+    accepting: JoinSet<()>,
+    loops: impl Future<Output = Result<DrainReport, Error>>,
+) -> Result<DrainReport, Error> {
+    let accepting = async {
+        accepting.join_all().await;
+        Ok(())
+    };
+    let (report, ()) = tokio::try_join!(loops, accepting)?;
+    Ok(report)
 }
 
 /// Starts a loop on a thread of its own, which tells how it ended.

@@ -39,6 +39,10 @@ use crate::accepting::listen;
 ///
 /// When awaited: if the listener cannot be used or a loop cannot be started, a [`std::io::Error`]
 /// around an [`Error`]. [`Serve::report`] gives that itself.
+///
+/// # Panics
+///
+/// When awaited: if a listener of your own panics, as `axum::serve` does.
 pub fn serve<L, A, Kind>(listener: L, app: A) -> Serve<L>
 where
     L: Listener,

@@ -36,7 +36,7 @@ impl Acceptor for Given {
         Box::pin(async {
             match self.0.recv().await {
                 Some(stream) => stream,
-                None => std::future::pending().await,
+                None => panic!("nothing more is given"),
             }
         })
     }
@@ -306,6 +306,21 @@ async fn a_drain_ends_them_and_drops_the_acceptor() {
         assert_eq!(answer.text(), "finished");
         assert!(answer.closes());
         assert_eq!(server.ended().await.cut, []);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_panics_ends_the_server_with_its_panic() {
+    local(async {
+        let server = Rig::start(app(|_| async { std::future::pending().await }));
+        let mut client = server.connect();
+        client.send(get("/")).await;
+        settle().await;
+        drop(server.give);
+        let ended = server.serving.await.unwrap_err().into_panic();
+        assert_eq!(*ended.downcast::<&str>().unwrap(), "nothing more is given");
+        assert!(client.is_closed().await);
     })
     .await;
 }

@@ -4,6 +4,7 @@ use std::future::{IntoFuture, pending, ready};
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -12,7 +13,7 @@ use axum::routing::get;
 use axum::serve::ListenerExt;
 use greenroom::{Address, Limits, Server};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::rig::{any_port, get as fetch, within};
 
@@ -244,6 +245,30 @@ async fn the_settings_of_a_server() {
         assert_eq!(fetch(format!("{url}0123456789")).await.0, 414);
         end.send(()).unwrap();
         assert_eq!(serving.await.unwrap().unwrap().cut, []);
+    })
+    .await;
+}
+
+/// Whoever is not done by then is named.
+#[tokio::test]
+async fn the_deadline_of_a_drain() {
+    within(async {
+        let (listener, url) = bound().await;
+        let begun = Arc::new(Notify::new());
+        let tell = Arc::clone(&begun);
+        let never = || async move {
+            tell.notify_one();
+            pending::<()>().await;
+        };
+        let serve = greenroom::serve(listener, Router::new().route("/", get(never)))
+            .drain_deadline(Duration::ZERO)
+            .with_graceful_shutdown(async move { begun.notified().await });
+        let serving = tokio::spawn(serve.report());
+        let asked = tokio::spawn(fetch(url));
+        let report = serving.await.unwrap().unwrap();
+        let routes: Vec<_> = report.cut.iter().map(|cut| cut.route.as_str()).collect();
+        assert_eq!(routes, ["GET /"]);
+        assert!(asked.await.is_err(), "it was cut off");
     })
     .await;
 }
