@@ -197,6 +197,7 @@ mod tests {
         let info = ConnectionInfo {
             peer: Some(SocketAddr::from(([192, 0, 2, 7], 40_000))),
             local: Address::Tcp(SocketAddr::from(([127, 0, 0, 1], 5000))),
+            attached: None,
         };
         let mut out = Vec::new();
         append(&mut out, &parts, &OfConnection::new(&info), mount, body);

@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::panic::Location;
@@ -18,6 +19,9 @@ pub struct ConnectionInfo {
     pub peer: Option<SocketAddr>,
     /// The address that it connected to.
     pub local: Address,
+    /// What an [`Acceptor`](crate::Acceptor) of the application's own attached for it; `None` from
+    /// the server's own listeners.
+    pub attached: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// What a server serves: for each connection, a service that answers its requests.

@@ -32,3 +32,15 @@ pub enum Error {
         index: usize,
     },
 }
+
+impl From<Error> for io::Error {
+    /// Keeps the kind of what the system said, and the whole error as its inner one.
+    fn from(error: Error) -> Self {
+        let kind = match &error {
+            Error::Bind { source, .. } | Error::Start { source, .. } => source.kind(),
+            Error::NoAddress => io::ErrorKind::InvalidInput,
+            Error::LoopPanicked { .. } => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}

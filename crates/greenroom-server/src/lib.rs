@@ -33,5 +33,6 @@ pub use error::Error;
 pub use event_loop::{LoopStatus, Pressure, Quantiles, loops};
 pub use informational::NotPossible;
 pub use limits::Limits;
+pub use listen::{AcceptedStream, Acceptor};
 pub use request_handle::RequestHandle;
 pub use server::{Handle, Server, ServerBuilder};

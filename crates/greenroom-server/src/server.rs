@@ -4,6 +4,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
+use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
@@ -11,11 +12,12 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder as Runtime, LocalOptions};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 
 use crate::app::App;
 use crate::drain::{Cut, Phase};
-use crate::event_loop::{Balance, Hooks, Member, loop_name, run};
-use crate::listen::{self, Accepted, Listener};
+use crate::event_loop::{Balance, Hooks, Loops, Member, loop_name, run};
+use crate::listen::{self, Accepted, Acceptor, Listener, ListenerSocket};
 use crate::settings::Settings;
 use crate::{Address, DrainReport, Error, Limits};
 
@@ -26,7 +28,8 @@ const INBOX_MAX: usize = 1_024;
 #[derive(Debug)]
 pub struct ServerBuilder<S = Server> {
     addresses: Vec<Address>,
-    listeners: Vec<TcpListener>,
+    listeners: Vec<ListenerSocket>,
+    acceptors: Vec<Box<dyn Acceptor>>,
     loops: NonZeroUsize,
     settings: Settings,
     made: PhantomData<fn() -> S>,
@@ -37,6 +40,7 @@ impl<S> Default for ServerBuilder<S> {
         Self {
             addresses: Vec::new(),
             listeners: Vec::new(),
+            acceptors: Vec::new(),
             loops: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             settings: Settings::default(),
             made: PhantomData,
@@ -56,7 +60,22 @@ impl<S: From<Server>> ServerBuilder<S> {
     /// listeners of the other loops, where the system allows it.
     #[must_use]
     pub fn listener(mut self, listener: TcpListener) -> Self {
-        self.listeners.push(listener);
+        self.listeners.push(ListenerSocket::Tcp(listener));
+        self
+    }
+
+    /// Serves a listener on a Unix socket that is already bound, too. Its file stays when the server
+    /// ends.
+    #[must_use]
+    pub fn unix_listener(mut self, listener: UnixListener) -> Self {
+        self.listeners.push(ListenerSocket::Unix(listener));
+        self
+    }
+
+    /// Serves what `acceptor` accepts, too.
+    #[must_use]
+    pub fn acceptor(mut self, acceptor: impl Acceptor) -> Self {
+        self.acceptors.push(Box::new(acceptor));
         self
     }
 
@@ -113,11 +132,11 @@ impl<S: From<Server>> ServerBuilder<S> {
         for address in &self.addresses {
             bound.push(listen::bind(address, loops)?);
         }
-        let addresses: Vec<Address> = bound
-            .iter()
-            .filter_map(|of_address| of_address.first())
-            .map(|listener| listener.address.clone())
-            .collect();
+        let firsts = bound.iter().filter_map(|of_address| of_address.first());
+        let listened = firsts.map(|listener| listener.address.clone());
+        let accepted = self.acceptors.iter();
+        let accepted = accepted.map(|acceptor| acceptor.local_address());
+        let addresses: Vec<Address> = listened.chain(accepted).collect();
         if addresses.is_empty() {
             return Err(Error::NoAddress);
         }
@@ -125,6 +144,7 @@ impl<S: From<Server>> ServerBuilder<S> {
         let server = Server {
             addresses,
             listeners: deal(bound, loops),
+            acceptors: self.acceptors,
             settings: Arc::new(self.settings),
             handle: Handle(Arc::new(phase)),
         };
@@ -132,12 +152,9 @@ impl<S: From<Server>> ServerBuilder<S> {
     }
 }
 
-fn adopt(listener: TcpListener, loops: usize) -> Result<Vec<Listener>, Error> {
-    let address = listener.local_addr();
-    listen::adopt(listener, loops).map_err(|source| Error::Bind {
-        address: address.unwrap_or_else(|_| ([0, 0, 0, 0], 0).into()).into(),
-        source,
-    })
+fn adopt(listener: ListenerSocket, loops: usize) -> Result<Vec<Listener>, Error> {
+    let address = listener.address();
+    listen::adopt(listener, loops).map_err(|source| Error::Bind { address, source })
 }
 
 /// Gives each loop its listener of each address.
@@ -156,6 +173,7 @@ fn deal(bound: Vec<Vec<Listener>>, loops: usize) -> Vec<Vec<Listener>> {
 pub struct Server {
     addresses: Vec<Address>,
     listeners: Vec<Vec<Listener>>,
+    acceptors: Vec<Box<dyn Acceptor>>,
     settings: Arc<Settings>,
     handle: Handle,
 }
@@ -215,26 +233,35 @@ impl Server {
         self.handle.clone()
     }
 
-    /// Serves `app` until the [handle](Self::handle) ends it. Needs no runtime of the caller; if
-    /// the future is dropped, the server ends at once.
+    /// Serves `app` until the [handle](Self::handle) ends it. Needs no runtime of the caller, unless
+    /// there are [acceptors](ServerBuilder::acceptor); if the future is dropped, the server ends at
+    /// once.
     ///
     /// # Errors
     ///
     /// [`Error::Start`] if a loop cannot be started, [`Error::LoopPanicked`] if one ended by a
     /// fault of ours.
+    ///
+    /// # Panics
+    ///
+    /// With [acceptors](ServerBuilder::acceptor), when polled outside a tokio runtime, and if one of
+    /// them panics.
     pub async fn serve<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let _ended = AbortOnDrop(self.handle.clone());
-        let members = self.members();
+        let (members, accepting) = self.begin();
         let (tell, mut ended) = mpsc::channel(members.len());
         for member in members {
             start(app.clone(), member, tell.clone())?;
         }
         drop(tell);
-        let mut report = DrainReport::default();
-        while let Some(cut) = ended.recv().await {
-            report.cut.extend(cut?);
-        }
-        Ok(report)
+        let loops = async {
+            let mut report = DrainReport::default();
+            while let Some(cut) = ended.recv().await {
+                report.cut.extend(cut?);
+            }
+            Ok(report)
+        };
+        with_acceptors(accepting, loops).await
     }
 
     /// Serves `app` with all loops on the calling thread, whose runtime must be able to
@@ -247,11 +274,11 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When polled outside such a runtime.
+    /// When polled outside such a runtime, and if an [acceptor](ServerBuilder::acceptor) panics.
     pub async fn serve_local<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let _ended = AbortOnDrop(self.handle.clone());
-        let running: Vec<_> = self
-            .members()
+        let (members, accepting) = self.begin();
+        let running: Vec<_> = members
             .into_iter()
             .map(|member| {
                 (
@@ -260,24 +287,36 @@ impl Server {
                 )
             })
             .collect();
-        let mut report = DrainReport::default();
-        for (index, ended) in running {
-            let cut = ended.await.map_err(|_| Error::LoopPanicked { index })?;
-            let cut = cut.map_err(|source| Error::Start { index, source })?;
-            report.cut.extend(cut);
-        }
-        Ok(report)
+        let loops = async {
+            let mut report = DrainReport::default();
+            for (index, ended) in running {
+                let cut = ended.await.map_err(|_| Error::LoopPanicked { index })?;
+                let cut = cut.map_err(|source| Error::Start { index, source })?;
+                report.cut.extend(cut);
+            }
+            Ok(report)
+        };
+        with_acceptors(accepting, loops).await
     }
 
-    /// Each loop's part.
-    fn members(self) -> Vec<Member> {
+    /// Each loop's part, and the tasks of the acceptors, which end when the server drains.
+    fn begin(self) -> (Vec<Member>, JoinSet<()>) {
         let loops = self.listeners.len();
         let balance = Balance::new(loops, self.settings.limits.connections_max);
         let balance = Arc::new(balance);
         let (others, inboxes): (Vec<_>, Vec<_>) =
             (0..loops).map(|_| mpsc::channel(INBOX_MAX)).unzip();
+        let mut accepting = JoinSet::new();
+        for acceptor in self.acceptors {
+            let all = Loops {
+                balance: Arc::clone(&balance),
+                inboxes: others.clone(),
+                told: self.handle.0.subscribe(),
+            };
+            accepting.spawn(all.serve(acceptor));
+        }
         let parts = self.listeners.into_iter().zip(inboxes).enumerate();
-        parts
+        let members = parts
             .map(|(index, (listeners, inbox))| Member {
                 index,
                 settings: Arc::clone(&self.settings),
@@ -288,8 +327,23 @@ impl Server {
                 others: others.clone(),
                 watch: None,
             })
-            .collect()
+            .collect();
+        (members, accepting)
     }
+}
+
+/// Awaits the end of the loops and of the acceptors, whose listeners are closed then. An acceptor that
+/// panics has whoever serves panic: a server that accepts no more must not look as if it lived.
+async fn with_acceptors(
+    accepting: JoinSet<()>,
+    loops: impl Future<Output = Result<DrainReport, Error>>,
+) -> Result<DrainReport, Error> {
+    let accepting = async {
+        accepting.join_all().await;
+        Ok(())
+    };
+    let (report, ()) = tokio::try_join!(loops, accepting)?;
+    Ok(report)
 }
 
 /// Starts a loop on a thread of its own, which tells how it ended.

@@ -2,23 +2,33 @@
 //!
 //! An axum application changes one line:
 //!
+//! ```toml
+//! [dependencies]
+//! axum = "0.8"
+//! greenroom = "0.1" # features: "bus", "operators", "psgi"
+//! tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
+//! ```
+//!
 //! ```no_run
 //! use axum::{Router, routing::get};
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let app = Router::new().route("/hello", get(|| async { "Hello, world!" }));
-//! let listener = tokio::net::TcpListener::bind("127.0.0.1:5000").await?;
-//! greenroom::serve(listener, app).await?; // was: axum::serve(listener, app).await?;
-//! # Ok(())
-//! # }
+//! #[tokio::main]
+//! async fn main() -> std::io::Result<()> {
+//!     let app = Router::new().route("/hello", get(|| async { "Hello, world!" }));
+//!     let listener = tokio::net::TcpListener::bind("127.0.0.1:5000").await?;
+//!     greenroom::serve(listener, app).await // was: axum::serve(listener, app).await
+//! }
 //! ```
 //!
-//! [`serve`] takes what `axum::serve` takes: a `Router`, a make-service such as that of
-//! `into_make_service_with_connect_info`, or any cloneable tower service of
-//! `http::Request<axum::body::Body>`; and what axum has no word for, any [`App`] of
-//! `greenroom-server`. For several addresses, Unix sockets, limits and drain there is
-//! [`Server::builder`].
+//! [`serve`] takes what `axum::serve` takes: any listener of axum's trait; and a `Router`, a
+//! make-service such as that of `into_make_service_with_connect_info`, or any cloneable tower
+//! service of `http::Request<axum::body::Body>`; and what axum has no word for, any [`App`] of
+//! `greenroom-server`. Limits, drain and the rest are set on [what it returns](Serve). For several
+//! addresses there is [`Server::builder`].
+//!
+//! Features: `bus` is topics in the process and through Redis,
+//! `operators` status and metrics at an address of their own, `psgi` Perl applications. None is on
+//! by default.
 //!
 //! # Where a handler runs
 //!
@@ -65,6 +75,7 @@ pub use greenroom_bus as bus;
 #[cfg(feature = "psgi")]
 pub use greenroom_psgi as psgi;
 
+mod accepting;
 mod application;
 mod body_limit;
 mod descriptors;
@@ -79,16 +90,17 @@ mod signal;
 mod status;
 
 pub use application::{
-    Application, IncomingConnection, LocalApplication, OfApps, OfConnectInfo, OfConnections,
+    Application, ApplicationOn, IncomingConnection, IncomingStream, Introduced, Introduction,
+    LocalApplication, OfAnyListener, OfApps, OfConnectInfo, OfConnections, OfIncomingStreams,
     OfLoops, OfRequests, OnLoops,
 };
 pub use axum::body::Body;
 pub use body_limit::{BodyLimit, BodyLimited};
 pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
-    Address, AddressError, App, BodyBytesMax, BodyError, BoxError, ConnectionInfo, Cut,
-    DrainReport, Error, Handle, Limits, LoopStatus, LoopWatch, NotPossible, Pressure, RequestBody,
-    RequestHandle, ServerBuilder, Shared,
+    AcceptedStream, Acceptor, Address, AddressError, App, BodyBytesMax, BodyError, BoxError,
+    ConnectionInfo, Cut, DrainReport, Error, Handle, Limits, LoopStatus, LoopWatch, NotPossible,
+    Pressure, RequestBody, RequestHandle, ServerBuilder, Shared,
 };
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, Importance, OnStage, Panicked, Placed,

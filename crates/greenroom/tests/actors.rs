@@ -59,7 +59,7 @@ async fn a_websocket_is_an_actor_on_the_loop_of_its_connection() {
             let serve = greenroom::serve(listener, app).with_graceful_shutdown(async {
                 let _ = ended.await;
             });
-            serve.await.unwrap()
+            serve.report().await.unwrap()
         });
         let mut clients = Vec::new();
         for _ in 0..8 {

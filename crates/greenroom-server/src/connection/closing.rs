@@ -57,7 +57,11 @@ impl<A: App> Connection<A> {
                 Turn::End(outcome) => Some(outcome),
                 Turn::Again | Turn::Wait(_) => None,
             },
-            Wait::Idle | Wait::Discard | Wait::Linger | Wait::Write => {
+            Wait::Idle => {
+                self.closing = Closing::Flush;
+                None
+            }
+            Wait::Discard | Wait::Linger | Wait::Write => {
                 self.cut_exchange();
                 Some(Outcome::Closed)
             }
@@ -129,16 +133,20 @@ impl<A: App> Connection<A> {
             Poll::Ready(Err(_)) => return Turn::End(Outcome::Closed),
         }
         if self.closing == Closing::Flush {
-            return Turn::End(Outcome::Closed);
+            return match self.socket.poll_close(cx) {
+                Poll::Ready(()) => Turn::End(Outcome::Closed),
+                Poll::Pending => Turn::Wait(Wait::Write),
+            };
         }
         self.linger(cx, scratch)
     }
 
     fn linger(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
         if self.waiting.wait != Wait::Linger {
-            self.socket.shutdown_write();
             self.discarded = 0;
         }
+        // What is pending of it goes on with the reading below.
+        let _ended = self.socket.poll_shutdown(cx);
         while self.discarded <= LINGER_BYTES_MAX {
             scratch.consume(scratch.unread().len());
             match self.socket.poll_read(scratch.room(), cx) {

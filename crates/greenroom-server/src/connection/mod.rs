@@ -84,7 +84,7 @@ impl<A: App> Connection<A> {
     pub(crate) fn new(home: Rc<Loop<A>>, service: A::Service, accepted: Accepted) -> Self {
         Self {
             seat: Some(home.seats.take()),
-            socket: Socket::Fresh(accepted.socket),
+            socket: accepted.socket.into(),
             service,
             peer: accepted.info.peer,
             http: greenroom_http::Connection::new(),

@@ -12,6 +12,8 @@ pub(super) struct Outbox {
     bytes: Vec<u8>,
     sent: usize,
     rest: Uncopied,
+    /// Something is left, here or in a stream that keeps what was written to it.
+    is_left: bool,
 }
 
 /// A part of a body that is sent from where it is, and what stands behind it.
@@ -39,7 +41,7 @@ impl Uncopied {
 
 impl Outbox {
     pub(super) fn is_empty(&self) -> bool {
-        self.sent == self.bytes.len() && self.rest.is_empty()
+        !self.is_left
     }
 
     /// Sends `bytes` and then `rest`, and keeps what the client does not take at once. Pending
@@ -58,6 +60,7 @@ impl Outbox {
         if done.is_pending() {
             self.bytes = bytes.split_off(sent);
             self.sent = 0;
+            self.is_left = true;
         }
         bytes.clear();
         done
@@ -78,6 +81,7 @@ impl Outbox {
         ))?;
         self.bytes = Vec::new();
         self.sent = 0;
+        self.is_left = false;
         Poll::Ready(Ok(()))
     }
 
@@ -108,5 +112,5 @@ fn poll_send_all(
         *sent += of_bytes;
         rest.advance(taken - of_bytes);
     }
-    Poll::Ready(Ok(()))
+    socket.poll_flush(cx)
 }

@@ -9,7 +9,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::listen::AcceptedSocket;
+use crate::listen::{AcceptedSocket, AnyStream};
 
 const READ: Interest = Interest::READABLE;
 
@@ -22,8 +22,19 @@ pub(crate) enum Socket {
     Fresh(AcceptedSocket),
     Tcp(TcpStream),
     Unix(UnixStream),
+    /// Of a type of the application's own. It knows its runtime, and is never fresh.
+    Any(AnyStream),
     /// Taken away, or closed.
     Gone,
+}
+
+impl From<AcceptedSocket> for Socket {
+    fn from(accepted: AcceptedSocket) -> Self {
+        match accepted {
+            AcceptedSocket::Any(stream) => Self::Any(stream),
+            fresh => Self::Fresh(fresh),
+        }
+    }
 }
 
 impl Socket {
@@ -39,6 +50,7 @@ impl Socket {
         *self = match fresh {
             AcceptedSocket::Tcp(stream) => Self::Tcp(TcpStream::from_std(stream)?),
             AcceptedSocket::Unix(stream) => Self::Unix(UnixStream::from_std(stream)?),
+            AcceptedSocket::Any(stream) => Self::Any(stream),
         };
         Ok(())
     }
@@ -64,6 +76,9 @@ impl Socket {
                 let once = |room: &mut [u8]| exhaust(stream, room, |io| stream.try_io(READ, io));
                 poll_read(ready, once, room, cx)
             }
+            Self::Any(stream) | Self::Fresh(AcceptedSocket::Any(stream)) => {
+                stream.poll_read(room, cx)
+            }
             Self::Gone => Poll::Ready(Ok(0)),
         }
     }
@@ -85,6 +100,9 @@ impl Socket {
             Self::Fresh(AcceptedSocket::Unix(stream)) => or_pending(stream.write_vectored(&parts)),
             Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, &parts),
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, &parts),
+            Self::Any(stream) | Self::Fresh(AcceptedSocket::Any(stream)) => {
+                stream.poll_write(&parts, cx)
+            }
             Self::Gone => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     }
@@ -105,21 +123,45 @@ impl Socket {
                 Err(error) if would_block(&error) => Pin::new(stream).poll_write(cx, bytes),
                 tried => Poll::Ready(tried),
             },
+            Self::Any(stream) | Self::Fresh(AcceptedSocket::Any(stream)) => {
+                stream.poll_write(&[IoSlice::new(bytes)], cx)
+            }
             Self::Gone => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     }
 
-    /// Ends our side of the stream; the client may still send.
-    pub(crate) fn shutdown_write(&self) {
+    /// Has a stream that keeps what was written, as TLS does, send it. A socket keeps nothing.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Any(stream) => stream.poll_flush(cx),
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Ends a stream that has an end of its own, as TLS does (RFC 8446, 6.1), before it is dropped.
+    /// Dropping a socket says it all.
+    pub(crate) fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Self::Any(_) => self.poll_shutdown(cx),
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// Ends our side of the stream; the client may still send. May be called again, and has to be
+    /// while it is pending. The client may be gone already; the connection ends either way.
+    pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         use rustix::net::{Shutdown, shutdown};
-        // The client may be gone already; the connection ends either way.
         let _ended = match self {
+            Self::Any(stream) | Self::Fresh(AcceptedSocket::Any(stream)) => {
+                return stream.poll_shutdown(cx).map(|_ended| ());
+            }
             Self::Fresh(AcceptedSocket::Tcp(stream)) => shutdown(stream, Shutdown::Write),
             Self::Fresh(AcceptedSocket::Unix(stream)) => shutdown(stream, Shutdown::Write),
             Self::Tcp(stream) => shutdown(stream, Shutdown::Write),
             Self::Unix(stream) => shutdown(stream, Shutdown::Write),
             Self::Gone => Ok(()),
         };
+        Poll::Ready(())
     }
 
     /// Has the end of the socket be a reset, which no client takes for the end of a body. What was
@@ -130,6 +172,8 @@ impl Socket {
         let _set = match self {
             Self::Fresh(AcceptedSocket::Tcp(stream)) => set_socket_linger(stream, linger),
             Self::Tcp(stream) => set_socket_linger(stream, linger),
+            // A stream that has an end of its own lacks it, which says the same.
+            Self::Any(_) | Self::Fresh(AcceptedSocket::Any(_)) => Ok(()),
             Self::Fresh(AcceptedSocket::Unix(_)) | Self::Unix(_) | Self::Gone => Ok(()),
         };
     }

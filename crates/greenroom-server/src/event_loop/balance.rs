@@ -70,6 +70,13 @@ impl Balance {
         }
     }
 
+    /// Has all loops close idle connections of theirs.
+    pub(crate) fn want_room_of_all(&self) {
+        for each in &self.loops {
+            each.room_wanted.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Whether another loop wants room from `index`; said once.
     pub(crate) fn is_room_wanted(&self, index: usize) -> bool {
         let wanted = &self.loops[index].room_wanted;

@@ -2,6 +2,7 @@
 
 mod acceptor;
 mod balance;
+mod distribute;
 mod lag;
 mod newcomers;
 mod registry;
@@ -20,6 +21,7 @@ use greenroom_http::Context;
 use tokio::sync::{Notify, mpsc, watch};
 
 pub(crate) use balance::Balance;
+pub(crate) use distribute::Loops;
 pub use lag::{LoopStatus, Pressure, Quantiles, loops};
 pub(crate) use registry::Notice;
 pub(crate) use run::{Member, run};

@@ -108,12 +108,12 @@ impl AsyncWrite for Rewound {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_unsent(cx)
+        ready!(self.poll_unsent(cx))?;
+        self.socket.poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_unsent(cx))?;
-        self.socket.shutdown_write();
-        Poll::Ready(Ok(()))
+        self.socket.poll_shutdown(cx).map(Ok)
     }
 }

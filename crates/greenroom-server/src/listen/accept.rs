@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
 
-use super::{Listener, ListenerSocket};
+use super::{AnyStream, Listener, ListenerSocket};
 use crate::{Address, ConnectionInfo};
 
 /// A connection as it was accepted, not yet registered with any runtime.
@@ -21,6 +21,8 @@ pub(crate) struct Accepted {
 pub(crate) enum AcceptedSocket {
     Tcp(std::net::TcpStream),
     Unix(std::os::unix::net::UnixStream),
+    /// From an [`Acceptor`](crate::Acceptor).
+    Any(AnyStream),
 }
 
 /// Why a connection was not accepted, by what is to be done.
@@ -52,10 +54,13 @@ impl Listener {
                 (AcceptedSocket::Unix(descriptor.into()), None)
             }
         };
-        let local = self.address.clone();
         Ok(Accepted {
             socket,
-            info: ConnectionInfo { peer, local },
+            info: ConnectionInfo {
+                peer,
+                local: self.address.clone(),
+                attached: None,
+            },
             deferred: matches!(self.address, Address::Tcp(_)),
         })
     }

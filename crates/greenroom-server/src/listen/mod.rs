@@ -2,6 +2,7 @@
 //! loops where it cannot.
 
 mod accept;
+mod acceptor;
 mod defer_accept;
 mod refuse;
 mod waited;
@@ -14,6 +15,8 @@ use std::path::{Path, PathBuf};
 use socket2::{Domain, Protocol, Socket, Type};
 
 pub(crate) use accept::{Accepted, AcceptedSocket, Fault};
+pub(crate) use acceptor::AnyStream;
+pub use acceptor::{AcceptedStream, Acceptor};
 pub(crate) use defer_accept::DEFERRED;
 
 use crate::{Address, Error};
@@ -35,6 +38,19 @@ pub(crate) struct Listener {
     _file: Option<SocketFile>,
     /// The only one of its address, so that its loop passes connections on to the others.
     pub(crate) alone: bool,
+}
+
+impl ListenerSocket {
+    /// Its address; port 0 of no address if the system does not say.
+    pub(crate) fn address(&self) -> Address {
+        let none = Address::Tcp(SocketAddr::from(([0, 0, 0, 0], 0)));
+        match self {
+            Self::Tcp(listener) => listener.local_addr().map_or(none, Address::Tcp),
+            Self::Unix(listener) => listener.local_addr().map_or(none, |address| {
+                Address::Unix(address.as_pathname().unwrap_or(Path::new("")).to_owned())
+            }),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -79,7 +95,26 @@ fn bind_tcp(address: SocketAddr, loops: usize) -> io::Result<Vec<Listener>> {
 }
 
 /// The listeners of a socket that the caller bound.
-pub(crate) fn adopt(listener: std::net::TcpListener, loops: usize) -> io::Result<Vec<Listener>> {
+pub(crate) fn adopt(listener: ListenerSocket, loops: usize) -> io::Result<Vec<Listener>> {
+    match listener {
+        ListenerSocket::Tcp(listener) => adopt_tcp(listener, loops),
+        ListenerSocket::Unix(listener) => adopt_unix(listener).map(|listener| vec![listener]),
+    }
+}
+
+/// The file of the socket stays with who made it.
+fn adopt_unix(listener: UnixListener) -> io::Result<Listener> {
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    Ok(Listener {
+        address: Address::Unix(address.as_pathname().unwrap_or(Path::new("")).to_owned()),
+        socket: ListenerSocket::Unix(listener),
+        _file: None,
+        alone: true,
+    })
+}
+
+fn adopt_tcp(listener: std::net::TcpListener, loops: usize) -> io::Result<Vec<Listener>> {
     listener.set_nonblocking(true)?;
     let socket = socket2::SockRef::from(&listener);
     socket.set_reuse_port(loops > 1)?;

@@ -19,6 +19,8 @@ impl Accepted {
         match &self.socket {
             AcceptedSocket::Tcp(stream) => answer(stream),
             AcceptedSocket::Unix(stream) => answer(stream),
+            // Only those of the server's own listeners are refused unread.
+            AcceptedSocket::Any(_) => {}
         }
     }
 }

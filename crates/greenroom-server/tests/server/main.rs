@@ -1,6 +1,7 @@
 //! What a client of the server sees, over real sockets. Tests of time run on a paused clock.
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod acceptors;
 mod bodies_request;
 mod bodies_response;
 mod client;

@@ -17,6 +17,14 @@ use crate::placing::AsItIs;
 /// and [`OnLoops`](super::OnLoops).
 ///
 /// The type parameter only tells the kinds apart; the compiler finds it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be served on the loops",
+    label = "no router, service or make-service that a server takes",
+    note = "a handler is served as `handler.into_make_service()`, with `use axum::handler::HandlerWithoutStateExt`, or as a route: `Router::new().route(\"/\", get(handler))`",
+    note = "a `Router<S>` lacks its state: give it by `.with_state(state)`",
+    note = "a service is `Clone + Send + 'static` and takes `http::Request<axum::body::Body>`; its futures and bodies are `'static`",
+    note = "a type of your own in `ConnectInfo` implements `Connected<greenroom::IncomingConnection>`"
+)]
 pub trait LocalApplication<Kind>: Sized + 'static {
     /// What the server's loops are given.
     type App: App;

@@ -3,11 +3,13 @@
 mod adapted;
 mod connection;
 mod for_client;
+mod incoming;
 mod local;
 mod on_loops;
 mod per_connection;
 
 pub use connection::IncomingConnection;
+pub use incoming::{IncomingStream, Introduced, Introduction};
 pub use local::LocalApplication;
 pub use on_loops::{OfLoops, OnLoops};
 
@@ -16,6 +18,7 @@ use std::convert::Infallible;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::connect_info::{Connected, IntoMakeServiceWithConnectInfo};
+use axum::serve::Listener;
 use bytes::Bytes;
 use greenroom_server::{App, BoxError, ConnectionInfo};
 use greenroom_stage::ClientKey;
@@ -34,9 +37,13 @@ use per_connection::Made;
 /// The type parameter only tells them apart; the compiler finds it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be served and placed",
-    note = "a service is `Clone + Send + 'static` and takes `http::Request<axum::body::Body>`; it, its futures, bodies and errors are `Send`, because they may go to a stage",
+    label = "no router, service or make-service that a server takes",
+    note = "a handler is served as `handler.into_make_service()`, with `use axum::handler::HandlerWithoutStateExt`, or as a route: `Router::new().route(\"/\", get(handler))`",
+    note = "a `Router<S>` lacks its state: give it by `.with_state(state)`",
+    note = "a service is `Clone + Send + 'static` and takes `http::Request<axum::body::Body>`; its futures, bodies and errors are `Send`, because they may go to a stage",
     note = "what is not `Send` is served as `greenroom::OnLoops(application)`, and stays on the loops",
-    note = "a make-service of your own takes `greenroom::ConnectionInfo`"
+    note = "a make-service of your own takes `greenroom::ConnectionInfo`",
+    note = "a type of your own in `ConnectInfo` implements `Connected<greenroom::IncomingConnection>`"
 )]
 pub trait Application<Kind>: Sized + 'static {
     /// What the server's loops are given.
@@ -45,6 +52,39 @@ pub trait Application<Kind>: Sized + 'static {
     /// Turns this into it. Its requests are of the clients that the key says.
     fn into_app(self, client_key: Option<ClientKey>) -> Self::App;
 }
+
+/// What [`serve`](crate::serve()) can serve on a listener `L`: every [`Application`]
+/// ([`OfAnyListener`]), and the make-services of axum whose type implements
+/// [`Connected<IncomingStream<'_, L>>`](IncomingStream) for this very listener
+/// ([`OfIncomingStreams`]).
+///
+/// The type parameter only tells them apart; the compiler finds it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be served",
+    label = "no router, service or make-service that `serve` takes",
+    note = "a handler is served as `handler.into_make_service()`, with `use axum::handler::HandlerWithoutStateExt`, or as a route: `Router::new().route(\"/\", get(handler))`",
+    note = "a `Router<S>` lacks its state: give it by `.with_state(state)`",
+    note = "a service is `Clone + Send + 'static` and takes `http::Request<axum::body::Body>`; its futures, bodies and errors are `Send`, because they may go to a stage",
+    note = "what is not `Send` is served as `greenroom::OnLoops(application)`, and stays on the loops",
+    note = "a make-service of your own takes `greenroom::ConnectionInfo`",
+    note = "a type of your own in `ConnectInfo` implements `Connected<greenroom::IncomingStream<'_, {L}>>`, or `Connected<greenroom::IncomingConnection>` for every listener"
+)]
+pub trait ApplicationOn<L: Listener, Kind>: Sized + 'static {
+    /// What the server's loops are given.
+    type App: App;
+
+    /// Turns this into it. Its requests are of the clients that the key says. If it is to look at
+    /// each connection that is accepted, with what does so.
+    fn into_app_on(self, client_key: Option<ClientKey>) -> (Self::App, Option<Introduction<L>>);
+}
+
+/// Marks an [`ApplicationOn`] any listener that is an [`Application`] of this kind.
+#[derive(Debug)]
+pub struct OfAnyListener<Kind>(Kind);
+
+/// Marks an [`ApplicationOn`] one listener, whose streams it is shown.
+#[derive(Debug)]
+pub enum OfIncomingStreams {}
 
 /// Marks an [`Application`] that answers requests.
 #[derive(Debug)]

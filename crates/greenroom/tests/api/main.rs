@@ -3,8 +3,10 @@
 
 mod bodies;
 mod body_limit;
+mod forms;
 mod gate;
 mod h2c;
+mod listeners;
 mod notices;
 mod placing;
 mod pressure;

@@ -230,7 +230,7 @@ async fn graceful_shutdown_finishes_what_is_under_way() {
         let serve = greenroom::serve(listener, app).with_graceful_shutdown(async {
             told.await.unwrap();
         });
-        let serving = tokio::spawn(async { serve.await });
+        let serving = tokio::spawn(serve.report());
         let asked = tokio::spawn(async move {
             exchange(address, b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").await
         });
