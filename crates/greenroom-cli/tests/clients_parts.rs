@@ -49,8 +49,8 @@ impl Parts {
                 .enable_all()
                 .build();
             let runtime = runtime.expect("a runtime can be made");
-            let served = runtime.block_on(server.serve(application()));
-            served.expect("the server ends in order");
+            let report = runtime.block_on(server.serve(application()));
+            report.expect("the server ends in order");
         });
         Self {
             address,
@@ -168,6 +168,7 @@ fn perl_lwp_and_http_tiny() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn java_http_client() {
     if !tools::is_on_path("javac") {
         eprintln!("skipped: there is no JDK, which must compile the client");
