@@ -2,7 +2,8 @@ use std::time::Duration;
 
 /// What one client may ask of the server, and for how long it may keep it waiting.
 ///
-/// All are on by default, and safe on the open internet.
+/// All but `body_bytes_max` are on by default, and safe on the open internet. How long a body may be
+/// is for the application to say, which knows what it keeps of one: the server keeps 128 KiB at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a request's head: 431 beyond. Default: 65,536.
@@ -12,8 +13,9 @@ pub struct Limits {
     pub fields_max: usize,
     /// Bytes of the request target: 414 beyond. Default: 8,192.
     pub target_bytes_max: usize,
-    /// Bytes of a request's body, unless its route says otherwise: 413 beyond.
-    /// Default: 2,097,152 (2 MiB).
+    /// Bytes of a request's body, whatever the application allows: its body yields
+    /// [`BodyError::TooLarge`](crate::BodyError) beyond, and the application responds to that.
+    /// Default: `u64::MAX`, no limit.
     pub body_bytes_max: u64,
     /// Time from the first byte of a head (on a new connection: from its being accepted) to its
     /// last: 408 beyond. Default: 10 s.
@@ -51,7 +53,7 @@ impl Default for Limits {
             head_bytes_max: 65_536,
             fields_max: 100,
             target_bytes_max: 8_192,
-            body_bytes_max: 2 * 1_024 * 1_024,
+            body_bytes_max: u64::MAX,
             head_timeout: Duration::from_secs(10),
             body_grace: Duration::from_secs(10),
             body_rate_min: 1_000,

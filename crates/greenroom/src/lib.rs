@@ -42,6 +42,17 @@
 //! `.layer(Placement::auto())`. An [`App`] stays on the loops, and so does what is not `Send`, as
 //! [`OnLoops`]; the server says so in its log when it starts.
 //!
+//! # How long a body may be
+//!
+//! As with `axum::serve`, the application says: axum's extractors take 2 MB unless
+//! [`DefaultBodyLimit`](axum::extract::DefaultBodyLimit) says otherwise, and
+//! `tower_http::limit::RequestBodyLimitLayer` limits whatever reads the body behind it. The server
+//! itself holds 128 KiB of a body at most, whatever its length. [`Limits::body_bytes_max`] is a cap on
+//! top of that, for all routes: beyond it the body yields `http_body_util::LengthLimitError`, as that
+//! of the layer does, so extractors respond with 413.
+//!
+//! # Whose a request is
+//!
 //! What is submitted to a stage while a request is worked on is its client's, and stages are fair
 //! between clients: see [`Server::client_key`].
 
@@ -62,7 +73,6 @@ pub use greenroom_bus as bus;
 pub use greenroom_psgi as psgi;
 
 mod application;
-mod body_limit;
 mod descriptors;
 mod loop_watch;
 #[cfg(feature = "operators")]
@@ -78,12 +88,11 @@ pub use application::{
     OfLoops, OfRequests, OnLoops,
 };
 pub use axum::body::Body;
-pub use body_limit::{BodyLimit, BodyLimited};
 pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
-    Address, AddressError, App, BodyBytesMax, BodyError, BoxError, ConnectionInfo, Cut,
-    DrainReport, Error, Handle, Limits, LoopStatus, LoopWatch, NotPossible, Pressure, RequestBody,
-    ServerBuilder, Shared, send_informational,
+    Address, AddressError, App, BodyError, BoxError, ConnectionInfo, Cut, DrainReport, Error,
+    Handle, Limits, LoopStatus, LoopWatch, NotPossible, Pressure, RequestBody, ServerBuilder,
+    Shared, send_informational,
 };
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, Importance, OnStage, Panicked, Placed,

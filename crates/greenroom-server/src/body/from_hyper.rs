@@ -8,7 +8,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::{BodyBytesMax, BodyError};
+use super::BodyError;
 use crate::Limits;
 
 /// What became of a body that hyper receives, as seen by the task that answers its request.
@@ -18,7 +18,7 @@ pub(crate) type Refused = Arc<OnceLock<BodyError>>;
 #[derive(Debug)]
 pub(crate) struct FromHyper {
     incoming: Incoming,
-    bytes_max: BodyBytesMax,
+    bytes_max: u64,
     received: u64,
     pace: Pace,
     refused: Refused,
@@ -34,15 +34,10 @@ struct Pace {
 }
 
 impl FromHyper {
-    pub(crate) fn new(
-        incoming: Incoming,
-        bytes_max: BodyBytesMax,
-        limits: &Limits,
-        refused: Refused,
-    ) -> Self {
+    pub(crate) fn new(incoming: Incoming, limits: &Limits, refused: Refused) -> Self {
         Self {
             incoming,
-            bytes_max,
+            bytes_max: limits.body_bytes_max,
             received: 0,
             pace: Pace {
                 grace: limits.body_grace,
@@ -77,13 +72,15 @@ impl FromHyper {
         }
     }
 
+    /// It is the application that responds to a body over the limit.
     fn within_limit(&self, bytes: u64) -> Result<(), BodyError> {
-        if bytes > self.bytes_max.bytes() {
-            return Err(self.refuse(BodyError::TooLarge));
+        if bytes > self.bytes_max {
+            return Err(BodyError::TooLarge);
         }
         Ok(())
     }
 
+    /// Has the server respond to this, whatever the application makes of it.
     fn refuse(&self, error: BodyError) -> BodyError {
         *self.refused.get_or_init(|| error)
     }

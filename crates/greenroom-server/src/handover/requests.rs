@@ -17,7 +17,7 @@ use tower_service::Service;
 use super::ledger::Entry;
 use crate::access;
 use crate::app::{App, BoxError};
-use crate::body::{BodyBytesMax, FromHyper, Refused, RequestBody};
+use crate::body::{FromHyper, Refused, RequestBody};
 use crate::connection::{About, message};
 use crate::event_loop::Loop;
 use crate::failure;
@@ -106,18 +106,15 @@ impl<A: App> Requests<A> {
     }
 
     /// The request with a body of ours, and where its body's failure is noted.
-    fn translate(&self, mut request: Request<Incoming>) -> (Request<RequestBody>, Refused) {
+    fn translate(&self, request: Request<Incoming>) -> (Request<RequestBody>, Refused) {
         let refused = Refused::default();
         if request.body().is_end_stream() {
             return (request.map(|_| RequestBody::empty()), refused);
         }
         let limits = &self.home.settings.limits;
-        let bytes_max = BodyBytesMax::new(limits.body_bytes_max);
-        request.extensions_mut().insert(bytes_max.clone());
         let noted = Arc::clone(&refused);
-        let request = request.map(|incoming| {
-            RequestBody::from_hyper(FromHyper::new(incoming, bytes_max, limits, noted))
-        });
+        let request = request
+            .map(|incoming| RequestBody::from_hyper(FromHyper::new(incoming, limits, noted)));
         (request, refused)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use futures_util::stream;
-use greenroom_server::{BoxError, RequestBody};
+use greenroom_server::{BoxError, Limits, RequestBody};
 use http::{Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
@@ -109,9 +109,13 @@ async fn many_streams_are_served_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_over_the_limit_is_413_and_the_connection_goes_on() {
+async fn a_body_over_the_cap_is_413_and_the_connection_goes_on() {
     local(async {
-        let server = Rig::start(app(handler));
+        let limits = Limits {
+            body_bytes_max: 2_097_152,
+            ..Limits::default()
+        };
+        let server = Rig::with(app(handler), |builder| builder.limits(limits));
         let client = Client::connect(&server).await;
         for (bytes, status) in [(2_097_152, 200), (2_097_153, 413)] {
             let body = text(vec![b'b'; bytes]);

@@ -3,6 +3,7 @@
 mod adapted;
 mod connection;
 mod for_client;
+mod length_limit;
 mod local;
 mod on_loops;
 mod per_connection;
