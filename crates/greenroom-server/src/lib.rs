@@ -24,7 +24,7 @@ mod settings;
 
 pub use address::{Address, AddressError};
 pub use app::{App, BoxError, ConnectionInfo, LoopWatch, Shared};
-pub use body::{BodyError, RequestBody};
+pub use body::{BodyError, BodyPace, RequestBody};
 pub use drain::{Cut, DrainReport};
 pub use error::Error;
 pub use event_loop::{LoopStatus, Pressure, Quantiles, loops};

@@ -23,7 +23,8 @@ pub struct Limits {
     /// Time that a client may take for a body before its rate counts. Default: 10 s.
     pub body_grace: Duration,
     /// Bytes a second that a body must bring once `body_grace` is over: 408 if it brings fewer.
-    /// Only the time in which the application waits for the client counts. Default: 1,000.
+    /// Only the time in which the application waits for the client counts, and only until the response
+    /// begins; a route can [lift](crate::BodyPace) the limit. Default: 1,000; 0 for no limit.
     pub body_rate_min: u64,
     /// Time that a connection may be idle between two requests before it is closed.
     /// Default: 60 s.

@@ -51,6 +51,9 @@
 //! top of that, for all routes: beyond it the body yields `http_body_util::LengthLimitError`, as that
 //! of the layer does, so extractors respond with 413.
 //!
+//! A client must keep a pace with its body until the response begins; [`SlowBodies`] is for routes that
+//! take a stream of messages for long before they respond.
+//!
 //! # Whose a request is
 //!
 //! What is submitted to a stage while a request is worked on is its client's, and stages are fair
@@ -81,6 +84,7 @@ mod placing;
 mod serve;
 mod server;
 mod signal;
+mod slow_bodies;
 mod status;
 
 pub use application::{
@@ -90,9 +94,9 @@ pub use application::{
 pub use axum::body::Body;
 pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
-    Address, AddressError, App, BodyError, BoxError, ConnectionInfo, Cut, DrainReport, Error,
-    Handle, Limits, LoopStatus, LoopWatch, NotPossible, Pressure, RequestBody, ServerBuilder,
-    Shared, send_informational,
+    Address, AddressError, App, BodyError, BodyPace, BoxError, ConnectionInfo, Cut, DrainReport,
+    Error, Handle, Limits, LoopStatus, LoopWatch, NotPossible, Pressure, RequestBody,
+    ServerBuilder, Shared, send_informational,
 };
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, Importance, OnStage, Panicked, Placed,
@@ -104,4 +108,5 @@ pub use operators::{CountError, Operators, Serving, count};
 pub use serve::{Serve, serve};
 pub use server::Server;
 pub use signal::end_on_signals;
+pub use slow_bodies::{SlowBodies, WithSlowBodies};
 pub use status::{Status, status, status_handler};

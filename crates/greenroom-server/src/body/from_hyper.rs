@@ -8,11 +8,16 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::BodyError;
+use super::{BodyError, BodyPace};
 use crate::Limits;
 
-/// What became of a body that hyper receives, as seen by the task that answers its request.
-pub(crate) type Refused = Arc<OnceLock<BodyError>>;
+/// What a body that hyper receives and the task that answers its request tell each other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Noted {
+    /// The server responds to this.
+    pub(crate) refused: Arc<OnceLock<BodyError>>,
+    pub(crate) pace: BodyPace,
+}
 
 /// A body that hyper receives, held to the same limits as one that we receive.
 #[derive(Debug)]
@@ -21,7 +26,7 @@ pub(crate) struct FromHyper {
     bytes_max: u64,
     received: u64,
     pace: Pace,
-    refused: Refused,
+    noted: Noted,
 }
 
 /// How long the application has waited for the client, and how long it will.
@@ -34,7 +39,7 @@ struct Pace {
 }
 
 impl FromHyper {
-    pub(crate) fn new(incoming: Incoming, limits: &Limits, refused: Refused) -> Self {
+    pub(crate) fn new(incoming: Incoming, limits: &Limits, noted: Noted) -> Self {
         Self {
             incoming,
             bytes_max: limits.body_bytes_max,
@@ -45,7 +50,7 @@ impl FromHyper {
                 waited: Duration::ZERO,
                 waiting: None,
             },
-            refused,
+            noted,
         }
     }
 
@@ -58,6 +63,9 @@ impl FromHyper {
             return Poll::Ready(Some(Err(error)));
         }
         let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) else {
+            if self.noted.pace.is_lifted() {
+                return Poll::Pending;
+            }
             ready!(self.pace.poll_over(self.received, cx));
             return Poll::Ready(Some(Err(self.refuse(BodyError::TooSlow))));
         };
@@ -82,7 +90,7 @@ impl FromHyper {
 
     /// Has the server respond to this, whatever the application makes of it.
     fn refuse(&self, error: BodyError) -> BodyError {
-        *self.refused.get_or_init(|| error)
+        *self.noted.refused.get_or_init(|| error)
     }
 
     pub(crate) fn is_end(&self) -> bool {

@@ -1,6 +1,7 @@
 //! A request's body, as the application reads it.
 
 mod from_hyper;
+mod pace;
 mod slot;
 
 use std::pin::Pin;
@@ -10,7 +11,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 
-pub(crate) use from_hyper::{FromHyper, Refused, allowance};
+pub(crate) use from_hyper::{FromHyper, Noted, allowance};
+pub use pace::BodyPace;
 pub(crate) use slot::{Feeder, Reader, pair};
 
 /// The body of a request.

@@ -6,7 +6,7 @@ use greenroom_http::BodyLength;
 use http::HeaderMap;
 use http_body::{Frame, SizeHint};
 
-use super::BodyError;
+use super::{BodyError, BodyPace};
 
 /// The connection's end of a body that is handed over part by part. There is room for one part,
 /// so the client is read only when the application has taken the part before.
@@ -14,6 +14,7 @@ use super::BodyError;
 pub(crate) struct Feeder {
     slot: Arc<Mutex<Slot>>,
     bytes_max: u64,
+    pub(crate) pace: BodyPace,
     pub(crate) received: u64,
     /// Trailers that came right behind a part that is not taken yet.
     pub(crate) trailers: Option<HeaderMap>,
@@ -39,7 +40,7 @@ struct Slot {
 }
 
 /// Both ends of a body of at most `bytes_max` bytes.
-pub(crate) fn pair(length: BodyLength, bytes_max: u64) -> (Feeder, Reader) {
+pub(crate) fn pair(length: BodyLength, bytes_max: u64, pace: BodyPace) -> (Feeder, Reader) {
     let promised = match length {
         BodyLength::None => Some(0),
         BodyLength::Exact(bytes) => Some(bytes),
@@ -56,6 +57,7 @@ pub(crate) fn pair(length: BodyLength, bytes_max: u64) -> (Feeder, Reader) {
     let feeder = Feeder {
         slot: Arc::clone(&slot),
         bytes_max,
+        pace,
         received: 0,
         trailers: None,
         promised,

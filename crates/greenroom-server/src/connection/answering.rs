@@ -93,6 +93,10 @@ impl<A: App> Connection<A> {
         // where the next request begins.
         let unsure = *exchange.as_mut().continue_due();
         let feeder = exchange.as_mut().feeder().as_ref();
+        if let Some(feeder) = feeder {
+            // From now on its client may send as it receives, a message an hour.
+            feeder.pace.lift();
+        }
         let unread = feeder.map_or(0, crate::body::Feeder::unread);
         let too_long = unread > DISCARDED_BYTES_MAX as u64;
         if unsure || too_long || self.home.phase() != Phase::Serving {

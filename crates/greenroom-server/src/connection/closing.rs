@@ -48,6 +48,7 @@ impl<A: App> Connection<A> {
                 );
                 None
             }
+            Wait::Body if self.takes_any_pace() => None,
             Wait::Body => match self.refuse_body(BodyError::TooSlow, scratch) {
                 Turn::End(outcome) => Some(outcome),
                 Turn::Again | Turn::Wait(_) => None,

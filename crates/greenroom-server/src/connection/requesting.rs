@@ -12,7 +12,7 @@ use super::closing::Closing;
 use super::waiting::Wait;
 use super::{Connection, Outcome, Scratch, Turn};
 use crate::app::App;
-use crate::body::{BodyError, RequestBody, pair};
+use crate::body::{BodyError, BodyPace, RequestBody, pair};
 use crate::drain::Phase;
 use crate::handover::{Handed, Protocol};
 
@@ -94,7 +94,7 @@ impl<A: App> Connection<A> {
     fn begin(&mut self, head: RequestHead, scratch: &mut Scratch) {
         let mut exchange = self.home.take_exchange();
         let RequestHead {
-            request,
+            mut request,
             target,
             body: length,
             expects_continue,
@@ -103,7 +103,10 @@ impl<A: App> Connection<A> {
         let body = if let Some(body) = self.whole_body(length, scratch) {
             body
         } else {
-            let (feeder, reader) = pair(length, self.home.settings.limits.body_bytes_max);
+            let pace = BodyPace::default();
+            request.extensions_mut().insert(pace.clone());
+            let bytes_max = self.home.settings.limits.body_bytes_max;
+            let (feeder, reader) = pair(length, bytes_max, pace);
             *exchange.as_mut().feeder() = Some(feeder);
             *exchange.as_mut().continue_due() = expects_continue;
             RequestBody::streamed(reader)

@@ -108,9 +108,19 @@ impl<A: App> Connection<A> {
         let Some(exchange) = &self.exchange else {
             return limits.body_grace;
         };
+        if self.takes_any_pace() {
+            return Duration::MAX;
+        }
         let received = exchange.feeder.as_ref().map_or(0, |feeder| feeder.received);
         let allowed = allowance(limits.body_grace, limits.body_rate_min, received);
         allowed.saturating_sub(TICK * exchange.body_waited)
+    }
+
+    /// Whether the body that is waited for may take any time.
+    pub(super) fn takes_any_pace(&self) -> bool {
+        let exchange = self.exchange.as_ref();
+        let feeder = exchange.and_then(|exchange| exchange.feeder.as_ref());
+        feeder.is_some_and(|feeder| feeder.pace.is_lifted())
     }
 
     /// Some of the body came: the time that it took is the client's.

@@ -17,7 +17,7 @@ use tower_service::Service;
 use super::ledger::Entry;
 use crate::access;
 use crate::app::{App, BoxError};
-use crate::body::{FromHyper, Refused, RequestBody};
+use crate::body::{FromHyper, Noted, RequestBody};
 use crate::connection::{About, message};
 use crate::event_loop::Loop;
 use crate::failure;
@@ -105,17 +105,18 @@ impl<A: App> Requests<A> {
         }
     }
 
-    /// The request with a body of ours, and where its body's failure is noted.
-    fn translate(&self, request: Request<Incoming>) -> (Request<RequestBody>, Refused) {
-        let refused = Refused::default();
+    /// The request with a body of ours, and what is noted of that if there is one.
+    fn translate(&self, mut request: Request<Incoming>) -> (Request<RequestBody>, Option<Noted>) {
         if request.body().is_end_stream() {
-            return (request.map(|_| RequestBody::empty()), refused);
+            return (request.map(|_| RequestBody::empty()), None);
         }
+        let noted = Noted::default();
+        request.extensions_mut().insert(noted.pace.clone());
         let limits = &self.home.settings.limits;
-        let noted = Arc::clone(&refused);
+        let of_body = noted.clone();
         let request = request
-            .map(|incoming| RequestBody::from_hyper(FromHyper::new(incoming, limits, noted)));
-        (request, refused)
+            .map(|incoming| RequestBody::from_hyper(FromHyper::new(incoming, limits, of_body)));
+        (request, Some(noted))
     }
 }
 
@@ -140,13 +141,13 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
             }
             None => Some(self.home.ledger.enter(about.route(), self.peer)),
         };
-        let (request, refused) = self.translate(request);
+        let (request, noted) = self.translate(request);
         Answering {
             service: self.service.clone(),
             state: State::Waiting {
                 request: Some(request),
             },
-            refused,
+            noted,
             reuse: match self.entry {
                 Some(_) => Reuse::TunnelOrEnd,
                 None => Reuse::Kept,
@@ -181,7 +182,7 @@ pin_project! {
         service: A::Service,
         #[pin]
         state: State<A>,
-        refused: Refused,
+        noted: Option<Noted>,
         reuse: Reuse,
         under_way: Option<UnderWay>,
     }
@@ -225,7 +226,8 @@ impl<A: App> Future for Answering<A> {
         if let Err(panic) = &polled {
             failure::log_panic(&message(panic.as_ref()), &route().unwrap_or_default());
         }
-        let mut answer = match (this.refused.get(), polled) {
+        let refused = this.noted.as_ref().and_then(|noted| noted.refused.get());
+        let mut answer = match (refused, polled) {
             (Some(error), _) => text(error.status(), error.to_string()),
             (None, Ok(Poll::Pending)) => return Poll::Pending,
             (None, Ok(Poll::Ready(Ok(response)))) => response.map(|body| Content::App { body }),
@@ -241,6 +243,9 @@ impl<A: App> Future for Answering<A> {
                 text(status, failure::PANICKED.to_owned())
             }
         };
+        if let Some(noted) = this.noted {
+            noted.pace.lift();
+        }
         let tunnel = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
         if *this.reuse == Reuse::TunnelOrEnd && !tunnel {
             let close = HeaderValue::from_static("close");
