@@ -74,13 +74,18 @@ impl<A: App> Connection<A> {
         while !self.ended && !scratch.is_full() {
             match self.socket.poll_read(scratch.room(), cx) {
                 Poll::Pending => break,
-                Poll::Ready(Ok(0)) => self.ended = true,
+                Poll::Ready(Ok(0)) => {
+                    self.ended = true;
+                    if self.has_left() {
+                        return self.end_of_input();
+                    }
+                }
                 Poll::Ready(Ok(bytes)) => scratch.filled(bytes),
                 Poll::Ready(Err(error)) => return self.broken(&error),
             }
         }
         if self.ended && !self.home.settings.half_close {
-            return Turn::Wait(Wait::HalfClosed);
+            return self.wait_half_closed(cx);
         }
         Turn::Wait(Wait::Handler)
     }
@@ -148,6 +153,9 @@ impl<A: App> Connection<A> {
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
     ) -> Turn<A> {
+        if self.ended {
+            self.silence = None;
+        }
         let allowed = self.http.data(part.len(), &mut scratch.out);
         let excess = allowed < part.len();
         part.truncate(allowed);

@@ -20,6 +20,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use std::pin::Pin;
+use tokio::time::Sleep;
 
 pub(crate) use exchange::{About, Exchange, message};
 pub(crate) use scratch::Scratch;
@@ -59,6 +60,8 @@ pub(crate) struct Connection<A: App> {
     answered: bool,
     /// The client ended its side.
     ended: bool,
+    /// There while the body of an answer to a client that ended its side has nothing to send.
+    silence: Option<Pin<Box<Sleep>>>,
     evicted: bool,
 }
 
@@ -94,6 +97,7 @@ impl<A: App> Connection<A> {
             discarded: 0,
             answered: false,
             ended: false,
+            silence: None,
             evicted: false,
             home,
         }
@@ -248,6 +252,7 @@ impl<A: App> Connection<A> {
 
     /// Forgets the request under way; its place is used again.
     fn drop_exchange(&mut self) {
+        self.silence = None;
         if let Some(mut exchange) = self.exchange.take() {
             exchange.as_mut().clear();
             self.home.give_exchange(exchange);

@@ -3,6 +3,7 @@ use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::{TcpStream, UnixStream};
@@ -106,6 +107,18 @@ impl Socket {
         }
     }
 
+    /// Whether the stream has ended in both directions, as after a reset: nobody is there. A TCP
+    /// socket that was merely closed cannot be told from one whose client only ended its side.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        match self {
+            Self::Fresh(AcceptedSocket::Tcp(stream)) => is_hung_up(stream),
+            Self::Fresh(AcceptedSocket::Unix(stream)) => is_hung_up(stream),
+            Self::Tcp(stream) => is_hung_up(stream),
+            Self::Unix(stream) => is_hung_up(stream),
+            Self::Gone => true,
+        }
+    }
+
     /// Ends our side of the stream; the client may still send.
     pub(crate) fn shutdown_write(&self) {
         use rustix::net::{Shutdown, shutdown};
@@ -118,6 +131,12 @@ impl Socket {
             Self::Gone => Ok(()),
         };
     }
+}
+
+/// The system tells of `POLLHUP` and `POLLERR` whatever it is asked for (poll(2)).
+fn is_hung_up(socket: impl AsFd) -> bool {
+    let mut asked = [PollFd::new(&socket, PollFlags::empty())];
+    poll(&mut asked, Some(&Timespec::default())).is_ok_and(|told| told > 0)
 }
 
 fn would_block(error: &io::Error) -> bool {

@@ -9,9 +9,9 @@ use crate::listen::DEFERRED;
 /// Time for a client to take leave once it was told that the connection ends.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Time for the answer to a client that ended its side, and a tick less at least. One that has only finished writing gets what
-/// takes no longer, wherever it is computed; for one that has left no more is done.
-const HALF_CLOSED: Duration = Duration::from_millis(500);
+/// Time for the answer to a client that ended its side within the same time of its request, and a tick less at least. One that has
+/// only finished writing gets what takes no longer, wherever it is computed; for one that has left no more is done.
+pub(super) const HALF_CLOSED: Duration = Duration::from_millis(500);
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) enum Wait {
     Discard,
     /// The application.
     Handler,
-    /// The application, for a client that ended its side: it has most likely left.
+    /// The application's response, for a client that ended its side and may have left.
     HalfClosed,
     /// The client, to take what is sent.
     Write,
