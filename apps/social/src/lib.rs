@@ -3,6 +3,7 @@
 pub mod api;
 pub mod app;
 pub mod auth;
+mod body_limit;
 pub mod cache;
 pub mod config;
 mod failure;

@@ -12,6 +12,9 @@ use crate::supervisor;
 /// The most workers that one application may have.
 pub const WORKERS_MAX: usize = 1_024;
 
+/// The most bytes that a request's body may have, unless it is said: 2 MiB.
+pub const BODY_BYTES_MAX: u64 = 2 * 1_024 * 1_024;
+
 /// The most bytes of a request's body that can be held in memory: 16 MiB.
 pub const BODY_MEMORY_MAX: usize = 16 * 1_024 * 1_024;
 
@@ -61,6 +64,7 @@ pub(crate) struct Settings {
     pub(crate) queue_max: usize,
     pub(crate) queue_wait_max: Duration,
     pub(crate) client_key: Option<ClientKey>,
+    pub(crate) body_bytes_max: u64,
     pub(crate) body_memory_max: usize,
     pub(crate) perl: PathBuf,
     pub(crate) mount: String,
@@ -87,6 +91,7 @@ impl Builder {
                 queue_max: QUEUE_MAX,
                 queue_wait_max: Duration::from_secs(10),
                 client_key: None,
+                body_bytes_max: BODY_BYTES_MAX,
                 body_memory_max: 64 * 1_024,
                 perl: PathBuf::from("perl"),
                 mount: String::new(),
@@ -234,6 +239,14 @@ impl Builder {
     #[must_use]
     pub fn client_key(mut self, key: ClientKey) -> Self {
         self.settings.client_key = Some(key);
+        self
+    }
+
+    /// How many bytes a request's body may have; a longer one is answered with 413, and never gets to
+    /// the application. Default: [`BODY_BYTES_MAX`]; `u64::MAX` for no limit.
+    #[must_use]
+    pub fn body_bytes_max(mut self, bytes: u64) -> Self {
+        self.settings.body_bytes_max = bytes;
         self
     }
 

@@ -50,8 +50,9 @@ impl Exchange {
             return plain(StatusCode::BAD_REQUEST, unfit);
         }
         let wish = upgrade::wish(&mut parts);
-        let memory_max = self.gateway.settings().body_memory_max;
-        let upload = match Upload::receive(body, memory_max).await {
+        let settings = self.gateway.settings();
+        let (bytes_max, memory_max) = (settings.body_bytes_max, settings.body_memory_max);
+        let upload = match Upload::receive(body, bytes_max, memory_max).await {
             Ok(upload) => upload,
             Err(error) => return not_received(&parts, &error),
         };
@@ -215,7 +216,7 @@ fn route(parts: &Parts) -> String {
     format!("{} {}", parts.method, parts.uri.path())
 }
 
-/// The server answers for what the client did; this is for those that still listen, and for us.
+/// For a malformed or slow body the server answers itself; for a large one this does.
 fn not_received(parts: &Parts, error: &UploadError) -> Response<AnswerBody> {
     match error {
         UploadError::Client(error) => plain(error.status(), error),

@@ -30,8 +30,8 @@ mod upload;
 pub use app::{Connected, Mounts};
 pub use body::AnswerBody;
 pub use builder::{
-    BODY_MEMORY_MAX, Builder, CONCURRENCY_MAX, Concurrency, QUEUE_MAX, REQUESTS_MAX, WORKERS_MAX,
-    is_mount,
+    BODY_BYTES_MAX, BODY_MEMORY_MAX, Builder, CONCURRENCY_MAX, Concurrency, QUEUE_MAX,
+    REQUESTS_MAX, WORKERS_MAX, is_mount,
 };
 pub use error::{EndStatus, StartError};
 pub use gateway::{Gateway, KilledWorker, ShutdownReport, status};

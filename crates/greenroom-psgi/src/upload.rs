@@ -47,7 +47,7 @@ impl Drop for Spilled {
 /// Why a body could not be received.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UploadError {
-    /// The server answers this one itself.
+    /// The client's doing.
     #[error(transparent)]
     Client(#[from] BodyError),
     #[error("a request's body cannot be kept in a file: {0}")]
@@ -55,20 +55,32 @@ pub(crate) enum UploadError {
 }
 
 impl Upload {
-    /// Receives `body`: up to `memory_max` bytes are kept in memory, more in a file.
-    pub(crate) async fn receive(body: RequestBody, memory_max: usize) -> Result<Self, UploadError> {
+    /// Receives `body`, of at most `bytes_max`: up to `memory_max` bytes are kept in memory, more in
+    /// a file.
+    pub(crate) async fn receive(
+        body: RequestBody,
+        bytes_max: u64,
+        memory_max: usize,
+    ) -> Result<Self, UploadError> {
         if body.is_end_stream() {
             return Ok(Self::None);
         }
-        let mut body = match body.try_into_bytes() {
+        if body.size_hint().lower() > bytes_max {
+            return Err(BodyError::TooLarge.into());
+        }
+        let body = match body.try_into_bytes() {
             Ok(bytes) if bytes.len() <= memory_max => return Ok(Self::Bytes(bytes)),
             Ok(bytes) => RequestBody::full(bytes),
             Err(body) => body,
         };
+        let mut parts = Parts {
+            body,
+            left: bytes_max,
+        };
         let mut kept = BytesMut::new();
-        while let Some(part) = next_part(&mut body).await? {
+        while let Some(part) = parts.next().await? {
             if kept.len() + part.len() > memory_max {
-                return spill(&kept, &part, body).await;
+                return spill(&kept, &part, parts).await;
             }
             kept.extend_from_slice(&part);
         }
@@ -93,19 +105,31 @@ impl Upload {
     }
 }
 
-async fn next_part(body: &mut RequestBody) -> Result<Option<Bytes>, BodyError> {
-    loop {
-        let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
-        match frame.transpose()?.map(http_body::Frame::into_data) {
-            None => return Ok(None),
-            Some(Ok(bytes)) => return Ok(Some(bytes)),
-            Some(Err(_trailers)) => {}
+/// The parts of a body that may have so many bytes more.
+struct Parts {
+    body: RequestBody,
+    left: u64,
+}
+
+impl Parts {
+    async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
+        loop {
+            let frame = poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx)).await;
+            match frame.transpose()?.map(http_body::Frame::into_data) {
+                None => return Ok(None),
+                Some(Ok(bytes)) => {
+                    let left = self.left.checked_sub(bytes.len() as u64);
+                    self.left = left.ok_or(BodyError::TooLarge)?;
+                    return Ok(Some(bytes));
+                }
+                Some(Err(_trailers)) => {}
+            }
         }
     }
 }
 
 /// Receives the rest into a file, on threads that may block.
-async fn spill(kept: &[u8], part: &[u8], mut body: RequestBody) -> Result<Upload, UploadError> {
+async fn spill(kept: &[u8], part: &[u8], mut parts: Parts) -> Result<Upload, UploadError> {
     let (file, path) = tokio::task::spawn_blocking(NamedTempFile::new)
         .await
         .map_err(io::Error::other)??
@@ -114,7 +138,7 @@ async fn spill(kept: &[u8], part: &[u8], mut body: RequestBody) -> Result<Upload
     file.write_all(kept).await?;
     file.write_all(part).await?;
     let mut bytes = (kept.len() + part.len()) as u64;
-    while let Some(part) = next_part(&mut body).await? {
+    while let Some(part) = parts.next().await? {
         file.write_all(&part).await?;
         bytes += part.len() as u64;
     }

@@ -26,7 +26,7 @@ mod settings;
 
 pub use address::{Address, AddressError};
 pub use app::{App, BoxError, ConnectionInfo, LoopWatch, Shared};
-pub use body::{BodyBytesMax, BodyError, RequestBody};
+pub use body::{BodyError, BodyPace, RequestBody};
 pub use drain::{Cut, DrainReport};
 pub use draining::Draining;
 pub use error::Error;

@@ -2,7 +2,10 @@ use std::time::Duration;
 
 /// What one client may ask of the server, and for how long it may keep it waiting.
 ///
-/// All are on by default, and safe on the open internet. No time-out comes early. Those of an HTTP/1.1
+/// All but `body_bytes_max` are on by default, and safe on the open internet. How long a body may be
+/// is for the application to say, which knows what it keeps of one: the server keeps 128 KiB at most.
+///
+/// No time-out comes early. Those of an HTTP/1.1
 /// connection are kept by a clock of 250 ms, so they come up to 500 ms late: 1 s is 1 to 1.25 s, and
 /// 1.1 s is 1.25 to 1.5 s.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,8 +17,9 @@ pub struct Limits {
     pub fields_max: usize,
     /// Bytes of the request target: 414 beyond. Default: 8,192.
     pub target_bytes_max: usize,
-    /// Bytes of a request's body, unless its route says otherwise: 413 beyond.
-    /// Default: 2,097,152 (2 MiB).
+    /// Bytes of a request's body, whatever the application allows: its body yields
+    /// [`BodyError::TooLarge`](crate::BodyError) beyond, and the application responds to that.
+    /// Default: `u64::MAX`, no limit.
     pub body_bytes_max: u64,
     /// Time from the first byte of a head (on a new connection: from its being accepted) to its
     /// last: 408 beyond. Default: 10 s.
@@ -23,7 +27,8 @@ pub struct Limits {
     /// Time that a client may take for a body before its rate counts. Default: 10 s.
     pub body_grace: Duration,
     /// Bytes a second that a body must bring once `body_grace` is over: 408 if it brings fewer.
-    /// Only the time in which the application waits for the client counts. Default: 1,000.
+    /// Only the time in which the application waits for the client counts, and only until the response
+    /// begins; a route can [lift](crate::BodyPace) the limit. Default: 1,000; 0 for no limit.
     pub body_rate_min: u64,
     /// Time that a connection may be idle between two requests before it is closed. Default: 75 s.
     ///
@@ -58,7 +63,7 @@ impl Default for Limits {
             head_bytes_max: 65_536,
             fields_max: 100,
             target_bytes_max: 8_192,
-            body_bytes_max: 2 * 1_024 * 1_024,
+            body_bytes_max: u64::MAX,
             head_timeout: Duration::from_secs(10),
             body_grace: Duration::from_secs(10),
             body_rate_min: 1_000,

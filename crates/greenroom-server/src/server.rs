@@ -109,8 +109,10 @@ impl<S: From<Server>> ServerBuilder<S> {
     }
 
     /// Answers clients that end their side of the connection while their request is under way,
-    /// however long it takes. Such a client cannot be told from one that has left, so by default
-    /// (off) its request is dropped after 250 to 500 ms; an answer that is ready by then is sent.
+    /// however long it takes. Over TCP such a client cannot be told from one that has left. So by
+    /// default (off) its request is dropped at once, unless the client ended its side within 250 to
+    /// 500 ms of its request: then the response may take that long to begin, and its body goes on
+    /// until it pauses for 20 ms. A client that reset its connection is dropped in any case.
     #[must_use]
     pub fn half_close(mut self, on: bool) -> Self {
         self.settings.half_close = on;

@@ -52,6 +52,20 @@
 //! `.layer(Placement::auto())`. An [`App`] stays on the loops, and so does what is not `Send`, as
 //! [`OnLoops`]; the server says so in its log when it starts.
 //!
+//! # How long a body may be
+//!
+//! As with `axum::serve`, the application says: axum's extractors take 2 MB unless
+//! [`DefaultBodyLimit`](axum::extract::DefaultBodyLimit) says otherwise, and
+//! `tower_http::limit::RequestBodyLimitLayer` limits whatever reads the body behind it. The server
+//! itself holds 128 KiB of a body at most, whatever its length. [`Limits::body_bytes_max`] is a cap on
+//! top of that, for all routes: beyond it the body yields `http_body_util::LengthLimitError`, as that
+//! of the layer does, so extractors respond with 413.
+//!
+//! A client must keep a pace with its body until the response begins; [`SlowBodies`] is for routes that
+//! take a stream of messages for long before they respond.
+//!
+//! # Whose a request is
+//!
 //! What is submitted to a stage while a request is worked on is its client's, and stages are fair
 //! between clients: see [`Server::client_key`].
 
@@ -77,7 +91,6 @@ pub use greenroom_psgi as psgi;
 
 mod accepting;
 mod application;
-mod body_limit;
 mod descriptors;
 mod loop_watch;
 mod notices;
@@ -87,6 +100,7 @@ mod placing;
 mod serve;
 mod server;
 mod signal;
+mod slow_bodies;
 mod status;
 
 pub use application::{
@@ -95,10 +109,9 @@ pub use application::{
     OfLoops, OfRequests, OnLoops,
 };
 pub use axum::body::Body;
-pub use body_limit::{BodyLimit, BodyLimited};
 pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
-    AcceptedStream, Acceptor, Address, AddressError, App, BodyBytesMax, BodyError, BoxError,
+    AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
     ConnectionInfo, Cut, DrainReport, Error, Handle, Limits, LoopStatus, LoopWatch, NotPossible,
     Pressure, RequestBody, RequestHandle, ServerBuilder, Shared,
 };
@@ -113,4 +126,5 @@ pub use operators::{CountError, Operators, Serving, count};
 pub use serve::{Serve, serve};
 pub use server::Server;
 pub use signal::end_on_signals;
+pub use slow_bodies::{SlowBodies, WithSlowBodies};
 pub use status::{Status, status, status_handler};

@@ -24,7 +24,6 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::any;
 use axum::{Extension, Router};
 use bytesize::ByteSize;
-use greenroom::BodyLimit;
 use http::HeaderValue;
 use http::header::CACHE_CONTROL;
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -34,6 +33,7 @@ use utoipa_axum::routes;
 
 use crate::App;
 use crate::auth::{SignedUploads, check_signature, limit_requests, refuse_from_elsewhere};
+use crate::body_limit::body_limit;
 
 pub(crate) use self::me::parse_webhook;
 
@@ -121,7 +121,7 @@ fn streaming_routes(app: &App) -> OpenApiRouter<App> {
 fn guarded(routes: OpenApiRouter<App>, app: &App, bytes_max: ByteSize) -> OpenApiRouter<App> {
     routes
         .route_layer(from_fn_with_state(app.clone(), check_signature))
-        .route_layer(BodyLimit::max(bytes_max.as_u64()))
+        .route_layer(body_limit(bytes_max))
         .route_layer(from_fn_with_state(bytes_max, problem::explain_limit))
         .route_layer(from_fn(problem::explain))
 }

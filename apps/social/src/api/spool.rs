@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
+use axum::BoxError;
 use axum::body::{Body, BodyDataStream};
 use axum::extract::multipart::{Field, Multipart, MultipartError};
 use axum::extract::{FromRequest, Request};
@@ -137,7 +138,8 @@ struct Paced {
 }
 
 impl Stream for Paced {
-    type Item = Result<Bytes, axum::Error>;
+    // The body's own error, which the form's parser looks into for that of a limit.
+    type Item = Result<Bytes, BoxError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.has_given {
@@ -148,7 +150,8 @@ impl Stream for Paced {
         if self.piece.is_empty() {
             match ready!(self.body.poll_next_unpin(cx)) {
                 Some(Ok(piece)) => self.piece = piece,
-                end => return Poll::Ready(end),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error.into_inner()))),
+                None => return Poll::Ready(None),
             }
         }
         let length = self.piece.len().min(PIECE_BYTES_MAX);
@@ -159,10 +162,10 @@ impl Stream for Paced {
 }
 
 impl Paced {
-    fn allow(&self, piece: Bytes) -> Result<Bytes, axum::Error> {
+    fn allow(&self, piece: Bytes) -> Result<Bytes, BoxError> {
         let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
         let rest = self.rest.load(Ordering::Relaxed).checked_sub(length);
-        let rest = rest.ok_or_else(|| axum::Error::new("the head of a part is too long"))?;
+        let rest = rest.ok_or("the head of a part is too long")?;
         self.rest.store(rest, Ordering::Relaxed);
         Ok(piece)
     }

@@ -17,7 +17,7 @@ mod upload;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
-use greenroom::BodyLimit;
+use bytesize::ByteSize;
 use http::HeaderValue;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -26,19 +26,20 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::App;
 use crate::auth::{limit_requests, refuse_from_elsewhere};
+use crate::body_limit::body_limit;
 
 /// What a page may load: what is ours, and previews of files that the reader has chosen. Should escaping ever fail, an
 /// injected script does not run.
 const POLICY: &str = "default-src 'self'; img-src 'self' blob: data:; connect-src 'self'; object-src 'none'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// The longest form, in bytes; that of an upload may have a picture beside.
-const FORM_BYTES_MAX: u64 = 64 * 1024;
+/// The longest form; that of an upload may have a picture beside.
+const FORM_MAX: ByteSize = ByteSize::kib(64);
 
 /// The routes of pages and of what they load.
 pub fn router(app: &App) -> Router<App> {
     let limit = from_fn_with_state(app.clone(), limit_requests);
     pages()
-        .route_layer(BodyLimit::max(FORM_BYTES_MAX))
+        .route_layer(body_limit(FORM_MAX))
         .merge(uploads(app))
         .route_layer(from_fn_with_state(app.clone(), refuse_from_elsewhere))
         .fallback(error_page::nothing_here)
@@ -78,10 +79,10 @@ fn pages() -> Router<App> {
 }
 
 fn uploads(app: &App) -> Router<App> {
-    let bytes_max = app.settings.pictures.bytes_max.as_u64() + FORM_BYTES_MAX;
+    let bytes_max = app.settings.pictures.bytes_max + FORM_MAX;
     Router::new()
         .route("/albums/{id}/pictures", post(upload::receive))
-        .route_layer(BodyLimit::max(bytes_max))
+        .route_layer(body_limit(bytes_max))
 }
 
 fn header(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {

@@ -147,7 +147,7 @@ impl LimitArgs {
             head_bytes_max: bytes(self.head_bytes_max),
             fields_max: self.fields_max.into(),
             target_bytes_max: bytes(self.target_bytes_max),
-            body_bytes_max: self.body_bytes_max.as_u64(),
+            body_bytes_max: self.body_bytes_max(),
             head_timeout: self.head_timeout,
             body_grace: self.body_grace,
             body_rate_min: self.body_rate_min.as_u64(),
@@ -161,6 +161,10 @@ impl LimitArgs {
             limits.connections_max = usize::try_from(number).unwrap_or(usize::MAX);
         }
         limits
+    }
+
+    pub(crate) fn body_bytes_max(&self) -> u64 {
+        self.body_bytes_max.as_u64()
     }
 }
 
@@ -181,9 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_the_library_s() {
+    fn defaults_are_the_library_s_with_a_cap_on_bodies() {
         let line = Line::parse_from(["limits"]);
-        assert_eq!(line.limits.to_limits(), Limits::default());
+        let expected = Limits {
+            body_bytes_max: 2 * 1024 * 1024,
+            ..Limits::default()
+        };
+        assert_eq!(line.limits.to_limits(), expected);
     }
 
     #[test]

@@ -131,7 +131,12 @@ impl ServeArgs {
     pub(crate) fn gateways(&self) -> Gateways {
         let file = self.file.as_deref();
         let client_key = self.client_key();
-        self.psgi
-            .gateways(file, self.drain_deadline, client_key.as_ref())
+        let body_bytes_max = self.limits.body_bytes_max();
+        self.psgi.gateways(
+            file,
+            self.drain_deadline,
+            body_bytes_max,
+            client_key.as_ref(),
+        )
     }
 }

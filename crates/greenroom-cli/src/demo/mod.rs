@@ -32,7 +32,8 @@ pub struct Demo {
 
 /// The demo application.
 ///
-/// It sets no limit on request bodies: `/upload` takes what the server in front of it lets through.
+/// It sets no limit on request bodies: `/upload` takes what the server in front of it lets through,
+/// and responds to more with 413.
 pub fn router(demo: Demo) -> Router {
     Router::new()
         .route("/", get(echo::page))

@@ -1,9 +1,12 @@
 //! `/upload`: reads a body of any length the server admits, in constant memory.
 
+use std::error::Error;
+
 use axum::Json;
 use axum::body::Body;
 use axum::http::StatusCode;
 use futures_util::TryStreamExt;
+use http_body_util::LengthLimitError;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -33,5 +36,13 @@ pub(super) async fn answer(body: Body) -> Result<Json<Receipt>, (StatusCode, Str
 
 fn unreadable(error: &axum::Error) -> (StatusCode, String) {
     let text = format!("The body could not be read to its end: {error}.\n");
-    (StatusCode::BAD_REQUEST, text)
+    let over_limit = error
+        .source()
+        .is_some_and(|cause| cause.is::<LengthLimitError>());
+    let status = if over_limit {
+        StatusCode::PAYLOAD_TOO_LARGE
+    } else {
+        StatusCode::BAD_REQUEST
+    };
+    (status, text)
 }

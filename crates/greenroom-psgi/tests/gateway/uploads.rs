@@ -1,7 +1,7 @@
 //! Bodies of requests, which a worker sees when they are all there.
 
 use bytes::Bytes;
-use greenroom_server::{Limits, Server};
+use greenroom_psgi::Builder;
 use http::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -28,17 +28,14 @@ fn expected(bytes: usize) -> String {
     format!("{bytes}: {bytes} bytes, sum {bytes}; {bytes} bytes, sum {bytes}")
 }
 
-fn large_bodies() -> greenroom_server::ServerBuilder {
-    Server::builder().limits(Limits {
-        body_bytes_max: 2 * 1_024 * 1_024 * 1_024,
-        ..Limits::default()
-    })
+fn large_bodies(builder: Builder) -> Builder {
+    builder.body_bytes_max(2 * 1_024 * 1_024 * 1_024)
 }
 
 #[tokio::test]
 async fn bodies_of_any_length_can_be_read_twice() {
     within(async {
-        let rig = Rig::behind(large_bodies(), APP, |builder| builder).await;
+        let rig = Rig::with(APP, large_bodies).await;
         for bytes in [1, 65_536, 65_537, 5_000_000] {
             let answer = rig.post("/", vec![1; bytes]).await;
             assert_eq!(text(&answer), expected(bytes));
@@ -70,6 +67,13 @@ async fn a_body_over_the_limit_never_reaches_the_application() {
         let rig = Rig::serve(APP).await;
         let answer = rig.post("/", Bytes::from(vec![1; 3_000_000])).await;
         assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        let mut chunked = b"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
+            Transfer-Encoding: chunked\r\n\r\n200001\r\n"
+            .to_vec();
+        chunked.resize(chunked.len() + 0x20_0001, 1);
+        chunked.extend_from_slice(b"\r\n0\r\n\r\n");
+        let answer = rig.exchange(&chunked).await;
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
         assert_eq!(rig.gateway.status().workers[0].served, 0);
         rig.end().await;
     })
@@ -81,12 +85,8 @@ async fn a_body_over_the_limit_never_reaches_the_application() {
 async fn a_gigabyte_goes_through_in_bounded_memory() {
     const BYTES: usize = 1_024 * 1_024 * 1_024;
     const PART: usize = 1_024 * 1_024;
-    let rig = Rig::behind(
-        large_bodies(),
-        "sub { [200, [], [-s $_[0]{'psgi.input'}]] }",
-        |b| b,
-    )
-    .await;
+    let app = "sub { [200, [], [-s $_[0]{'psgi.input'}]] }";
+    let rig = Rig::with(app, large_bodies).await;
     let before = resident_bytes();
     let mut stream = rig.connect().await;
     let head = format!(

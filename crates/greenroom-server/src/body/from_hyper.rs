@@ -8,20 +8,25 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::{BodyBytesMax, BodyError};
+use super::{BodyError, BodyPace};
 use crate::Limits;
 
-/// What became of a body that hyper receives, as seen by the task that answers its request.
-pub(crate) type Refused = Arc<OnceLock<BodyError>>;
+/// What a body that hyper receives and the task that answers its request tell each other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Noted {
+    /// The server responds to this.
+    pub(crate) refused: Arc<OnceLock<BodyError>>,
+    pub(crate) pace: BodyPace,
+}
 
 /// A body that hyper receives, held to the same limits as one that we receive.
 #[derive(Debug)]
 pub(crate) struct FromHyper {
     incoming: Incoming,
-    bytes_max: BodyBytesMax,
+    bytes_max: u64,
     received: u64,
     pace: Pace,
-    refused: Refused,
+    noted: Noted,
 }
 
 /// How long the application has waited for the client, and how long it will.
@@ -34,15 +39,10 @@ struct Pace {
 }
 
 impl FromHyper {
-    pub(crate) fn new(
-        incoming: Incoming,
-        bytes_max: BodyBytesMax,
-        limits: &Limits,
-        refused: Refused,
-    ) -> Self {
+    pub(crate) fn new(incoming: Incoming, limits: &Limits, noted: Noted) -> Self {
         Self {
             incoming,
-            bytes_max,
+            bytes_max: limits.body_bytes_max,
             received: 0,
             pace: Pace {
                 grace: limits.body_grace,
@@ -50,7 +50,7 @@ impl FromHyper {
                 waited: Duration::ZERO,
                 waiting: None,
             },
-            refused,
+            noted,
         }
     }
 
@@ -63,6 +63,9 @@ impl FromHyper {
             return Poll::Ready(Some(Err(error)));
         }
         let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) else {
+            if self.noted.pace.is_lifted() {
+                return Poll::Pending;
+            }
             ready!(self.pace.poll_over(self.received, cx));
             return Poll::Ready(Some(Err(self.refuse(BodyError::TooSlow))));
         };
@@ -77,15 +80,17 @@ impl FromHyper {
         }
     }
 
+    /// It is the application that responds to a body over the limit.
     fn within_limit(&self, bytes: u64) -> Result<(), BodyError> {
-        if bytes > self.bytes_max.bytes() {
-            return Err(self.refuse(BodyError::TooLarge));
+        if bytes > self.bytes_max {
+            return Err(BodyError::TooLarge);
         }
         Ok(())
     }
 
+    /// Has the server respond to this, whatever the application makes of it.
     fn refuse(&self, error: BodyError) -> BodyError {
-        *self.refused.get_or_init(|| error)
+        *self.noted.refused.get_or_init(|| error)
     }
 
     pub(crate) fn is_end(&self) -> bool {

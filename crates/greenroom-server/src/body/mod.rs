@@ -1,18 +1,18 @@
 //! A request's body, as the application reads it.
 
 mod from_hyper;
+mod pace;
 mod slot;
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 
-pub(crate) use from_hyper::{FromHyper, Refused, allowance};
+pub(crate) use from_hyper::{FromHyper, Noted, allowance};
+pub use pace::BodyPace;
 pub(crate) use slot::{Feeder, Reader, pair};
 
 /// The body of a request.
@@ -65,9 +65,11 @@ impl RequestBody {
     }
 }
 
-/// Why the rest of a body cannot be had. All but [`Application`](Self::Application) are the
-/// client's doing; the server answers them itself with [`status`](Self::status), whatever the
-/// application makes of them.
+/// Why the rest of a body cannot be had.
+///
+/// What the application responds to [`TooLarge`](Self::TooLarge) is what the client gets. A body that
+/// is malformed or too slow ends its request instead: the server drops the handler and responds with
+/// [`status`](Self::status) itself, unless a response has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BodyError {
@@ -80,7 +82,7 @@ pub enum BodyError {
     /// The client sends more slowly than [`Limits::body_rate_min`](crate::Limits).
     #[error("the body came too slowly")]
     TooSlow,
-    /// The body is over its limit.
+    /// The body is over [`Limits::body_bytes_max`](crate::Limits).
     #[error("the body is larger than allowed")]
     TooLarge,
     /// The answer is finished, or its handler gone, so nobody reads the body any more.
@@ -89,7 +91,8 @@ pub enum BodyError {
 }
 
 impl BodyError {
-    /// The status that tells the client of this.
+    /// The status that tells the client of this. It gets that too if the application's service fails
+    /// with an error that has this one as its cause.
     #[must_use]
     pub fn status(self) -> StatusCode {
         match self {
@@ -98,28 +101,6 @@ impl BodyError {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Application => StatusCode::INTERNAL_SERVER_ERROR,
         }
-    }
-}
-
-/// The limit of one request's body, found in the extensions of each request whose body is still
-/// to be received. A route that allows more, or less, sets it before it reads the body.
-#[derive(Clone, Debug)]
-pub struct BodyBytesMax(Arc<AtomicU64>);
-
-impl BodyBytesMax {
-    pub(crate) fn new(bytes: u64) -> Self {
-        Self(Arc::new(AtomicU64::new(bytes)))
-    }
-
-    /// Allows this many bytes; `u64::MAX` is no limit.
-    pub fn set(&self, bytes: u64) {
-        self.0.store(bytes, Ordering::Relaxed);
-    }
-
-    /// The bytes allowed.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
     }
 }
 

@@ -6,14 +6,15 @@ use greenroom_http::BodyLength;
 use http::HeaderMap;
 use http_body::{Frame, SizeHint};
 
-use super::{BodyBytesMax, BodyError};
+use super::{BodyError, BodyPace};
 
 /// The connection's end of a body that is handed over part by part. There is room for one part,
 /// so the client is read only when the application has taken the part before.
 #[derive(Debug)]
 pub(crate) struct Feeder {
     slot: Arc<Mutex<Slot>>,
-    pub(crate) bytes_max: BodyBytesMax,
+    bytes_max: u64,
+    pub(crate) pace: BodyPace,
     pub(crate) received: u64,
     /// Trailers that came right behind a part that is not taken yet.
     pub(crate) trailers: Option<HeaderMap>,
@@ -38,7 +39,8 @@ struct Slot {
     connection: Waker,
 }
 
-pub(crate) fn pair(length: BodyLength, bytes_max: BodyBytesMax) -> (Feeder, Reader) {
+/// Both ends of a body of at most `bytes_max` bytes.
+pub(crate) fn pair(length: BodyLength, bytes_max: u64, pace: BodyPace) -> (Feeder, Reader) {
     let promised = match length {
         BodyLength::None => Some(0),
         BodyLength::Exact(bytes) => Some(bytes),
@@ -55,6 +57,7 @@ pub(crate) fn pair(length: BodyLength, bytes_max: BodyBytesMax) -> (Feeder, Read
     let feeder = Feeder {
         slot: Arc::clone(&slot),
         bytes_max,
+        pace,
         received: 0,
         trailers: None,
         promised,
@@ -78,9 +81,10 @@ impl Feeder {
         slot.wanted && slot.part.is_none() && slot.end.is_none()
     }
 
-    /// Whether what is promised or received is over the limit.
-    pub(crate) fn is_too_large(&self) -> bool {
-        self.received.max(self.promised.unwrap_or(0)) > self.bytes_max.bytes()
+    /// Whether what is promised, or was received with `more` bytes behind it, is over the limit.
+    pub(crate) fn exceeds_limit(&self, more: usize) -> bool {
+        let received = self.received.saturating_add(more as u64);
+        received.max(self.promised.unwrap_or(0)) > self.bytes_max
     }
 
     /// Bytes that the client is still to send, as far as it said how many, and nobody will read.

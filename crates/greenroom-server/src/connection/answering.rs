@@ -83,13 +83,18 @@ impl<A: App> Connection<A> {
         while !self.ended && !scratch.is_full() {
             match self.socket.poll_read(scratch.room(), cx) {
                 Poll::Pending => break,
-                Poll::Ready(Ok(0)) => self.ended = true,
+                Poll::Ready(Ok(0)) => {
+                    self.ended = true;
+                    if self.has_left() {
+                        return self.end_of_input();
+                    }
+                }
                 Poll::Ready(Ok(bytes)) => scratch.filled(bytes),
                 Poll::Ready(Err(error)) => return self.broken(&error),
             }
         }
         if self.ended && !self.home.settings.half_close {
-            return Turn::Wait(Wait::HalfClosed);
+            return self.wait_half_closed(cx);
         }
         Turn::Wait(Wait::Handler)
     }
@@ -102,6 +107,10 @@ impl<A: App> Connection<A> {
         // where the next request begins.
         let unsure = *exchange.as_mut().continue_due();
         let feeder = exchange.as_mut().feeder().as_ref();
+        if let Some(feeder) = feeder {
+            // From now on its client may send as it receives, a message an hour.
+            feeder.pace.lift();
+        }
         let unread = feeder.map_or(0, crate::body::Feeder::unread);
         let too_long = unread > DISCARDED_BYTES_MAX as u64;
         if unsure || too_long || self.home.phase() != Phase::Serving {
@@ -154,6 +163,9 @@ impl<A: App> Connection<A> {
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
     ) -> Turn<A> {
+        if self.ended {
+            self.silence = None;
+        }
         let framed = self.http.data(part.len(), &mut scratch.out);
         let excess = framed.length < part.len();
         part.truncate(framed.length);

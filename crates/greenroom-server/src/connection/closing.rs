@@ -1,11 +1,13 @@
 //! How a connection ends: refusals, time-outs, drain, and taking leave of the client.
 
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use greenroom_http::Refusal;
 use http::StatusCode;
+use tokio::time::sleep;
 
-use super::waiting::Wait;
+use super::waiting::{HALF_CLOSED, Wait};
 use super::{Connection, Outcome, Scratch, Turn};
 use crate::access;
 use crate::app::App;
@@ -16,6 +18,10 @@ use crate::event_loop::Notice;
 /// Most bytes that are read from a client after it was told that the connection ends: enough for
 /// an upload that was refused to run out, where it would else break before its answer is read.
 const LINGER_BYTES_MAX: usize = 16 * 1_024 * 1_024;
+
+/// Longest pause of a body that is sent to a client which has ended its side: more than a stage or a
+/// disk takes for the next part, so that only what waits for events is given up.
+const SILENCE_MAX: Duration = Duration::from_millis(20);
 
 /// Whether, and how, a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +54,7 @@ impl<A: App> Connection<A> {
                 );
                 None
             }
+            Wait::Body if self.takes_any_pace() => None,
             Wait::Body => match self.refuse_body(BodyError::TooSlow, scratch) {
                 Turn::End(outcome) => Some(outcome),
                 Turn::Again | Turn::Wait(_) => None,
@@ -65,6 +72,28 @@ impl<A: App> Connection<A> {
                 self.cut_exchange();
                 Some(Outcome::Closed)
             }
+        }
+    }
+
+    /// Whether a client that has just ended its side is gone. One that only has no more to send says so
+    /// behind its request; one that does so later has most likely left.
+    pub(super) fn has_left(&self) -> bool {
+        let waits = self.waiting.wait == Wait::Handler;
+        let is_late = waits && self.home.age(self.waiting.since) > HALF_CLOSED;
+        self.socket.is_hung_up() || (is_late && !self.home.settings.half_close)
+    }
+
+    /// Waits for a client that ended its side, and may have left: for a response that begins soon, and
+    /// for a body that does not pause.
+    pub(super) fn wait_half_closed(&mut self, cx: &mut Context<'_>) -> Turn<A> {
+        let exchange = self.exchange.as_ref();
+        if !exchange.is_some_and(|exchange| exchange.is_answering()) {
+            return Turn::Wait(Wait::HalfClosed);
+        }
+        let pause = || Box::pin(sleep(SILENCE_MAX));
+        match self.silence.get_or_insert_with(pause).as_mut().poll(cx) {
+            Poll::Ready(()) => self.end_of_input(),
+            Poll::Pending => Turn::Wait(Wait::Handler),
         }
     }
 

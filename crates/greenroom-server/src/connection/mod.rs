@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use std::pin::Pin;
+use tokio::time::Sleep;
 
 pub(crate) use exchange::{About, Exchange, message};
 pub(crate) use scratch::Scratch;
@@ -62,6 +63,8 @@ pub(crate) struct Connection<A: App> {
     answered: bool,
     /// The client ended its side.
     ended: bool,
+    /// There while the body of an answer to a client that ended its side has nothing to send.
+    silence: Option<Pin<Box<Sleep>>>,
     evicted: bool,
 }
 
@@ -98,6 +101,7 @@ impl<A: App> Connection<A> {
             discarded: 0,
             answered: false,
             ended: false,
+            silence: None,
             evicted: false,
             home,
         }
@@ -255,6 +259,7 @@ impl<A: App> Connection<A> {
         if let Some(line) = &self.line {
             line.end();
         }
+        self.silence = None;
         if let Some(mut exchange) = self.exchange.take() {
             exchange.as_mut().clear();
             self.home.give_exchange(exchange);

@@ -12,7 +12,7 @@ use super::closing::Closing;
 use super::waiting::Wait;
 use super::{Connection, Outcome, Scratch, Turn};
 use crate::app::App;
-use crate::body::{BodyBytesMax, BodyError, RequestBody, pair};
+use crate::body::{BodyError, BodyPace, RequestBody, pair};
 use crate::drain::Phase;
 use crate::handover::{Handed, Protocol};
 
@@ -103,9 +103,10 @@ impl<A: App> Connection<A> {
         let body = if let Some(body) = self.whole_body(length, scratch) {
             body
         } else {
-            let bytes_max = BodyBytesMax::new(self.home.settings.limits.body_bytes_max);
-            request.extensions_mut().insert(bytes_max.clone());
-            let (feeder, reader) = pair(length, bytes_max);
+            let pace = BodyPace::default();
+            request.extensions_mut().insert(pace.clone());
+            let bytes_max = self.home.settings.limits.body_bytes_max;
+            let (feeder, reader) = pair(length, bytes_max, pace);
             *exchange.as_mut().feeder() = Some(feeder);
             *exchange.as_mut().continue_due() = expects_continue;
             RequestBody::streamed(reader)
@@ -157,18 +158,16 @@ impl<A: App> Connection<A> {
 
     /// Takes one step towards the next part of a body that is wanted.
     pub(super) fn pump(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
-        if self.body_is_too_large() {
-            return self.refuse_body(BodyError::TooLarge, scratch);
+        if self.body_exceeds_limit(0) {
+            return self.end_large_body();
         }
         self.say_continue(scratch);
         match self.gather(scratch) {
             Err(refusal) => self.refuse_framing(refusal, scratch),
+            Ok((data, _)) if self.body_exceeds_limit(data.len()) => self.end_large_body(),
             Ok((data, behind)) if !data.is_empty() => {
                 self.body_came();
                 self.feed(Frame::data(data.into()), cx);
-                if self.body_is_too_large() {
-                    return self.refuse_body(BodyError::TooLarge, scratch);
-                }
                 self.put_off(behind);
                 Turn::Again
             }
@@ -238,10 +237,18 @@ impl<A: App> Connection<A> {
         self.with_feeder(|feeder| feeder.feed(part, cx));
     }
 
-    fn body_is_too_large(&mut self) -> bool {
-        let mut too_large = false;
-        self.with_feeder(|feeder| too_large = feeder.is_too_large());
-        too_large
+    fn body_exceeds_limit(&mut self, more: usize) -> bool {
+        let mut exceeds = false;
+        self.with_feeder(|feeder| exceeds = feeder.exceeds_limit(more));
+        exceeds
+    }
+
+    /// Tells the application that no more of its body comes. Its response is the last one: nobody
+    /// looks where the rest of the body ends.
+    fn end_large_body(&mut self) -> Turn<A> {
+        self.http.close_after_answer();
+        self.with_feeder(|feeder| feeder.end(Err(BodyError::TooLarge)));
+        Turn::Again
     }
 
     pub(super) fn with_feeder(&mut self, act: impl FnOnce(&mut crate::body::Feeder)) {

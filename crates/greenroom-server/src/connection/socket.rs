@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::{AsyncWrite, Interest};
@@ -147,6 +148,20 @@ impl Socket {
         }
     }
 
+    /// Whether the stream has ended in both directions, as after a reset: nobody is there. A TCP
+    /// socket that was merely closed cannot be told from one whose client only ended its side.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        match self {
+            Self::Fresh(AcceptedSocket::Tcp(stream)) => is_hung_up(stream),
+            Self::Fresh(AcceptedSocket::Unix(stream)) => is_hung_up(stream),
+            Self::Tcp(stream) => is_hung_up(stream),
+            Self::Unix(stream) => is_hung_up(stream),
+            // Only reading tells.
+            Self::Any(_) | Self::Fresh(AcceptedSocket::Any(_)) => false,
+            Self::Gone => true,
+        }
+    }
+
     /// Ends our side of the stream; the client may still send. May be called again, and has to be
     /// while it is pending. The client may be gone already; the connection ends either way.
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -177,6 +192,12 @@ impl Socket {
             Self::Fresh(AcceptedSocket::Unix(_)) | Self::Unix(_) | Self::Gone => Ok(()),
         };
     }
+}
+
+/// The system tells of `POLLHUP` and `POLLERR` whatever it is asked for (poll(2)).
+fn is_hung_up(socket: impl AsFd) -> bool {
+    let mut asked = [PollFd::new(&socket, PollFlags::empty())];
+    poll(&mut asked, Some(&Timespec::default())).is_ok_and(|told| told > 0)
 }
 
 fn would_block(error: &io::Error) -> bool {

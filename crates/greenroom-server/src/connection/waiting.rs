@@ -9,9 +9,10 @@ use crate::listen::DEFERRED;
 /// Time for a client to take leave once it was told that the connection ends.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Time for the answer to a client that ended its side. One that has only finished writing gets what takes
-/// no longer, wherever it is computed; for one that has left no more is done.
-const HALF_CLOSED: Duration = TICK;
+/// Time for the answer to a client that ended its side within the same time of its request. One that has only
+/// finished writing gets what takes no longer, wherever it is computed; for one that has left no more is
+/// done.
+pub(super) const HALF_CLOSED: Duration = TICK;
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(super) enum Wait {
     Discard,
     /// The application.
     Handler,
-    /// The application, for a client that ended its side: it has most likely left.
+    /// The application's response, for a client that ended its side and may have left.
     HalfClosed,
     /// The client, to take what is sent.
     Write,
@@ -108,9 +109,19 @@ impl<A: App> Connection<A> {
         let Some(exchange) = &self.exchange else {
             return limits.body_grace;
         };
+        if self.takes_any_pace() {
+            return Duration::MAX;
+        }
         let received = exchange.feeder.as_ref().map_or(0, |feeder| feeder.received);
         let allowed = allowance(limits.body_grace, limits.body_rate_min, received);
         allowed.saturating_sub(TICK * exchange.body_waited)
+    }
+
+    /// Whether the body that is waited for may take any time.
+    pub(super) fn takes_any_pace(&self) -> bool {
+        let exchange = self.exchange.as_ref();
+        let feeder = exchange.and_then(|exchange| exchange.feeder.as_ref());
+        feeder.is_some_and(|feeder| feeder.pace.is_lifted())
     }
 
     /// Some of the body came: the time that it took is the client's.

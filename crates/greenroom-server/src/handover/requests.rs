@@ -19,7 +19,7 @@ use super::ledger::Entry;
 use super::length;
 use crate::access;
 use crate::app::{App, BoxError};
-use crate::body::{BodyBytesMax, FromHyper, Refused, RequestBody};
+use crate::body::{FromHyper, Noted, RequestBody};
 use crate::connection::{About, message};
 use crate::drain::Phase;
 use crate::event_loop::Loop;
@@ -114,20 +114,18 @@ impl<A: App> Requests<A> {
         }
     }
 
-    /// The request with a body of ours, and where its body's failure is noted.
-    fn translate(&self, mut request: Request<Incoming>) -> (Request<RequestBody>, Refused) {
-        let refused = Refused::default();
+    /// The request with a body of ours, and what is noted of that if there is one.
+    fn translate(&self, mut request: Request<Incoming>) -> (Request<RequestBody>, Option<Noted>) {
         if request.body().is_end_stream() {
-            return (request.map(|_| RequestBody::empty()), refused);
+            return (request.map(|_| RequestBody::empty()), None);
         }
+        let noted = Noted::default();
+        request.extensions_mut().insert(noted.pace.clone());
         let limits = &self.home.settings.limits;
-        let bytes_max = BodyBytesMax::new(limits.body_bytes_max);
-        request.extensions_mut().insert(bytes_max.clone());
-        let noted = Arc::clone(&refused);
-        let request = request.map(|incoming| {
-            RequestBody::from_hyper(FromHyper::new(incoming, bytes_max, limits, noted))
-        });
-        (request, refused)
+        let of_body = noted.clone();
+        let request = request
+            .map(|incoming| RequestBody::from_hyper(FromHyper::new(incoming, limits, of_body)));
+        (request, Some(noted))
     }
 }
 
@@ -154,13 +152,13 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
             }
             None => Some(self.home.ledger.enter(about.route(), self.peer)),
         };
-        let (request, refused) = self.translate(request);
+        let (request, noted) = self.translate(request);
         Answering {
             service: self.service.clone(),
             state: State::Waiting {
                 request: Some(request),
             },
-            refused,
+            noted,
             tell: Rc::clone(&self.home.tell_handlers),
             line: self.line.clone(),
             reuse: match self.entry {
@@ -197,7 +195,7 @@ pin_project! {
         service: A::Service,
         #[pin]
         state: State<A>,
-        refused: Refused,
+        noted: Option<Noted>,
         tell: Rc<watch::Sender<Phase>>,
         line: Option<Arc<Line>>,
         reuse: Reuse,
@@ -248,7 +246,8 @@ impl<A: App> Future for Answering<A> {
         if let Err(panic) = &polled {
             failure::log_panic(&message(panic.as_ref()), &route().unwrap_or_default());
         }
-        let mut answer = match (this.refused.get(), polled) {
+        let refused = this.noted.as_ref().and_then(|noted| noted.refused.get());
+        let mut answer = match (refused, polled) {
             (Some(error), _) => text(error.status(), error.to_string()),
             (None, Ok(Poll::Pending)) => return Poll::Pending,
             (None, Ok(Poll::Ready(Ok(response)))) => response.map(|body| Content::App { body }),
@@ -264,6 +263,9 @@ impl<A: App> Future for Answering<A> {
                 text(status, failure::PANICKED.to_owned())
             }
         };
+        if let Some(noted) = this.noted {
+            noted.pace.lift();
+        }
         let tunnel = this.under_way.as_ref().is_some_and(|request| {
             let connects = request.about.method == Method::CONNECT && answer.status().is_success();
             connects || answer.status() == StatusCode::SWITCHING_PROTOCOLS

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use greenroom_server::{BodyBytesMax, BodyError, RequestBody};
+use greenroom_server::{BodyError, RequestBody};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use tokio::sync::{Notify, mpsc};
@@ -36,11 +36,6 @@ async fn a_client_is_read_only_as_fast_as_the_application_reads() {
         let server = Rig::start(app(move |request| {
             let go_on = Arc::clone(&go_on);
             async move {
-                request
-                    .extensions()
-                    .get::<BodyBytesMax>()
-                    .unwrap()
-                    .set(u64::MAX);
                 let mut body = request.into_body();
                 let first = body.frame().await.unwrap()?.into_data().unwrap();
                 go_on.notified().await;

@@ -1,5 +1,7 @@
 //! `Expect: 100-continue`.
 
+use greenroom_server::Limits;
+
 use crate::client::{get, post};
 use crate::rig::{Rig, app, local, measure, text};
 
@@ -53,9 +55,13 @@ async fn a_client_that_did_not_wait_is_not_told_to_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_over_the_limit_is_refused_instead() {
+async fn a_client_whose_body_is_over_the_cap_is_not_told_to_go_on() {
     local(async {
-        let server = Rig::start(app(measure));
+        let limits = Limits {
+            body_bytes_max: 1_000_000,
+            ..Limits::default()
+        };
+        let server = Rig::with(app(measure), |builder| builder.limits(limits));
         let mut client = server.connect().await;
         let fields = "Content-Length: 9000000\r\nExpect: 100-continue\r\n";
         client.send(post("/", fields)).await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use futures_util::stream;
-use greenroom_server::{BoxError, RequestBody};
+use futures_util::{StreamExt, stream};
+use greenroom_server::{BodyPace, BoxError, Limits, RequestBody};
 use http::{Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
@@ -74,7 +74,15 @@ impl Client {
 
 async fn handler(request: Request<RequestBody>) -> Reply {
     match request.uri().path() {
+        "/echo" => {
+            let body = request.into_body().map_err(Into::into);
+            Ok(Response::new(body.boxed_unsync()))
+        }
         "/measure" => measure(request).await,
+        "/measure-slowly" => {
+            request.extensions().get::<BodyPace>().unwrap().lift();
+            measure(request).await
+        }
         "/never" => std::future::pending().await,
         "/panic" => panic!("in the handler"),
         "/panic-in-body" => Ok(streamed(stream::poll_fn(|_| panic!("in the body")))),
@@ -109,9 +117,13 @@ async fn many_streams_are_served_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_over_the_limit_is_413_and_the_connection_goes_on() {
+async fn a_body_over_the_cap_is_413_and_the_connection_goes_on() {
     local(async {
-        let server = Rig::start(app(handler));
+        let limits = Limits {
+            body_bytes_max: 2_097_152,
+            ..Limits::default()
+        };
+        let server = Rig::with(app(handler), |builder| builder.limits(limits));
         let client = Client::connect(&server).await;
         for (bytes, status) in [(2_097_152, 200), (2_097_153, 413)] {
             let body = text(vec![b'b'; bytes]);
@@ -136,6 +148,37 @@ async fn a_body_that_does_not_come_is_408_after_10_s() {
         assert_eq!(client.post("/measure", body).await.0, 408);
         assert_elapsed(since, 10 * SECOND);
         assert_eq!(client.get("/still").await.1, "/still");
+    })
+    .await;
+}
+
+/// Six bytes each 4 s, for two hours.
+fn slowly() -> Response<Body> {
+    streamed(stream::iter(0..1_800).then(|_| async {
+        sleep(4 * SECOND).await;
+        Ok(Frame::data(Bytes::from_static(b"6bytes")))
+    }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_may_take_hours_once_its_response_has_begun() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let client = Client::connect(&server).await;
+        let (status, echoed) = client.post("/echo", slowly()).await;
+        assert_eq!((status, echoed), (StatusCode::OK, "6bytes".repeat(1_800)));
+        assert_eq!(client.get("/still").await.1, "/still");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_may_take_hours_where_the_route_says_so() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let client = Client::connect(&server).await;
+        let measured = client.post("/measure-slowly", slowly()).await;
+        assert_eq!(measured, (StatusCode::OK, "10800".to_owned()));
     })
     .await;
 }

@@ -3,23 +3,34 @@
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use greenroom_server::{App, Server};
+use http_body::Frame;
+use rustix::net::sockopt::set_socket_linger;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio::task::{spawn_blocking, spawn_local};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::client::{get, post};
-use crate::rig::{Dropped, Rig, app, local, streamed, text};
+use crate::listening::{ANY_PORT, tcp_address};
+use crate::rig::{Dropped, Rig, app, local, settle, streamed, text};
 
-/// A server whose handler waits for ever, and what tells of its being dropped.
-fn waiting() -> (Rig, mpsc::UnboundedReceiver<Instant>) {
-    let (tell, told) = mpsc::unbounded_channel();
-    let server = Rig::start(app(move |_| {
+/// A handler that waits for ever, and tells of its being dropped.
+fn kept_for_ever(tell: mpsc::UnboundedSender<Instant>) -> impl App {
+    app(move |_| {
         let kept = Dropped(tell.clone());
         async {
             let _kept = kept;
             std::future::pending().await
         }
-    }));
-    (server, told)
+    })
+}
+
+/// A server of such a handler, and what it tells.
+fn waiting() -> (Rig, mpsc::UnboundedReceiver<Instant>) {
+    let (tell, told) = mpsc::unbounded_channel();
+    (Rig::start(kept_for_ever(tell)), told)
 }
 
 async fn soon(told: &mut mpsc::UnboundedReceiver<Instant>) -> bool {
@@ -98,6 +109,119 @@ async fn so_is_a_body_that_has_nothing_to_send() {
         assert!(!soon(&mut told).await);
         drop(client);
         assert!(soon(&mut told).await);
+    })
+    .await;
+}
+
+/// Runs `leave`, and awaits that the handler is dropped while the paused clock stands still, as it does
+/// as long as a thread blocks: so no time-out is waited for. Were one needed, the thread would give up
+/// first, and the clock would tell.
+async fn at_once(told: &mut mpsc::UnboundedReceiver<Instant>, leave: impl AsyncFnOnce()) {
+    let (release, gate) = std::sync::mpsc::channel::<()>();
+    let still = spawn_blocking(move || gate.recv_timeout(Duration::from_secs(10)));
+    let since = Instant::now();
+    leave().await;
+    told.recv().await.unwrap();
+    assert_eq!(since.elapsed(), Duration::ZERO);
+    drop(release);
+    let _told_to_end = still.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_closes_a_unix_socket_is_noticed_at_once() {
+    local(async {
+        let (server, mut told) = waiting();
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        settle().await;
+        at_once(&mut told, async || drop(client)).await;
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_ends_its_side_long_after_its_request_is_noticed_at_once() {
+    local(async {
+        let (server, mut told) = waiting();
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        assert!(!soon(&mut told).await);
+        at_once(&mut told, async || client.end().await).await;
+    })
+    .await;
+}
+
+/// With `half_close` too.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_resets_its_connection_is_noticed_at_once() {
+    local(async {
+        for half_close in [false, true] {
+            let (tell, mut told) = mpsc::unbounded_channel();
+            let bound = Server::builder()
+                .loops(1.try_into().unwrap())
+                .half_close(half_close)
+                .listen(ANY_PORT)
+                .bind()
+                .unwrap();
+            let address = tcp_address(&bound);
+            let serving = spawn_local(bound.serve_local(kept_for_ever(tell)));
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(get("/").as_bytes()).await.unwrap();
+            assert!(!soon(&mut told).await);
+            // Closing it so sends a reset.
+            set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
+            at_once(&mut told, async || drop(stream)).await;
+            serving.abort();
+        }
+    })
+    .await;
+}
+
+/// Events that tell when their stream is dropped, one of them there already.
+#[tokio::test(start_paused = true)]
+async fn the_stream_of_a_client_that_leaves_is_dropped_at_once() {
+    local(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let server = Rig::start(app(move |_| {
+            let kept = Dropped(tell.clone());
+            let first = stream::once(async { Ok(Frame::data("event".into())) });
+            let events = first.chain(stream::pending()).map(move |part| {
+                let _kept = &kept;
+                part
+            });
+            async { Ok(streamed(events)) }
+        }));
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        assert_eq!(client.head().await.0, 200);
+        at_once(&mut told, async || drop(client)).await;
+
+        // One that merely ended its side could have more to read.
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        assert_eq!(client.head().await.0, 200);
+        let since = Instant::now();
+        client.end().await;
+        told.recv().await.unwrap();
+        assert!(since.elapsed() < Duration::from_millis(400));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_pause_goes_to_whoever_ended_its_side() {
+    local(async {
+        let server = Rig::start(app(|_| async {
+            Ok(streamed(stream::iter(0..200).then(|_| async {
+                sleep(Duration::from_millis(10)).await;
+                Ok(Frame::data("part".into()))
+            })))
+        }));
+        let mut client = server.connect().await;
+        client.send(get("/")).await;
+        client.end().await;
+        assert_eq!(client.answer().await.text(), "part".repeat(200));
+        assert!(client.is_closed().await);
     })
     .await;
 }

@@ -1,6 +1,8 @@
 //! Limits on what a request may be, and the status of whoever exceeds them.
 
-use greenroom_server::{BodyBytesMax, Limits};
+use greenroom_server::{App, BodyError, Limits};
+use http::StatusCode;
+use http_body_util::BodyExt;
 
 use crate::client::{get, post};
 use crate::rig::{Rig, app, local, measure, text};
@@ -60,10 +62,21 @@ async fn a_target_of_8_kib_is_served_and_one_byte_more_is_414() {
     refused(get(&format!("/{}", "t".repeat(8_192))), 414).await;
 }
 
+/// The cap on bodies of the servers of these tests, which by default is none.
+const CAP: usize = 2_097_152;
+
+fn capped(app: impl App) -> Rig {
+    let limits = Limits {
+        body_bytes_max: CAP as u64,
+        ..Limits::default()
+    };
+    Rig::with(app, |builder| builder.limits(limits))
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_body_over_2_mib_by_its_length_is_413_before_any_of_it_comes() {
+async fn a_body_over_the_cap_by_its_length_is_413_before_any_of_it_comes() {
     local(async {
-        let server = Rig::start(app(measure));
+        let server = capped(app(measure));
         let mut client = server.connect().await;
         client.send(post("/", "Content-Length: 2097153\r\n")).await;
         let answer = client.answer().await;
@@ -75,12 +88,12 @@ async fn a_body_over_2_mib_by_its_length_is_413_before_any_of_it_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_of_2_mib_is_served() {
+async fn a_body_of_the_cap_is_served() {
     local(async {
-        let server = Rig::start(app(measure));
+        let server = capped(app(measure));
         let mut client = server.connect().await;
         client.send(post("/", "Content-Length: 2097152\r\n")).await;
-        client.send(vec![b'b'; 2_097_152]).await;
+        client.send(vec![b'b'; CAP]).await;
         assert_eq!(client.answer().await.text(), "2097152");
         assert_eq!(client.get("/").await.text(), "0");
     })
@@ -88,9 +101,26 @@ async fn a_body_of_2_mib_is_served() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_over_its_limit_that_nobody_reads_is_answered_and_the_connection_closes() {
+async fn without_a_cap_a_body_may_have_any_length() {
     local(async {
-        let server = Rig::start(app(|_| async { Ok(text("no need")) }));
+        let server = Rig::start(app(measure));
+        let mut client = server.connect().await;
+        client.send(post("/", "Content-Length: 9000000\r\n")).await;
+        client.send(vec![b'b'; 9_000_000]).await;
+        assert_eq!(client.answer().await.text(), "9000000");
+        client
+            .send(post("/", "Transfer-Encoding: chunked\r\n"))
+            .await;
+        client.send(chunks(9_000_000)).await;
+        assert_eq!(client.answer().await.text(), "9000000");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_over_the_cap_that_nobody_reads_is_answered_and_the_connection_closes() {
+    local(async {
+        let server = capped(app(|_| async { Ok(text("no need")) }));
         let mut client = server.connect().await;
         client.send(post("/", "Content-Length: 9000000\r\n")).await;
         let answer = client.answer().await;
@@ -115,16 +145,16 @@ fn chunks(bytes: usize) -> Vec<u8> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_chunked_body_that_grows_over_the_limit_is_413() {
+async fn a_chunked_body_that_grows_over_the_cap_is_413() {
     local(async {
-        let server = Rig::start(app(measure));
+        let server = capped(app(measure));
         let mut client = server.connect().await;
         let head = post("/", "Transfer-Encoding: chunked\r\n");
         client.send(&head).await;
-        client.send(chunks(2_097_152)).await;
+        client.send(chunks(CAP)).await;
         assert_eq!(client.answer().await.text(), "2097152");
         client.send(&head).await;
-        client.try_send(chunks(2_097_153)).await;
+        client.try_send(chunks(CAP + 1)).await;
         let answer = client.answer().await;
         assert_eq!(answer.status, 413);
         assert!(client.is_closed().await);
@@ -133,32 +163,28 @@ async fn a_chunked_body_that_grows_over_the_limit_is_413() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_application_may_allow_more_or_less_than_the_server() {
+async fn an_application_responds_itself_to_a_body_over_the_cap() {
     local(async {
-        let server = Rig::start(app(|request| async move {
-            let bytes_max: u64 = request.uri().path()[1..].parse()?;
-            let limit = request.extensions().get::<BodyBytesMax>().unwrap();
-            assert_eq!(limit.bytes(), 2_097_152);
-            limit.set(bytes_max);
-            measure(request).await
+        let server = capped(app(|request| async {
+            let error = request.into_body().collect().await.unwrap_err();
+            assert_eq!(error, BodyError::TooLarge);
+            let mut response = text("the application's");
+            *response.status_mut() = StatusCode::IM_A_TEAPOT;
+            Ok(response)
         }));
-        for (allowed, sent, status) in [
-            (3_000_000, 3_000_000, 200),
-            (3_000_000, 3_000_001, 413),
-            (200_000, 200_000, 200),
-            (200_000, 200_001, 413),
+        let sent = CAP + 1;
+        for (field, body) in [
+            (format!("Content-Length: {sent}\r\n"), vec![b'b'; sent]),
+            ("Transfer-Encoding: chunked\r\n".to_owned(), chunks(sent)),
         ] {
-            for framing in ["length", "chunks"] {
-                let mut client = server.connect().await;
-                let (field, body) = match framing {
-                    "length" => (format!("Content-Length: {sent}\r\n"), vec![b'b'; sent]),
-                    _ => ("Transfer-Encoding: chunked\r\n".to_owned(), chunks(sent)),
-                };
-                client.send(post(&format!("/{allowed}"), &field)).await;
-                client.try_send(body).await;
-                let answer = client.answer().await;
-                assert_eq!(answer.status, status, "{allowed} {sent} {framing}");
-            }
+            let mut client = server.connect().await;
+            client.send(post("/", &field)).await;
+            client.try_send(body).await;
+            let answer = client.answer().await;
+            let said = (answer.status, answer.text());
+            assert_eq!(said, (418, "the application's"), "{field}");
+            assert!(answer.closes());
+            assert!(client.is_closed().await);
         }
     })
     .await;

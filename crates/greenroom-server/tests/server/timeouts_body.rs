@@ -1,12 +1,13 @@
 //! The pace of a request's body: 10 s of grace, then 1,000 bytes a second, as long as it is the
-//! client that is waited for.
+//! client that is waited for, and the response has not begun.
 
 use std::time::Duration;
 
+use greenroom_server::{BodyPace, RequestBody};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::client::post;
+use crate::client::{Client, post};
 use crate::rig::{Rig, app, assert_elapsed, local, measure, text};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -115,8 +116,17 @@ async fn a_body_that_the_application_gave_up_is_not_waited_for() {
     .await;
 }
 
+/// Sends a byte a minute, for three hours.
+async fn send_slowly(client: &mut Client) {
+    for _ in 0..180 {
+        sleep(60 * SECOND).await;
+        client.send("1\r\nb\r\n").await;
+    }
+    client.send("0\r\n\r\n").await;
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_late_body_whose_answer_has_begun_ends_the_connection() {
+async fn a_body_may_take_hours_once_its_response_has_begun() {
     local(async {
         let server = Rig::start(app(|request| async {
             let body = request.into_body().map_err(Into::into);
@@ -124,14 +134,50 @@ async fn a_late_body_whose_answer_has_begun_ends_the_connection() {
         }));
         let mut client = server.connect().await;
         client
-            .send(post("/", "Transfer-Encoding: chunked\r\n") + "5\r\nhello\r\n")
+            .send(post("/", "Transfer-Encoding: chunked\r\n"))
             .await;
-        let since = Instant::now();
-        let all = String::from_utf8(client.rest().await).unwrap();
-        assert_elapsed(since, 10 * SECOND);
-        assert!(all.starts_with("HTTP/1.1 200"), "{all}");
-        assert!(all.contains("hello"));
-        assert!(!all.contains("408") && !all.ends_with("0\r\n\r\n"));
+        send_slowly(&mut client).await;
+        let answer = client.answer().await;
+        assert_eq!((answer.status, answer.body.len()), (200, 180));
+        assert_eq!(client.get("/").await.status, 200);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_may_take_hours_where_the_route_says_so() {
+    local(async {
+        let server = Rig::start(app(|request| async {
+            request.extensions().get::<BodyPace>().unwrap().lift();
+            measure(request).await
+        }));
+        let mut client = server.connect().await;
+        client
+            .send(post("/", "Transfer-Encoding: chunked\r\n"))
+            .await;
+        send_slowly(&mut client).await;
+        assert_eq!(client.answer().await.text(), "180");
+    })
+    .await;
+}
+
+/// The application waits for the body already when it lifts the limit.
+#[tokio::test(start_paused = true)]
+async fn the_limit_can_be_lifted_while_the_body_is_waited_for() {
+    local(async {
+        let server = Rig::start(app(|request: http::Request<RequestBody>| async {
+            let pace = request.extensions().get::<BodyPace>().unwrap().clone();
+            tokio::spawn(async move {
+                sleep(5 * SECOND).await;
+                pace.lift();
+            });
+            measure(request).await
+        }));
+        let mut client = server.connect().await;
+        client.send(post("/", "Content-Length: 4\r\n")).await;
+        sleep(3_600 * SECOND).await;
+        client.send("late").await;
+        assert_eq!(client.answer().await.text(), "4");
     })
     .await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom_server::RequestBody;
+use greenroom_server::{Limits, RequestBody};
 use http::Request;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
@@ -45,7 +45,11 @@ async fn an_upgrade_that_is_not_taken_is_answered_and_the_connection_ends() {
 #[tokio::test(start_paused = true)]
 async fn its_body_is_held_to_the_same_limits() {
     local(async {
-        let server = Rig::start(app(handler));
+        let limits = Limits {
+            body_bytes_max: 2_097_152,
+            ..Limits::default()
+        };
+        let server = Rig::with(app(handler), |builder| builder.limits(limits));
         let mut client = server.connect().await;
         let fields = format!("{UPGRADE}Content-Length: 2097153\r\n");
         client.send(post("/measure", &fields)).await;

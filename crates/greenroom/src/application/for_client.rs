@@ -2,11 +2,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
-use greenroom_server::{ConnectionInfo, RequestBody};
+use greenroom_server::{BodyError, BoxError, ConnectionInfo, RequestBody};
 use greenroom_stage::{Client, ClientKey};
 use http::Request;
+use http_body_util::BodyExt;
 use pin_project_lite::pin_project;
 use tower_service::Service;
+
+use super::length_limit::length_limit_error;
 
 /// A service of axum's bodies, called with ours by one connection. It works for the client of each
 /// request: what it submits to a stage is that client's.
@@ -67,7 +70,15 @@ fn adapt_body(body: RequestBody) -> Body {
     match body.try_into_bytes() {
         Ok(bytes) if bytes.is_empty() => Body::empty(),
         Ok(bytes) => Body::from(bytes),
-        Err(body) => Body::new(body),
+        Err(body) => Body::new(body.map_err(adapt_error)),
+    }
+}
+
+/// The limit's error is the one that axum's extractors respond to with 413.
+fn adapt_error(error: BodyError) -> BoxError {
+    match error {
+        BodyError::TooLarge => length_limit_error(),
+        other => other.into(),
     }
 }
 

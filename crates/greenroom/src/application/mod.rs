@@ -4,6 +4,7 @@ mod adapted;
 mod connection;
 mod for_client;
 mod incoming;
+mod length_limit;
 mod local;
 mod on_loops;
 mod per_connection;

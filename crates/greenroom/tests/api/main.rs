@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod bodies;
-mod body_limit;
+mod body_limits;
 mod forms;
 mod gate;
 mod h2c;

@@ -132,10 +132,14 @@ impl PsgiArgs {
         &self,
         file: Option<&Path>,
         drain_deadline: Duration,
+        body_bytes_max: u64,
         client_key: Option<&ClientKey>,
     ) -> Gateways {
         let builder = |file: &Path, changes: &PoolChanges| {
-            let mut builder = self.common(file).drain_deadline(drain_deadline);
+            let mut builder = self
+                .common(file)
+                .drain_deadline(drain_deadline)
+                .body_bytes_max(body_bytes_max);
             if let Some(client_key) = client_key {
                 builder = builder.client_key(client_key.clone());
             }
