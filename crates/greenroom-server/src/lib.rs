@@ -19,6 +19,7 @@ mod handover;
 mod informational;
 mod limits;
 mod listen;
+mod proxies;
 mod server;
 mod settings;
 
@@ -30,4 +31,8 @@ pub use error::Error;
 pub use event_loop::{LoopStatus, Pressure, Quantiles, loops};
 pub use informational::{NotPossible, send_informational};
 pub use limits::Limits;
+pub use proxies::{
+    FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader, TrustedProxies, TrustedProxy,
+    TrustedProxyError,
+};
 pub use server::{Handle, Server, ServerBuilder};

@@ -17,7 +17,7 @@ use crate::drain::{Cut, Phase};
 use crate::event_loop::{Balance, Hooks, Member, loop_name, run};
 use crate::listen::{self, Accepted, Listener};
 use crate::settings::Settings;
-use crate::{Address, DrainReport, Error, Limits};
+use crate::{Address, DrainReport, Error, Limits, TrustedProxies};
 
 /// Connections that wait in a loop's inbox after another loop accepted them.
 const INBOX_MAX: usize = 1_024;
@@ -95,6 +95,15 @@ impl<S: From<Server>> ServerBuilder<S> {
     #[must_use]
     pub fn half_close(mut self, on: bool) -> Self {
         self.settings.half_close = on;
+        self
+    }
+
+    /// Proxies that are believed when they say for whom a request is: a request that one of them sent
+    /// has [`ForwardedFor`](crate::ForwardedFor) in its extensions, and `client` in the access log.
+    /// Default: none.
+    #[must_use]
+    pub fn trusted_proxies(mut self, proxies: TrustedProxies) -> Self {
+        self.settings.trusted_proxies = proxies;
         self
     }
 

@@ -63,6 +63,7 @@ pub use greenroom_psgi as psgi;
 
 mod application;
 mod body_limit;
+mod client_addr;
 mod descriptors;
 mod loop_watch;
 #[cfg(feature = "operators")]
@@ -79,11 +80,13 @@ pub use application::{
 };
 pub use axum::body::Body;
 pub use body_limit::{BodyLimit, BodyLimited};
+pub use client_addr::{ClientAddr, ClientAddrUnknown};
 pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
     Address, AddressError, App, BodyBytesMax, BodyError, BoxError, ConnectionInfo, Cut,
-    DrainReport, Error, Handle, Limits, LoopStatus, LoopWatch, NotPossible, Pressure, RequestBody,
-    ServerBuilder, Shared, send_informational,
+    DrainReport, Error, FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader, Handle, Limits,
+    LoopStatus, LoopWatch, NotPossible, Pressure, RequestBody,
+    ServerBuilder, Shared, TrustedProxies, TrustedProxy, TrustedProxyError, send_informational,
 };
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, Importance, OnStage, Panicked, Placed,

@@ -7,7 +7,7 @@ use greenroom_server::{DrainReport, Error};
 use greenroom_stage::ClientKey;
 use tokio::net::TcpListener;
 
-use crate::{Application, Server};
+use crate::{Application, Server, TrustedProxies};
 
 /// Serves `app` on `listener`, with one loop per core and the default
 /// [limits](crate::Limits), until the future is dropped or told to
@@ -24,6 +24,7 @@ where
         listener: listener.into_std(),
         app,
         client_key: None,
+        trusted_proxies: TrustedProxies::default(),
         ended: None,
         kind: PhantomData,
     }
@@ -35,6 +36,7 @@ pub struct Serve<A, Kind> {
     listener: io::Result<std::net::TcpListener>,
     app: A,
     client_key: Option<ClientKey>,
+    trusted_proxies: TrustedProxies,
     ended: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     kind: PhantomData<fn() -> Kind>,
 }
@@ -43,6 +45,13 @@ impl<A, Kind> Serve<A, Kind> {
     /// Whose a request is, for stages to be fair between clients: see [`Server::client_key`].
     pub fn client_key(mut self, client_key: ClientKey) -> Self {
         self.client_key = Some(client_key);
+        self
+    }
+
+    /// Proxies that are believed when they say for whom a request is: see [`TrustedProxies`], and
+    /// [`ClientAddr`](crate::ClientAddr) for what follows. Default: none.
+    pub fn trusted_proxies(mut self, proxies: TrustedProxies) -> Self {
+        self.trusted_proxies = proxies;
         self
     }
 
@@ -62,7 +71,10 @@ impl<A: Application<Kind>, Kind> Serve<A, Kind> {
             address: std::net::SocketAddr::from(([0, 0, 0, 0], 0)).into(),
             source,
         })?;
-        let mut server = Server::builder().listener(listener).bind()?;
+        let mut server = Server::builder()
+            .listener(listener)
+            .trusted_proxies(self.trusted_proxies)
+            .bind()?;
         if let Some(client_key) = self.client_key {
             server = server.client_key(client_key);
         }

@@ -31,6 +31,7 @@ use crate::body::BodyError;
 use crate::event_loop::{Loop, Seat};
 use crate::handover::Handed;
 use crate::listen::Accepted;
+use crate::proxies::Sender;
 use closing::Closing;
 use outbox::Outbox;
 use waiting::{Wait, Waiting};
@@ -45,6 +46,7 @@ pub(crate) struct Connection<A: App> {
     socket: Socket,
     service: A::Service,
     peer: Option<SocketAddr>,
+    sender: Sender,
     http: greenroom_http::Connection,
     exchange: Option<Pin<Box<Exchange<A>>>>,
     kept: Vec<u8>,
@@ -79,11 +81,14 @@ enum Turn<A: App> {
 
 impl<A: App> Connection<A> {
     pub(crate) fn new(home: Rc<Loop<A>>, service: A::Service, accepted: Accepted) -> Self {
+        let peer = accepted.info.peer;
+        let proxies = &home.settings.trusted_proxies;
         Self {
+            sender: proxies.sender(peer),
             seat: Some(home.seats.take()),
             socket: Socket::Fresh(accepted.socket),
             service,
-            peer: accepted.info.peer,
+            peer,
             http: greenroom_http::Connection::new(),
             exchange: None,
             kept: Vec::new(),

@@ -21,12 +21,14 @@ use crate::body::{BodyBytesMax, FromHyper, Refused, RequestBody};
 use crate::connection::{About, message};
 use crate::event_loop::Loop;
 use crate::failure;
+use crate::proxies::Sender;
 
 /// The application, as hyper calls it.
 pub(super) struct Requests<A: App> {
     home: Rc<Loop<A>>,
     service: A::Service,
     peer: Option<SocketAddr>,
+    sender: Sender,
     active: Active,
     /// The line of a connection that may become a tunnel; it takes the request's name.
     entry: Option<Arc<Entry>>,
@@ -70,10 +72,12 @@ impl Drop for ActiveGuard {
 
 impl<A: App> Requests<A> {
     pub(super) fn new(home: &Rc<Loop<A>>, service: A::Service, peer: Option<SocketAddr>) -> Self {
+        let proxies = &home.settings.trusted_proxies;
         Self {
             home: Rc::clone(home),
             service,
             peer,
+            sender: proxies.sender(peer),
             active: Active(Rc::new(Cell::new((0, Instant::now())))),
             entry: None,
         }
@@ -92,12 +96,16 @@ impl<A: App> Requests<A> {
         self
     }
 
-    fn about(&self, request: &Request<Incoming>) -> About {
+    /// What is to be told of the request, which is told for whom it is.
+    fn about(&self, request: &mut Request<Incoming>) -> About {
+        let proxies = &self.home.settings.trusted_proxies;
+        let client = proxies.tell(self.sender, self.peer, request);
         let log = self.home.settings.access_log;
         About {
             method: request.method().clone(),
             target: target_of(request.uri()),
             since: self.home.now(),
+            client,
             began: log.then(Instant::now),
             status: None,
             sent: 0,
@@ -132,10 +140,10 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
     type Error = BoxError;
     type Future = Answering<A>;
 
-    fn call(&self, request: Request<Incoming>) -> Answering<A> {
+    fn call(&self, mut request: Request<Incoming>) -> Answering<A> {
         self.home.count_poll();
         self.home.meter.count_request();
-        let about = self.about(&request);
+        let about = self.about(&mut request);
         let line = match &self.entry {
             Some(entry) => {
                 entry.rename(about.route());

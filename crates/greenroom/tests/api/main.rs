@@ -3,6 +3,7 @@
 
 mod bodies;
 mod body_limit;
+mod client_addr;
 mod gate;
 mod h2c;
 mod placing;

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use greenroom::ClientKey;
 use greenroom::psgi::{Builder, Gateway};
 
 use super::value;
@@ -128,17 +127,9 @@ impl PsgiArgs {
     }
 
     /// The mounts, and before them the application of `file` or of --app if there is one.
-    pub(super) fn gateways(
-        &self,
-        file: Option<&Path>,
-        drain_deadline: Duration,
-        client_key: Option<&ClientKey>,
-    ) -> Gateways {
+    pub(super) fn gateways(&self, file: Option<&Path>, drain_deadline: Duration) -> Gateways {
         let builder = |file: &Path, changes: &PoolChanges| {
-            let mut builder = self.common(file).drain_deadline(drain_deadline);
-            if let Some(client_key) = client_key {
-                builder = builder.client_key(client_key.clone());
-            }
+            let builder = self.common(file).drain_deadline(drain_deadline);
             self.pool.changed(changes).apply(builder)
         };
         let unchanged = PoolChanges::default();
