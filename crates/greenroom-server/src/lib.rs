@@ -32,7 +32,7 @@ pub use event_loop::{LoopStatus, Pressure, Quantiles, loops};
 pub use informational::{NotPossible, send_informational};
 pub use limits::Limits;
 pub use proxies::{
-    FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader, TrustedProxies, TrustedProxy,
-    TrustedProxyError,
+    FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader, PROXY_HEADER_BYTES_MAX, TrustedProxies,
+    TrustedProxy, TrustedProxyError,
 };
 pub use server::{Handle, Server, ServerBuilder};

@@ -85,7 +85,7 @@ pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
     Address, AddressError, App, BodyBytesMax, BodyError, BoxError, ConnectionInfo, Cut,
     DrainReport, Error, FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader, Handle, Limits,
-    LoopStatus, LoopWatch, NotPossible, Pressure, RequestBody,
+    LoopStatus, LoopWatch, NotPossible, PROXY_HEADER_BYTES_MAX, Pressure, RequestBody,
     ServerBuilder, Shared, TrustedProxies, TrustedProxy, TrustedProxyError, send_informational,
 };
 pub use greenroom_stage::{

@@ -35,6 +35,13 @@ pub(crate) struct ListenArgs {
     /// All IPv4 addresses are 0.0.0.0, all addresses ::.
     #[arg(short = 'o', long, value_name = "IP", value_parser = value::ip)]
     host: Option<IpAddr>,
+
+    /// Wherever it listens, connections begin with a header of the PROXY protocol, and are whose it says
+    ///
+    /// As HAProxy's send-proxy and send-proxy-v2 and nginx's proxy_protocol write it. A connection without it is closed. With
+    /// --trusted-proxy only connections of these proxies are served; else whoever can connect can say to be anybody.
+    #[arg(long, env = "GREENROOM_PROXY_PROTOCOL")]
+    pub(crate) proxy_protocol: bool,
 }
 
 impl ListenArgs {

@@ -73,7 +73,11 @@ fn bind(args: &ServeArgs) -> Result<Server, Error> {
         builder = builder.loops(loops);
     }
     for address in args.listen.addresses() {
-        builder = builder.listen(address);
+        builder = if args.listen.proxy_protocol {
+            builder.listen_proxied(address)
+        } else {
+            builder.listen(address)
+        };
     }
     builder.bind()
 }

@@ -91,7 +91,7 @@ impl<A: App> Connection<A> {
             peer,
             http: greenroom_http::Connection::new(),
             exchange: None,
-            kept: Vec::new(),
+            kept: accepted.input,
             outbox: Outbox::default(),
             waiting: Waiting::for_first_head(home.now(), accepted.deferred),
             closing: Closing::No,

@@ -1,6 +1,7 @@
 //! A loop: one thread, one runtime, and the connections that it serves.
 
 mod acceptor;
+mod announced;
 mod balance;
 mod lag;
 mod newcomers;
@@ -18,6 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use greenroom_http::Context;
 use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::Instant;
 
 pub(crate) use balance::Balance;
 pub use lag::{LoopStatus, Pressure, Quantiles, loops};
@@ -72,6 +74,7 @@ pub(crate) struct Loop<A: App> {
     spare: RefCell<Vec<Pin<Box<Exchange<A>>>>>,
     now: Cell<Tick>,
     cut: RefCell<Vec<Cut>>,
+    unannounced_warned_at: Cell<Option<Instant>>,
 }
 
 impl<A: App> Loop<A> {
@@ -100,6 +103,7 @@ impl<A: App> Loop<A> {
             spare: RefCell::default(),
             now: Cell::new(0),
             cut: RefCell::default(),
+            unannounced_warned_at: Cell::new(None),
         })
     }
 

@@ -15,6 +15,10 @@ pub(crate) struct Accepted {
     pub(crate) info: ConnectionInfo,
     /// If it says nothing, it has been doing so for [`super::DEFERRED`].
     pub(crate) deferred: bool,
+    /// A header of the PROXY protocol comes first, and was not read.
+    pub(crate) is_proxied: bool,
+    /// What was read of it already.
+    pub(crate) input: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -57,6 +61,8 @@ impl Listener {
             socket,
             info: ConnectionInfo { peer, local },
             deferred: matches!(self.address, Address::Tcp(_)),
+            is_proxied: self.is_proxied,
+            input: Vec::new(),
         })
     }
 }
@@ -94,6 +100,15 @@ impl AsFd for Listener {
         match &self.socket {
             ListenerSocket::Tcp(listener) => listener.as_fd(),
             ListenerSocket::Unix(listener) => listener.as_fd(),
+        }
+    }
+}
+
+impl AsFd for AcceptedSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
         }
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Listener {
     _file: Option<SocketFile>,
     /// The only one of its address, so that its loop passes connections on to the others.
     pub(crate) alone: bool,
+    /// Each connection begins with a header of the PROXY protocol.
+    pub(crate) is_proxied: bool,
 }
 
 #[derive(Debug)]
@@ -112,6 +114,7 @@ fn join(first: std::net::TcpListener, local: SocketAddr, loops: usize) -> Vec<Li
             _file: None,
             address: Address::Tcp(local),
             alone,
+            is_proxied: false,
         })
         .collect()
 }
@@ -154,6 +157,7 @@ fn bind_unix(path: &Path) -> io::Result<Listener> {
         _file: Some(SocketFile(path.to_owned())),
         address,
         alone: true,
+        is_proxied: false,
     })
 }
 

@@ -15,6 +15,7 @@ mod limits;
 mod listening;
 mod panics;
 mod pipelining;
+mod proxied;
 mod rig;
 mod timeouts;
 mod timeouts_body;

@@ -1,0 +1,162 @@
+//! The program behind real proxies: who its log says came.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod outside;
+#[allow(dead_code, reason = "other tests use the rest")]
+mod program;
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use outside::tools;
+use program::{Running, command};
+use rustix::io::{FdFlags, fcntl_setfd};
+use tempfile::TempDir;
+
+/// Where the client connects from, so that it is none of the proxy's addresses.
+const CLIENT: &str = "127.0.0.5";
+
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// HAProxy before one server. It is killed if a test forgets it or fails.
+struct HaProxy {
+    child: Child,
+    address: SocketAddr,
+    _directory: TempDir,
+}
+
+impl HaProxy {
+    /// With these lines in its defaults, and the server as its configuration writes it.
+    fn start(lines: &str, server: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // It is given the port, as no other program may take it meanwhile.
+        fcntl_setfd(&listener, FdFlags::empty()).unwrap();
+        let port = listener.as_raw_fd();
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("haproxy.cfg");
+        let configuration = format!(
+            "global\n    maxconn 100\n\
+             defaults\n    timeout connect 5s\n    timeout client 20s\n    timeout server 20s\n\
+             listen edge\n    bind fd@{port}\n{lines}\n    server app {server}\n"
+        );
+        std::fs::write(&file, configuration).unwrap();
+        let mut command = Command::new(tools::system("haproxy"));
+        let child = command.arg("-db").arg("-f").arg(file);
+        let child = child.stdin(Stdio::null()).spawn();
+        Self {
+            child: child.expect("HAProxy starts"),
+            address: listener.local_addr().unwrap(),
+            _directory: directory,
+        }
+    }
+}
+
+impl Drop for HaProxy {
+    fn drop(&mut self) {
+        // It may have ended already, which is no failure.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn curl(arguments: &[&str], address: impl std::fmt::Display) -> String {
+    let mut command = tools::bounded(tools::system("curl"), DEADLINE);
+    command.args(["--silent", "--show-error", "--interface", CLIENT]);
+    command
+        .args(arguments)
+        .arg(format!("http://{address}/hello"));
+    tools::run(&mut command).expect_success("curl").stdout
+}
+
+#[test]
+fn behind_haproxy_the_log_names_the_client() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = format!("unix:{}", directory.path().join("app.sock").display());
+    let peer = format!("peer={CLIENT}:");
+    let client = format!("client={CLIENT} ");
+    let forwarded = "    mode http\n    http-request set-header Forwarded \"for=%[src]\"";
+    for (listen, flags, lines, server, expected) in [
+        (
+            "127.0.0.1:0",
+            "--proxy-protocol",
+            "    mode tcp",
+            "send-proxy",
+            &peer,
+        ),
+        (
+            "127.0.0.1:0",
+            "--proxy-protocol --trusted-proxy 127.0.0.1",
+            "    mode tcp",
+            "send-proxy-v2 check",
+            &peer,
+        ),
+        (
+            &socket,
+            "--proxy-protocol --trusted-proxy unix",
+            "    mode tcp",
+            "send-proxy-v2",
+            &peer,
+        ),
+        (
+            "127.0.0.1:0",
+            "--trusted-proxy 127.0.0.1",
+            "    mode http\n    option forwardfor",
+            "check",
+            &client,
+        ),
+        (
+            &socket,
+            "--trusted-proxy unix",
+            "    mode http\n    option forwardfor",
+            "",
+            &client,
+        ),
+        (
+            "127.0.0.1:0",
+            "--trusted-proxy 127.0.0.1 --forwarded-header forwarded",
+            forwarded,
+            "",
+            &client,
+        ),
+    ] {
+        let mut arguments = vec!["serve", "--listen", listen];
+        arguments.extend(flags.split(' '));
+        let greenroom = Running::start(&mut command(&arguments));
+        let server = format!("{} {server}", greenroom.address.replace("unix:", "unix@"));
+        let haproxy = HaProxy::start(lines, &server);
+        let forged = ["--header", "X-Forwarded-For: 192.0.2.66"];
+        assert_eq!(
+            curl(&forged, haproxy.address),
+            outside::http::HELLO,
+            "{flags}"
+        );
+        let line = greenroom.wait_for_log("/hello");
+        assert!(line.contains(expected), "{flags}: {line}");
+        if lines.ends_with("tcp") {
+            let http2 = ["--http2-prior-knowledge"];
+            assert_eq!(
+                curl(&http2, haproxy.address),
+                outside::http::HELLO,
+                "{flags}"
+            );
+            let line = greenroom.wait_for_log("/hello");
+            assert!(line.contains(expected), "{flags}: {line}");
+        }
+    }
+}
+
+#[test]
+fn curl_announces_itself() {
+    let flags = ["--listen", "127.0.0.1:0", "--proxy-protocol"];
+    let greenroom = Running::start(&mut command(&[&["serve"], &flags[..]].concat()));
+    for version in ["--http1.1", "--http2-prior-knowledge"] {
+        let answer = curl(&["--haproxy-protocol", version], &greenroom.address);
+        assert_eq!(answer, outside::http::HELLO, "{version}");
+        let line = greenroom.wait_for_log("/hello");
+        assert!(line.contains(&format!("peer={CLIENT}:")), "{line}");
+    }
+}
