@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[allow(dead_code, reason = "other tests use the rest")]
 mod outside;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod program;
@@ -22,7 +21,7 @@ const CLIENT: &str = "127.0.0.5";
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// HAProxy before one server. It is killed if a test forgets it or fails.
+/// `HAProxy` before one server. It is killed if a test forgets it or fails.
 struct HaProxy {
     child: Child,
     address: SocketAddr,

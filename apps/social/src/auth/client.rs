@@ -15,7 +15,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Client {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         let client = ClientAddr::from_request_parts(parts, state).await;
-        let client = client.map_err(|unknown| Failure::internal(&unknown.to_string()))?;
+        let client = client.map_err(Failure::internal)?;
         let network = greenroom::Client::at(client.ip()).network();
         Ok(Self(network.unwrap_or(client.ip())))
     }

@@ -10,6 +10,7 @@ const HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PORT: u16 = 5000;
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 pub(crate) struct ListenArgs {
     /// Where to listen: IP:PORT, [IPV6]:PORT, :PORT for all IPv4 addresses, unix:PATH or /PATH; may be repeated
     ///

@@ -43,6 +43,7 @@ Examples:
 /// demo application lists what it can do. Either is at port 5000 of this machine unless --listen says otherwise.
 /// Many flags can also be given by the environment variable that stands beside them; a flag wins.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_STATUSES}"))]
 pub(crate) struct ServeArgs {
     /// The PSGI application to serve; without one, the demo application
