@@ -71,80 +71,56 @@ fn curl(arguments: &[&str], address: impl std::fmt::Display) -> String {
     tools::run(&mut command).expect_success("curl").stdout
 }
 
+/// Asserts that the log of a server with these flags names the client of this request, which it gets
+/// through `HAProxy`.
+fn assert_named(flags: &str, lines: &str, server: &str, request: &str, expected: &str) {
+    let arguments: Vec<_> = ["serve"].into_iter().chain(flags.split(' ')).collect();
+    let greenroom = Running::start(&mut command(&arguments));
+    let address = greenroom.address.replace("unix:", "unix@");
+    let haproxy = HaProxy::start(lines, &format!("{address} {server}"));
+    let request: Vec<_> = request.split(' ').collect();
+    let answer = curl(&request, haproxy.address);
+    assert_eq!(answer, outside::http::HELLO, "{flags}");
+    let line = greenroom.wait_for_log("/hello");
+    assert!(line.contains(expected), "{flags}: {line}");
+}
+
+fn socket(directory: &TempDir) -> String {
+    directory.path().join("app.sock").display().to_string()
+}
+
 #[test]
-fn behind_haproxy_the_log_names_the_client() {
+fn haproxy_announces_the_client_of_a_connection() {
     let directory = tempfile::tempdir().unwrap();
-    let socket = format!("unix:{}", directory.path().join("app.sock").display());
-    let peer = format!("peer={CLIENT}:");
-    let client = format!("client={CLIENT} ");
-    let forwarded = "    mode http\n    http-request set-header Forwarded \"for=%[src]\"";
-    for (listen, flags, lines, server, expected) in [
-        (
-            "127.0.0.1:0",
-            "--proxy-protocol",
-            "    mode tcp",
-            "send-proxy",
-            &peer,
-        ),
-        (
-            "127.0.0.1:0",
-            "--proxy-protocol --trusted-proxy 127.0.0.1",
-            "    mode tcp",
-            "send-proxy-v2 check",
-            &peer,
-        ),
-        (
-            &socket,
-            "--proxy-protocol --trusted-proxy unix",
-            "    mode tcp",
-            "send-proxy-v2",
-            &peer,
-        ),
-        (
-            "127.0.0.1:0",
-            "--trusted-proxy 127.0.0.1",
-            "    mode http\n    option forwardfor",
-            "check",
-            &client,
-        ),
-        (
-            &socket,
-            "--trusted-proxy unix",
-            "    mode http\n    option forwardfor",
-            "",
-            &client,
-        ),
-        (
-            "127.0.0.1:0",
-            "--trusted-proxy 127.0.0.1 --forwarded-header forwarded",
-            forwarded,
-            "",
-            &client,
-        ),
+    let unix = format!("--listen {} --trusted-proxy unix", socket(&directory));
+    let tcp = "--listen 127.0.0.1:0";
+    let trusting = format!("{tcp} --trusted-proxy 127.0.0.1");
+    for (flags, server) in [
+        (tcp, "send-proxy"),
+        (&trusting, "send-proxy-v2 check"),
+        (&unix, "send-proxy-v2"),
     ] {
-        let mut arguments = vec!["serve", "--listen", listen];
-        arguments.extend(flags.split(' '));
-        let greenroom = Running::start(&mut command(&arguments));
-        let server = format!("{} {server}", greenroom.address.replace("unix:", "unix@"));
-        let haproxy = HaProxy::start(lines, &server);
-        let forged = ["--header", "X-Forwarded-For: 192.0.2.66"];
-        assert_eq!(
-            curl(&forged, haproxy.address),
-            outside::http::HELLO,
-            "{flags}"
-        );
-        let line = greenroom.wait_for_log("/hello");
-        assert!(line.contains(expected), "{flags}: {line}");
-        if lines.ends_with("tcp") {
-            let http2 = ["--http2-prior-knowledge"];
-            assert_eq!(
-                curl(&http2, haproxy.address),
-                outside::http::HELLO,
-                "{flags}"
-            );
-            let line = greenroom.wait_for_log("/hello");
-            assert!(line.contains(expected), "{flags}: {line}");
+        let flags = format!("{flags} --proxy-protocol");
+        for request in ["--http1.1", "--http2-prior-knowledge"] {
+            let expected = format!("peer={CLIENT}:");
+            assert_named(&flags, "    mode tcp", server, request, &expected);
         }
+    }
+}
+
+#[test]
+fn haproxy_names_the_client_of_a_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let unix = format!("--listen {} --trusted-proxy unix", socket(&directory));
+    let tcp = "--listen 127.0.0.1:0 --trusted-proxy 127.0.0.1";
+    let rfc_7239 = format!("{tcp} --forwarded-header forwarded");
+    let adding = "    option forwardfor";
+    let setting = "    http-request set-header Forwarded \"for=%[src]\"";
+    for (flags, lines) in [(tcp, adding), (&unix, adding), (&rfc_7239, setting)] {
+        let lines = format!("    mode http\n{lines}");
+        let forged = "--header X-Forwarded-For:192.0.2.66";
+        let expected = format!("client={CLIENT} ");
+        assert_named(flags, &lines, "check", forged, &expected);
     }
 }
 
