@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom::ClientKey;
 use greenroom::actor::{ActorSystem, Dispatcher};
 use greenroom::bus::{Bus, RedisSettings, WhileAway};
 
@@ -42,8 +41,6 @@ pub struct App {
     pub share: Option<Share>,
     /// How much each client may.
     pub limits: Limits,
-    /// Whose a request is, behind the proxies that are trusted.
-    pub client_key: ClientKey,
 }
 
 /// How long the actors have to finish what they are at: one try of the outbox's may take 35 s, and a mail that is
@@ -73,7 +70,6 @@ impl App {
             None => None,
         };
         let limits = Limits::new(&settings.limits);
-        let client_key = ClientKey::forwarded(settings.trusted_proxies.clone());
         Ok(Self {
             settings,
             store,
@@ -86,7 +82,6 @@ impl App {
             outbox,
             share,
             limits,
-            client_key,
         })
     }
 

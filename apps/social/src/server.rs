@@ -31,7 +31,8 @@ impl Server {
     /// # Errors
     /// If an address cannot be listened on, and those of [`App::start`].
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
-        let mut builder = greenroom::Server::builder();
+        let proxies = settings.trusted_proxies.iter().copied();
+        let mut builder = greenroom::Server::builder().trusted_proxies(proxies.collect());
         for address in &settings.listen {
             builder = builder.listen(Address::Tcp(*address));
         }
@@ -76,10 +77,7 @@ impl Server {
     /// # Errors
     /// If a loop cannot be started, or ended by a fault of Greenroom.
     pub async fn serve(self) -> anyhow::Result<DrainReport> {
-        let client_key = self.app.client_key.clone();
-        let routes = router(self.app.clone());
-        let service = routes.into_make_service_with_connect_info::<SocketAddr>();
-        let report = self.server.client_key(client_key).serve(service).await;
+        let report = self.server.serve(router(self.app.clone())).await;
         self.app.shut_down().await;
         Ok(report?)
     }

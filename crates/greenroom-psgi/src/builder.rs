@@ -226,15 +226,17 @@ impl Builder {
     }
 
     /// Says whose a request is: workers are shared out fairly between clients. Default: its client is
-    /// the address that is connected (a /64 of IPv6; 127.0.0.1 if it came by a Unix socket), which
-    /// behind a proxy is the proxy's.
+    /// the address that it came from (a /64 of IPv6; 127.0.0.1 if it came by a Unix socket), behind
+    /// [trusted proxies](greenroom_server::ServerBuilder::trusted_proxies) the one that they name.
     ///
     /// ```
-    /// use greenroom_psgi::{ClientKey, Gateway};
+    /// use greenroom_psgi::{Client, ClientKey, Gateway};
     ///
-    /// let proxies = vec!["10.0.0.0/8".parse()?, "127.0.0.1/32".parse()?];
-    /// let gateway = Gateway::builder("app.psgi").client_key(ClientKey::forwarded(proxies));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let by_key = ClientKey::from_fn(|parts| {
+    ///     let key = parts.headers.get("x-api-key")?;
+    ///     Some(Client::named(key.to_str().ok()?))
+    /// });
+    /// let gateway = Gateway::builder("app.psgi").client_key(by_key);
     /// ```
     #[must_use]
     pub fn client_key(mut self, key: ClientKey) -> Self {

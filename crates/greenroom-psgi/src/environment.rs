@@ -1,8 +1,8 @@
 //! PSGI's environment, as the pairs that PROTOCOL.md tells. Source: PSGI 1.1, "The Environment".
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use greenroom_server::{Address, ConnectionInfo};
+use greenroom_server::{Address, ConnectionInfo, ForwardedFor};
 use greenroom_stage::Client;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderName, TRANSFER_ENCODING};
 use http::request::Parts;
@@ -12,8 +12,10 @@ use http::{HeaderValue, Uri, Version};
 #[derive(Debug)]
 pub(crate) struct OfConnection {
     pairs: Vec<u8>,
-    /// Who is connected, itself or for others.
-    pub(crate) client: Client,
+    /// Where among the pairs those begin that tell of the peer.
+    remote_at: usize,
+    /// The address of who is connected, itself or for others.
+    peer: IpAddr,
 }
 
 impl OfConnection {
@@ -31,20 +33,30 @@ impl OfConnection {
         pair(&mut pairs, b"psgi.url_scheme", b"http");
         pair(&mut pairs, b"SERVER_NAME", name.as_bytes());
         pair(&mut pairs, b"SERVER_PORT", port.to_string().as_bytes());
-        pair(
-            &mut pairs,
-            b"REMOTE_ADDR",
-            peer.ip().to_canonical().to_string().as_bytes(),
-        );
-        pair(
-            &mut pairs,
-            b"REMOTE_PORT",
-            peer.port().to_string().as_bytes(),
-        );
+        let remote_at = pairs.len();
+        let ip = peer.ip().to_canonical();
+        append_remote(&mut pairs, ip, Some(peer.port()));
         Self {
             pairs,
-            client: Client::at(peer.ip()),
+            remote_at,
+            peer: ip,
         }
+    }
+
+    /// Whose request this is: whoever is connected, or whom a trusted proxy names.
+    pub(crate) fn client(&self, request: &Parts) -> Client {
+        let forwarded = request.extensions.get::<ForwardedFor>();
+        Client::at(forwarded.map_or(self.peer, |told| told.ip))
+    }
+
+    fn append(&self, out: &mut Vec<u8>, request: &Parts) {
+        let Some(client) = request.extensions.get::<ForwardedFor>() else {
+            return out.extend_from_slice(&self.pairs);
+        };
+        out.extend_from_slice(&self.pairs[..self.remote_at]);
+        append_remote(out, client.ip, client.port);
+        let proxy = self.peer.to_string();
+        pair(out, b"greenroom.proxy_addr", proxy.as_bytes());
     }
 }
 
@@ -72,7 +84,7 @@ pub(crate) fn append(
     mount: &str,
     body_bytes: Option<u64>,
 ) {
-    out.extend_from_slice(&connection.pairs);
+    connection.append(out, request);
     let path = request.uri.path();
     pair(out, b"REQUEST_METHOD", request.method.as_str().as_bytes());
     pair(out, b"SERVER_PROTOCOL", protocol(request.version));
@@ -93,6 +105,13 @@ pub(crate) fn append(
     }
     append_headers(out, request);
     out.pop();
+}
+
+fn append_remote(out: &mut Vec<u8>, ip: IpAddr, port: Option<u16>) {
+    pair(out, b"REMOTE_ADDR", ip.to_string().as_bytes());
+    if let Some(port) = port {
+        pair(out, b"REMOTE_PORT", port.to_string().as_bytes());
+    }
 }
 
 /// Whether a request for this path is for the application that is mounted here.
@@ -204,6 +223,28 @@ mod tests {
         String::from_utf8(out)
             .expect("the test's requests are text")
             .replace('\0', "|")
+    }
+
+    #[test]
+    fn behind_a_trusted_proxy_the_client_is_remote() {
+        let port = |port| ForwardedFor {
+            ip: [203, 0, 113, 7].into(),
+            port,
+        };
+        for (forwarded, told) in [
+            (
+                port(None),
+                "|REMOTE_ADDR|203.0.113.7|greenroom.proxy_addr|192.0.2.7|REQUEST_METHOD|",
+            ),
+            (
+                port(Some(80)),
+                "|REMOTE_ADDR|203.0.113.7|REMOTE_PORT|80|greenroom.proxy_addr|",
+            ),
+        ] {
+            let request = Request::get("/").extension(forwarded).body(());
+            let environment = environment(request.expect("it is valid"), "", None);
+            assert!(environment.contains(told), "{environment}");
+        }
     }
 
     fn with_headers(headers: &[(&str, &str)]) -> String {

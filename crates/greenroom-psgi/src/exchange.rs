@@ -124,9 +124,9 @@ impl Exchange {
         environment::append(out, parts, &self.connection, mount, upload.length());
     }
 
-    /// Whose request it is: whoever is connected, unless the gateway's settings know better.
+    /// Whose request it is: of whoever it came from, unless the gateway's settings know better.
     fn client(&self, parts: &Parts) -> Client {
-        let peer = self.connection.client;
+        let peer = self.connection.client(parts);
         let key = self.gateway.settings().client_key.as_ref();
         let told = key.and_then(|key| peer.within(|| key.client(parts)));
         told.unwrap_or(peer)

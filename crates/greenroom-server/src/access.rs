@@ -5,7 +5,8 @@ use http::StatusCode;
 use crate::connection::About;
 
 /// Tells of a request that is over, if its connection keeps an access log: with the answer's
-/// status, or none if it ended without one.
+/// status, or none if it ended without one. The peer is who is connected, the client whom a trusted
+/// proxy has named.
 pub(crate) fn log(about: &About, peer: Option<SocketAddr>) {
     let Some(began) = about.began else {
         return;
@@ -14,6 +15,7 @@ pub(crate) fn log(about: &About, peer: Option<SocketAddr>) {
     tracing::info!(
         target: "greenroom::access",
         peer = peer.map(tracing::field::display),
+        client = about.client.map(tracing::field::display),
         method = %about.method,
         target = %String::from_utf8_lossy(&about.target),
         status = about.status.map(|status| status.as_u16()),

@@ -20,6 +20,7 @@ mod handover;
 mod informational;
 mod limits;
 mod listen;
+mod proxies;
 mod request_handle;
 mod server;
 mod settings;
@@ -34,5 +35,9 @@ pub use event_loop::{LoopStatus, Pressure, Quantiles, loops};
 pub use informational::NotPossible;
 pub use limits::Limits;
 pub use listen::{AcceptedStream, Acceptor};
+pub use proxies::{
+    FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader, PROXY_HEADER_BYTES_MAX, TrustedProxies,
+    TrustedProxy, TrustedProxyError,
+};
 pub use request_handle::RequestHandle;
 pub use server::{Handle, Server, ServerBuilder};

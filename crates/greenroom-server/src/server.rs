@@ -19,7 +19,7 @@ use crate::drain::{Cut, Phase};
 use crate::event_loop::{Balance, Hooks, Loops, Member, loop_name, run};
 use crate::listen::{self, Accepted, Acceptor, Listener, ListenerSocket};
 use crate::settings::Settings;
-use crate::{Address, DrainReport, Error, Limits};
+use crate::{Address, DrainReport, Error, Limits, TrustedProxies};
 
 /// Connections that wait in a loop's inbox after another loop accepted them.
 const INBOX_MAX: usize = 1_024;
@@ -27,7 +27,8 @@ const INBOX_MAX: usize = 1_024;
 /// Settings of a [`Server`], or of a type `S` that is made from one.
 #[derive(Debug)]
 pub struct ServerBuilder<S = Server> {
-    addresses: Vec<Address>,
+    /// With whether proxies announce their clients there.
+    addresses: Vec<(Address, bool)>,
     listeners: Vec<ListenerSocket>,
     acceptors: Vec<Box<dyn Acceptor>>,
     loops: NonZeroUsize,
@@ -52,7 +53,24 @@ impl<S: From<Server>> ServerBuilder<S> {
     /// Listens on `address`, and on those named before.
     #[must_use]
     pub fn listen(mut self, address: impl Into<Address>) -> Self {
-        self.addresses.push(address.into());
+        self.addresses.push((address.into(), false));
+        self
+    }
+
+    /// Listens on `address` too, for proxies that speak the PROXY protocol, as `HAProxy` does by
+    /// `send-proxy` or `send-proxy-v2` and nginx by `proxy_protocol on`. Each connection begins with its header, of version
+    /// 1 or 2, and is then the connection of the client that is announced, to the address that is
+    /// announced: so says its [`ConnectionInfo`](crate::ConnectionInfo). One that is the proxy's own
+    /// (`LOCAL`), or of which it does not tell (`UNKNOWN`), stays what it is.
+    ///
+    /// A connection without the header is closed; the header must come within
+    /// [`head_timeout`](Limits::head_timeout) and have at most
+    /// [`PROXY_HEADER_BYTES_MAX`](crate::PROXY_HEADER_BYTES_MAX) bytes. If any proxies are
+    /// [trusted](Self::trusted_proxies), only theirs are served; if none are, whoever reaches the
+    /// address can say to be anybody.
+    #[must_use]
+    pub fn listen_proxied(mut self, address: impl Into<Address>) -> Self {
+        self.addresses.push((address.into(), true));
         self
     }
 
@@ -119,6 +137,15 @@ impl<S: From<Server>> ServerBuilder<S> {
         self
     }
 
+    /// Proxies that are believed when they say for whom a request is: a request that one of them sent
+    /// has [`ForwardedFor`](crate::ForwardedFor) in its extensions, and `client` in the access log.
+    /// Default: none.
+    #[must_use]
+    pub fn trusted_proxies(mut self, proxies: TrustedProxies) -> Self {
+        self.settings.trusted_proxies = proxies;
+        self
+    }
+
     /// Binds the addresses. Connections wait from now on, and are accepted when the server
     /// [serves](Server::serve).
     ///
@@ -131,8 +158,12 @@ impl<S: From<Server>> ServerBuilder<S> {
         for listener in self.listeners {
             bound.push(adopt(listener, loops)?);
         }
-        for address in &self.addresses {
-            bound.push(listen::bind(address, loops)?);
+        for (address, is_proxied) in &self.addresses {
+            let mut of_address = listen::bind(address, loops)?;
+            for listener in &mut of_address {
+                listener.is_proxied = *is_proxied;
+            }
+            bound.push(of_address);
         }
         let firsts = bound.iter().filter_map(|of_address| of_address.first());
         let listened = firsts.map(|listener| listener.address.clone());

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::Limits;
+use crate::{Limits, TrustedProxies};
 
 /// What all loops of a server know.
 #[derive(Clone, Debug)]
@@ -9,6 +9,7 @@ pub(crate) struct Settings {
     pub(crate) drain_deadline: Duration,
     pub(crate) access_log: bool,
     pub(crate) half_close: bool,
+    pub(crate) trusted_proxies: TrustedProxies,
 }
 
 impl Default for Settings {
@@ -18,6 +19,7 @@ impl Default for Settings {
             drain_deadline: Duration::from_secs(30),
             access_log: false,
             half_close: false,
+            trusted_proxies: TrustedProxies::default(),
         }
     }
 }

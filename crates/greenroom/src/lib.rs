@@ -91,6 +91,7 @@ pub use greenroom_psgi as psgi;
 
 mod accepting;
 mod application;
+mod client_addr;
 mod descriptors;
 mod loop_watch;
 mod notices;
@@ -109,11 +110,14 @@ pub use application::{
     OfLoops, OfRequests, OnLoops,
 };
 pub use axum::body::Body;
+pub use client_addr::{ClientAddr, ClientAddrUnknown};
 pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
     AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
-    ConnectionInfo, Cut, DrainReport, Error, Handle, Limits, LoopStatus, LoopWatch, NotPossible,
-    Pressure, RequestBody, RequestHandle, ServerBuilder, Shared,
+    ConnectionInfo, Cut, DrainReport, Error, FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader,
+    Handle, Limits, LoopStatus, LoopWatch, NotPossible, PROXY_HEADER_BYTES_MAX, Pressure,
+    RequestBody, RequestHandle, ServerBuilder, Shared, TrustedProxies, TrustedProxy,
+    TrustedProxyError,
 };
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, Importance, OnStage, Panicked, Placed,

@@ -9,8 +9,8 @@ use axum::serve::Listener;
 use greenroom_server::{DrainReport, Error, Limits, ServerBuilder};
 use greenroom_stage::ClientKey;
 
-use crate::ApplicationOn;
 use crate::accepting::listen;
+use crate::{ApplicationOn, TrustedProxies};
 
 /// Serves `app` on `listener`, with one loop per core and the default [limits](Limits), until the
 /// future is dropped or told to [drain](Serve::with_graceful_shutdown).
@@ -123,6 +123,12 @@ impl<L> Serve<L> {
     pub fn client_key(mut self, client_key: ClientKey) -> Self {
         self.settings.client_key = Some(client_key);
         self
+    }
+
+    /// Proxies that are believed when they say for whom a request is: see [`TrustedProxies`], and
+    /// [`ClientAddr`](crate::ClientAddr) for what follows. Default: none.
+    pub fn trusted_proxies(self, proxies: TrustedProxies) -> Self {
+        self.set(|builder| builder.trusted_proxies(proxies))
     }
 
     /// Shows [`status`](crate::status()) and metrics at an address of their own, to which only

@@ -68,8 +68,8 @@ impl Server {
         self.server.handle()
     }
 
-    /// Whose a request is, for stages to be fair between clients; by default, the address that is
-    /// connected. It is asked of each request, before the application; placements with a
+    /// Whose a request is, for stages to be fair between clients; by default, the address that it came
+    /// from ([`ClientAddr`](crate::ClientAddr)). It is asked of each request, before the application; placements with a
     /// [`client_key`](crate::Placement::client_key) of their own ask that one. An [`App`](crate::App) is not asked
     /// about: what it submits to stages is its own to name.
     #[must_use]

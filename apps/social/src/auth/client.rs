@@ -1,22 +1,22 @@
 use std::net::IpAddr;
 
 use axum::extract::FromRequestParts;
+use greenroom::ClientAddr;
 use http::request::Parts;
 
-use crate::{App, Failure};
+use crate::Failure;
 
-/// Where a request comes from, as limits count it: the address of the client, of IPv6 its network of 64 bits. What
-/// `X-Forwarded-For` says is believed as far as [trusted proxies](crate::config::Settings::trusted_proxies) have written it.
+/// Where a request comes from, as limits count it: the [address of the client](ClientAddr), of IPv6 its network of 64 bits.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Client(pub IpAddr);
 
-impl FromRequestParts<App> for Client {
+impl<S: Send + Sync> FromRequestParts<S> for Client {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
-        let client = app.client_key.client(parts);
-        let network = client.and_then(greenroom::Client::network);
-        let unknown = || Failure::internal("the server does not say who connected");
-        network.map(Self).ok_or_else(unknown)
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let client = ClientAddr::from_request_parts(parts, state).await;
+        let client = client.map_err(Failure::internal)?;
+        let network = greenroom::Client::at(client.ip()).network();
+        Ok(Self(network.unwrap_or(client.ip())))
     }
 }

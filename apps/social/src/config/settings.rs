@@ -29,7 +29,7 @@ pub struct Settings {
     /// Whether a few users, whose password everybody knows, and pictures are made in an empty storage. Default: true with
     /// `SQLite`, if only this machine can connect: `listen` is of loopback, and no `base_url` is set
     pub sample: Option<bool>,
-    /// Networks of proxies whose `X-Forwarded-For` is believed. Default: none
+    /// Networks of proxies whose `X-Forwarded-For` is believed, as [`TrustedProxies`](greenroom::TrustedProxies). Default: none
     pub trusted_proxies: Vec<IpNet>,
     /// See [`FeedSettings`].
     pub feed: FeedSettings,

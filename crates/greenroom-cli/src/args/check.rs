@@ -85,7 +85,9 @@ mod tests {
         for line in [
             "greenroom serve",
             "greenroom serve --upstream http://127.0.0.1/ --queue-max 3",
-            "greenroom serve --trusted-proxy 10.0.0.0/8 --trusted-proxy fd00::/8,::1/128",
+            "greenroom serve --trusted-proxy 10.0.0.0/8 --trusted-proxy fd00::/8,::1/128,::1,unix",
+            "greenroom serve --forwarded-header Forwarded --trusted-proxy 10.0.0.1",
+            "greenroom serve --proxy-protocol -l :8080 -l /run/a.sock app.psgi",
             "greenroom serve app.psgi",
             "greenroom serve --workers 3 app.psgi",
             "greenroom serve -a app.psgi --preload-app -Ilib -MPlack::Util -Etest -r",
@@ -106,6 +108,7 @@ mod tests {
             error.contains("'10.0.0.0/33' for '--trusted-proxy <NETWORK>'"),
             "{error}"
         );
+        assert!(error.contains("such as 10.0.0.0/8"), "{error}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ const HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PORT: u16 = 5000;
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 pub(crate) struct ListenArgs {
     /// Where to listen: IP:PORT, [IPV6]:PORT, :PORT for all IPv4 addresses, unix:PATH or /PATH; may be repeated
     ///
@@ -35,6 +36,13 @@ pub(crate) struct ListenArgs {
     /// All IPv4 addresses are 0.0.0.0, all addresses ::.
     #[arg(short = 'o', long, value_name = "IP", value_parser = value::ip)]
     host: Option<IpAddr>,
+
+    /// Wherever it listens, connections begin with a header of the PROXY protocol, and are whose it says
+    ///
+    /// As HAProxy's send-proxy and send-proxy-v2 and nginx's proxy_protocol write it. A connection without it is closed. With
+    /// --trusted-proxy only connections of these proxies are served; else whoever can connect can say to be anybody.
+    #[arg(long, env = "GREENROOM_PROXY_PROTOCOL")]
+    pub(crate) proxy_protocol: bool,
 }
 
 impl ListenArgs {

@@ -4,8 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use greenroom::{Address, ClientKey};
-use ipnet::IpNet;
+use greenroom::{Address, ForwardedHeader, TrustedProxies, TrustedProxy};
 
 use super::demo::DemoArgs;
 use super::limits::LimitArgs;
@@ -44,6 +43,7 @@ Examples:
 /// demo application lists what it can do. Either is at port 5000 of this machine unless --listen says otherwise.
 /// Many flags can also be given by the environment variable that stands beside them; a flag wins.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_STATUSES}"))]
 pub(crate) struct ServeArgs {
     /// The PSGI application to serve; without one, the demo application
@@ -70,15 +70,27 @@ pub(crate) struct ServeArgs {
 
     /// Proxies whose X-Forwarded-For tells who the client is (repeatable)
     ///
-    /// A network, such as 10.0.0.0/8. Stages are fair between clients; without this flag a client is the address that is
-    /// connected. The address taken is the last in X-Forwarded-For that is none of these proxies'.
+    /// A network, such as 10.0.0.0/8, an address, or unix for whoever connects to a Unix socket. Without this flag a client is
+    /// the address that is connected. The address taken is the last in X-Forwarded-For that is none of these proxies': in the
+    /// access log, as REMOTE_ADDR of a PSGI application, and for queues, which are fair between clients.
     #[arg(
         long = "trusted-proxy",
         env = "GREENROOM_TRUSTED_PROXY",
         value_name = "NETWORK",
         value_delimiter = ','
     )]
-    trusted_proxies: Vec<IpNet>,
+    trusted_proxies: Vec<TrustedProxy>,
+
+    /// The header field in which trusted proxies tell who the client is; the other one is not read
+    #[arg(
+        long,
+        env = "GREENROOM_FORWARDED_HEADER",
+        value_name = "NAME",
+        default_value = "x-forwarded-for",
+        value_parser = ["x-forwarded-for", "forwarded"],
+        ignore_case = true
+    )]
+    forwarded_header: String,
 
     /// How long a drain waits for requests under way before it cuts them off
     #[arg(
@@ -116,10 +128,13 @@ impl ServeArgs {
         self.file.is_some() || self.psgi.names_application()
     }
 
-    /// Whose a request is, behind the proxies that are trusted; `None` if none is.
-    pub(crate) fn client_key(&self) -> Option<ClientKey> {
-        let trusted = &self.trusted_proxies;
-        (!trusted.is_empty()).then(|| ClientKey::forwarded(trusted.clone()))
+    /// Who is believed when it says for whom a request is.
+    pub(crate) fn trusted_proxies(&self) -> TrustedProxies {
+        let proxies: TrustedProxies = self.trusted_proxies.iter().copied().collect();
+        if self.forwarded_header.eq_ignore_ascii_case("forwarded") {
+            return proxies.header(ForwardedHeader::Forwarded);
+        }
+        proxies
     }
 
     /// A prefix that two mounts have.
@@ -130,13 +145,8 @@ impl ServeArgs {
     /// What is to be started for the PSGI applications.
     pub(crate) fn gateways(&self) -> Gateways {
         let file = self.file.as_deref();
-        let client_key = self.client_key();
         let body_bytes_max = self.limits.body_bytes_max();
-        self.psgi.gateways(
-            file,
-            self.drain_deadline,
-            body_bytes_max,
-            client_key.as_ref(),
-        )
+        self.psgi
+            .gateways(file, self.drain_deadline, body_bytes_max)
     }
 }

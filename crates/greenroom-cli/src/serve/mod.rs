@@ -67,18 +67,19 @@ fn bind(args: &ServeArgs) -> Result<Server, Error> {
     let mut builder = Server::builder()
         .limits(args.limits.to_limits())
         .drain_deadline(args.drain_deadline)
+        .trusted_proxies(args.trusted_proxies())
         .access_log(!args.log.no_access_log);
     if let Some(loops) = args.loops {
         builder = builder.loops(loops);
     }
     for address in args.listen.addresses() {
-        builder = builder.listen(address);
+        builder = if args.listen.proxy_protocol {
+            builder.listen_proxied(address)
+        } else {
+            builder.listen(address)
+        };
     }
-    let server = builder.bind()?;
-    Ok(match args.client_key() {
-        Some(client_key) => server.client_key(client_key),
-        None => server,
-    })
+    builder.bind()
 }
 
 fn announce(server: &Server) {

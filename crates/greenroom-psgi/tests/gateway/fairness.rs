@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use greenroom_psgi::ClientKey;
+use greenroom_server::Server;
 use http::{Method, StatusCode};
 
 use crate::load::{Client, Load, until};
@@ -81,12 +81,16 @@ async fn a_flood_does_not_starve_a_polite_client_of_the_same_path() {
 #[tokio::test]
 async fn behind_a_trusted_proxy_a_client_is_who_the_proxy_says() {
     within(async {
-        let proxies = vec!["127.0.0.1/32".parse().unwrap()];
-        let key = ClientKey::forwarded(proxies);
-        let rig = Rig::with("sub { [200, [], []] }", |builder| builder.client_key(key)).await;
+        let server = Server::builder().trusted_proxies("127.0.0.1".parse().unwrap());
+        let told = r#"sub {
+            my $env = shift;
+            [200, [], ["$env->{REMOTE_ADDR} by ", $env->{'greenroom.proxy_addr'} // 'itself']]
+        }"#;
+        let rig = Rig::behind(server, told, |builder| builder).await;
         let asked = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Forwarded-For: 203.0.113.7\r\n\r\n";
-        assert!(rig.exchange(asked).await.starts_with("HTTP/1.1 200"));
-        assert_eq!(text(&rig.get("/").await), "");
+        let answer = rig.exchange(asked).await;
+        assert!(answer.ends_with("203.0.113.7 by 127.0.0.1"), "{answer}");
+        assert_eq!(text(&rig.get("/").await), "127.0.0.1 by 127.0.0.1");
         let shares = rig.gateway.status().queue.shares;
         let mut clients: Vec<_> = shares.iter().map(|share| share.client.to_string()).collect();
         clients.sort();

@@ -13,6 +13,7 @@ use tower_service::Service;
 use crate::app::{App, BoxError};
 use crate::body::{Feeder, RequestBody};
 use crate::event_loop::Tick;
+use crate::proxies::ForwardedFor;
 
 pin_project! {
     /// One request and its answer. It lies on the heap, and its place there is used again, so an
@@ -37,6 +38,8 @@ pub(crate) struct About {
     /// Path and query, as the client sent them.
     pub(crate) target: Bytes,
     pub(crate) since: Tick,
+    /// Whom it is for, if a trusted proxy sent it.
+    pub(crate) client: Option<ForwardedFor>,
     /// Taken only if somebody will read it.
     pub(crate) began: Option<Instant>,
     /// The answer's, once it has one.
@@ -89,6 +92,7 @@ impl<A: App> Exchange<A> {
                 method: Method::GET,
                 target: Bytes::new(),
                 since: 0,
+                client: None,
                 began: None,
                 status: None,
                 sent: 0,
@@ -105,6 +109,7 @@ impl<A: App> Exchange<A> {
         request: Request<RequestBody>,
         target: Bytes,
         since: Tick,
+        client: Option<ForwardedFor>,
         began: Option<Instant>,
     ) {
         let mut this = self.project();
@@ -112,6 +117,7 @@ impl<A: App> Exchange<A> {
             method: request.method().clone(),
             target,
             since,
+            client,
             began,
             status: None,
             sent: 0,

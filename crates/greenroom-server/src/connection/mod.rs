@@ -32,6 +32,7 @@ use crate::body::BodyError;
 use crate::event_loop::{Loop, Seat};
 use crate::handover::Handed;
 use crate::listen::Accepted;
+use crate::proxies::Sender;
 use crate::request_handle::Line;
 use closing::Closing;
 use outbox::{Outbox, Uncopied};
@@ -47,6 +48,7 @@ pub(crate) struct Connection<A: App> {
     socket: Socket,
     service: A::Service,
     peer: Option<SocketAddr>,
+    sender: Sender,
     http: greenroom_http::Connection,
     exchange: Option<Pin<Box<Exchange<A>>>>,
     /// Shared with the handles of its requests, once one was asked for.
@@ -85,15 +87,18 @@ enum Turn<A: App> {
 
 impl<A: App> Connection<A> {
     pub(crate) fn new(home: Rc<Loop<A>>, service: A::Service, accepted: Accepted) -> Self {
+        let peer = accepted.info.peer;
+        let proxies = &home.settings.trusted_proxies;
         Self {
+            sender: proxies.sender(peer),
             seat: Some(home.seats.take()),
             socket: accepted.socket.into(),
             service,
-            peer: accepted.info.peer,
+            peer,
             http: greenroom_http::Connection::new(),
             exchange: None,
             line: None,
-            kept: Vec::new(),
+            kept: accepted.input,
             outbox: Outbox::default(),
             waiting: Waiting::for_first_head(home.now(), accepted.deferred),
             closing: Closing::No,

@@ -111,10 +111,13 @@ impl<A: App> Connection<A> {
             *exchange.as_mut().continue_due() = expects_continue;
             RequestBody::streamed(reader)
         };
-        let began = self.home.settings.access_log.then(Instant::now);
+        let settings = &self.home.settings;
+        let proxies = &settings.trusted_proxies;
+        let client = proxies.tell(self.sender, self.peer, &mut request);
+        let began = settings.access_log.then(Instant::now);
         let now = self.home.now();
         let request = request.map(|()| body);
-        exchange.as_mut().begin(request, target, now, began);
+        exchange.as_mut().begin(request, target, now, client, began);
         if let Some(line) = &self.line {
             line.begin(self.http.takes_informational());
         }

@@ -1,5 +1,6 @@
 use std::future::poll_fn;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -10,6 +11,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::announced::begin_announced;
 use super::newcomers::Newcomers;
 use super::{Loop, Pressure, TICK};
 use crate::app::App;
@@ -108,8 +110,8 @@ async fn accept_rest<A: App>(home: &Rc<Loop<A>>, listener: &Listener) {
     deprecated,
     reason = "its successor is unsafe for the sake of types whose descriptor changes; ours is fixed"
 )]
-pub(super) fn watched(listener: Listener) -> io::Result<AsyncFd<Listener>> {
-    AsyncFd::with_interest(listener, Interest::READABLE)
+pub(super) fn watched<S: AsRawFd>(socket: S) -> io::Result<AsyncFd<S>> {
+    AsyncFd::with_interest(socket, Interest::READABLE)
 }
 
 /// Whether there is a connection to accept. That a listener was ready need not mean so: at the
@@ -210,7 +212,10 @@ pub(super) fn take_over<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
 }
 
 /// Begins to serve a connection. A panic here is the end of that connection, not of its listener.
-fn begin<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
+pub(super) fn begin<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
+    if accepted.is_proxied {
+        return begin_announced(home, accepted);
+    }
     let peer = accepted.info.peer;
     let served = catch_unwind(AssertUnwindSafe(|| serve_at_once(home, accepted)));
     if let Err(panic) = served {

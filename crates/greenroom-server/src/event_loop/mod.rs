@@ -1,6 +1,7 @@
 //! A loop: one thread, one runtime, and the connections that it serves.
 
 mod acceptor;
+mod announced;
 mod balance;
 mod distribute;
 mod lag;
@@ -19,6 +20,7 @@ use std::time::{Duration, SystemTime};
 
 use greenroom_http::Context;
 use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::Instant;
 
 pub(crate) use balance::Balance;
 pub(crate) use distribute::Loops;
@@ -80,6 +82,7 @@ pub(crate) struct Loop<A: App> {
     spare: RefCell<Vec<Pin<Box<Exchange<A>>>>>,
     now: Cell<Tick>,
     cut: RefCell<Vec<Cut>>,
+    unannounced_warned_at: Cell<Option<Instant>>,
 }
 
 impl<A: App> Loop<A> {
@@ -109,6 +112,7 @@ impl<A: App> Loop<A> {
             spare: RefCell::default(),
             now: Cell::new(0),
             cut: RefCell::default(),
+            unannounced_warned_at: Cell::new(None),
         })
     }
 

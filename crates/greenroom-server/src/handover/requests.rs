@@ -24,6 +24,7 @@ use crate::connection::{About, message};
 use crate::drain::Phase;
 use crate::event_loop::Loop;
 use crate::failure;
+use crate::proxies::Sender;
 use crate::request_handle::{Line, during};
 
 /// The application, as hyper calls it.
@@ -31,6 +32,7 @@ pub(super) struct Requests<A: App> {
     home: Rc<Loop<A>>,
     service: A::Service,
     peer: Option<SocketAddr>,
+    sender: Sender,
     active: Active,
     /// The line of a connection that may become a tunnel; it takes the request's name.
     entry: Option<Arc<Entry>>,
@@ -76,10 +78,12 @@ impl Drop for ActiveGuard {
 
 impl<A: App> Requests<A> {
     pub(super) fn new(home: &Rc<Loop<A>>, service: A::Service, peer: Option<SocketAddr>) -> Self {
+        let proxies = &home.settings.trusted_proxies;
         Self {
             home: Rc::clone(home),
             service,
             peer,
+            sender: proxies.sender(peer),
             active: Active(Rc::new(Cell::new((0, Instant::now())))),
             entry: None,
             line: None,
@@ -101,12 +105,16 @@ impl<A: App> Requests<A> {
         self
     }
 
-    fn about(&self, request: &Request<Incoming>) -> About {
+    /// What is to be told of the request, which is told for whom it is.
+    fn about(&self, request: &mut Request<Incoming>) -> About {
+        let proxies = &self.home.settings.trusted_proxies;
+        let client = proxies.tell(self.sender, self.peer, request);
         let log = self.home.settings.access_log;
         About {
             method: request.method().clone(),
             target: target_of(request.uri()),
             since: self.home.now(),
+            client,
             began: log.then(Instant::now),
             status: None,
             sent: 0,
@@ -141,10 +149,10 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
     type Error = BoxError;
     type Future = Answering<A>;
 
-    fn call(&self, request: Request<Incoming>) -> Answering<A> {
+    fn call(&self, mut request: Request<Incoming>) -> Answering<A> {
         self.home.count_poll();
         self.home.meter.count_request();
-        let about = self.about(&request);
+        let about = self.about(&mut request);
         let line = match &self.entry {
             Some(entry) => {
                 entry.rename(about.route());

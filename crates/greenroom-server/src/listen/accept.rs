@@ -15,6 +15,10 @@ pub(crate) struct Accepted {
     pub(crate) info: ConnectionInfo,
     /// If it says nothing, it has been doing so for [`super::DEFERRED`].
     pub(crate) deferred: bool,
+    /// A header of the PROXY protocol comes first, and was not read.
+    pub(crate) is_proxied: bool,
+    /// What was read of it already.
+    pub(crate) input: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -62,6 +66,8 @@ impl Listener {
                 attached: None,
             },
             deferred: matches!(self.address, Address::Tcp(_)),
+            is_proxied: self.is_proxied,
+            input: Vec::new(),
         })
     }
 }
@@ -99,6 +105,17 @@ impl AsFd for Listener {
         match &self.socket {
             ListenerSocket::Tcp(listener) => listener.as_fd(),
             ListenerSocket::Unix(listener) => listener.as_fd(),
+        }
+    }
+}
+
+impl AcceptedSocket {
+    /// Its descriptor; an error for a stream of which none is known.
+    pub(crate) fn descriptor(&self) -> io::Result<BorrowedFd<'_>> {
+        match self {
+            Self::Tcp(stream) => Ok(stream.as_fd()),
+            Self::Unix(stream) => Ok(stream.as_fd()),
+            Self::Any(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 }

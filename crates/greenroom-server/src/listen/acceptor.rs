@@ -46,6 +46,8 @@ impl AcceptedStream {
             socket: recognised(stream)?,
             info,
             deferred: false,
+            is_proxied: false,
+            input: Vec::new(),
         }))
     }
 

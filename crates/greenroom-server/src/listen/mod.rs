@@ -38,6 +38,8 @@ pub(crate) struct Listener {
     _file: Option<SocketFile>,
     /// The only one of its address, so that its loop passes connections on to the others.
     pub(crate) alone: bool,
+    /// Each connection begins with a header of the PROXY protocol.
+    pub(crate) is_proxied: bool,
 }
 
 impl ListenerSocket {
@@ -111,6 +113,7 @@ fn adopt_unix(listener: UnixListener) -> io::Result<Listener> {
         socket: ListenerSocket::Unix(listener),
         _file: None,
         alone: true,
+        is_proxied: false,
     })
 }
 
@@ -147,6 +150,7 @@ fn join(first: std::net::TcpListener, local: SocketAddr, loops: usize) -> Vec<Li
             _file: None,
             address: Address::Tcp(local),
             alone,
+            is_proxied: false,
         })
         .collect()
 }
@@ -189,6 +193,7 @@ fn bind_unix(path: &Path) -> io::Result<Listener> {
         _file: Some(SocketFile(path.to_owned())),
         address,
         alone: true,
+        is_proxied: false,
     })
 }
 

@@ -18,6 +18,7 @@ mod limits;
 mod listening;
 mod panics;
 mod pipelining;
+mod proxied;
 mod rig;
 mod timeouts;
 mod timeouts_body;

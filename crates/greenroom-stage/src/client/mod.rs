@@ -7,7 +7,7 @@ pub use key::{ClientKey, KeyOfClient};
 use std::cell::Cell;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::LazyLock;
 
 use serde::{Serialize, Serializer};
@@ -22,10 +22,21 @@ pub const NAME_BYTES_SHOWN: usize = 30;
 /// nobody known, which is a client too: all of whom nothing is known share what one client gets.
 ///
 /// Two clients are equal if their [`key`](Self::key) is, a hash that nobody outside can foresee.
+///
+/// Beside that it may be known [from where](Self::sender) its request was sent, also where the client
+/// is known by a name.
 #[derive(Clone, Copy)]
 pub struct Client {
     key: u64,
     shown: Shown,
+    sender: Option<Sender>,
+}
+
+#[derive(Clone, Copy)]
+struct Sender {
+    address: IpAddr,
+    /// 0 if it is not known.
+    port: u16,
 }
 
 #[derive(Clone, Copy)]
@@ -49,6 +60,7 @@ impl Client {
     pub const UNKNOWN: Self = Self {
         key: 0,
         shown: Shown::Nobody,
+        sender: None,
     };
 
     /// The client at this address; of IPv6, in this network of 64 bits.
@@ -57,6 +69,16 @@ impl Client {
         Self {
             key: HASHES.hash_one(network(address)),
             shown: Shown::Address(address),
+            sender: Some(Sender { address, port: 0 }),
+        }
+    }
+
+    /// This client, whose request was sent from where that of `other` was.
+    #[must_use]
+    pub fn sent_as_by(self, other: Self) -> Self {
+        Self {
+            sender: other.sender,
+            ..self
         }
     }
 
@@ -72,6 +94,7 @@ impl Client {
                 length: u8::try_from(length).unwrap_or_default(),
                 bytes,
             },
+            sender: None,
         }
     }
 
@@ -81,6 +104,7 @@ impl Client {
         Self {
             key: number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             shown: Shown::Nobody,
+            sender: None,
         }
     }
 
@@ -118,6 +142,13 @@ impl Client {
         }
     }
 
+    /// From where its request was sent, as far as that is known; the port is 0 if it is not.
+    #[must_use]
+    pub fn sender(self) -> Option<SocketAddr> {
+        let sender = self.sender?;
+        Some(SocketAddr::new(sender.address, sender.port))
+    }
+
     /// What its address stands for: of IPv6 the network of [`IPV6_CLIENT_BITS`] bits, which has one
     /// client.
     #[must_use]
@@ -139,6 +170,19 @@ fn network(address: IpAddr) -> IpAddr {
         IpAddr::V6(address) => {
             let mask = u128::MAX << (128 - IPV6_CLIENT_BITS);
             Ipv6Addr::from_bits(address.to_bits() & mask).into()
+        }
+    }
+}
+
+impl From<SocketAddr> for Client {
+    /// The client [at](Client::at) the address of this socket.
+    fn from(socket: SocketAddr) -> Self {
+        Self {
+            sender: Some(Sender {
+                address: socket.ip(),
+                port: socket.port(),
+            }),
+            ..Self::at(socket.ip())
         }
     }
 }
@@ -192,6 +236,14 @@ mod tests {
         assert_ne!(at("2001:db8:1:2::"), at("2001:db8:1:3::"));
         assert_eq!(at("::ffff:192.0.2.1"), at("192.0.2.1"));
         assert_eq!(at("2001:db8:1:2:3::").to_string(), "2001:db8:1:2::/64");
+    }
+
+    #[test]
+    fn a_client_with_a_name_has_an_address_all_the_same() {
+        let socket: SocketAddr = "192.0.2.1:4711".parse().expect("an address");
+        let client = Client::named("tenant").sent_as_by(socket.into());
+        assert_eq!(client, Client::named("tenant"));
+        assert_eq!((client.sender(), client.address()), (Some(socket), None));
     }
 
     #[test]

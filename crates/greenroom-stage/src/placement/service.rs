@@ -174,8 +174,9 @@ impl<S> PlacedService<S> {
             return (connected(request.extensions()), request);
         };
         let (parts, body) = request.into_parts();
+        let connected = connected(&parts.extensions);
         let client = client_key.client(&parts);
-        let client = client.unwrap_or_else(|| connected(&parts.extensions));
+        let client = client.map_or(connected, |client| client.sent_as_by(connected));
         (client, Request::from_parts(parts, body))
     }
 }
@@ -186,7 +187,7 @@ fn connected(extensions: &Extensions) -> Client {
         return current;
     }
     let peer = extensions.get::<ConnectInfo<SocketAddr>>();
-    peer.map_or(current, |ConnectInfo(peer)| Client::at(peer.ip()))
+    peer.map_or(current, |ConnectInfo(peer)| Client::from(*peer))
 }
 
 /// Whether nothing of the application runs before the future is polled, as with the routes of axum:

@@ -2,7 +2,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
-use greenroom_server::{BodyError, BoxError, ConnectionInfo, RequestBody};
+use greenroom_server::{BodyError, BoxError, ConnectionInfo, ForwardedFor, RequestBody};
 use greenroom_stage::{Client, ClientKey};
 use http::Request;
 use http_body_util::BodyExt;
@@ -27,7 +27,7 @@ impl<S> ForClient<S> {
         client_key: Option<ClientKey>,
     ) -> Self {
         // Who is at the other end of a Unix socket the system could tell, but mostly it is one proxy.
-        let peer = connection.peer.map(|peer| Client::at(peer.ip()));
+        let peer = connection.peer.map(Client::from);
         Self {
             service,
             connected: peer.unwrap_or(Client::UNKNOWN),
@@ -36,12 +36,15 @@ impl<S> ForClient<S> {
     }
 
     fn client_of(&self, request: Request<Body>) -> (Client, Request<Body>) {
+        // A trusted proxy's connection is that of many clients.
+        let forwarded = request.extensions().get::<ForwardedFor>();
+        let sender = forwarded.map_or(self.connected, |told| Client::at(told.ip));
         let Some(client_key) = &self.client_key else {
-            return (self.connected, request);
+            return (sender, request);
         };
         let (parts, body) = request.into_parts();
-        let client = self.connected.within(|| client_key.client(&parts));
-        let client = client.unwrap_or(self.connected);
+        let client = sender.within(|| client_key.client(&parts));
+        let client = client.map_or(sender, |client| client.sent_as_by(sender));
         (client, Request::from_parts(parts, body))
     }
 }

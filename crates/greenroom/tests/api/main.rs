@@ -3,6 +3,7 @@
 
 mod bodies;
 mod body_limits;
+mod client_addr;
 mod forms;
 mod gate;
 mod h2c;

@@ -88,24 +88,6 @@ async fn a_client_is_who_the_key_says() {
     .await;
 }
 
-#[tokio::test]
-async fn behind_a_proxy_a_client_is_whom_the_proxy_saw() {
-    within(async {
-        let listener = tokio::net::TcpListener::bind(any_port()).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let key = ClientKey::forwarded(vec!["127.0.0.0/8".parse().unwrap()]);
-        let serve = greenroom::serve(listener, router("/client/far")).client_key(key);
-        let serving = tokio::spawn(async { serve.await });
-        let request = Request::get(format!("http://{address}/client/far"));
-        let request = request.header("x-forwarded-for", "198.51.100.1, 203.0.113.7");
-        let request = request.body(Full::<Bytes>::default()).unwrap();
-        let said = ask(&http1(), request).await.1;
-        assert!(said.starts_with("203.0.113.7 stage-"), "{said}");
-        serving.abort();
-    })
-    .await;
-}
-
 /// What is logged on the test's thread, on which a server starts.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use greenroom::ClientKey;
 use greenroom::psgi::{Builder, Gateway};
 
 use super::value;
@@ -133,16 +132,12 @@ impl PsgiArgs {
         file: Option<&Path>,
         drain_deadline: Duration,
         body_bytes_max: u64,
-        client_key: Option<&ClientKey>,
     ) -> Gateways {
         let builder = |file: &Path, changes: &PoolChanges| {
-            let mut builder = self
+            let builder = self
                 .common(file)
                 .drain_deadline(drain_deadline)
                 .body_bytes_max(body_bytes_max);
-            if let Some(client_key) = client_key {
-                builder = builder.client_key(client_key.clone());
-            }
             self.pool.changed(changes).apply(builder)
         };
         let unchanged = PoolChanges::default();

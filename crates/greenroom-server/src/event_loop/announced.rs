@@ -1,0 +1,127 @@
+//! Connections on which a proxy announces its client: the PROXY protocol.
+
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+use tokio::time::{Instant, timeout};
+
+use super::Loop;
+use super::acceptor::{begin, watched};
+use crate::app::App;
+use crate::drain::Phase;
+use crate::listen::{Accepted, AcceptedSocket, DEFERRED};
+use crate::proxies::{Announced, HeaderFault, PROXY_HEADER_BYTES_MAX, read_proxy_header};
+
+/// A loop warns of connections without a header at most once in this time: whoever can connect could
+/// fill the log.
+const WARNED_EVERY: Duration = Duration::from_secs(1);
+
+/// Why a connection is not served.
+#[derive(Debug, thiserror::Error)]
+enum Unannounced {
+    #[error("it comes from no trusted proxy")]
+    Untrusted,
+    #[error(transparent)]
+    Header(#[from] HeaderFault),
+    #[error("it ended before its header of the PROXY protocol")]
+    Ended,
+    #[error("its header of the PROXY protocol did not come in time")]
+    Late,
+    #[error(transparent)]
+    Broken(#[from] io::Error),
+}
+
+/// Begins to serve a connection as its client's, at once if the header is there already.
+pub(super) fn begin_announced<A: App>(home: &Rc<Loop<A>>, mut accepted: Accepted) {
+    let proxies = &home.settings.trusted_proxies;
+    let peer = accepted.info.peer.map(|peer| peer.ip());
+    if !proxies.is_empty() && !proxies.trusts(peer) {
+        return tell(home, &accepted, &Unannounced::Untrusted);
+    }
+    match read_on(&accepted.socket, &mut accepted.input) {
+        Ok(Some(announced)) => begin(home, accepted.announced(announced)),
+        Ok(None) => {
+            tokio::task::spawn_local(wait(Rc::clone(home), accepted));
+        }
+        Err(error) => tell(home, &accepted, &error),
+    }
+}
+
+/// Waits for the header, for no longer than for a head, and no longer than the server serves.
+async fn wait<A: App>(home: Rc<Loop<A>>, mut accepted: Accepted) {
+    // The connection takes its own when it begins.
+    let _seat = home.seats.take();
+    let mut time = home.settings.limits.head_timeout;
+    if accepted.deferred && accepted.input.is_empty() {
+        time = time.saturating_sub(DEFERRED);
+    }
+    let mut told = home.told.clone();
+    let read = tokio::select! {
+        biased;
+        _ = told.wait_for(|phase| *phase != Phase::Serving) => return,
+        read = timeout(time, read_header(&mut accepted)) => read,
+    };
+    match read.unwrap_or(Err(Unannounced::Late)) {
+        Ok(announced) => begin(&home, accepted.announced(announced)),
+        Err(error) => tell(&home, &accepted, &error),
+    }
+}
+
+async fn read_header(accepted: &mut Accepted) -> Result<Announced, Unannounced> {
+    let socket = watched(accepted.socket.descriptor()?)?;
+    loop {
+        let mut ready = socket.readable().await?;
+        match read_on(&accepted.socket, &mut accepted.input)? {
+            Some(announced) => return Ok(announced),
+            None => ready.clear_ready(),
+        }
+    }
+}
+
+/// Reads until the header is there as a whole; `None` if the socket has no more for now.
+fn read_on(socket: &AcceptedSocket, input: &mut Vec<u8>) -> Result<Option<Announced>, Unannounced> {
+    let mut room = [0; PROXY_HEADER_BYTES_MAX];
+    loop {
+        match recv(socket.descriptor()?, &mut room[..], RecvFlags::empty()) {
+            Ok((_, 0)) => return Err(Unannounced::Ended),
+            Ok((_, length)) => input.extend_from_slice(&room[..length]),
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(Unannounced::Broken(error.into())),
+        }
+        if let Some(announced) = read_proxy_header(input)? {
+            return Ok(Some(announced));
+        }
+    }
+}
+
+/// Tells that a connection is closed unserved. What may be a proxy or a server that is set up wrongly
+/// is warned of; that somebody only looked whether the server is there is not.
+fn tell<A: App>(home: &Loop<A>, accepted: &Accepted, error: &Unannounced) {
+    let (peer, address) = (&accepted.info.peer, &accepted.info.local);
+    let is_fault = matches!(error, Unannounced::Untrusted | Unannounced::Header(_));
+    let warned_at = home.unannounced_warned_at.get();
+    if is_fault && warned_at.is_none_or(|at| at.elapsed() >= WARNED_EVERY) {
+        home.unannounced_warned_at.set(Some(Instant::now()));
+        tracing::warn!(%error, ?peer, %address, "a connection is closed unserved");
+    } else {
+        tracing::debug!(%error, ?peer, %address, "a connection is closed unserved");
+    }
+}
+
+impl Accepted {
+    /// The same connection, of whom the header announces, with what came behind the header.
+    fn announced(mut self, announced: Announced) -> Self {
+        self.is_proxied = false;
+        self.deferred = false;
+        self.input.drain(..announced.length);
+        if let Some((source, destination)) = announced.addresses {
+            self.info.peer = Some(source);
+            self.info.local = destination.into();
+        }
+        self
+    }
+}
