@@ -49,6 +49,10 @@
 #[doc = include_str!("../../../README.md")]
 mod readme {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/from-axum.md")]
+mod from_axum {}
+
 /// Actors: state with a mailbox, under supervision. See [`greenroom_actor`].
 pub mod actor {
     pub use greenroom_actor::messages_of_greenroom as messages;

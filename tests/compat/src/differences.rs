@@ -1,0 +1,20 @@
+//! What differs from axum and stays so. The page `docs/from-axum.md` is made of it.
+
+/// One thing that Greenroom does otherwise.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    /// What it does, as a heading.
+    pub(crate) title: &'static str,
+    pub(crate) reason: &'static str,
+    pub(crate) seen: &'static [Seen],
+}
+
+/// Lines of transcripts that differ, in the same way for all of these cases.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) cases: &'static [&'static str],
+    pub(crate) axum: &'static [&'static str],
+    pub(crate) ours: &'static [&'static str],
+}
+
+pub(crate) const DIFFERENCES: &[Difference] = &[];
