@@ -93,8 +93,19 @@ fn connect_info(client: &mut Client) -> Talked<'_> {
 }
 
 fn failing(client: &mut Client) -> Talked<'_> {
-    let asked = ["/fails", "/"].map(|path| (request("GET", path), Bytes::new()));
-    in_turn(client, asked.into()).boxed()
+    async move {
+        let mut http2 = Http2::connect(client).await;
+        let response = http2.ask(request("GET", "/fails"), Bytes::new()).await;
+        let mut body = log_response(&mut client.log, response).await?;
+        let data = next_data(&mut body).await?;
+        client.say(format!("{data:?}"));
+        client.release();
+        log_rest(&mut client.log, &mut body).await;
+        let response = http2.ask(request("GET", "/"), Bytes::new()).await;
+        log_result(&mut client.log, response).await;
+        Ok(())
+    }
+    .boxed()
 }
 
 fn panicking(client: &mut Client) -> Talked<'_> {

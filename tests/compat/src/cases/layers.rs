@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::error_handling::HandleErrorLayer;
-use axum::extract::Request;
+use axum::extract::{Path, Request};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -260,7 +260,7 @@ fn of_time() -> Vec<Case> {
         Case::steps(
             "layers/load-shed",
             App::Router(shedding),
-            vec![get("/"), Note, Connect, get("/"), Read, Release, End],
+            vec![get("/wait"), Note, Connect, get("/now"), Read, Release, End],
         ),
         Case::asking("layers/error", App::Router(failing), [get("/"), get("/")]),
     ]
@@ -285,15 +285,16 @@ fn shedding(rig: Rig) -> Router {
         }))
         .layer(LoadShedLayer::new())
         .layer(ConcurrencyLimitLayer::new(1));
-    let handler = move || {
-        let rig = rig.clone();
-        async move {
+    let handler = move |Path(word): Path<String>| async move {
+        if word == "wait" {
             rig.note("begun");
             rig.released().await;
-            "done"
         }
+        "done"
     };
-    Router::new().route("/", on_get(handler)).layer(layers)
+    Router::new()
+        .route("/{word}", on_get(handler))
+        .layer(layers)
 }
 
 fn failing(_: Rig) -> Router {

@@ -5,11 +5,11 @@ use axum::body::Body;
 use axum::routing::{any, get as on_get};
 use futures_util::{StreamExt, stream};
 
-use crate::harness::Step::{Connect, End, Ended, Head, Part, Release, Response};
+use crate::harness::Step::{Connect, End, Head, Part, Release, Response};
 use crate::harness::{App, Case, Rig, Step, ask, get};
 
 pub(crate) fn cases() -> Vec<Case> {
-    let one = |name, request| Case::steps(name, App::Router(app), vec![request, Response, Ended]);
+    let one = |name, request| Case::steps(name, App::Router(app), vec![request, Response, End]);
     vec![
         one("panics/at-once", get("/")),
         one("panics/after-a-wait", get("/late")),

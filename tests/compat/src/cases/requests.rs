@@ -225,6 +225,7 @@ fn piecemeal() -> Vec<Case> {
                 Note,
                 Close,
                 Note,
+                Response,
                 Ended,
             ],
         ),

@@ -243,7 +243,10 @@ tokio::task_local! {
 
 fn task_locals(_: Rig) -> Router {
     let scoped = middleware::from_fn(|request: Request, next: Next| async move {
-        let user = request.headers()["x-user"].to_str().unwrap().to_owned();
+        let user = request.headers().get("x-user");
+        let user = user
+            .map_or("nobody", |user| user.to_str().unwrap())
+            .to_owned();
         USER.scope(user, next.run(request)).await
     });
     let told = || async {

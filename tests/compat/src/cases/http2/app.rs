@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::ws::{WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{ConnectInfo, DefaultBodyLimit};
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, Version};
@@ -78,13 +78,15 @@ fn fail() -> &'static str {
 
 async fn speak(mut socket: WebSocket) {
     while let Some(Ok(message)) = socket.recv().await {
-        if socket.send(message).await.is_err() {
+        let is_said = matches!(message, Message::Text(_) | Message::Binary(_));
+        if is_said && socket.send(message).await.is_err() {
             return;
         }
     }
 }
 
 fn streamed(rig: Rig) -> Router {
+    let failing = rig.clone();
     let parts = move || async move {
         let parts = stream::iter(["one", "two", "three"].into_iter().enumerate());
         Body::from_stream(parts.then(move |(number, part)| {
@@ -108,9 +110,18 @@ fn streamed(rig: Rig) -> Router {
             frames.map(Ok::<_, Infallible>),
         )))
     };
-    let fails = || async {
-        let parts = [Ok("one"), Err(io::Error::other("the stream failed"))];
-        Body::from_stream(stream::iter(parts))
+    let fails = move || async move {
+        let parts = stream::iter(["one", "failure"].into_iter()).then(move |part| {
+            let rig = failing.clone();
+            async move {
+                if part == "one" {
+                    return Ok(part);
+                }
+                rig.released().await;
+                Err(io::Error::other("the stream failed"))
+            }
+        });
+        Body::from_stream(parts)
     };
     Router::new()
         .route("/parts", on_get(parts))
