@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
-use crate::differences::{DIFFERENCES, Difference, Seen};
+use crate::differences::{Difference, Seen, differences};
 
 /// What stands above it is written by hand.
-const MARK: &str = "<!-- Made of tests/compat/src/differences.rs by `make from-axum`. -->\n";
+const MARK: &str = "<!-- Made of tests/compat/src/differences by `make from-axum`. -->\n";
 /// If this is set, the page is written and not compared.
 const WRITE: &str = "GREENROOM_WRITE_PAGE";
 
@@ -18,7 +18,7 @@ fn made() -> String {
         title,
         reason,
         seen,
-    } in DIFFERENCES
+    } in differences()
     {
         page.push_str(&format!("\n### {title}\n\n{reason}\n\n"));
         page.push_str("| case | axum | Greenroom |\n|---|---|---|\n");

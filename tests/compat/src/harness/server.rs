@@ -2,7 +2,6 @@ use std::net::SocketAddr;
 
 use axum::ServiceExt;
 use axum::extract::Request;
-use greenroom::Placement;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -19,14 +18,23 @@ pub(crate) enum Kind {
     Axum,
     /// `greenroom::serve`, whose routes begin on a stage.
     Greenroom,
-    /// `greenroom::serve`, with all routes on the loops.
-    Inline,
+    /// `greenroom::serve`, with all routes on the loops, where short ones end up.
+    OnLoops,
 }
 
 /// A server on a free port.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     serving: JoinHandle<()>,
+}
+
+macro_rules! spawn {
+    ($server:expr) => {{
+        let server = $server;
+        tokio::spawn(async move {
+            let _ended = server.await;
+        })
+    }};
 }
 
 macro_rules! serve {
@@ -36,16 +44,15 @@ macro_rules! serve {
             // Whoever forgets to stop it stops it by going away.
             let _gone = stopped.await;
         };
-        if $kind == Kind::Axum {
-            let server = axum::serve(listener, app).with_graceful_shutdown(ended);
-            tokio::spawn(async move {
-                let _ended = server.await;
-            })
-        } else {
-            let server = greenroom::serve(listener, app).with_graceful_shutdown(ended);
-            tokio::spawn(async move {
-                let _ended = server.await;
-            })
+        match $kind {
+            Kind::Axum => spawn!(axum::serve(listener, app).with_graceful_shutdown(ended)),
+            Kind::Greenroom => {
+                spawn!(greenroom::serve(listener, app).with_graceful_shutdown(ended))
+            }
+            Kind::OnLoops => {
+                let app = greenroom::OnLoops(app);
+                spawn!(greenroom::serve(listener, app).with_graceful_shutdown(ended))
+            }
         }
     }};
 }
@@ -59,19 +66,15 @@ impl Running {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let place = |router: axum::Router| match kind {
-            Kind::Inline => router.layer(Placement::inline()),
-            Kind::Axum | Kind::Greenroom => router,
-        };
         let serving = match app {
-            App::Router(router) => serve!(kind, listener, place(router(rig)), stopped),
+            App::Router(router) => serve!(kind, listener, router(rig), stopped),
             App::ConnectInfo(router) => {
-                let app = place(router(rig)).into_make_service_with_connect_info::<SocketAddr>();
+                let app = router(rig).into_make_service_with_connect_info::<SocketAddr>();
                 serve!(kind, listener, app, stopped)
             }
             App::Normalized(router) => {
                 let layer = NormalizePathLayer::trim_trailing_slash();
-                let app = layer.layer(place(router(rig)));
+                let app = layer.layer(router(rig));
                 let app = ServiceExt::<Request>::into_make_service(app);
                 serve!(kind, listener, app, stopped)
             }

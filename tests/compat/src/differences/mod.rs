@@ -1,5 +1,9 @@
 //! What differs from axum and stays so. The page `docs/from-axum.md` is made of it.
 
+mod connections;
+mod refusals;
+mod responses;
+
 /// One thing that Greenroom does otherwise.
 #[derive(Debug)]
 pub(crate) struct Difference {
@@ -17,4 +21,12 @@ pub(crate) struct Seen {
     pub(crate) ours: &'static [&'static str],
 }
 
-pub(crate) const DIFFERENCES: &[Difference] = &[];
+/// All of them, in the order of the page.
+pub(crate) fn differences() -> impl Iterator<Item = &'static Difference> {
+    let groups = [
+        responses::RESPONSES,
+        connections::CONNECTIONS,
+        refusals::REFUSALS,
+    ];
+    groups.into_iter().flatten()
+}
