@@ -22,10 +22,17 @@ use crate::harness::Step::{
 use crate::harness::{App, Case, Rig, Step, ask, get, http10};
 
 pub(crate) fn cases() -> Vec<Case> {
-    [whole(), parts(), events(), broken(), trailers()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        whole(),
+        parts(),
+        more_parts(),
+        events(),
+        broken(),
+        trailers(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn whole() -> Vec<Case> {
@@ -170,6 +177,12 @@ fn parts() -> Vec<Case> {
                 End,
             ],
         ),
+    ]
+}
+
+fn more_parts() -> Vec<Case> {
+    let steps = |name, steps| Case::steps(name, App::Router(app), steps);
+    vec![
         // The head need not wait for the body.
         steps(
             "bodies/head-before-body",

@@ -104,7 +104,7 @@ async fn to_file(body: Body) -> String {
 }
 
 async fn multipart(mut form: Multipart) -> Result<String, MultipartError> {
-    let mut text = String::new();
+    let mut lines = Vec::new();
     while let Some(mut field) = form.next_field().await? {
         let name = (
             field.name().map(str::to_owned),
@@ -114,9 +114,9 @@ async fn multipart(mut form: Multipart) -> Result<String, MultipartError> {
         while let Some(part) = field.chunk().await? {
             bytes += part.len();
         }
-        text.push_str(&format!("{name:?}: {bytes} bytes\n"));
+        lines.push(format!("{name:?}: {bytes} bytes\n"));
     }
-    Ok(text)
+    Ok(lines.concat())
 }
 
 fn of(bytes: usize) -> Vec<u8> {

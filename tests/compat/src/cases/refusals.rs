@@ -221,10 +221,13 @@ const CHUNKS: &[(&str, &str)] = &[
 /// Heads that are too large for someone.
 fn sizes() -> Vec<Case> {
     let with_fields = |count: usize| {
-        let fields: String = (0..count)
+        let fields: Vec<_> = (0..count)
             .map(|number| format!("x-{number}: y\r\n"))
             .collect();
-        raw(format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n"))
+        raw(format!(
+            "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
+            fields.concat()
+        ))
     };
     let with_value = |bytes: usize| {
         raw(format!(

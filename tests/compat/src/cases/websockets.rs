@@ -1,4 +1,4 @@
-//! WebSockets over HTTP/1.1, byte by byte; those over HTTP/2 are among its own cases.
+//! `WebSocket`s over HTTP/1.1, byte by byte; those over HTTP/2 are among its own cases.
 
 use axum::Router;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
@@ -9,7 +9,10 @@ use crate::harness::Step::{Bytes, End, Ended, Head, Note, Release, Response as R
 use crate::harness::{App, Case, Rig, Step, ask, get, raw};
 
 pub(crate) fn cases() -> Vec<Case> {
-    [frames(), handshakes()].into_iter().flatten().collect()
+    [frames(), endings(), handshakes(), refused()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 const UPGRADE: &[&str] = &[
@@ -29,7 +32,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     match payload.len() {
         length @ 0..126 => frame.push(0x80 | u8::try_from(length).unwrap()),
         length => {
-            frame.push(0x80 | 126);
+            frame.push(0x80 | 0x7e);
             frame.extend_from_slice(&u16::try_from(length).unwrap().to_be_bytes());
         }
     }
@@ -44,7 +47,6 @@ const CLOSE: u8 = 0x88;
 const PING: u8 = 0x89;
 
 fn app(rig: Rig) -> Router {
-    let says = rig.clone();
     Router::new()
         .route(
             "/echo",
@@ -59,7 +61,7 @@ fn app(rig: Rig) -> Router {
         .route(
             "/says",
             any(move |upgrade: WebSocketUpgrade| async move {
-                upgrade.on_upgrade(move |socket| say(socket, says))
+                upgrade.on_upgrade(move |socket| say(socket, rig))
             }),
         )
         .route(
@@ -94,15 +96,19 @@ async fn drops(upgrade: WebSocketUpgrade) -> Response {
     upgrade.on_upgrade(|socket| async { drop(socket) })
 }
 
+/// An upgrade, and what is said then.
+fn upgraded(name: &'static str, target: &str, steps: Vec<Step>) -> Case {
+    let upgrade = vec![upgrade(target, &[]), Head];
+    Case::steps(name, App::Router(app), [upgrade, steps].concat())
+}
+
+fn normal_close() -> Step {
+    raw(frame(CLOSE, &1_000_u16.to_be_bytes()))
+}
+
 fn frames() -> Vec<Case> {
-    let steps = |name, target, mut steps: Vec<Step>| {
-        let mut all = vec![upgrade(target, &[]), Head];
-        all.append(&mut steps);
-        Case::steps(name, App::Router(app), all)
-    };
-    let normal = frame(CLOSE, &1_000_u16.to_be_bytes());
     vec![
-        steps(
+        upgraded(
             "websockets/echo-and-close",
             "/echo",
             vec![
@@ -110,23 +116,23 @@ fn frames() -> Vec<Case> {
                 Bytes(7),
                 raw(frame(BINARY, &[7; 300])),
                 Bytes(304),
-                raw(normal.clone()),
+                normal_close(),
                 Bytes(4),
                 Ended,
             ],
         ),
-        steps(
+        upgraded(
             "websockets/ping",
             "/echo",
             vec![
                 raw(frame(PING, b"ping")),
                 Bytes(6),
-                raw(normal.clone()),
+                normal_close(),
                 Bytes(4),
                 Ended,
             ],
         ),
-        steps(
+        upgraded(
             "websockets/fragments",
             "/echo",
             vec![
@@ -135,22 +141,27 @@ fn frames() -> Vec<Case> {
                 Bytes(2),
                 raw(frame(0x80, b"lo")),
                 Bytes(7),
-                raw(normal.clone()),
+                normal_close(),
                 Bytes(4),
                 Ended,
             ],
         ),
-        steps(
+    ]
+}
+
+fn endings() -> Vec<Case> {
+    vec![
+        upgraded(
             "websockets/close-with-reason",
             "/echo",
             vec![raw(frame(CLOSE, b"\x03\xe9away")), Bytes(8), Ended],
         ),
-        steps(
+        upgraded(
             "websockets/close-without-code",
             "/echo",
             vec![raw(frame(CLOSE, b"")), Bytes(2), Ended],
         ),
-        steps(
+        upgraded(
             "websockets/server-speaks",
             "/says",
             vec![
@@ -158,28 +169,28 @@ fn frames() -> Vec<Case> {
                 Bytes(5),
                 Release,
                 Bytes(5),
-                raw(normal),
+                normal_close(),
                 Note,
                 Ended,
             ],
         ),
-        steps("websockets/server-drops", "/drops", vec![Ended]),
-        steps(
+        upgraded("websockets/server-drops", "/drops", vec![Ended]),
+        upgraded(
             "websockets/unmasked",
             "/echo",
             vec![raw(&b"\x81\x05hello"[..]), Ended],
         ),
-        steps(
+        upgraded(
             "websockets/bad-utf-8",
             "/echo",
             vec![raw(frame(TEXT, b"\xff")), Ended],
         ),
-        steps(
+        upgraded(
             "websockets/too-large",
             "/small",
             vec![raw(frame(TEXT, &[b'x'; 20])), Ended],
         ),
-        steps(
+        upgraded(
             "websockets/client-closes",
             "/echo",
             vec![Step::Close, Ended],
@@ -188,7 +199,6 @@ fn frames() -> Vec<Case> {
 }
 
 fn handshakes() -> Vec<Case> {
-    let one = |name, request| Case::asking(name, App::Router(app), [request]);
     let mut with_frame = match upgrade("/echo", &[]) {
         Step::Send(bytes) => bytes.to_vec(),
         _ => unreachable!("a request is sent"),
@@ -225,6 +235,13 @@ fn handshakes() -> Vec<Case> {
                 Bytes(7),
             ],
         ),
+    ]
+}
+
+/// Requests that become no `WebSocket`.
+fn refused() -> Vec<Case> {
+    let one = |name, request| Case::asking(name, App::Router(app), [request]);
+    vec![
         one("websockets/not-asked-for", get("/echo")),
         one("websockets/of-a-plain-route", upgrade("/plain", &[])),
         one("websockets/of-nothing", upgrade("/nothing", &[])),

@@ -2,12 +2,6 @@
 
 use super::{Difference, Seen};
 
-const SILENT: &[&str] = &["content-length: \"0\"", "body \"\""];
-const IN_WORDS: &[&str] = &[
-    "content-length: of these words",
-    "content-type: \"text/plain; charset=utf-8\"",
-    "body: the reason in words",
-];
 const HTTP_10: &[&str] = &["HTTP/1.0 200 OK"];
 const HTTP_11_AND_CLOSE: &[&str] = &["HTTP/1.1 200 OK", "connection: \"close\""];
 
@@ -167,43 +161,6 @@ pub(super) const RESPONSES: &[Difference] = &[
                 cases: &["connections/http10-keep-alive"],
                 axum: HTTP_10,
                 ours: &["HTTP/1.1 200 OK"],
-            },
-            Seen {
-                cases: &[
-                    "refusals/101-fields",
-                    "refusals/bad-method",
-                    "refusals/bad-name",
-                    "refusals/carriage-return-only",
-                    "refusals/chunked-and-gzip",
-                    "refusals/chunked-of-http10",
-                    "refusals/comma-behind-chunked",
-                    "refusals/control-in-value",
-                    "refusals/empty-length",
-                    "refusals/folded",
-                    "refusals/http09",
-                    "refusals/http20",
-                    "refusals/http30",
-                    "refusals/identity",
-                    "refusals/length-beyond-64-bits",
-                    "refusals/length-in-words",
-                    "refusals/list-of-equal-lengths",
-                    "refusals/negative-length",
-                    "refusals/no-colon",
-                    "refusals/no-name",
-                    "refusals/no-version",
-                    "refusals/nonsense",
-                    "refusals/nul-in-value",
-                    "refusals/signed-length",
-                    "refusals/space-before-colon",
-                    "refusals/space-first",
-                    "refusals/tls",
-                    "refusals/two-lengths",
-                    "refusals/two-spaces",
-                    "refusals/utf-8-in-name",
-                    "refusals/version-in-small-letters",
-                ],
-                axum: SILENT,
-                ours: IN_WORDS,
             },
             Seen {
                 cases: &["requests/expect-http10"],

@@ -89,7 +89,7 @@ impl Wire {
         while !bytes.is_empty() {
             tokio::select! {
                 read = reader.read_buf(&mut self.input), if self.gone.is_none() => {
-                    self.gone = ending_of(read);
+                    self.gone = ending_of(&read);
                 }
                 written = writer.write(bytes) => match written {
                     Ok(count) => bytes = &bytes[count..],
@@ -123,8 +123,8 @@ impl Wire {
             .position(|line| line.starts_with("content-length: "));
         let body = refusal.iter().position(|line| line.starts_with("body \""));
         if let (true, Some(length), Some(body)) = (is_text, length, body) {
-            refusal[body] = "body: the reason in words".to_owned();
-            refusal[length] = "content-length: of these words".to_owned();
+            refusal[body] = String::from("body: the reason in words");
+            refusal[length] = String::from("content-length: of these words");
         }
         log.append(&mut refusal);
         read
@@ -335,12 +335,12 @@ impl Wire {
             return Err(ending);
         }
         let read = timeout(PATIENCE, self.stream.read_buf(&mut self.input)).await;
-        self.gone = ending_of(read.map_err(|_| Ending::Silent)?);
+        self.gone = ending_of(&read.map_err(|_| Ending::Silent)?);
         self.gone.map_or(Ok(()), Err)
     }
 }
 
-fn ending_of(read: io::Result<usize>) -> Option<Ending> {
+fn ending_of(read: &io::Result<usize>) -> Option<Ending> {
     match read {
         Ok(0) => Some(Ending::Closed),
         Ok(_) => None,

@@ -111,7 +111,7 @@ fn streamed(rig: Rig) -> Router {
         )))
     };
     let fails = move || async move {
-        let parts = stream::iter(["one", "failure"].into_iter()).then(move |part| {
+        let parts = stream::iter(["one", "failure"]).then(move |part| {
             let rig = failing.clone();
             async move {
                 if part == "one" {
