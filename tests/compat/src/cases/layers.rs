@@ -30,7 +30,7 @@ use tracing::{Instrument, Span};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::harness::Step::{Connect, End, Note, Release, Response as Read};
-use crate::harness::{App, Case, Rig, ask, get};
+use crate::harness::{App, Case, Rig, Step, ask, get};
 
 pub(crate) fn cases() -> Vec<Case> {
     [of_requests(), of_responses(), of_time()]
@@ -257,13 +257,19 @@ fn of_time() -> Vec<Case> {
             App::Router(timed),
             [get("/never"), get("/soon")],
         ),
+        Case::steps("layers/load-shed", App::Router(shedding), one_too_many()),
         Case::steps(
-            "layers/load-shed",
-            App::Router(shedding),
-            vec![get("/wait"), Note, Connect, get("/now"), Read, Release, End],
+            "layers/load-shed-of-a-make-service",
+            App::MakeService(shedding),
+            one_too_many(),
         ),
         Case::asking("layers/error", App::Router(failing), [get("/"), get("/")]),
     ]
+}
+
+/// A request while another one, on a connection of its own, is under way.
+fn one_too_many() -> Vec<Step> {
+    vec![get("/wait"), Note, Connect, get("/now"), Read, Release, End]
 }
 
 fn timed(_: Rig) -> Router {

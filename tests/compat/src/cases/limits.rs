@@ -196,6 +196,14 @@ fn too_large() -> Vec<Case> {
             ask("POST /one", cors, of(3 * MEBIBYTE / 2)),
         ),
         refused(
+            "limits/over-a-layer-and-expecting",
+            ask(
+                "POST /one",
+                &["Expect: 100-continue", "Content-Length: 1572864"],
+                "",
+            ),
+        ),
+        refused(
             "limits/over-a-layer-chunked",
             chunked("/one", 3 * MEBIBYTE / 2),
         ),

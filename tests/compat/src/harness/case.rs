@@ -18,6 +18,8 @@ pub(crate) struct Case {
 pub(crate) enum App {
     /// Made into a make-service that tells the client's address.
     ConnectInfo(fn(Rig) -> Router),
+    /// Made into a make-service.
+    MakeService(fn(Rig) -> Router),
     /// Behind a layer that takes the slash off the end of paths.
     Normalized(fn(Rig) -> Router),
     /// As it is.

@@ -68,6 +68,9 @@ impl Running {
         let address = listener.local_addr().unwrap();
         let serving = match app {
             App::Router(router) => serve!(kind, listener, router(rig), stopped),
+            App::MakeService(router) => {
+                serve!(kind, listener, router(rig).into_make_service(), stopped)
+            }
             App::ConnectInfo(router) => {
                 let app = router(rig).into_make_service_with_connect_info::<SocketAddr>();
                 serve!(kind, listener, app, stopped)
