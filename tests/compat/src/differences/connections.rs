@@ -85,6 +85,22 @@ pub(super) const CONNECTIONS: &[Difference] = &[
         ],
     },
     Difference {
+        title: "A refused CONNECT ends its connection",
+        reason: "A client may send what is meant for the tunnel before it reads that there is none; that must not be taken for a request.",
+        seen: &[
+            Seen {
+                cases: &["connections/tunnel-refused"],
+                axum: &[],
+                ours: &["connection: \"close\""],
+            },
+            Seen {
+                cases: &["connections/tunnel-refused"],
+                axum: &["the connection is kept"],
+                ours: &["the connection is closed"],
+            },
+        ],
+    },
+    Difference {
         title: "Heads of HTTP/2 may be as large as those of HTTP/1",
         reason: "65,536 bytes (`Limits::head_bytes_max`), where hyper takes 16,384 for HTTP/2.",
         seen: &[Seen {

@@ -144,6 +144,7 @@ pub(super) const REFUSALS: &[Difference] = &[
                 cases: &[
                     "refusals/bad-host",
                     "refusals/chunked-twice",
+                    "refusals/comma-before-chunked",
                     "refusals/empty-host",
                     "refusals/host-with-user",
                     "refusals/length-in-trailer",
@@ -170,11 +171,7 @@ pub(super) const REFUSALS: &[Difference] = &[
                 ours: IN_WORDS,
             },
             Seen {
-                cases: &[
-                    "refusals/comma-before-chunked",
-                    "refusals/gzip-and-chunked",
-                    "refusals/long-method",
-                ],
+                cases: &["refusals/gzip-and-chunked", "refusals/long-method"],
                 axum: ACCEPTED,
                 ours: NOT_IMPLEMENTED,
             },
@@ -263,6 +260,27 @@ pub(super) const REFUSALS: &[Difference] = &[
                     "the connection is kept",
                 ],
                 ours: BAD_REQUEST,
+            },
+        ],
+    },
+    Difference {
+        title: "HTTP/1.2 is taken for HTTP/1.1",
+        reason: "A server treats a version with a higher minor number as the highest that it knows (RFC 9110, 2.5).",
+        seen: &[
+            Seen {
+                cases: &["refusals/http12"],
+                axum: &["HTTP/1.1 400 Bad Request", "connection: \"close\""],
+                ours: &["HTTP/1.1 200 OK"],
+            },
+            Seen {
+                cases: &["refusals/http12"],
+                axum: &[],
+                ours: &["content-type: \"application/octet-stream\""],
+            },
+            Seen {
+                cases: &["refusals/http12"],
+                axum: &["the connection is closed"],
+                ours: &["the connection is kept"],
             },
         ],
     },
