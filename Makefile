@@ -28,6 +28,14 @@ tools: ## Install the foreign programs that the tests use
 test: tools ## Run all tests, the outside suites included
 	$(CARGO) test --workspace --locked
 
+.PHONY: from-axum
+from-axum: ## Write docs/from-axum.md from the list of what differs from axum
+	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-compat --locked the_page_tells_the_differences
+
+.PHONY: compat-large
+compat-large: ## Upload 250 MB to axum and to Greenroom, and compare
+	$(CARGO) test --package greenroom-compat --locked -- --ignored
+
 .PHONY: lint
 lint: ## Check format, clippy, tidiness and, where cargo-deny is installed, dependencies
 	$(CARGO) fmt --all --check

@@ -77,6 +77,10 @@ mod readme {}
 #[doc = include_str!("../../../docs/draining.md")]
 mod draining {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/from-axum.md")]
+mod from_axum {}
+
 /// Actors: state with a mailbox, under supervision. See [`greenroom_actor`].
 pub mod actor {
     pub use greenroom_actor::messages_of_greenroom as messages;

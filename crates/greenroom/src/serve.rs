@@ -10,6 +10,7 @@ use greenroom_server::{DrainReport, Error, Limits, ServerBuilder};
 use greenroom_stage::ClientKey;
 
 use crate::accepting::listen;
+use crate::notices::carry_to_stages;
 use crate::{ApplicationOn, TrustedProxies};
 
 /// Serves `app` on `listener`, with one loop per core and the default [limits](Limits), until the
@@ -182,6 +183,7 @@ impl<L: Listener> Settings<L> {
     {
         #[cfg(feature = "operators")]
         let _admin = self.admin.as_ref().map(show).transpose()?;
+        carry_to_stages();
         let (app, introduction) = app.into_app_on(self.client_key);
         let server = listen(self.builder, self.listener, introduction)?.bind()?;
         let handle = server.handle();

@@ -33,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-psgi", &["greenroom-server", "greenroom-stage"]),
     ("greenroom-stage", &[]),
     ("greenroom-cli", &["greenroom", "greenroom-load"]),
+    ("greenroom-compat", &["greenroom"]),
     ("social", &["greenroom"]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,249 @@
+//! Requests that are wrong, or that one of the servers takes to be so.
+
+use axum::Router;
+use axum::routing::any;
+use bytes::Bytes;
+
+use crate::harness::Step::{End, Refusal};
+use crate::harness::{App, Case, Rig, Step, raw};
+
+pub(crate) fn cases() -> Vec<Case> {
+    let tables = [REQUEST_LINES, HOSTS, FIELDS, FRAMINGS, CHUNKS];
+    let cases = tables
+        .into_iter()
+        .flatten()
+        .map(|(name, bytes)| case(name, raw(*bytes)));
+    cases.chain(sizes()).collect()
+}
+
+fn app(_: Rig) -> Router {
+    Router::new().fallback(any(|body: Bytes| async move { body }))
+}
+
+fn case(name: &'static str, request: Step) -> Case {
+    Case::steps(name, App::Router(app), vec![request, Refusal, End])
+}
+
+const REQUEST_LINES: &[(&str, &str)] = &[
+    ("refusals/nonsense", "nonsense\r\n\r\n"),
+    ("refusals/no-version", "GET /\r\n\r\n"),
+    ("refusals/http12", "GET / HTTP/1.2\r\nHost: a\r\n\r\n"),
+    ("refusals/http09", "GET / HTTP/0.9\r\nHost: a\r\n\r\n"),
+    ("refusals/http20", "GET / HTTP/2.0\r\nHost: a\r\n\r\n"),
+    ("refusals/http30", "GET / HTTP/3.0\r\nHost: a\r\n\r\n"),
+    (
+        "refusals/version-in-small-letters",
+        "GET / http/1.1\r\nHost: a\r\n\r\n",
+    ),
+    ("refusals/bad-method", "G@T / HTTP/1.1\r\nHost: a\r\n\r\n"),
+    (
+        "refusals/long-method",
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJ / HTTP/1.1\r\nHost: a\r\n\r\n",
+    ),
+    ("refusals/two-spaces", "GET  / HTTP/1.1\r\nHost: a\r\n\r\n"),
+    ("refusals/space-first", " GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+    ("refusals/line-feeds-only", "GET / HTTP/1.1\nHost: a\n\n"),
+    (
+        "refusals/carriage-return-only",
+        "GET / HTTP/1.1\rHost: a\r\n\r\n",
+    ),
+    ("refusals/tls", "\x16\x03\x01\x02\0\x01\0\x01\x7c\x03\x03"),
+    ("refusals/head-of-nonsense", "HEAD / HTTP/9\r\n\r\n"),
+];
+
+const HOSTS: &[(&str, &str)] = &[
+    ("refusals/no-host", "GET / HTTP/1.1\r\n\r\n"),
+    (
+        "refusals/two-hosts",
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    ),
+    ("refusals/empty-host", "GET / HTTP/1.1\r\nHost:\r\n\r\n"),
+    ("refusals/bad-host", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n"),
+    (
+        "refusals/host-with-user",
+        "GET / HTTP/1.1\r\nHost: u@a\r\n\r\n",
+    ),
+];
+
+const FIELDS: &[(&str, &str)] = &[
+    (
+        "refusals/no-colon",
+        "GET / HTTP/1.1\r\nHost: a\r\nx-value\r\n\r\n",
+    ),
+    (
+        "refusals/space-before-colon",
+        "GET / HTTP/1.1\r\nHost: a\r\nx : y\r\n\r\n",
+    ),
+    (
+        "refusals/no-name",
+        "GET / HTTP/1.1\r\nHost: a\r\n: y\r\n\r\n",
+    ),
+    (
+        "refusals/bad-name",
+        "GET / HTTP/1.1\r\nHost: a\r\nx(y): z\r\n\r\n",
+    ),
+    (
+        "refusals/folded",
+        "GET / HTTP/1.1\r\nHost: a\r\nx: y\r\n z\r\n\r\n",
+    ),
+    (
+        "refusals/nul-in-value",
+        "GET / HTTP/1.1\r\nHost: a\r\nx: y\0z\r\n\r\n",
+    ),
+    (
+        "refusals/control-in-value",
+        "GET / HTTP/1.1\r\nHost: a\r\nx: y\x01z\r\n\r\n",
+    ),
+    (
+        "refusals/utf-8-in-value",
+        "GET / HTTP/1.1\r\nHost: a\r\nx: caf\u{e9}\r\n\r\n",
+    ),
+    (
+        "refusals/utf-8-in-name",
+        "GET / HTTP/1.1\r\nHost: a\r\ncaf\u{e9}: x\r\n\r\n",
+    ),
+    (
+        "refusals/unknown-expectation",
+        "GET / HTTP/1.1\r\nHost: a\r\nExpect: more\r\n\r\n",
+    ),
+];
+
+const FRAMINGS: &[(&str, &str)] = &[
+    (
+        "refusals/length-and-chunked",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/chunked-and-length",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/two-equal-lengths",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+    ),
+    (
+        "refusals/list-of-equal-lengths",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5, 5\r\n\r\nhello",
+    ),
+    (
+        "refusals/two-lengths",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+    ),
+    (
+        "refusals/signed-length",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +5\r\n\r\nhello",
+    ),
+    (
+        "refusals/negative-length",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\nhello",
+    ),
+    (
+        "refusals/length-in-words",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: five\r\n\r\nhello",
+    ),
+    (
+        "refusals/empty-length",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n\r\n",
+    ),
+    (
+        "refusals/length-beyond-64-bits",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    ),
+    (
+        "refusals/chunked-of-http10",
+        "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/gzip-and-chunked",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/chunked-and-gzip",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/chunked-twice",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/two-codings",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/identity",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n",
+    ),
+    (
+        "refusals/comma-before-chunked",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: , chunked\r\n\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/comma-behind-chunked",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked,\r\n\r\n0\r\n\r\n",
+    ),
+];
+
+const CHUNKS: &[(&str, &str)] = &[
+    (
+        "refusals/chunk-size-in-words",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nfive!\r\nhello\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/chunk-without-size",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\r\nhello\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/chunk-size-beyond-64-bits",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000005\r\nhello\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/chunk-longer-than-its-size",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhello\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/chunk-ended-by-line-feed",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/space-behind-chunk-size",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n",
+    ),
+    (
+        "refusals/bad-trailer",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nno colon\r\n\r\n",
+    ),
+    (
+        "refusals/length-in-trailer",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n",
+    ),
+];
+
+/// Heads that are too large for someone.
+fn sizes() -> Vec<Case> {
+    let with_fields = |count: usize| {
+        let fields: Vec<_> = (0..count)
+            .map(|number| format!("x-{number}: y\r\n"))
+            .collect();
+        raw(format!(
+            "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
+            fields.concat()
+        ))
+    };
+    let with_value = |bytes: usize| {
+        raw(format!(
+            "GET / HTTP/1.1\r\nHost: a\r\nx: {}\r\n\r\n",
+            "y".repeat(bytes)
+        ))
+    };
+    let cases = [
+        ("refusals/99-fields", with_fields(98)),
+        ("refusals/100-fields", with_fields(99)),
+        ("refusals/101-fields", with_fields(100)),
+        ("refusals/60-kib-of-head", with_value(60 * 1_024)),
+        ("refusals/70-kib-of-head", with_value(70 * 1_024)),
+    ];
+    cases
+        .into_iter()
+        .map(|(name, request)| case(name, request))
+        .collect()
+}

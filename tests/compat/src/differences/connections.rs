@@ -1,0 +1,117 @@
+//! Of connections and what goes over them.
+
+use super::{Difference, Seen};
+
+pub(super) const CONNECTIONS: &[Difference] = &[
+    Difference {
+        title: "A connection that ends says so",
+        reason: "`Connection: close` tells a client that it cannot send its next request on this connection, where hyper lets it find out.",
+        seen: &[
+            Seen {
+                cases: &[
+                    "limits/over-a-layer",
+                    "limits/over-a-layer-and-expecting",
+                    "refusals/bad-trailer",
+                    "refusals/chunk-ended-by-line-feed",
+                    "refusals/chunk-longer-than-its-size",
+                    "refusals/chunk-size-beyond-64-bits",
+                    "refusals/chunk-size-in-words",
+                    "refusals/chunk-without-size",
+                    "requests/expect-and-ignore",
+                    "requests/unread-large",
+                ],
+                axum: &[],
+                ours: &["connection: \"close\""],
+            },
+            Seen {
+                cases: &[
+                    "refusals/bad-trailer",
+                    "refusals/chunk-ended-by-line-feed",
+                    "refusals/chunk-longer-than-its-size",
+                    "refusals/chunk-size-beyond-64-bits",
+                    "refusals/chunk-size-in-words",
+                    "refusals/chunk-without-size",
+                    "requests/expect-and-ignore",
+                ],
+                axum: &["the connection ends, which was not announced"],
+                ours: &["the connection is closed"],
+            },
+        ],
+    },
+    Difference {
+        title: "A body that nobody reads does not end its connection",
+        reason: "Up to 256 KiB of it are passed over, so that the connection can be used again. hyper closes it if the body is not there yet.",
+        seen: &[Seen {
+            cases: &["requests/unread-and-sent-late", "requests/unread-chunked"],
+            axum: &["the connection ends, which was not announced"],
+            ours: &["the connection is kept"],
+        }],
+    },
+    Difference {
+        title: "100 (Continue) is sent to those that wait",
+        reason: "A client that sends its body at once needs none (RFC 9110, 10.1.1).",
+        seen: &[Seen {
+            cases: &["requests/expect-and-send-at-once"],
+            axum: &["HTTP/1.1 100 Continue"],
+            ours: &[],
+        }],
+    },
+    Difference {
+        title: "What asked for an upgrade and got none ends its connection",
+        reason: "A request with `Upgrade` is read by another parser than the rest. For no request to be read by two, its connection ends with the response.",
+        seen: &[
+            Seen {
+                cases: &[
+                    "websockets/by-post",
+                    "websockets/of-a-plain-route",
+                    "websockets/of-nothing",
+                    "websockets/without-key",
+                    "websockets/wrong-version",
+                ],
+                axum: &["the connection is kept"],
+                ours: &["the connection is closed"],
+            },
+            Seen {
+                cases: &[
+                    "websockets/by-post",
+                    "websockets/of-a-plain-route",
+                    "websockets/of-nothing",
+                    "websockets/without-key",
+                    "websockets/wrong-version",
+                ],
+                axum: &[],
+                ours: &["connection: \"close\""],
+            },
+        ],
+    },
+    Difference {
+        title: "A refused CONNECT ends its connection",
+        reason: "A client may send what is meant for the tunnel before it reads that there is none; that must not be taken for a request.",
+        seen: &[
+            Seen {
+                cases: &["connections/tunnel-refused"],
+                axum: &[],
+                ours: &["connection: \"close\""],
+            },
+            Seen {
+                cases: &["connections/tunnel-refused"],
+                axum: &["the connection is kept"],
+                ours: &["the connection is closed"],
+            },
+        ],
+    },
+    Difference {
+        title: "Heads of HTTP/2 may be as large as those of HTTP/1",
+        reason: "65,536 bytes (`Limits::head_bytes_max`), where hyper takes 16,384 for HTTP/2.",
+        seen: &[Seen {
+            cases: &["http2/large-request-head"],
+            axum: &["HTTP/2 431", "body \"\""],
+            ours: &[
+                "HTTP/2 200",
+                "content-length: \"17\"",
+                "content-type: \"text/plain; charset=utf-8\"",
+                "body \"hello by HTTP/2.0\"",
+            ],
+        }],
+    },
+];

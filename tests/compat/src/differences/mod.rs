@@ -1,0 +1,32 @@
+//! What differs from axum and stays so. The page `docs/from-axum.md` is made of it.
+
+mod connections;
+mod refusals;
+mod responses;
+
+/// One thing that Greenroom does otherwise.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    /// What it does, as a heading.
+    pub(crate) title: &'static str,
+    pub(crate) reason: &'static str,
+    pub(crate) seen: &'static [Seen],
+}
+
+/// Lines of transcripts that differ, in the same way for all of these cases.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) cases: &'static [&'static str],
+    pub(crate) axum: &'static [&'static str],
+    pub(crate) ours: &'static [&'static str],
+}
+
+/// All of them, in the order of the page.
+pub(crate) fn differences() -> impl Iterator<Item = &'static Difference> {
+    let groups = [
+        responses::RESPONSES,
+        connections::CONNECTIONS,
+        refusals::REFUSALS,
+    ];
+    groups.into_iter().flatten()
+}
