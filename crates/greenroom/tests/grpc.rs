@@ -199,7 +199,7 @@ async fn calls_of_all_four_kinds_are_served() {
         let serving = tokio::spawn(server.serve(app()));
         let mut client = Client::connect(address).await;
         assert_eq!(client.double(21).await, 42);
-        assert_eq!(client.count_to(1_000).await, Vec::from_iter(1..=1_000));
+        assert!(client.count_to(1_000).await.into_iter().eq(1..=1_000));
         // Of 13 bytes each, so of 3.9 MB.
         assert_eq!(client.sum(stream::iter(1..=300_000)).await, 45_000_150_000);
         assert_eq!(client.sums(stream::iter(1..=4)).await, [1, 3, 6, 10]);
@@ -234,7 +234,7 @@ async fn on_paused_clock(app: Router, test: impl AsyncFnOnce(Client)) {
 async fn a_bidirectional_stream_lasts_for_hours() {
     on_paused_clock(app(), async |mut client| {
         let sums = client.sums(slowly()).await;
-        assert_eq!(sums, Vec::from_iter(1..=60 * HOURS));
+        assert!(sums.into_iter().eq(1..=60 * HOURS));
     })
     .await;
 }

@@ -36,9 +36,8 @@ pub(super) async fn answer(body: Body) -> Result<Json<Receipt>, (StatusCode, Str
 
 fn unreadable(error: &axum::Error) -> (StatusCode, String) {
     let text = format!("The body could not be read to its end: {error}.\n");
-    let over_limit = error
-        .source()
-        .is_some_and(|cause| cause.is::<LengthLimitError>());
+    let cause = error.source();
+    let over_limit = cause.is_some_and(<dyn Error>::is::<LengthLimitError>);
     let status = if over_limit {
         StatusCode::PAYLOAD_TOO_LARGE
     } else {
