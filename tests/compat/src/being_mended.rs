@@ -41,14 +41,6 @@ pub(crate) const BEING_MENDED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "a handler is dropped when its body fails, and not told",
-        &[
-            "requests/bad-chunk-midway",
-            "requests/client-closes-midway",
-            "requests/client-leaves-midway",
-        ],
-    ),
-    (
         "a 304 that says nothing of a length has one",
         &["responses/304", "responses/304-and-then-200"],
     ),

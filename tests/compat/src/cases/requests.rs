@@ -38,11 +38,10 @@ fn app(rig: Rig) -> Router {
         .route(
             "/noting",
             post(move |body: Body| async move {
-                let mut guard = Guard(noting.clone(), "the handler is dropped");
+                let mut guard = Guard(noting.clone(), "the handler ends early");
                 let mut parts = body.into_data_stream();
                 while let Some(part) = parts.next().await {
                     let Ok(part) = part else {
-                        guard.1 = "the body failed";
                         return (StatusCode::IM_A_TEAPOT, "failed");
                     };
                     noting.note(format!("{} bytes", part.len()));

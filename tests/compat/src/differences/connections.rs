@@ -11,6 +11,11 @@ pub(super) const CONNECTIONS: &[Difference] = &[
                 cases: &[
                     "limits/over-a-layer",
                     "limits/over-a-layer-and-expecting",
+                    "limits/multipart-over-its-limit",
+                    "limits/over-two-mebibytes",
+                    "limits/over-two-mebibytes-of-json",
+                    "limits/over-what-was-raised",
+                    "limits/own-rejection",
                     "refusals/bad-trailer",
                     "refusals/chunk-ended-by-line-feed",
                     "refusals/chunk-longer-than-its-size",
@@ -46,6 +51,37 @@ pub(super) const CONNECTIONS: &[Difference] = &[
             axum: &["the connection ends, which was not announced"],
             ours: &["the connection is kept"],
         }],
+    },
+    Difference {
+        title: "A body that breaks ends its request",
+        reason: "If a client sends a malformed body, or closes its side before the end, the handler is dropped where it waits for the rest, and a malformed body is answered with 400. On axum the handler is told by an error, and its response is sent.",
+        seen: &[
+            Seen {
+                cases: &["requests/client-closes-midway"],
+                axum: &[
+                    "HTTP/1.1 418 I'm a teapot",
+                    "content-length: \"6\"",
+                    "content-type: \"text/plain; charset=utf-8\"",
+                    "body \"failed\"",
+                    "the connection ended",
+                ],
+                ours: &["the connection is closed"],
+            },
+            Seen {
+                cases: &["requests/bad-chunk-midway"],
+                axum: &["HTTP/1.1 418 I'm a teapot", "content-length: \"6\""],
+                ours: &[
+                    "HTTP/1.1 400 Bad Request",
+                    "connection: \"close\"",
+                    "content-length: \"15\"",
+                ],
+            },
+            Seen {
+                cases: &["requests/bad-chunk-midway"],
+                axum: &["body \"failed\""],
+                ours: &["body \"malformed body\\n\""],
+            },
+        ],
     },
     Difference {
         title: "100 (Continue) is sent to those that wait",
