@@ -107,7 +107,7 @@ pub(super) const RESPONSES: &[Difference] = &[
     },
     Difference {
         title: "The version is ours",
-        reason: "A server sends the highest version that it speaks, whatever the client speaks (RFC 9110, 2.5 and 6.2); hyper repeats the version 1.0. A connection that ends with the response says so in any case, and the end of a body that only the end of the connection marks does too.",
+        reason: "A server sends the highest version that it speaks, whatever the client speaks (RFC 9110, 2.5 and 6.2); hyper repeats the version 1.0. A connection that ends with the response says so in any case, and the end of a body that only the end of the connection marks does too. If such a body breaks off, the connection is reset, or its client would take what it has for the whole.",
         seen: &[
             Seen {
                 cases: &[
@@ -117,6 +117,11 @@ pub(super) const RESPONSES: &[Difference] = &[
                 ],
                 axum: HTTP_10,
                 ours: HTTP_11_AND_CLOSE,
+            },
+            Seen {
+                cases: &["bodies/fails-midway-http10"],
+                axum: &[],
+                ours: &["the connection is reset"],
             },
             Seen {
                 cases: &["bodies/sse-http10"],
@@ -181,7 +186,7 @@ pub(super) const RESPONSES: &[Difference] = &[
     },
     Difference {
         title: "Statuses without content have none",
-        reason: "204 carries neither content nor a length (RFC 9110, 8.6), 205 has no content (15.3.6). A 304 may tell the length that a 200 would have, if the application says it (15.4.5).",
+        reason: "204 carries neither content nor a length (RFC 9110, 8.6), 205 has no content (15.3.6). A 304 may tell the length that a 200 would have, if the application says it (15.4.5); that of its own body is none.",
         seen: &[
             Seen {
                 cases: &["responses/204-with-body"],
@@ -202,6 +207,16 @@ pub(super) const RESPONSES: &[Difference] = &[
                 cases: &["responses/304-with-length"],
                 axum: &[],
                 ours: &["content-length: \"1234\""],
+            },
+            Seen {
+                cases: &["responses/304-with-body"],
+                axum: &["content-length: \"4\""],
+                ours: &[],
+            },
+            Seen {
+                cases: &["responses/head-of-304", "http2/requests"],
+                axum: &["content-length: \"0\""],
+                ours: &[],
             },
             Seen {
                 cases: &["responses/head-of-204"],

@@ -10,7 +10,6 @@ use tokio::task::JoinSet;
 use super::server::Kind;
 use super::talk::transcript;
 use super::{Case, Log};
-use crate::being_mended::BEING_MENDED;
 use crate::differences::{Seen, differences};
 
 /// Cases that are tried at once.
@@ -30,20 +29,12 @@ struct Faults {
     unlisted: BTreeMap<Hunk, BTreeMap<&'static str, Log>>,
     /// What is listed and does not differ.
     stale: Vec<(&'static str, &'static Seen)>,
-    /// Cases that are listed as being mended, and do not differ.
-    mended: Vec<&'static str>,
 }
 
 /// What differs for good, and for which case.
 pub(crate) fn listed() -> impl Iterator<Item = (&'static str, &'static Seen)> {
     let seen = differences().flat_map(|difference| difference.seen);
     seen.flat_map(|seen| seen.cases.iter().map(move |case| (*case, seen)))
-}
-
-/// Cases that differ for the time being, in whatever lines.
-pub(crate) fn being_mended() -> impl Iterator<Item = &'static str> {
-    let cases = BEING_MENDED.iter().flat_map(|(_, cases)| *cases);
-    cases.copied()
 }
 
 /// Fails if a case differs in what is not listed, or does not in what is.
@@ -61,13 +52,12 @@ pub(crate) async fn check(cases: Vec<Case>) {
     while let Some(faults) = under_way.join_next().await {
         let faults = faults.unwrap();
         found.stale.extend(faults.stale);
-        found.mended.extend(faults.mended);
         for (hunk, cases) in faults.unlisted {
             found.unlisted.entry(hunk).or_default().extend(cases);
         }
     }
     let is_as_listed = found.unlisted.is_empty() && found.stale.is_empty();
-    assert!(is_as_listed && found.mended.is_empty(), "{found}");
+    assert!(is_as_listed, "{found}");
 }
 
 async fn faults(case: &Case) -> Faults {
@@ -94,12 +84,6 @@ async fn faults(case: &Case) -> Faults {
             cases.insert(case.name, axum.clone());
         }
     }
-    if being_mended().any(|name| name == case.name) {
-        let is_mended = faults.unlisted.is_empty();
-        faults = Faults::default();
-        faults.mended.extend(is_mended.then_some(case.name));
-        return faults;
-    }
     let entries = entries.into_iter().zip(differ);
     let stale = entries.filter(|(_, differs)| !differs);
     faults.stale = stale.map(|(entry, _)| entry).collect();
@@ -122,9 +106,6 @@ impl Display for Faults {
                 formatter,
                 "\n{case} does not differ any more as in {seen:?}"
             )?;
-        }
-        for case in &self.mended {
-            writeln!(formatter, "\n{case} is mended: remove it from BEING_MENDED")?;
         }
         let transcripts = self.unlisted.values().flatten().collect::<BTreeMap<_, _>>();
         for (case, axum) in transcripts {

@@ -10,6 +10,6 @@ mod wire;
 
 pub(crate) use case::{App, Case, Script, Step, ask, get, http10, raw};
 pub(crate) use client::{Client, Log};
-pub(crate) use compare::{being_mended, check, listed};
+pub(crate) use compare::{check, listed};
 pub(crate) use rig::Rig;
 pub(crate) use wire::{Ending, PATIENCE, Wire, shown};
