@@ -277,7 +277,7 @@ mod tests {
         let request = Request::get("/caf\u{e9}/%C3%A9?q=\u{e9}")
             .body(())
             .expect("it is valid");
-        let told = environment(request, "", None);
+        let told = environment(request, "", None) + "|";
         for pair in [
             "|REQUEST_URI|/caf\u{e9}/%C3%A9?q=\u{e9}|",
             "|PATH_INFO|/caf\u{e9}/\u{e9}|",
