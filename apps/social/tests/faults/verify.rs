@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::client::Replicas;
 use super::load::Done;
 
@@ -13,13 +15,12 @@ pub(crate) async fn check(
 ) -> BTreeMap<String, u64> {
     let mut ends = BTreeMap::new();
     for picture in pictures {
-        let view = replicas.get(&format!("/api/pictures/{picture}")).await;
+        let (view, listed) = settled(replicas, picture).await;
         let likes = done
             .iter()
             .filter(|done| done.liked.contains(picture))
             .count();
         assert_eq!(view["likes"], likes, "likes of {picture}");
-        let listed = comments(replicas, picture).await;
         assert_eq!(view["comments"], listed.len(), "comments on {picture}");
         check_comments(picture, &listed, done);
         let end = |name: &str| {
@@ -31,6 +32,20 @@ pub(crate) async fn check(
         ends.insert(format!("/picture/{picture}/comments"), end("comments_seq"));
     }
     ends
+}
+
+/// A picture and its comments, of one moment. What nobody was told of may still be written while this
+/// looks, so it looks again until nothing was.
+async fn settled(replicas: &Replicas, picture: &str) -> (Value, Vec<String>) {
+    let mut before = comments(replicas, picture).await;
+    loop {
+        let view = replicas.get(&format!("/api/pictures/{picture}")).await;
+        let listed = comments(replicas, picture).await;
+        if listed == before {
+            return (view, listed);
+        }
+        before = listed;
+    }
 }
 
 fn check_comments(picture: &str, listed: &[String], done: &[Done]) {
@@ -69,7 +84,7 @@ async fn comments(replicas: &Replicas, picture: &str) -> Vec<String> {
             .get(&format!("/api/pictures/{picture}/comments?limit=60{after}"))
             .await;
         let comments = page["comments"].as_array().expect("a page has comments");
-        let text = |comment: &serde_json::Value| {
+        let text = |comment: &Value| {
             comment["text"]
                 .as_str()
                 .expect("a comment has a text")
