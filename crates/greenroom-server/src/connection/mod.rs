@@ -51,7 +51,7 @@ pub(crate) struct Connection<A: App> {
     sender: Sender,
     http: greenroom_http::Connection,
     exchange: Option<Pin<Box<Exchange<A>>>>,
-    /// Shared with the handles of its requests, once one was asked for.
+    /// Shared with the handles of its requests, for as long as there are any.
     line: Option<Arc<Line>>,
     kept: Vec<u8>,
     outbox: Outbox,
@@ -261,13 +261,16 @@ impl<A: App> Connection<A> {
 
     /// Forgets the request under way; its place is used again.
     fn drop_exchange(&mut self) {
-        if let Some(line) = &self.line {
-            line.end();
-        }
         self.silence = None;
         if let Some(mut exchange) = self.exchange.take() {
             exchange.as_mut().clear();
             self.home.give_exchange(exchange);
+        }
+        match &self.line {
+            // Nobody has a handle any more: later requests pay for a line only if they ask for one.
+            Some(line) if Arc::strong_count(line) == 1 => self.line = None,
+            Some(line) => line.end(),
+            None => {}
         }
     }
 }

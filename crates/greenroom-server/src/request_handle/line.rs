@@ -11,8 +11,8 @@ use crate::drain::Phase;
 use crate::informational::UNSENT_BYTES_MAX;
 use crate::{Draining, NotPossible};
 
-/// What a connection shares with the handles of its requests. Made for the first handle, and used by
-/// those of later requests.
+/// What a connection shares with the handles of its requests. Made for the first handle, used by those of
+/// later requests while that one is kept, and gone with the last.
 #[derive(Debug)]
 pub(crate) struct Line {
     told: watch::Receiver<Phase>,

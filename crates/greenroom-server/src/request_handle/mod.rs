@@ -19,8 +19,8 @@ use crate::{Draining, NotPossible};
 /// [asked for](Self::current), on the loop. `greenroom` puts it into the extensions of requests that go
 /// to a stage. A middleware that gives requests to a task of its own must do so too.
 ///
-/// The first of a connection costs an allocation, each further one an atomic increment and a lock that
-/// nobody contends for.
+/// One costs an allocation, which goes with the last of its connection; each further one an atomic
+/// increment and a lock that nobody contends for.
 #[derive(Clone, Debug)]
 pub struct RequestHandle {
     line: Arc<Line>,
