@@ -13,7 +13,7 @@ use super::cores::Cores;
 use super::rounds::run_with;
 use super::{Check, CompareError, Comparison, Contender, Outcome, Step, write_text};
 use crate::plan::{Plan, StreamPlan, Target};
-use crate::record::{Answer, FirstAnswer, Tally, Timeline};
+use crate::record::{Answer, ByRate, FirstAnswer, Tally, Timeline};
 use crate::run::{Measurement, Progress, RunError, Stop, StreamMeasurement};
 use crate::verdict::{Processes, ThreadUsage};
 
@@ -161,6 +161,7 @@ fn measurement(
         elapsed,
         tally,
         timeline: Timeline::new(Duration::from_secs(1)),
+        by_rate: ByRate::default(),
         first,
         records: Vec::new(),
         unfinished: 0,

@@ -174,8 +174,8 @@ impl Open {
     /// The schedule is over: what was not sent never will be.
     fn give_up(&mut self, core: &mut Core) {
         for intended in self.arrivals.by_ref().take(GIVEN_UP_MAX) {
-            let lasted = self.ends.saturating_sub(intended);
-            core.recorder.failed(FailureKind::NeverSent, lasted, || {
+            let time = (intended, self.ends);
+            core.recorder.failed(FailureKind::NeverSent, time, || {
                 "the schedule ended first".to_owned()
             });
         }

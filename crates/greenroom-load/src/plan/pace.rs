@@ -99,6 +99,40 @@ impl Schedule {
         self.phases.iter().map(|phase| phase.duration).sum()
     }
 
+    /// Requests per second that it asks for at a time; after its end the last rate.
+    #[must_use]
+    pub fn rate_at(&self, time: Duration) -> f64 {
+        let seconds = time.as_secs_f64();
+        let mut begin = 0.0;
+        let mut last = 0.0;
+        for phase in &self.phases {
+            let part = (seconds - begin) / phase.duration.as_secs_f64();
+            if part < 1.0 {
+                return phase.from + (phase.to - phase.from) * part.max(0.0);
+            }
+            begin += phase.duration.as_secs_f64();
+            last = phase.to;
+        }
+        last
+    }
+
+    /// The lowest rate that it asks for.
+    #[must_use]
+    pub fn lowest(&self) -> f64 {
+        self.rates().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The highest rate that it asks for.
+    #[must_use]
+    pub fn highest(&self) -> f64 {
+        self.rates().fold(0.0, f64::max)
+    }
+
+    fn rates(&self) -> impl Iterator<Item = f64> {
+        let ends = |phase: &Phase| [phase.from, phase.to];
+        self.phases.iter().flat_map(ends)
+    }
+
     /// Requests that it asks for.
     #[must_use]
     pub fn requests(&self) -> u64 {
@@ -259,6 +293,20 @@ mod tests {
         for (number, time) in (0..).zip(&times) {
             assert!(time.abs_diff(number * 1_000_000) <= 2, "{number}: {time}");
         }
+    }
+
+    #[test]
+    fn the_last_rate_holds_after_the_schedule() {
+        let phase = |from, to| Phase {
+            from,
+            to,
+            duration: Duration::from_secs(10),
+        };
+        let schedule = Schedule::new(vec![phase(0.0, 100.0), phase(500.0, 500.0)]).expect("valid");
+        let rate_at = |seconds| schedule.rate_at(Duration::from_secs(seconds));
+        assert!((rate_at(5) - 50.0).abs() < 1e-9);
+        assert!((rate_at(15) - 500.0).abs() < 1e-9);
+        assert!((rate_at(99) - 500.0).abs() < 1e-9);
     }
 
     #[test]

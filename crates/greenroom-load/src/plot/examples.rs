@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::plan::{Pace, Phase, Schedule, StreamPlan, Target};
-use crate::record::{Answer, FailureKind, Tally, Timeline};
+use crate::record::{Answer, ByRate, FailureKind, Tally, Timeline};
 use crate::run::{Measurement, StreamMeasurement};
 use crate::verdict::{ServerUsage, ThreadUsage};
 
@@ -89,6 +89,13 @@ fn duration(outcome: &Outcome) -> u64 {
 fn collected(plan: StreamPlan, events: &[(u64, u64, Outcome)]) -> StreamMeasurement {
     let end = events.iter().map(|(_, end, _)| *end).max().unwrap_or(0);
     let mut all = Tally::default();
+    let mut by_rate = ByRate::of(&plan.pace);
+    for (due, done, outcome) in events {
+        let is_timed = !matches!(outcome, Outcome::Failed(kind, _) if !kind.has_latency());
+        if is_timed {
+            by_rate.record(*due, done - due);
+        }
+    }
     let mut timeline = Timeline::new(Duration::from_secs(1));
     for second in 0..=end / SECOND {
         let begin = second * SECOND;
@@ -112,6 +119,7 @@ fn collected(plan: StreamPlan, events: &[(u64, u64, Outcome)]) -> StreamMeasurem
         elapsed: Duration::from_nanos(end),
         tally: all,
         timeline,
+        by_rate,
         first: None,
         records: Vec::new(),
         unfinished: 0,

@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use crate::plan::{Pace, Schedule};
-use crate::record::{Point, Tally, Times};
+use crate::record::{ByRate, Point, Tally, Times};
 use crate::run::StreamMeasurement;
 
 use super::text::float;
 
-/// Marks that the rates of a ramp are put together to.
-const RATES_MAX: f64 = 60.0;
 /// Points of a percentile curve for each further nine.
 const POINTS_PER_NINE: u32 = 50;
 /// Nines that a percentile curve goes to: beyond one request in 10 million only the longest time is shown.
@@ -50,7 +48,7 @@ pub struct Moment {
 pub struct AtRate {
     /// Requests per second that were asked for.
     pub rate: f64,
-    /// Latency of what ended while they were.
+    /// Latency of what was asked for at this rate.
     pub latency: Latency,
 }
 
@@ -163,11 +161,11 @@ fn moment<'a>(
     let begin = points.clone().map(|point| point.begin).min();
     let end = points.clone().map(|point| point.begin + point.length).max();
     let span = begin.unwrap_or_default() + end.unwrap_or_default();
-    let seconds = span.as_secs_f64() / 2.0;
-    let schedule = schedule.filter(|schedule| seconds < schedule.duration().as_secs_f64());
+    let middle = span / 2;
+    let schedule = schedule.filter(|schedule| middle < schedule.duration());
     Moment {
-        seconds,
-        asked: schedule.map(|schedule| asked_at(schedule, seconds)),
+        seconds: middle.as_secs_f64(),
+        asked: schedule.map(|schedule| schedule.rate_at(middle)),
         answered: per_second(sum(|point| point.good + point.bad)),
         failed: per_second(sum(|point| point.bad + point.failed)),
         latency: joined(points),
@@ -193,64 +191,19 @@ fn rates(rounds: &[&StreamMeasurement], whole: &Times) -> Vec<AtRate> {
     let Some(schedule) = schedule(rounds) else {
         return Vec::new();
     };
-    let ends = || {
-        schedule
-            .phases()
-            .iter()
-            .flat_map(|phase| [phase.from, phase.to])
+    let mut by_rate = ByRate::default();
+    for round in rounds {
+        by_rate.add(&round.by_rate);
+    }
+    let at = |(rate, times): (f64, &Times)| {
+        let latency = Latency::of(times)?;
+        Some(AtRate { rate, latency })
     };
-    let lowest = ends().fold(f64::INFINITY, f64::min);
-    let highest = ends().fold(0.0, f64::max);
-    if highest - lowest <= lowest * StreamMeasurement::MISSED_MAX {
-        let latency = Latency::of(whole);
-        return latency
-            .map(|latency| AtRate {
-                rate: highest,
-                latency,
-            })
-            .into_iter()
-            .collect();
+    let varying: Vec<_> = by_rate.iter().filter_map(at).collect();
+    if varying.is_empty() {
+        return at((schedule.highest(), whole)).into_iter().collect();
     }
-    by_rate(rounds, schedule, (highest - lowest) / RATES_MAX)
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rate of at most 10 million, of which the width is a part"
-)]
-fn by_rate(rounds: &[&StreamMeasurement], schedule: &Schedule, width: f64) -> Vec<AtRate> {
-    let bin = |rate: f64| (rate / width) as u32;
-    let points = rounds.iter().flat_map(|round| round.timeline.points());
-    let mut points: Vec<_> = points
-        .map(|point| (asked_at(schedule, middle(point)), point))
-        .collect();
-    points.sort_by(|one, next| one.0.total_cmp(&next.0));
-    points
-        .chunk_by(|one, next| bin(one.0) == bin(next.0))
-        .filter_map(|near| {
-            let sum: f64 = near.iter().map(|(rate, _)| rate).sum();
-            Some(AtRate {
-                rate: sum / float(near.len() as u64),
-                latency: joined(near.iter().map(|(_, point)| *point))?,
-            })
-        })
-        .collect()
-}
-
-/// The rate that a schedule asks for at a time; after its end the last one, for what is answered then was asked for there.
-fn asked_at(schedule: &Schedule, seconds: f64) -> f64 {
-    let mut begin = 0.0;
-    let mut last = 0.0;
-    for phase in schedule.phases() {
-        let part = (seconds - begin) / phase.duration.as_secs_f64();
-        if part < 1.0 {
-            return phase.from + (phase.to - phase.from) * part.max(0.0);
-        }
-        begin += phase.duration.as_secs_f64();
-        last = phase.to;
-    }
-    last
+    varying
 }
 
 fn percentiles(times: &Times) -> Vec<PercentilePoint> {
@@ -278,20 +231,6 @@ fn percentiles(times: &Times) -> Vec<PercentilePoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Phase;
-
-    #[test]
-    fn the_last_rate_holds_after_the_schedule() {
-        let phase = |from, to| Phase {
-            from,
-            to,
-            duration: Duration::from_secs(10),
-        };
-        let schedule = Schedule::new(vec![phase(0.0, 100.0), phase(500.0, 500.0)]).expect("valid");
-        assert!((asked_at(&schedule, 5.0) - 50.0).abs() < 1e-9);
-        assert!((asked_at(&schedule, 15.0) - 500.0).abs() < 1e-9);
-        assert!((asked_at(&schedule, 99.0) - 500.0).abs() < 1e-9);
-    }
 
     #[test]
     fn a_curve_ends_with_the_longest_time() {

@@ -158,6 +158,21 @@ fn a_ramp_shows_response_times_at_the_rates_that_were_asked_for() {
     );
 }
 
+/// One answer takes 20 s longer than the schedule: it belongs to the rate of its time.
+#[test]
+fn what_is_answered_after_a_ramp_is_no_cliff_at_its_end() {
+    let second = 1_000_000_000;
+    let late = open("late", vec![phase(0.0, 100.0, 10)], |due| {
+        let is_late = (5 * second..6 * second).contains(&due);
+        good(if is_late { 20 * second } else { 1_000_000 })
+    });
+    let rates = Series::of(&late).rates;
+    let slow = rates.iter().filter(|at| at.latency.max > 1_000.0);
+    assert!(slow.clone().count() > 0);
+    assert!(slow.clone().all(|at| (49.0..=61.0).contains(&at.rate)));
+    assert!(rates.last().expect("a rate").latency.max < 2.0);
+}
+
 #[test]
 fn rounds_are_put_together() {
     let round = steady("round", 100.0, 4, 1.0);

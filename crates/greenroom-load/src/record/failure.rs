@@ -48,6 +48,12 @@ impl FailureKind {
         Self::NeverSent,
     ];
 
+    /// Whether a request of this failure had waited for so long at least: its latency.
+    #[must_use]
+    pub fn has_latency(self) -> bool {
+        matches!(self, Self::Timeout | Self::ConnectTimeout | Self::NeverSent)
+    }
+
     /// A word for tables and JSON.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -1,5 +1,6 @@
 //! What was measured: histograms and counters of fixed size, however long a run is.
 
+mod by_rate;
 mod classify;
 mod failure;
 mod recorder;
@@ -7,6 +8,7 @@ mod tally;
 mod timeline;
 mod times;
 
+pub use by_rate::ByRate;
 pub use failure::{FailureKind, Failures};
 pub use recorder::{Answer, FirstAnswer, RequestRecord};
 pub use tally::{Counts, Tally};

@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, OnceLock};
 
-use super::{FailureKind, Tally};
+use super::{ByRate, FailureKind, Tally};
 
 /// An answer that came in full. Times are nanoseconds since the run began.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,8 @@ pub(crate) struct Batch {
     pub(crate) tally: Box<Tally>,
     pub(crate) records: Vec<RequestRecord>,
     pub(crate) first: Option<Box<FirstAnswer>>,
+    /// Of the whole run, in the last one.
+    pub(crate) by_rate: ByRate,
 }
 
 /// The notes of one thread that makes load.
@@ -99,6 +101,7 @@ pub(crate) struct Recorder {
     records: Vec<RequestRecord>,
     records_left: usize,
     first: Option<Box<FirstAnswer>>,
+    by_rate: ByRate,
     /// Length of the stream's first answer, which later ones are held to.
     length: Arc<OnceLock<u64>>,
     variable_length: bool,
@@ -114,6 +117,7 @@ pub(crate) struct Notebook {
     pub(crate) interval_ns: u64,
     pub(crate) records_max: usize,
     pub(crate) variable_length: bool,
+    pub(crate) by_rate: ByRate,
     pub(crate) length: Arc<OnceLock<u64>>,
     pub(crate) full: SyncSender<Batch>,
     pub(crate) empty: Receiver<Box<Tally>>,
@@ -131,6 +135,7 @@ impl Recorder {
             records: Vec::new(),
             records_left: notebook.records_max,
             first: None,
+            by_rate: notebook.by_rate,
             length: notebook.length,
             variable_length: notebook.variable_length,
             full: notebook.full,
@@ -174,6 +179,8 @@ impl Recorder {
 
     pub(crate) fn answered(&mut self, answer: &Answer) {
         self.tally.answered(answer);
+        let latency = answer.done.saturating_sub(answer.intended);
+        self.by_rate.record(answer.intended, latency);
         if !self.variable_length
             && self
                 .length
@@ -188,19 +195,24 @@ impl Recorder {
                 intended: answer.intended,
                 connect: answer.connect.unwrap_or(0),
                 processing: answer.done.saturating_sub(answer.sent),
-                total: answer.done.saturating_sub(answer.intended),
+                total: latency,
                 waiting: answer.first_byte.saturating_sub(answer.sent),
             });
         }
     }
 
+    /// A request that was intended for that time failed, or was given up, at another.
     pub(crate) fn failed(
         &mut self,
         kind: FailureKind,
-        lasted: u64,
+        (intended, ended): (u64, u64),
         detail: impl FnOnce() -> String,
     ) {
+        let lasted = ended.saturating_sub(intended);
         self.tally.failed(kind, lasted, detail);
+        if kind.has_latency() {
+            self.by_rate.record(intended, lasted);
+        }
     }
 
     /// When [`Recorder::flush`] is due.
@@ -227,6 +239,7 @@ impl Recorder {
     pub(crate) fn finish(&mut self, now: u64) {
         let mut batch = self.batch(now);
         batch.is_last = true;
+        batch.by_rate = mem::take(&mut self.by_rate);
         // The reporting thread takes every batch while there are senders.
         let _ = self.full.send(batch);
     }
@@ -242,6 +255,7 @@ impl Recorder {
             tally: mem::replace(&mut self.tally, empty),
             records: mem::take(&mut self.records),
             first: self.first.take(),
+            by_rate: ByRate::default(),
         };
         self.begin_ns = now;
         batch

@@ -129,11 +129,7 @@ impl Tally {
         detail: impl FnOnce() -> String,
     ) {
         self.failures.record(kind, detail);
-        let has_latency = matches!(
-            kind,
-            FailureKind::Timeout | FailureKind::ConnectTimeout | FailureKind::NeverSent
-        );
-        if has_latency {
+        if kind.has_latency() {
             self.timed_out.record(lasted);
         }
     }

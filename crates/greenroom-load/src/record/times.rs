@@ -10,7 +10,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 const MAX_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits: a time is known to 0.1 %.
 const DIGITS: u8 = 3;
-/// Digits of a time line's points: 1 %.
+/// Digits of a time line's points, and of times by rate: 1 %.
 const POINT_DIGITS: u8 = 2;
 
 /// Times from 1 ns to 1 h in a histogram (`HdrHistogram`) of about 270 kB, each known to 0.1 %; longer ones count as an hour.
@@ -28,6 +28,11 @@ fn with_digits(digits: u8) -> Histogram<u64> {
 }
 
 impl Times {
+    /// A histogram of about 35 kB that knows each time to 1 %.
+    pub(crate) fn rough() -> Self {
+        Self(with_digits(POINT_DIGITS))
+    }
+
     /// Adds a time in nanoseconds.
     pub fn record(&mut self, nanoseconds: u64) {
         self.0.saturating_record(nanoseconds);
@@ -41,10 +46,12 @@ impl Times {
     /// Adds all times of another.
     ///
     /// # Panics
-    /// Never: all histograms of this type have the same bounds.
+    /// Never: all histograms of this type hold times of up to an hour.
     pub fn add(&mut self, other: &Self) {
         if !other.is_empty() {
-            self.0.add(&other.0).expect("the bounds are the same");
+            self.0
+                .add(&other.0)
+                .expect("both hold times of up to an hour");
         }
     }
 
@@ -112,13 +119,11 @@ impl Times {
 
     /// A few hundred bytes that hold the times to 1 %.
     pub(crate) fn to_bytes(&self) -> Box<[u8]> {
-        let mut rough = with_digits(POINT_DIGITS);
-        for (time, count) in self.iter() {
-            rough.saturating_record_n(time, count);
-        }
+        let mut rough = Self::rough();
+        rough.add(self);
         let mut bytes = Vec::new();
         V2Serializer::new()
-            .serialize(&rough, &mut bytes)
+            .serialize(&rough.0, &mut bytes)
             .expect("a histogram of u64 is serialised into memory");
         bytes.into_boxed_slice()
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::plan::{Pace, Schedule, StreamPlan};
-use crate::record::{Answer, FailureKind, FirstAnswer, RequestRecord, Tally, Timeline};
+use crate::record::{Answer, ByRate, FailureKind, FirstAnswer, RequestRecord, Tally, Timeline};
 use crate::run::{Measurement, StreamMeasurement};
 use crate::verdict::ThreadUsage;
 
@@ -17,6 +17,7 @@ pub(super) fn stream(url: &str) -> StreamMeasurement {
         elapsed: Duration::from_secs(1),
         tally: Tally::default(),
         timeline: Timeline::new(Duration::from_secs(1)),
+        by_rate: ByRate::default(),
         first: None,
         records: Vec::new(),
         unfinished: 0,

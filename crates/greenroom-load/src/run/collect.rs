@@ -13,7 +13,9 @@ use super::{
     StreamMeasurement, resolve,
 };
 use crate::plan::{Plan, Protocol, StreamPlan};
-use crate::record::{Batch, FirstAnswer, Notebook, Recorder, RequestRecord, Tally, Timeline};
+use crate::record::{
+    Batch, ByRate, FirstAnswer, Notebook, Recorder, RequestRecord, Tally, Timeline,
+};
 use crate::verdict::{Processes, ThreadUsage};
 use crate::{http1, session};
 
@@ -110,6 +112,7 @@ fn shares(
                 interval_ns: u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX),
                 records_max: stream.records_max / threads_of(stream),
                 variable_length: stream.variable_length,
+                by_rate: ByRate::of(&stream.pace),
                 length: Arc::clone(&length),
                 full: full.clone(),
                 empty,
@@ -207,6 +210,7 @@ struct Gathering {
 struct Gathered {
     tally: Tally,
     timeline: Timeline,
+    by_rate: ByRate,
     first: Option<FirstAnswer>,
     records: Vec<RequestRecord>,
     threads: Vec<GatheredThread>,
@@ -234,6 +238,7 @@ impl Gathering {
         let gathered = |_: &StreamPlan| Gathered {
             tally: Tally::default(),
             timeline: Timeline::new(plan.interval),
+            by_rate: ByRate::default(),
             first: None,
             records: Vec::new(),
             threads: Vec::new(),
@@ -251,6 +256,7 @@ impl Gathering {
             gathered.first.get_or_insert(*first);
         }
         gathered.records.append(&mut batch.records);
+        gathered.by_rate.add(&batch.by_rate);
         gathered.threads[batch.thread].waiting.push_back(batch);
         while let Some(end_ns) = gathered.complete_until() {
             gathered.interval(stream, end_ns, progress);
@@ -272,6 +278,7 @@ impl Gathering {
                 elapsed: stopped.unwrap_or(Duration::from_nanos(last_ns)),
                 tally: gathered.tally,
                 timeline: gathered.timeline,
+                by_rate: gathered.by_rate,
                 first: gathered.first,
                 records: gathered.records,
                 unfinished: mine().map(|end| end.ending.unfinished).sum(),

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::plan::{Pace, StreamPlan};
-use crate::record::{FirstAnswer, RequestRecord, Tally, Timeline};
+use crate::record::{ByRate, FirstAnswer, RequestRecord, Tally, Timeline};
 use crate::verdict::{ServerUsage, ThreadUsage};
 
 /// A run and all that was measured in it.
@@ -36,6 +36,8 @@ pub struct StreamMeasurement {
     pub tally: Tally,
     /// The run by intervals.
     pub timeline: Timeline,
+    /// Latencies by the rate that was asked for, where it varies.
+    pub by_rate: ByRate,
     /// The first answer, if there was one.
     pub first: Option<FirstAnswer>,
     /// The times of single requests, at most [`StreamPlan::records_max`].

@@ -88,9 +88,8 @@ impl Ledger {
         if failure.kind == FailureKind::Handshake {
             self.failed_attempts += 1;
         }
-        let lasted = now.saturating_sub(exchange.intended);
-        self.recorder
-            .failed(failure.kind, lasted, || failure.detail);
+        let time = (exchange.intended, now);
+        self.recorder.failed(failure.kind, time, || failure.detail);
     }
 
     /// As [`Ledger::failed`], of a request whose connection was not made.
@@ -100,8 +99,9 @@ impl Ledger {
         self.failed(exchange, failure, now);
     }
 
-    pub(super) fn never_sent(&mut self, lasted: u64) {
-        self.recorder.failed(FailureKind::NeverSent, lasted, || {
+    pub(super) fn never_sent(&mut self, intended: u64, end: u64) {
+        let time = (intended, end);
+        self.recorder.failed(FailureKind::NeverSent, time, || {
             "no connection was free until the end".to_owned()
         });
     }

@@ -45,7 +45,9 @@ pub(crate) fn work(share: Share, endpoints: Vec<Endpoint>, mut recorder: Recorde
         }
         Err(error) => {
             let now = share.clock.now();
-            recorder.failed(FailureKind::of_connect(&error), 0, || error.to_string());
+            recorder.failed(FailureKind::of_connect(&error), (now, now), || {
+                error.to_string()
+            });
             recorder.finish(now);
             Ending {
                 last_ns: now,

@@ -125,7 +125,7 @@ impl Room {
     pub(super) fn abandon(&self, end: u64) {
         if let Desk::Open(queue) = &mut *self.desk.borrow_mut() {
             let mut ledger = self.ledger.borrow_mut();
-            queue.abandon(|intended| ledger.never_sent(end.saturating_sub(intended)));
+            queue.abandon(|intended| ledger.never_sent(intended, end));
         }
         self.tell_if_settled();
     }

@@ -61,8 +61,8 @@ impl Core {
     ) {
         let now = self.clock.now();
         self.last_ns = now;
-        let lasted = now.saturating_sub(flight.intended);
-        self.recorder.failed(kind, lasted, || reason.to_string());
+        let time = (flight.intended, now);
+        self.recorder.failed(kind, time, || reason.to_string());
     }
 
     pub(super) fn connect_failed(&mut self) {

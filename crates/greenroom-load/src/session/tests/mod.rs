@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::work;
 use crate::plan::{Pace, Protocol, Schedule, StreamPlan};
-use crate::record::{FailureKind, FirstAnswer, Notebook, Recorder, Tally};
+use crate::record::{ByRate, FailureKind, FirstAnswer, Notebook, Recorder, Tally};
 use crate::run::{Address, Clock, Ending, Endpoint, PathTurns, Share, Stop};
 
 /// What a run of one thread yields.
@@ -87,6 +87,7 @@ fn run_until(plan: &StreamPlan, endpoints: Vec<Endpoint>, stop: Stop) -> Outcome
         interval_ns: INTERVAL_NS,
         records_max: 0,
         variable_length: false,
+        by_rate: ByRate::default(),
         full,
         empty,
     });

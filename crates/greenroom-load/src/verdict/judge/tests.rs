@@ -2,7 +2,7 @@ use std::time::{Duration, SystemTime};
 
 use super::{Limit, Verdict};
 use crate::plan::{Pace, Schedule, StreamPlan};
-use crate::record::{FailureKind, Tally, Timeline};
+use crate::record::{ByRate, FailureKind, Tally, Timeline};
 use crate::run::{Measurement, StreamMeasurement};
 use crate::verdict::{ServerUsage, ThreadUsage};
 
@@ -20,6 +20,7 @@ fn closed() -> Measurement {
         elapsed: 10 * SECOND,
         tally,
         timeline: Timeline::new(SECOND),
+        by_rate: ByRate::default(),
         first: None,
         records: Vec::new(),
         unfinished: 0,
