@@ -9,7 +9,7 @@ use greenroom_actor::{Actor, ActorSystem, Context, Dispatcher, Handler};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// How long the test waits for what must happen, before it fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Heavy(mpsc::Receiver<()>);
 impl Actor for Heavy {}

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 /// Where the client connects from, so that it is none of the proxy's addresses.
 const CLIENT: &str = "127.0.0.5";
 
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// `HAProxy` before one server. It is killed if a test forgets it or fails.
 struct HaProxy {

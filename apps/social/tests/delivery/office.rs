@@ -18,7 +18,7 @@ use crate::fakes::Cell;
 /// How often a test looks whether something is done.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The longest that it waits for that.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 pub(crate) struct Office {
     pub(crate) settings: Settings,

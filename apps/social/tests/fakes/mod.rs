@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use url::Url;
 
 /// The longest that a test waits for something that should happen.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// How a fake answers.
 #[derive(Clone, Debug, Default)]

@@ -62,7 +62,7 @@ impl Load {
         let mut acknowledged = self.acknowledged.subscribe();
         let enough = *acknowledged.borrow() + changes;
         let wait = acknowledged.wait_for(|sum| *sum >= enough);
-        let waited = tokio::time::timeout(Duration::from_secs(90), wait).await;
+        let waited = tokio::time::timeout(Duration::from_mins(5), wait).await;
         waited
             .expect("the load goes on")
             .expect("the users are at work");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::kit::smtp::SmtpSink;
 
 /// How long a mail may be on its way: the pauses between tries grow.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// Waits until everybody has their welcome; doubles must be the same mail.
 pub(crate) async fn check(sink: &SmtpSink, names: impl Iterator<Item = &String>) {

@@ -10,7 +10,7 @@ use super::client::http_client;
 use crate::kit::port;
 
 /// How long a start may take on a busy machine.
-const START: Duration = Duration::from_mins(1);
+const START: Duration = Duration::from_mins(3);
 
 /// One replica. It is killed when this is dropped.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long what has happened may be on its way.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A client that watches some topics from their beginning.
 pub(crate) struct Watcher {

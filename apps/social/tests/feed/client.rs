@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 /// Longer than anything should take.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 /// A client that does not read is not to have much of it in its socket.
 const RECEIVE_BYTES: u32 = 16 * 1024;
 

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 
 /// A program has so long to answer. It takes a second on an idle machine.
-const START_MAX: Duration = Duration::from_mins(1);
+const START_MAX: Duration = Duration::from_mins(3);
 
 const POLL: Duration = Duration::from_millis(20);
 

@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::puppet::{Act, Hang, Hold, Journal, Note, Puppet, act, act_long};
 
 /// How long a test on several threads waits for what must happen, before it fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn runtime() -> Runtime {
     let runtime = Builder::new_current_thread().enable_all().build();

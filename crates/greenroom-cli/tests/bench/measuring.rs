@@ -12,7 +12,7 @@ use super::Finished;
 use crate::program;
 
 /// How long a test waits for what it expects; only a failing test waits so long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Between two looks whether the program has ended.
 const POLL: Duration = Duration::from_millis(5);
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::program::Running;
 
 /// Only a failing test waits so long.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// After so many times 64 requests a route that should be short is given up.
 const ROUNDS_MAX: usize = 30;

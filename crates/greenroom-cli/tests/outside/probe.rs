@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::http::{self, HELLO};
 
 const INTERVAL: Duration = Duration::from_millis(100);
-const ANSWER_DEADLINE: Duration = Duration::from_secs(2);
+const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Asks from its making until [`Probe::finish`].
 pub(crate) struct Probe {

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use super::{http, wait};
 
-const START_DEADLINE: Duration = Duration::from_secs(10);
+const START_DEADLINE: Duration = Duration::from_mins(1);
 
-/// After a peer has gone, the slowest way to notice is a time-out of 10 s and a turn of the wheel.
-const CLEAN_UP_DEADLINE: Duration = Duration::from_secs(20);
+/// After a peer has gone, the slowest way to notice is a time-out of 10 s and a turn of the wheel; the rest is for a busy machine.
+const CLEAN_UP_DEADLINE: Duration = Duration::from_mins(1);
 
 /// So many equal counts in a row are a rest.
 const OBSERVATIONS_AT_REST: usize = 10;
@@ -46,7 +46,8 @@ impl Server {
     }
 
     fn spawn(mut command: Command, addresses: &[&str]) -> Self {
-        command.args(["serve", "--log-format", "json"]);
+        // None of these tests is of overload, and a machine that runs tests may be slow.
+        command.args(["serve", "--log-format", "json", "--loop-lag-max", "1m"]);
         for address in addresses {
             command.args(["--listen", address]);
         }

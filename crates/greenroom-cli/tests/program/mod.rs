@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How long a test waits for what it expects; only a failing test waits so long.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The program with `arguments`, and nothing in its environment that could change its settings.
 pub(crate) fn command(arguments: &[&str]) -> Command {

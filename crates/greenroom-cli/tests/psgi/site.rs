@@ -15,7 +15,7 @@ use crate::http;
 use crate::program::{Running, command};
 
 /// How long a condition may take to come true; only a failing test waits so long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How often it is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::Log;
 
 /// How long a client waits for what it expects. Only a server that withholds something takes it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Bytes of a body that are shown as they are.
 const SHOWN_BYTES_MAX: usize = 200;

@@ -15,7 +15,7 @@ fn an_open_loop_sends_all_that_is_due() {
     let plan = StreamPlan {
         connections: 400,
         in_flight_max: 10,
-        ..with_rate(http2(), 2000.0, FIFTH)
+        ..with_rate_and_patience(http2(), 2000.0, FIFTH)
     };
     let outcome = run(&plan, server.address);
     assert_eq!((outcome.answers(), outcome.failures()), (400, vec![]));
@@ -31,7 +31,7 @@ fn spinning_sends_the_same() {
     let plan = StreamPlan {
         spin: true,
         connections: 100,
-        ..with_rate(http2(), 500.0, FIFTH)
+        ..with_rate_and_patience(http2(), 500.0, FIFTH)
     };
     assert_eq!(run(&plan, server.address).answers(), 100);
 }
@@ -82,7 +82,7 @@ fn servers_get_requests_by_weight() {
     };
     let plan = StreamPlan {
         connections: 100,
-        ..with_rate(http2(), 500.0, FIFTH)
+        ..with_rate_and_patience(http2(), 500.0, FIFTH)
     };
     assert_eq!(run_to(&plan, endpoints()).answers(), 100);
     assert_eq!((one.count(), other.count()), (75, 25));

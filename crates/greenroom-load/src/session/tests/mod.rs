@@ -13,7 +13,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use super::work;
-use crate::plan::{Pace, Protocol, Schedule, StreamPlan};
+use crate::plan::{Pace, Phase, Protocol, Schedule, StreamPlan};
 use crate::record::{ByRate, FailureKind, FirstAnswer, Notebook, Recorder, Tally};
 use crate::run::{Address, Clock, Ending, Endpoint, PathTurns, Share, Stop};
 
@@ -57,6 +57,20 @@ fn with_requests(mut plan: StreamPlan, requests: u64) -> StreamPlan {
 fn with_rate(mut plan: StreamPlan, rate: f64, duration: Duration) -> StreamPlan {
     plan.end.requests = None;
     plan.pace = Pace::Open(Schedule::constant(rate, duration).expect("a schedule"));
+    plan
+}
+
+/// As [`with_rate`], for plans that send all: what a busy machine sends late is sent, because the schedule goes on with
+/// nothing that is due.
+fn with_rate_and_patience(plan: StreamPlan, rate: f64, duration: Duration) -> StreamPlan {
+    let phase = |rate, duration| Phase {
+        from: rate,
+        to: rate,
+        duration,
+    };
+    let phases = vec![phase(rate, duration), phase(0.0, Duration::from_mins(1))];
+    let mut plan = with_rate(plan, rate, duration);
+    plan.pace = Pace::Open(Schedule::new(phases).expect("a schedule"));
     plan
 }
 

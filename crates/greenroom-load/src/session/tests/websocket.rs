@@ -69,7 +69,7 @@ fn an_open_loop_sends_each_message() {
     let server = Server::start(echo);
     let plan = StreamPlan {
         connections: 100,
-        ..with_rate(websocket(), 500.0, Duration::from_millis(200))
+        ..with_rate_and_patience(websocket(), 500.0, Duration::from_millis(200))
     };
     let outcome = run(&plan, server.address);
     assert_eq!((outcome.answers(), outcome.failures()), (100, vec![]));
