@@ -34,18 +34,18 @@ pub(super) fn take(number: RawFd) -> io::Result<OwnedFd> {
     let rights = [ControlMessage::ScmRights(&[number])];
     let byte = [IoSlice::new(&[0])];
     sendmsg::<()>(sender.as_raw_fd(), &byte, &rights, MsgFlags::empty(), None)?;
-    let taken = receive(&receiver)?;
+    let taken = from_message(&receiver)?;
     if number > STANDARD_MAX {
         close(number)?;
     }
     Ok(taken)
 }
 
-fn receive(receiver: &UnixStream) -> io::Result<OwnedFd> {
+fn from_message(socket: &UnixStream) -> io::Result<OwnedFd> {
     let (mut byte, mut space) = ([0], [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))]);
     let mut byte = [IoSliceMut::new(&mut byte)];
     let mut received = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(receiver, &mut byte, &mut received, RecvFlags::CMSG_CLOEXEC)?;
+    recvmsg(socket, &mut byte, &mut received, RecvFlags::CMSG_CLOEXEC)?;
     let taken = received.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
         _ => None,

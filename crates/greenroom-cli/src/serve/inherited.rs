@@ -1,4 +1,4 @@
-//! Listening sockets that this process was started with: by `start_server` of Perl's Server::Starter
+//! Listening sockets that this process was started with: by Perl's `start_server`
 //! (`SERVER_STARTER_PORT`), or by systemd (`LISTEN_FDS`, `sd_listen_fds(3)`).
 
 use std::env::{self, VarError};

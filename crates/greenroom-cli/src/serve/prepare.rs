@@ -56,9 +56,10 @@ fn bind(
     inherited: Vec<InheritedSocket>,
     owner: Option<&Identity>,
 ) -> anyhow::Result<Bound> {
-    let addresses = match inherited.is_empty() {
-        true => args.listen.addresses(),
-        false => Vec::new(),
+    let addresses = if inherited.is_empty() {
+        args.listen.addresses()
+    } else {
+        Vec::new()
     };
     let mut builder = Server::builder()
         .limits(args.limits.to_limits())
@@ -71,15 +72,17 @@ fn bind(
     }
     let is_proxied = args.listen.proxy_protocol;
     for socket in inherited {
-        builder = match is_proxied {
-            true => builder.inherited_proxied(socket),
-            false => builder.inherited(socket),
+        builder = if is_proxied {
+            builder.inherited_proxied(socket)
+        } else {
+            builder.inherited(socket)
         };
     }
     for address in &addresses {
-        builder = match is_proxied {
-            true => builder.listen_proxied(address.clone()),
-            false => builder.listen(address.clone()),
+        builder = if is_proxied {
+            builder.listen_proxied(address.clone())
+        } else {
+            builder.listen(address.clone())
         };
     }
     let server = builder.bind()?;

@@ -1,6 +1,6 @@
 //! Listening sockets that are passed on, as start_server and systemd do it, and what is wrong with them.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -30,15 +30,28 @@ fn listener() -> (TcpListener, String) {
     (listener, address)
 }
 
+/// How many sockets share the port. What waits at one that ends with its process is lost.
+fn listeners_at(address: &str) -> usize {
+    let (_, port) = address.rsplit_once(':').unwrap();
+    let local = format!(":{:04X}", port.parse::<u16>().unwrap());
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let rows = table.lines().map(|row| row.split_whitespace());
+    let listening = rows.filter_map(|mut row| Some((row.nth(1)?, row.nth(1)?)));
+    listening
+        .filter(|(at, state)| at.ends_with(&local) && *state == "0A")
+        .count()
+}
+
 #[test]
 fn sockets_that_are_passed_on_are_served_and_stay_open() {
     let names = "export LISTEN_FDS=1 LISTEN_PID=$$ LISTEN_FDNAMES=web";
     for setup in [FOR_US, names, "export SERVER_STARTER_PORT=5000=3"] {
-        for flags in [&[][..], &["--loops", "1"]] {
+        for flags in [["--loops", "1"], ["--loops", "4"]] {
             let (listener, address) = listener();
             let ours = listener.try_clone().unwrap();
-            let mut server = Running::start(&mut passed(listener, setup, flags));
+            let mut server = Running::start(&mut passed(listener, setup, &flags));
             assert_eq!(server.address, address, "{setup}");
+            assert_eq!(listeners_at(&address), 1, "{flags:?}");
             assert!(server.get("/hello").ends_with("Hello, world!\n"));
             server.signal(Signal::TERM);
             assert_eq!(server.wait().code(), Some(0));

@@ -9,7 +9,7 @@ use crate::http;
 use crate::site::{Folder, Site};
 
 /// Root's rights would show in what it read as it was loaded, in who it is, and in who its files are of.
-const WHO: &str = r#"
+const WHO: &str = r"
 my $loading = join '|', $<, $>, (split ' ', $()[0], $), -w '/etc/passwd' ? 'root' : 'not root';
 sub {
     my ($env) = @_;
@@ -18,7 +18,7 @@ sub {
     my ($input, $length) = ($env->{'psgi.input'}, 0);
     while (my $read = $input->read(my $bytes, 65_536)) { $length += $read }
     [200, [], [$length]];
-};"#;
+};";
 
 #[test]
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]

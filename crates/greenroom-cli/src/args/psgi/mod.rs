@@ -29,7 +29,7 @@ pub(crate) struct PsgiArgs {
 
     /// Perl code whose value is the application, as for plackup: within Plack::Builder, before an application that is named
     ///
-    /// -e 'sub { [200, [], ["hello"]] }' is an application; -e 'enable "Deflater"' app.psgi wraps one. Needs Plack.
+    /// -e 'sub { [200, [], [42]] }' is an application; -e 'enable "Deflater"' app.psgi wraps one. Needs Plack.
     #[arg(short, value_name = "CODE")]
     evaluate: Option<String>,
 
