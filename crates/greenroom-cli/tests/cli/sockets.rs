@@ -1,4 +1,4 @@
-//! Listening sockets that are passed on, as start_server and systemd do it, and what is wrong with them.
+//! Listening sockets that are passed on, as `start_server` and systemd do it, and what is wrong with them.
 
 use std::fs::{self, File};
 use std::net::{TcpListener, TcpStream, UdpSocket};
