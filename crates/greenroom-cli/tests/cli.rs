@@ -4,9 +4,13 @@
 
 #[path = "cli/isolation.rs"]
 mod isolation;
+#[path = "cli/process.rs"]
+mod process;
 mod program;
 #[path = "cli/psgi.rs"]
 mod psgi;
+#[path = "cli/sockets.rs"]
+mod sockets;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -80,7 +84,7 @@ fn wrong_command_lines_are_refused_with_what_is_allowed() {
     let cases: [(&[&str], &str); 8] = [
         (&["serv"], "'serve'"),
         (&["serve", "--lisen"], "'--listen'"),
-        (&["serve", "--listen", "localhost:80"], "[::1]:5000"),
+        (&["serve", "--listen", "example.org:80"], "[::1]:5000"),
         (&["serve", "--loops", "0"], "--loops"),
         (&["serve", "--head-timeout", "10"], "10s"),
         (&["serve", "--body-bytes-max", "many"], "64KiB"),
@@ -175,7 +179,7 @@ fn drain_closes_websockets() {
 fn drain_deadline_cuts_off_and_names_whom() {
     let (mut server, _client, _upstream) = request_under_way(&["--drain-deadline", "0s"]);
     server.signal(Signal::TERM);
-    let line = server.wait_for_log("route=");
+    let line = server.wait_for_log(" route=");
     assert!(
         line.contains("/proxy") && line.contains("127.0.0.1"),
         "{line}"
@@ -189,7 +193,7 @@ fn second_signal_ends_at_once() {
     server.signal(Signal::INT);
     server.wait_for_log("draining");
     server.signal(Signal::INT);
-    server.wait_for_log("route=");
+    server.wait_for_log(" route=");
     assert_eq!(server.wait().code(), Some(1));
 }
 

@@ -4,6 +4,8 @@
 
 #[path = "psgi/ending.rs"]
 mod ending;
+#[path = "psgi/evaluated.rs"]
+mod evaluated;
 #[path = "psgi/examples.rs"]
 mod examples;
 #[path = "psgi/http.rs"]
@@ -18,9 +20,13 @@ mod program;
 mod reloading;
 #[path = "psgi/site.rs"]
 mod site;
+#[path = "psgi/starter.rs"]
+mod starter;
 #[path = "psgi/starting.rs"]
 mod starting;
 #[path = "psgi/suites.rs"]
 mod suites;
+#[path = "psgi/user.rs"]
+mod user;
 #[path = "psgi/wire.rs"]
 mod wire;

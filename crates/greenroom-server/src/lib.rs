@@ -34,7 +34,7 @@ pub use error::Error;
 pub use event_loop::{LoopStatus, Pressure, Quantiles, loops};
 pub use informational::NotPossible;
 pub use limits::Limits;
-pub use listen::{AcceptedStream, Acceptor};
+pub use listen::{AcceptedStream, Acceptor, InheritedSocket};
 pub use proxies::{
     FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader, PROXY_HEADER_BYTES_MAX, TrustedProxies,
     TrustedProxy, TrustedProxyError,

@@ -3,7 +3,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::net::TcpListener;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU16, NonZeroUsize};
 use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::app::App;
 use crate::drain::{Cut, Phase};
 use crate::event_loop::{Balance, Hooks, Loops, Member, loop_name, run};
-use crate::listen::{self, Accepted, Acceptor, Listener, ListenerSocket};
+use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
 use crate::settings::Settings;
 use crate::{Address, DrainReport, Error, Limits, TrustedProxies};
 
@@ -30,6 +30,8 @@ pub struct ServerBuilder<S = Server> {
     /// With whether proxies announce their clients there.
     addresses: Vec<(Address, bool)>,
     listeners: Vec<ListenerSocket>,
+    /// With whether proxies announce their clients there.
+    inherited: Vec<(InheritedSocket, bool)>,
     acceptors: Vec<Box<dyn Acceptor>>,
     loops: NonZeroUsize,
     settings: Settings,
@@ -41,6 +43,7 @@ impl<S> Default for ServerBuilder<S> {
         Self {
             addresses: Vec::new(),
             listeners: Vec::new(),
+            inherited: Vec::new(),
             acceptors: Vec::new(),
             loops: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             settings: Settings::default(),
@@ -90,6 +93,23 @@ impl<S: From<Server>> ServerBuilder<S> {
         self
     }
 
+    /// Serves a listener that other processes have, too. It stays the only one of its port: its
+    /// connections are shared out among the loops, and when this server ends, those that wait are left to
+    /// the others. A socket's file stays when the server ends.
+    #[must_use]
+    pub fn inherited(mut self, socket: InheritedSocket) -> Self {
+        self.inherited.push((socket, false));
+        self
+    }
+
+    /// Like [`inherited`](Self::inherited), for proxies that speak the PROXY protocol, as with
+    /// [`listen_proxied`](Self::listen_proxied).
+    #[must_use]
+    pub fn inherited_proxied(mut self, socket: InheritedSocket) -> Self {
+        self.inherited.push((socket, true));
+        self
+    }
+
     /// Serves what `acceptor` accepts, too.
     #[must_use]
     pub fn acceptor(mut self, acceptor: impl Acceptor) -> Self {
@@ -101,6 +121,15 @@ impl<S: From<Server>> ServerBuilder<S> {
     #[must_use]
     pub fn loops(mut self, loops: NonZeroUsize) -> Self {
         self.loops = loops;
+        self
+    }
+
+    /// How many connections wait at each listener to be accepted; further ones are not answered, and
+    /// their clients try again. The system's own limit (`net.core.somaxconn`) may be lower. Default: 4,096.
+    /// An [inherited](Self::inherited) listener, and any other that was bound elsewhere, has its own.
+    #[must_use]
+    pub fn backlog(mut self, connections: NonZeroU16) -> Self {
+        self.settings.backlog = connections.get();
         self
     }
 
@@ -153,13 +182,16 @@ impl<S: From<Server>> ServerBuilder<S> {
     ///
     /// [`Error::NoAddress`] if there is none, [`Error::Bind`] if one cannot be listened on.
     pub fn bind(self) -> Result<S, Error> {
-        let loops = self.loops.get();
+        let (loops, backlog) = (self.loops.get(), self.settings.backlog);
         let mut bound = Vec::new();
+        for (socket, is_proxied) in self.inherited {
+            bound.push(vec![inherit(socket, is_proxied)?]);
+        }
         for listener in self.listeners {
-            bound.push(adopt(listener, loops)?);
+            bound.push(adopt(listener, loops, backlog)?);
         }
         for (address, is_proxied) in &self.addresses {
-            let mut of_address = listen::bind(address, loops)?;
+            let mut of_address = listen::bind(address, loops, backlog)?;
             for listener in &mut of_address {
                 listener.is_proxied = *is_proxied;
             }
@@ -185,9 +217,17 @@ impl<S: From<Server>> ServerBuilder<S> {
     }
 }
 
-fn adopt(listener: ListenerSocket, loops: usize) -> Result<Vec<Listener>, Error> {
+fn inherit(socket: InheritedSocket, is_proxied: bool) -> Result<Listener, Error> {
+    let address = socket.address();
+    let listener = socket.listen();
+    let mut listener = listener.map_err(|source| Error::Bind { address, source })?;
+    listener.is_proxied = is_proxied;
+    Ok(listener)
+}
+
+fn adopt(listener: ListenerSocket, loops: usize, backlog: u16) -> Result<Vec<Listener>, Error> {
     let address = listener.address();
-    listen::adopt(listener, loops).map_err(|source| Error::Bind { address, source })
+    listen::adopt(listener, loops, backlog).map_err(|source| Error::Bind { address, source })
 }
 
 /// Gives each loop its listener of each address.

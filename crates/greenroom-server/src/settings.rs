@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use crate::listen::BACKLOG;
 use crate::{Limits, TrustedProxies};
 
 /// What all loops of a server know.
@@ -7,6 +8,8 @@ use crate::{Limits, TrustedProxies};
 pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) drain_deadline: Duration,
+    /// Connections that wait to be accepted, of each listener.
+    pub(crate) backlog: u16,
     pub(crate) access_log: bool,
     pub(crate) half_close: bool,
     pub(crate) trusted_proxies: TrustedProxies,
@@ -17,6 +20,7 @@ impl Default for Settings {
         Self {
             limits: Limits::default(),
             drain_deadline: Duration::from_secs(30),
+            backlog: BACKLOG,
             access_log: false,
             half_close: false,
             trusted_proxies: TrustedProxies::default(),

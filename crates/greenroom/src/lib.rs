@@ -119,8 +119,8 @@ pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
     AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
     ConnectionInfo, Cut, DrainReport, Error, FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader,
-    Handle, Limits, LoopStatus, LoopWatch, NotPossible, PROXY_HEADER_BYTES_MAX, Pressure,
-    RequestBody, RequestHandle, ServerBuilder, Shared, TrustedProxies, TrustedProxy,
+    Handle, InheritedSocket, Limits, LoopStatus, LoopWatch, NotPossible, PROXY_HEADER_BYTES_MAX,
+    Pressure, RequestBody, RequestHandle, ServerBuilder, Shared, TrustedProxies, TrustedProxy,
     TrustedProxyError,
 };
 pub use greenroom_stage::{

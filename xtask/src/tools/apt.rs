@@ -53,6 +53,7 @@ const NEEDS: &[Need] = &[
     programs("iproute2", &["ip"]),
     programs("chromium", &["chromium"]),
     programs("perl", &["perl"]),
+    programs("systemd", &["systemd-socket-activate"]),
     perl("libanyevent-perl", "AnyEvent"),
     perl("libev-perl", "EV"),
     perl("libhttp-parser-xs-perl", "HTTP::Parser::XS"),
@@ -67,6 +68,7 @@ const NEEDS: &[Need] = &[
         "Plack::Middleware::Session",
     ),
     perl("libplack-perl", "Plack"),
+    perl("libserver-starter-perl", "Server::Starter"),
     perl("libtest-tcp-perl", "Test::TCP"),
     perl("libwww-perl", "LWP::UserAgent"),
 ];

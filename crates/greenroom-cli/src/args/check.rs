@@ -4,11 +4,10 @@
 //! call, and a flag wins over it.
 
 use clap::error::ErrorKind;
-use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 use super::serve::ServeArgs;
-use super::{demo, psgi, stage};
+use super::{demo, is_said, psgi, stage};
 
 const DAEMONIZE: &str = "-D (--daemonize) is not offered: a service manager does better. With systemd, \
     Type=exec runs `greenroom serve app.psgi` in the foreground, restarts it and keeps its log, and \
@@ -19,7 +18,7 @@ const LISTEN: &str = "--port and --host name the one address to listen on, --lis
 
 /// The fault that `serve`, as read from `matches`, has; of those it has, one.
 pub(super) fn fault(serve: &ServeArgs, matches: &ArgMatches, command: &Command) -> Option<Fault> {
-    let is_said = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let is_said = |id: &str| is_said(matches, id);
     if serve.daemonize {
         return Some(Fault(ErrorKind::UnknownArgument, DAEMONIZE.to_owned()));
     }
@@ -94,6 +93,9 @@ mod tests {
             "greenroom serve --mount /blog=app.psgi --max-rss 1GiB",
             "greenroom serve --attach /run/directory --host :: -p 80",
             "greenroom serve app.psgi -l :8080 --loops 1 --status-listen [::1]:81",
+            "greenroom serve -e sub{} -MPlack::Util --user www-data --group 33 --pid a.pid",
+            "greenroom serve -e enable app.psgi --access-log a.log --error-log b.log",
+            "greenroom serve -l localhost:80 -l [::1]:81 --backlog 128",
         ] {
             if let Err(error) = read(line) {
                 panic!("{line}: {error}");
@@ -131,6 +133,13 @@ mod tests {
             ("greenroom serve a.psgi -D", "systemd"),
             ("greenroom serve a.psgi -a b.psgi", "cannot be used with"),
             ("greenroom serve a.psgi --attach b", "cannot be used with"),
+            ("greenroom serve -e a --attach b", "cannot be used with"),
+            (
+                "greenroom serve --access-log a --no-access-log",
+                "cannot be used with",
+            ),
+            ("greenroom serve --max-workers 3 a.psgi", "use --workers"),
+            ("greenroom serve -S a.sock a.psgi", "use --listen"),
         ] {
             let error = read(line).expect_err(line);
             assert!(error.contains(told), "{line}: {error}");

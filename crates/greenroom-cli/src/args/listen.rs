@@ -1,21 +1,24 @@
 //! The flags that say where to listen.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::num::NonZeroU16;
 
 use greenroom::Address;
 
-use super::value;
+use super::value::{self, Host, Place};
 
-const HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const HOST: Host = Host::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
 const PORT: u16 = 5000;
 
 #[derive(Debug, clap::Args)]
 #[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 pub(crate) struct ListenArgs {
-    /// Where to listen: IP:PORT, [IPV6]:PORT, :PORT for all IPv4 addresses, unix:PATH or /PATH; may be repeated
+    /// Where to listen: IP:PORT, [IPV6]:PORT, localhost:PORT, :PORT for all IPv4 addresses, unix:PATH or /PATH; may be repeated
     ///
-    /// Port 0 is a free port, which the log names. In the environment, addresses are separated by
-    /// commas.
+    /// Port 0 is a free port, which the log names. localhost is 127.0.0.1, and ::1 where there is IPv6. In the
+    /// environment, addresses are separated by commas.
+    ///
+    /// Sockets that start_server (SERVER_STARTER_PORT) or systemd (LISTEN_FDS) pass on take the place of these addresses.
     #[arg(
         short,
         long,
@@ -23,19 +26,28 @@ pub(crate) struct ListenArgs {
         value_name = "ADDRESS",
         default_value = "127.0.0.1:5000",
         value_delimiter = ',',
-        value_parser = value::address
+        value_parser = value::place
     )]
-    listen: Vec<Address>,
+    listen: Vec<Place>,
 
     /// Listen on this port, of --host, instead of --listen (default with --host: 5000)
     #[arg(short, long, value_name = "PORT")]
     port: Option<u16>,
 
-    /// Listen on this IP address, at --port, instead of --listen (default with --port: 127.0.0.1)
+    /// Listen on this IP address or on localhost, at --port, instead of --listen (default with --port: 127.0.0.1)
     ///
     /// All IPv4 addresses are 0.0.0.0, all addresses ::.
-    #[arg(short = 'o', long, value_name = "IP", value_parser = value::ip)]
-    host: Option<IpAddr>,
+    #[arg(short = 'o', long, value_name = "IP", value_parser = value::host)]
+    host: Option<Host>,
+
+    /// Connections that wait to be accepted, at each address; the system's limit, net.core.somaxconn, may be lower
+    #[arg(
+        long,
+        env = "GREENROOM_BACKLOG",
+        value_name = "NUMBER",
+        default_value = "4096"
+    )]
+    pub(crate) backlog: NonZeroU16,
 
     /// Wherever it listens, connections begin with a header of the PROXY protocol, and are whose it says
     ///
@@ -43,15 +55,38 @@ pub(crate) struct ListenArgs {
     /// --trusted-proxy only connections of these proxies are served; else whoever can connect can say to be anybody.
     #[arg(long, env = "GREENROOM_PROXY_PROTOCOL")]
     pub(crate) proxy_protocol: bool,
+
+    /// Whether the command line says where to listen.
+    #[arg(skip)]
+    pub(crate) is_said: bool,
 }
 
 impl ListenArgs {
     pub(crate) fn addresses(&self) -> Vec<Address> {
         if self.port.is_none() && self.host.is_none() {
-            return self.listen.clone();
+            return self.listen.iter().flat_map(addresses).collect();
         }
-        let (host, port) = (self.host.unwrap_or(HOST), self.port.unwrap_or(PORT));
-        vec![SocketAddr::new(host, port).into()]
+        let port = self.port.unwrap_or(PORT);
+        addresses(&match self.host.unwrap_or(HOST) {
+            Host::Ip(host) => Place::Address(SocketAddr::new(host, port).into()),
+            Host::Localhost => Place::Localhost(port),
+        })
+    }
+}
+
+fn addresses(place: &Place) -> Vec<Address> {
+    match place {
+        Place::Address(address) => vec![address.clone()],
+        Place::Localhost(port) => {
+            let v6 = IpAddr::from(Ipv6Addr::LOCALHOST);
+            // Many containers have none.
+            let v6 = TcpListener::bind((v6, 0)).is_ok().then_some(v6);
+            let hosts = [Some(Ipv4Addr::LOCALHOST.into()), v6];
+            let hosts = hosts.into_iter().flatten();
+            hosts
+                .map(|host| SocketAddr::new(host, *port).into())
+                .collect()
+        }
     }
 }
 
@@ -79,6 +114,18 @@ mod tests {
         assert_eq!(addresses(&["-p", "8080"]), ["127.0.0.1:8080"]);
         assert_eq!(addresses(&["-o", "0.0.0.0"]), ["0.0.0.0:5000"]);
         assert_eq!(addresses(&["--host=::", "--port=80"]), ["[::]:80"]);
+    }
+
+    #[test]
+    fn localhost_is_there_for_either_family() {
+        for flags in [
+            &["-l", "localhost:80"][..],
+            &["-o", "localhost", "-p", "80"],
+        ] {
+            let addresses = addresses(flags);
+            assert_eq!(addresses[0], "127.0.0.1:80");
+            assert!(addresses[1..].iter().all(|address| address == "[::1]:80"));
+        }
     }
 
     #[test]

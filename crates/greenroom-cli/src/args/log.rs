@@ -1,12 +1,14 @@
 //! The flags that say what is logged, and how.
 
+use std::path::PathBuf;
+
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logging")]
 pub(crate) struct LogArgs {
-    /// How log lines on standard error look
+    /// How log lines look
     #[arg(
         long,
         env = "GREENROOM_LOG_FORMAT",
@@ -28,6 +30,22 @@ pub(crate) struct LogArgs {
     /// Log no line for each request
     #[arg(long, env = "GREENROOM_NO_ACCESS_LOG")]
     pub(crate) no_access_log: bool,
+
+    /// Write the lines for requests to this file, whatever --log-level says, instead of standard error
+    ///
+    /// As with --error-log, lines are added to a file that is there. SIGUSR1 has the files opened anew, by the next line
+    /// that is written, after they were moved away: their directory must let the server's user do so.
+    #[arg(
+        long,
+        env = "GREENROOM_ACCESS_LOG",
+        value_name = "FILE",
+        conflicts_with = "no_access_log"
+    )]
+    pub(crate) access_log: Option<PathBuf>,
+
+    /// Write all other lines to this file, what the application says included, instead of standard error
+    #[arg(long, env = "GREENROOM_ERROR_LOG", value_name = "FILE")]
+    pub(crate) error_log: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -4,9 +4,11 @@
 pub(crate) mod bench;
 mod check;
 mod demo;
+mod hints;
 mod limits;
 mod listen;
 mod log;
+mod process;
 mod psgi;
 mod serve;
 mod stage;
@@ -14,10 +16,13 @@ mod value;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use log::{LogArgs, LogFormat};
+pub(crate) use process::ProcessArgs;
 pub(crate) use psgi::Gateways;
 pub(crate) use serve::ServeArgs;
 
@@ -51,17 +56,45 @@ impl Args {
         words: impl IntoIterator<Item: Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
         let mut command = Self::command();
-        let matches = command.try_get_matches_from_mut(words)?;
-        let args = Self::from_arg_matches(&matches)?;
+        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+        let matches = command.try_get_matches_from_mut(&words);
+        let matches = matches.map_err(|error| with_hint(error, &words, &mut command))?;
+        let mut args = Self::from_arg_matches(&matches)?;
         if let (Command::Serve(serve), Some((name, matches))) =
-            (&args.command, matches.subcommand())
-            && let Some(command) = command.find_subcommand_mut(name)
-            && let Some(fault) = check::fault(serve, matches, command)
+            (&mut args.command, matches.subcommand())
         {
-            return Err(command.error(fault.0, fault.1));
+            serve.listen.is_said = ["listen", "port", "host"]
+                .iter()
+                .any(|id| is_said(matches, id));
+            if let Some(command) = command.find_subcommand_mut(name)
+                && let Some(fault) = check::fault(serve, matches, command)
+            {
+                return Err(command.error(fault.0, fault.1));
+            }
         }
         Ok(args)
     }
+}
+
+/// Whether the argument stands on the command line.
+fn is_said(matches: &ArgMatches, id: &str) -> bool {
+    matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// Says what to use instead of a flag that other servers have.
+fn with_hint(error: clap::Error, words: &[OsString], command: &mut clap::Command) -> clap::Error {
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let name = words.get(1).and_then(|word| word.to_str());
+    let serve = name.filter(|name| *name == "serve" && is_unknown);
+    let serve = serve.and_then(|name| command.find_subcommand_mut(name));
+    let (Some(serve), Some(hint)) = (serve, hints::instead_of(flag)) else {
+        return error;
+    };
+    let text = format!("there is no {flag} in greenroom serve: {hint}");
+    serve.error(ErrorKind::UnknownArgument, text)
 }
 
 /// Print the completion script for a shell

@@ -1,7 +1,7 @@
 //! The flags of `greenroom serve`.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use greenroom::{Address, ForwardedHeader, TrustedProxies, TrustedProxy};
@@ -10,6 +10,7 @@ use super::demo::DemoArgs;
 use super::limits::LimitArgs;
 use super::listen::ListenArgs;
 use super::log::LogArgs;
+use super::process::ProcessArgs;
 use super::psgi::{Gateways, PsgiArgs};
 use super::stage::StageArgs;
 use super::{EXIT_STATUSES, value};
@@ -22,15 +23,20 @@ Signals:
   SIGTERM or SIGINT drains: no new connections, what is under way is finished
   a second one cuts off what is still under way
   SIGHUP, with a PSGI application, starts its new code, and lets the old finish what it began
+  SIGUSR1 opens the files of --access-log and --error-log anew, after they were moved away
 
 Service managers:
   it stays in the foreground, and there is no -D: with systemd, Type=exec keeps it running,
   ExecReload=kill -HUP $MAINPID reloads a PSGI application, and KillMode=mixed lets workers finish
+  sockets that systemd (LISTEN_FDS) or Perl's start_server (SERVER_STARTER_PORT) pass on are served
 
 Examples:
   greenroom serve
   greenroom serve --workers 8 app.psgi
   greenroom serve -E production -I lib -l /run/app.sock --preload --workers 4 app.psgi
+  greenroom serve -l :80 --user www-data --access-log /var/log/app/access.log app.psgi
+  greenroom serve -MPlack::App::Directory -e 'Plack::App::Directory->new->to_app'
+  start_server --port 5000 -- greenroom serve app.psgi
   greenroom serve app.psgi --mount '/blog=blog/app.psgi workers=4' --status-listen 127.0.0.1:5001
   greenroom serve --listen 0.0.0.0:8080 --listen '[::]:8080' --listen unix:/run/greenroom.sock
   greenroom serve --upstream http://127.0.0.1:9000/status --no-access-log
@@ -117,6 +123,9 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) log: LogArgs,
 
+    #[command(flatten)]
+    pub(crate) process: ProcessArgs,
+
     /// Asked for by those who are used to it; see [`check`](super::check)
     #[arg(short = 'D', long, hide = true)]
     pub(super) daemonize: bool,
@@ -142,9 +151,14 @@ impl ServeArgs {
         self.psgi.repeated_prefix()
     }
 
-    /// What is to be started for the PSGI applications.
-    pub(crate) fn gateways(&self) -> Gateways {
-        let file = self.file.as_deref();
+    /// The application of -e, as the text of a file, if there is one.
+    pub(crate) fn code(&self) -> Option<String> {
+        self.psgi.code(self.file.as_deref())
+    }
+
+    /// What is to be started for the PSGI applications; `code` is the file that holds what -e says.
+    pub(crate) fn gateways(&self, code: Option<&Path>) -> Gateways {
+        let file = code.or(self.file.as_deref());
         let body_bytes_max = self.limits.body_bytes_max();
         self.psgi
             .gateways(file, self.drain_deadline, body_bytes_max)

@@ -25,10 +25,40 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
     })
 }
 
-/// An IP address.
-pub(super) fn ip(text: &str) -> Result<IpAddr, String> {
-    text.parse()
-        .map_err(|_| "allowed are IP addresses, such as 127.0.0.1, 0.0.0.0 or ::".to_owned())
+/// Where to listen, which may be at several addresses.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Place {
+    Address(Address),
+    /// This port of this machine, for either family.
+    Localhost(u16),
+}
+
+/// An address to listen on, or `localhost:5000`.
+pub(super) fn place(text: &str) -> Result<Place, String> {
+    let port = text.strip_prefix("localhost:").map(str::parse);
+    match port {
+        Some(Ok(port)) => Ok(Place::Localhost(port)),
+        _ => address(text)
+            .map(Place::Address)
+            .map_err(|allowed| format!("{allowed}, and localhost:5000")),
+    }
+}
+
+/// The part of a [`Place`] before the port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Host {
+    Ip(IpAddr),
+    Localhost,
+}
+
+/// An IP address, or `localhost`.
+pub(super) fn host(text: &str) -> Result<Host, String> {
+    if text == "localhost" {
+        return Ok(Host::Localhost);
+    }
+    text.parse().map(Host::Ip).map_err(|_| {
+        "allowed are localhost and IP addresses, such as 127.0.0.1, 0.0.0.0 or ::".to_owned()
+    })
 }
 
 /// A time such as `1m 30s`.
@@ -106,7 +136,17 @@ mod tests {
         for text in ["localhost:5000", ":", ":http", "unix:", "5000", ""] {
             assert!(address(text).is_err_and(|error| error.contains("[::1]:5000")));
         }
-        assert!(ip("localhost").is_err_and(|error| error.contains("127.0.0.1")));
+        assert_eq!(place("localhost:80"), Ok(Place::Localhost(80)));
+        assert_eq!(host("localhost"), Ok(Host::Localhost));
+        for text in [
+            "localhost",
+            "localhost:",
+            "localhost:65536",
+            "example.org:80",
+        ] {
+            assert!(place(text).is_err_and(|error| error.contains("localhost:5000")));
+        }
+        assert!(host("example.org").is_err_and(|error| error.contains("127.0.0.1")));
     }
 
     #[test]

@@ -50,17 +50,20 @@ pub(super) fn report(ended: &Ended) -> ExitCode {
     ExitCode::from(exit::FAILED)
 }
 
+/// Says why nothing was started.
+pub(super) fn refuse(error: &anyhow::Error) -> ExitCode {
+    let message = match error.downcast_ref() {
+        Some(Error::Bind { source, .. }) => format!("{error}{}", advice(source.kind())),
+        _ => format!("{error:#}"),
+    };
+    exit::with_message(exit::NOT_STARTED, message)
+}
+
+/// Says why serving failed, or did not begin.
 pub(super) fn explain(error: &anyhow::Error) -> ExitCode {
-    if let Some(error) = error.downcast_ref::<StartError>() {
-        return exit::with_message(exit::NOT_STARTED, error);
-    }
-    match error.downcast_ref() {
-        Some(Error::Bind { source, .. }) => {
-            let advice = advice(source.kind());
-            exit::with_message(exit::NOT_STARTED, format!("{error}{advice}"))
-        }
-        Some(Error::NoAddress) => exit::with_message(exit::NOT_STARTED, error),
-        _ => exit::with_message(exit::FAILED, format!("{error:#}")),
+    match error.downcast_ref::<StartError>() {
+        Some(error) => exit::with_message(exit::NOT_STARTED, error),
+        None => exit::with_message(exit::FAILED, format!("{error:#}")),
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use super::announce;
+use super::code::CodeFile;
 use super::ending::Ended;
 use crate::args::{Gateways, ServeArgs};
 
@@ -24,8 +25,10 @@ pub(super) async fn serve(
     let reloads = signal(SignalKind::hangup()).context("cannot catch SIGHUP")?;
     let operators = operators.map(|operators| count().map(|counted| (operators, counted)));
     let operators = operators.transpose()?;
+    let code = args.code().map(|code| CodeFile::write(&code)).transpose()?;
+    let code_path = code.as_ref().map(CodeFile::path);
     let mut gateways = Vec::new();
-    let drained = match start(args.gateways(), &mut gateways).await {
+    let drained = match start(args.gateways(code_path.as_deref()), &mut gateways).await {
         Ok(Started::Ready) => {
             announce(&server);
             let _operators = operators.map(|(operators, counted)| operators.serve(counted));

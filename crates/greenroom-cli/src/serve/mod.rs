@@ -1,25 +1,34 @@
 //! `greenroom serve`: PSGI applications, or the demo application, behind Greenroom.
 
+mod code;
+mod descriptors;
 mod ending;
 mod gateways;
+mod identity;
+mod inherited;
+mod pid_file;
+mod prepare;
 
 use std::process::ExitCode;
 
 use anyhow::Context;
-use greenroom::{
-    Address, DrainReport, Error, Operators, Server, count, end_on_signals, raise_descriptor_limit,
-};
+use greenroom::{Address, DrainReport, Operators, Server, count, end_on_signals};
 
 use crate::args::ServeArgs;
 use crate::demo::{self, Demo};
-use crate::logging::Logging;
+use crate::logging::{Logging, before_threads};
 use ending::Ended;
+pub(crate) use identity::Identity;
+use prepare::{Bound, prepare};
 
 pub(crate) fn run(args: &ServeArgs) -> ExitCode {
-    let _logging = Logging::start(&args.log);
-    // Before the limits are read: the default for connections is a part of what is raised here.
-    raise_descriptor_limit();
-    match serve(args) {
+    let prepared = match before_threads(&args.log, || prepare(args)) {
+        Ok(prepared) => prepared,
+        Err(error) => return ending::refuse(&error),
+    };
+    let _logging = Logging::start(&args.log, prepared.logs);
+    let _pid_file = prepared.pid_file;
+    match serve(args, prepared.bound) {
         Ok(ended) => ending::report(&ended),
         Err(error) => ending::explain(&error),
     }
@@ -28,15 +37,9 @@ pub(crate) fn run(args: &ServeArgs) -> ExitCode {
 /// The loops have runtimes of their own; this one waits for signals and for the end, and looks after
 /// the workers of PSGI applications.
 #[tokio::main(flavor = "current_thread")]
-async fn serve(args: &ServeArgs) -> anyhow::Result<Ended> {
+async fn serve(args: &ServeArgs, bound: Bound) -> anyhow::Result<Ended> {
     args.stage.build()?;
-    // Whatever is wrong with an address is said before workers are started.
-    let server = bind(args)?;
-    let operators = args
-        .status_listen
-        .as_ref()
-        .map(Operators::bind)
-        .transpose()?;
+    let Bound { server, operators } = bound;
     // Before anybody is told that we listen, and may so send a signal.
     let mut ending = end_on_signals(server.handle()).context("cannot catch signals")?;
     let ended = if args.is_psgi() {
@@ -61,25 +64,6 @@ async fn serve_demo(
     announce(&server);
     let _operators = operators.map(|operators| operators.serve(metrics));
     Ok(server.serve(application).await?)
-}
-
-fn bind(args: &ServeArgs) -> Result<Server, Error> {
-    let mut builder = Server::builder()
-        .limits(args.limits.to_limits())
-        .drain_deadline(args.drain_deadline)
-        .trusted_proxies(args.trusted_proxies())
-        .access_log(!args.log.no_access_log);
-    if let Some(loops) = args.loops {
-        builder = builder.loops(loops);
-    }
-    for address in args.listen.addresses() {
-        builder = if args.listen.proxy_protocol {
-            builder.listen_proxied(address)
-        } else {
-            builder.listen(address)
-        };
-    }
-    builder.bind()
 }
 
 fn announce(server: &Server) {

@@ -47,7 +47,7 @@ fn wrong_command_lines_are_refused_with_what_is_allowed() {
         (&["serve", "--mount", "blog=a.psgi"], "/blog"),
         (&["serve", "--mount", "/a=b.psgi speed=1"], "workers=N"),
         (&["serve", "--upstream", "http://[::1]/", "a.psgi"], "demo"),
-        (&["serve", "-o", "localhost", "a.psgi"], "127.0.0.1"),
+        (&["serve", "-o", "example.org", "a.psgi"], "127.0.0.1"),
         (&["serve", "-l", ":80", "-p", "80", "a.psgi"], "give either"),
         (&["serve", "-D", "a.psgi"], "systemd"),
     ];

@@ -80,6 +80,10 @@ impl Running {
         kill_process(pid, signal).expect("the program runs");
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn connect(&self) -> TcpStream {
         let connection = TcpStream::connect(&self.address).expect("the program accepts");
         connection.set_read_timeout(Some(PATIENCE)).unwrap();

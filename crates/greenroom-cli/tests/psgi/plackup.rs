@@ -8,7 +8,7 @@ use crate::http;
 use crate::program::Running;
 use crate::site::{Folder, repository, until};
 
-fn plackup(folder: &Folder, flags: &[&str]) -> Command {
+pub(crate) fn plackup(folder: &Folder, flags: &[&str]) -> Command {
     let mut plackup = Command::new("plackup");
     plackup
         .args(["-s", "Greenroom", "--listen", "127.0.0.1:0"])
@@ -90,4 +90,46 @@ fn a_taken_address_ends_plackup_too() {
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(message.contains(&address), "{message}");
     folder.assert_left_alone();
+}
+
+#[test]
+fn options_of_other_servers_are_taken_refused_or_warned_of() {
+    let folder = Folder::with("sub { [200, [], []] };");
+    let pid = folder.path("greenroom.pid");
+    let flags = [
+        "--max-workers",
+        "2",
+        "--spawn-interval",
+        "3",
+        "--pid",
+        pid.to_str().unwrap(),
+    ];
+    let mut server = Running::spawn(&mut plackup(&folder, &flags));
+    server.wait_for_log("--spawn-interval has no effect");
+    server.wait_for_log("listening");
+    // plackup, the program, and two workers.
+    assert_eq!(folder.processes().len(), 4);
+    let number = std::fs::read_to_string(&pid).unwrap();
+    let number: u32 = number.trim().parse().unwrap();
+    assert!(folder.processes().contains(&number));
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait().code(), Some(0));
+    assert!(!pid.exists());
+    folder.assert_left_alone();
+
+    for (flag, value) in [
+        ("--user", "nobody"),
+        ("--group", "nogroup"),
+        ("--ssl-cert", "a"),
+        ("--net_server_user", "x"),
+    ] {
+        let output = plackup(&folder, &[flag, value]).output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{message}");
+        assert!(
+            message.contains(&format!("{flag} is not offered").replace('_', "-")),
+            "{message}"
+        );
+        folder.assert_left_alone();
+    }
 }

@@ -100,7 +100,11 @@ pub(crate) struct Site {
 impl Site {
     /// Serves an application of this source.
     pub(crate) fn serve(application: &str, flags: &[&str]) -> Self {
-        let folder = Folder::with(application);
+        Self::serve_app(Folder::with(application), flags)
+    }
+
+    /// Serves the application of this folder.
+    pub(crate) fn serve_app(folder: Folder, flags: &[&str]) -> Self {
         let file = folder.path("app/app.psgi");
         Self::serve_file(folder, &file, flags)
     }

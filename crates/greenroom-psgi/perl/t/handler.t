@@ -52,7 +52,7 @@ sub line_of {
 local $ENV{GREENROOM} = $program;
 my ($pid, $output) = plackup("$dir/app.psgi", '--listen', 'localhost:5001', '--listen', '/a.sock', '--workers', 3,
     '--timeout', 30, '--max-rss', '1GiB', '--access-log', '/dev/null');
-like line_of($output), qr{^arguments serve --attach \S+ --listen 127\.0\.0\.1:5001 --listen /a\.sock --max-rss 1GiB --timeout 30s --workers 3$};
+like line_of($output), qr{^arguments serve --attach \S+ --listen localhost:5001 --listen /a\.sock --max-rss 1GiB --timeout 30s --workers 3$};
 my $event = eval { require AnyEvent; 1 };
 like line_of($output), $event ? qr/^mode (?:EV|AnyEvent) says hello of $pid child of $pid$/ : qr/^mode blocking says hello of $pid child/;
 kill HUP => $pid;
@@ -68,6 +68,48 @@ is arguments(), '--listen :5000';
 is arguments(host => '127.0.0.1', port => 80), '--listen 127.0.0.1:80';
 is arguments(socket => '/x.sock', queue_max => 9, queue_wait_max => '2s', access_log => 'off'),
     '--listen /x.sock --worker-queue-max 9 --worker-queue-wait-max 2s --no-access-log';
+
+is arguments(max_workers => 7, max_reqs_per_child => 9, keepalive_timeout => 3, read_timeout => '4s', backlog => 128,
+    pid => 'a.pid', error_log => 'b.log', preload_app => 1, host => 'localhost'),
+    '--listen localhost:5000 --backlog 128 --error-log b.log --head-timeout 4s --keep-alive-timeout 3s '
+    . '--max-requests 9 --pid a.pid --workers 7', 'what other servers call otherwise';
+is arguments(max_workers => 7, workers => 8), '--listen :5000 --workers 8';
+
+# What check says: the message that it dies with, or else its warnings.
+sub check {
+    my @options = @_;
+    my $said = '';
+    local *STDERR;
+    open STDERR, '>', \$said or die $!;
+    return eval { Plack::Handler::Greenroom->new(@options)->check; 1 } ? $said : $@;
+}
+for my $unsafe (qw(user group uid chroot daemonize ssl enable_ssl ssl_cert ssl_key_file tls_key net_server_chroot)) {
+    my $flag = '--' . $unsafe =~ tr/_/-/r;
+    like check($unsafe => 'www-data'), qr/^$flag is not offered by plackup -s Greenroom: /, "$flag is refused";
+}
+{
+    local $ENV{GREENROOM_USER} = 'nobody';
+    like check(), qr/^GREENROOM_USER is not offered /, 'the front alone must not change its user';
+}
+like check(listen => [':443:ssl']), qr/^--listen :443:ssl is not offered .* TLS/;
+like check(spawn_interval => 3), qr/^greenroom: --spawn-interval has no effect: .* does not know it\n\z/;
+like check(keepalive => ''), qr/^greenroom: --disable-keepalive has no effect: /;
+is check(user => undef, ssl => '', workers => 3, max_workers => 4, preload_app => 1, server_ready => sub { }, port => 80), '';
+
+{
+    local $ENV{SERVER_STARTER_PORT} = '5000=3;127.0.0.1:80=14;/a=b.sock=5';
+    is_deeply Plack::Handler::Greenroom::passed_on(), [3, 14, 5];
+    is arguments(port => 80, listen => [':80'], workers => 2), '--workers 2', 'passed on sockets take the place of addresses';
+    local $ENV{SERVER_STARTER_PORT} = '';
+    is_deeply Plack::Handler::Greenroom::passed_on(), [], 'what is wrong the program says';
+}
+{
+    local @ENV{qw(LISTEN_PID LISTEN_FDS)} = ($$, 2);
+    is_deeply Plack::Handler::Greenroom::passed_on(), [3, 4];
+    is arguments(port => 80), '';
+    local $ENV{LISTEN_PID} = $$ + 1;
+    is Plack::Handler::Greenroom::passed_on(), undef, 'sockets for another process';
+}
 
 $ENV{GREENROOM} = "$dir/absent";
 (undef, $output) = plackup("$dir/app.psgi");

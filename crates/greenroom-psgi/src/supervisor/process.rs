@@ -43,6 +43,11 @@ impl Process {
             .stdout(writer)
             .stderr(errors)
             .process_group(0)
+            // Whatever they tell of descriptors was for this process.
+            .env_remove("LISTEN_FDS")
+            .env_remove("LISTEN_FDNAMES")
+            .env_remove("LISTEN_PID")
+            .env_remove("SERVER_STARTER_PORT")
             .kill_on_drop(true)
             .spawn()
             .map_err(failed)?;

@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::connection::{Connection, Outcome, message};
 use crate::drain::Phase;
 use crate::handover;
-use crate::listen::{Accepted, BACKLOG, Fault, Listener};
+use crate::listen::{Accepted, Fault, Listener};
 
 /// Connections accepted before the others of the loop get a turn.
 const BATCH: usize = 64;
@@ -95,7 +95,7 @@ pub(super) async fn accept<A: App>(
 /// Accepts who was waiting when the drain began: no more than the queue can have held, or clients
 /// that come back as fast as they are answered would keep the server for ever.
 async fn accept_rest<A: App>(home: &Rc<Loop<A>>, listener: &Listener) {
-    for _ in 0..BACKLOG.div_ceil(BATCH) {
+    for _ in 0..usize::from(home.settings.backlog).div_ceil(BATCH) {
         if home.seats.balance.is_full() || *home.told.borrow() == Phase::Ending {
             return;
         }

@@ -4,6 +4,7 @@
 mod accept;
 mod acceptor;
 mod defer_accept;
+mod inherited;
 mod refuse;
 mod waited;
 
@@ -18,11 +19,13 @@ pub(crate) use accept::{Accepted, AcceptedSocket, Fault};
 pub(crate) use acceptor::AnyStream;
 pub use acceptor::{AcceptedStream, Acceptor};
 pub(crate) use defer_accept::DEFERRED;
+pub use inherited::InheritedSocket;
 
 use crate::{Address, Error};
 
-/// Connections that wait to be accepted; the system's own limit (`somaxconn`) may be lower.
-pub(crate) const BACKLOG: usize = 4_096;
+/// Connections that wait to be accepted, unless it is said; the system's own limit (`somaxconn`) may be
+/// lower.
+pub(crate) const BACKLOG: u16 = 4_096;
 
 /// Bytes that the system takes ahead of what a client's window allows. Without this bound
 /// (`TCP_NOTSENT_LOWAT`, tcp(7)) each slow reader costs megabytes of the system's memory, and the
@@ -74,10 +77,10 @@ impl Drop for SocketFile {
 
 /// The listeners of one address, one for each loop: all of them for TCP, the first one only for a
 /// Unix socket.
-pub(crate) fn bind(address: &Address, loops: usize) -> Result<Vec<Listener>, Error> {
+pub(crate) fn bind(address: &Address, loops: usize, backlog: u16) -> Result<Vec<Listener>, Error> {
     let bound = match address {
-        Address::Tcp(address) => bind_tcp(*address, loops),
-        Address::Unix(path) => bind_unix(path).map(|listener| vec![listener]),
+        Address::Tcp(address) => bind_tcp(*address, loops, backlog),
+        Address::Unix(path) => bind_unix(path, backlog).map(|listener| vec![listener]),
     };
     bound.map_err(|source| Error::Bind {
         address: address.clone(),
@@ -85,21 +88,25 @@ pub(crate) fn bind(address: &Address, loops: usize) -> Result<Vec<Listener>, Err
     })
 }
 
-fn bind_tcp(address: SocketAddr, loops: usize) -> io::Result<Vec<Listener>> {
+fn bind_tcp(address: SocketAddr, loops: usize, backlog: u16) -> io::Result<Vec<Listener>> {
     // Two servers that share a port by accident would each get half of the connections: the
     // first socket is bound without sharing, which fails if anybody else has the port.
     let first = tcp_socket(address)?;
     first.bind(&address.into())?;
     first.set_reuse_port(loops > 1)?;
-    let first = listen(first)?;
+    let first = listen(first, backlog)?;
     let local = first.local_addr()?;
-    Ok(join(first, local, loops))
+    Ok(join(first, local, loops, backlog))
 }
 
 /// The listeners of a socket that the caller bound.
-pub(crate) fn adopt(listener: ListenerSocket, loops: usize) -> io::Result<Vec<Listener>> {
+pub(crate) fn adopt(
+    listener: ListenerSocket,
+    loops: usize,
+    backlog: u16,
+) -> io::Result<Vec<Listener>> {
     match listener {
-        ListenerSocket::Tcp(listener) => adopt_tcp(listener, loops),
+        ListenerSocket::Tcp(listener) => adopt_tcp(listener, loops, backlog),
         ListenerSocket::Unix(listener) => adopt_unix(listener).map(|listener| vec![listener]),
     }
 }
@@ -117,25 +124,34 @@ fn adopt_unix(listener: UnixListener) -> io::Result<Listener> {
     })
 }
 
-fn adopt_tcp(listener: std::net::TcpListener, loops: usize) -> io::Result<Vec<Listener>> {
+fn adopt_tcp(
+    listener: std::net::TcpListener,
+    loops: usize,
+    backlog: u16,
+) -> io::Result<Vec<Listener>> {
     listener.set_nonblocking(true)?;
     let socket = socket2::SockRef::from(&listener);
     socket.set_reuse_port(loops > 1)?;
     set_inherited(&socket)?;
     defer_accept::set(&listener)?;
     let local = listener.local_addr()?;
-    Ok(join(listener, local, loops))
+    Ok(join(listener, local, loops, backlog))
 }
 
 /// Adds a listener on the same port for each further loop. Where the system does not let them
 /// join, the first serves alone.
-fn join(first: std::net::TcpListener, local: SocketAddr, loops: usize) -> Vec<Listener> {
+fn join(
+    first: std::net::TcpListener,
+    local: SocketAddr,
+    loops: usize,
+    backlog: u16,
+) -> Vec<Listener> {
     let joined: io::Result<Vec<_>> = (1..loops)
         .map(|_| {
             let socket = tcp_socket(local)?;
             socket.set_reuse_port(true)?;
             socket.bind(&local.into())?;
-            listen(socket)
+            listen(socket, backlog)
         })
         .collect();
     let others = joined.unwrap_or_else(|error| {
@@ -172,21 +188,17 @@ fn set_inherited(socket: &socket2::SockRef<'_>) -> io::Result<()> {
     socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)
 }
 
-fn listen(socket: Socket) -> io::Result<std::net::TcpListener> {
+fn listen(socket: Socket, backlog: u16) -> io::Result<std::net::TcpListener> {
     defer_accept::set(&socket)?;
-    socket.listen(backlog())?;
+    socket.listen(backlog.into())?;
     Ok(socket.into())
 }
 
-fn backlog() -> i32 {
-    i32::try_from(BACKLOG).unwrap_or(i32::MAX)
-}
-
-fn bind_unix(path: &Path) -> io::Result<Listener> {
+fn bind_unix(path: &Path, backlog: u16) -> io::Result<Listener> {
     remove_stale(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     socket.bind(&socket2::SockAddr::unix(path)?)?;
-    socket.listen(backlog())?;
+    socket.listen(backlog.into())?;
     let address = Address::Unix(path.to_owned());
     Ok(Listener {
         socket: ListenerSocket::Unix(socket.into()),

@@ -1,5 +1,6 @@
 //! The flags of PSGI applications.
 
+mod code;
 mod mount;
 mod pool;
 
@@ -25,6 +26,12 @@ pub(crate) struct PsgiArgs {
     /// Another way to name the application's file
     #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     app: Option<PathBuf>,
+
+    /// Perl code whose value is the application, as for plackup: within Plack::Builder, before an application that is named
+    ///
+    /// -e 'sub { [200, [], [42]] }' is an application; -e 'enable "Deflater"' app.psgi wraps one. Needs Plack.
+    #[arg(short, value_name = "CODE")]
+    evaluate: Option<String>,
 
     /// A further application, with workers of its own, below a path: '/prefix=FILE workers=N'; may be repeated
     ///
@@ -108,7 +115,7 @@ pub(crate) struct PsgiArgs {
     body_memory_max: ByteSize,
 
     /// Serve the application that plackup has loaded, by way of standard input and this directory
-    #[arg(long, value_name = "DIR", hide = true, conflicts_with_all = ["app", "file", "mount"])]
+    #[arg(long, value_name = "DIR", hide = true, conflicts_with_all = ["app", "evaluate", "file", "mount"])]
     attach: Option<PathBuf>,
 }
 
@@ -123,7 +130,14 @@ pub(crate) enum Gateways {
 
 impl PsgiArgs {
     pub(super) fn names_application(&self) -> bool {
-        self.app.is_some() || self.attach.is_some() || !self.mount.is_empty()
+        let is_named = self.app.is_some() || self.evaluate.is_some();
+        is_named || self.attach.is_some() || !self.mount.is_empty()
+    }
+
+    /// What -e says, around `file` or the application of --app if there is one, as the text of a file.
+    pub(super) fn code(&self, file: Option<&Path>) -> Option<String> {
+        let code = self.evaluate.as_deref()?;
+        Some(code::file(code, &self.module, file.or(self.app.as_deref())))
     }
 
     /// The mounts, and before them the application of `file` or of --app if there is one.

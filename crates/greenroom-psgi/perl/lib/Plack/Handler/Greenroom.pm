@@ -5,23 +5,54 @@ use warnings;
 
 use File::Spec ();
 use File::Temp ();
+use POSIX ();
 use Socket qw(AF_UNIX PF_UNSPEC SOCK_STREAM inet_aton inet_ntoa);
 
 use Greenroom::Application ();
 use Greenroom::Zygote ();
 
-# Options of this handler that are flags of the program.
+# Options of this handler that are flags of the program: those of this name, and those that
+# other servers call otherwise.
 my %FLAG = (
     (map { $_ => s/_/-/gr } qw(
         workers worker_concurrency max_requests timeout max_rss loops worker_queue_max
-        worker_queue_wait_max body_memory_max body_bytes_max drain_deadline
+        worker_queue_wait_max body_memory_max body_bytes_max drain_deadline backlog pid error_log
+        status_listen trusted_proxy forwarded_header log_format log_level connections_max head_timeout
+        body_grace body_rate_min keep_alive_timeout write_timeout
     )),
-    queue_max      => 'worker-queue-max',
-    queue_wait_max => 'worker-queue-wait-max',
+    queue_max          => 'worker-queue-max',
+    queue_wait_max     => 'worker-queue-wait-max',
+    max_workers        => 'workers',
+    pre_fork           => 'workers',
+    max_reqs_per_child => 'max-requests',
+    keepalive_timeout  => 'keep-alive-timeout',
+    read_timeout       => 'head-timeout',
+    header_timeout     => 'head-timeout',
+    pid_file           => 'pid',
 );
 
 # Seconds, where Perl's servers take a plain number.
-my %IS_TIME = map { $_ => 1 } qw(timeout worker_queue_wait_max queue_wait_max drain_deadline);
+my %IS_TIME = map { $_ => 1 } qw(
+    timeout worker-queue-wait-max drain-deadline head-timeout body-grace keep-alive-timeout write-timeout
+);
+
+# What nobody may believe to be in force. Names that begin so are meant too.
+my $CONFINED = 'plackup has loaded the application already, with the rights that it has; `greenroom serve --user` '
+    . 'changes them before, or have the service manager start plackup as that user';
+my $NO_TLS = 'there is no TLS in this server: put a proxy in front';
+my @REFUSED = (
+    [ qr/\A(?:user|group|uid|gid|chroot|umask)\z/ => $CONFINED ],
+    [ qr/\A(?:ssl|tls|enable_ssl)(?:_|\z)/        => $NO_TLS ],
+    [ qr/\A(?:daemonize|setsid|background)\z/     =>
+            'run it under a service manager, such as systemd' ],
+    [ qr/\Anet_server_/ => 'options of Net::Server are Starman\'s own' ],
+);
+
+# What is so in any case, or is plackup's own affair.
+my %IS_GRANTED = map { $_ => 1 } qw(
+    host port socket listen access_log preload_app server_ready server_software argv keepalive
+    proctitle reuseport
+);
 
 sub new {
     my ($class, %options) = @_;
@@ -30,21 +61,73 @@ sub new {
 
 sub run {
     my ($self, $app) = @_;
-    die "-D (--daemonize) is not offered: run it under a service manager, such as systemd\n" if $self->{daemonize};
+    $self->check;
     Greenroom::Application::provide_anyevent($_) for grep { /\.psgi\z/ } keys %INC;
     my $program = _program();
     my $dir     = File::Temp->newdir('greenroom-XXXXXXXX', TMPDIR => 1);
     socketpair my $ours, my $theirs, AF_UNIX, SOCK_STREAM, PF_UNSPEC or die "a socket pair: $!\n";
+    # Before the fork: the sockets that systemd passes on are for one process by its number.
+    my ($passed, @arguments) = (passed_on(), $self->arguments);
     my $front = fork // die "fork: $!\n";
-    _exec($theirs, $program, 'serve', '--attach', "$dir", $self->arguments) if !$front;
+    _exec($theirs, $program, 'serve', '--attach', "$dir", @arguments) if !$front;
     close $theirs;
-    local @SIG{qw(TERM INT HUP)} = map { my $name = $_; sub { kill $name, $front } } qw(TERM INT HUP);
+    _let_go($passed);
+    my @passed_on = qw(TERM INT HUP USR1);
+    local @SIG{@passed_on} = map { my $name = $_; sub { kill $name, $front } } @passed_on;
     my $parent = $$;
     my $zygote = Greenroom::Zygote->new(channel => $ours, dir => "$dir", application => $app,
         name => $0, multiprocess => ($self->{workers} || 0) ne 1);
     my $status = $zygote->serve;
     exit $status if $$ != $parent;
     exit _status_of($front, $zygote);
+}
+
+# Dies for options that would be unsafe to ignore, and warns of those that have no effect.
+sub check {
+    my ($self) = @_;
+    for my $name (sort grep { $self->{$_} } keys %$self) {
+        my ($refused) = grep { $name =~ $_->[0] } @REFUSED or next;
+        die _flag($name) . " is not offered by plackup -s Greenroom: $refused->[1]\n";
+    }
+    for my $variable (grep { $ENV{$_} } qw(GREENROOM_USER GREENROOM_GROUP)) {
+        die "$variable is not offered by plackup -s Greenroom: $CONFINED\n";
+    }
+    for my $listen (@{ $self->{listen} || [] }) {
+        die "--listen $listen is not offered by plackup -s Greenroom: $NO_TLS\n" if $listen =~ /:ssl\z/;
+    }
+    for my $name (sort grep { defined $self->{$_} && !$FLAG{$_} && !$IS_GRANTED{$_} } keys %$self) {
+        next if grep { $name =~ $_->[0] } @REFUSED;
+        print {*STDERR} 'greenroom: ', _flag($name), " has no effect: plackup -s Greenroom does not know it\n";
+    }
+    for my $name (sort grep { exists $self->{$_} && !$self->{$_} } qw(keepalive preload_app proctitle)) {
+        print {*STDERR} 'greenroom: ', _flag("disable_$name"), " has no effect: this cannot be turned off\n";
+    }
+    return;
+}
+
+sub _flag {
+    my ($name) = @_;
+    return '--' . $name =~ tr/_/-/r;
+}
+
+# The descriptors of listening sockets that start_server or systemd have passed on to this process,
+# or nothing. What of it is wrong the program says.
+sub passed_on {
+    my @passed = ($ENV{SERVER_STARTER_PORT} || '') =~ /=([0-9]+)(?=;|\z)/g;
+    my $is_started = defined $ENV{SERVER_STARTER_PORT};
+    if (($ENV{LISTEN_PID} || '') eq $$ && defined $ENV{LISTEN_FDS}) {
+        $is_started = 1;
+        push @passed, 3 .. 2 + $ENV{LISTEN_FDS} if $ENV{LISTEN_FDS} =~ /\A[0-9]{1,4}\z/;
+    }
+    return $is_started ? \@passed : undef;
+}
+
+# They are the program's now: the workers must not keep them open when that has ended.
+sub _let_go {
+    my ($passed) = @_;
+    delete @ENV{qw(LISTEN_FDS LISTEN_FDNAMES LISTEN_PID SERVER_STARTER_PORT)} if $passed;
+    POSIX::close($_) for grep { $_ > 2 } @{ $passed || [] };
+    return;
 }
 
 sub _program {
@@ -61,33 +144,39 @@ sub _program {
 sub _exec {
     my ($channel, @command) = @_;
     setpgrp 0, 0;
+    $ENV{LISTEN_PID} = $$ if ($ENV{LISTEN_PID} || '') eq getppid;
     open STDIN, '<&', $channel or die "standard input: $!\n";
     no warnings 'exec';
     exec { $command[0] } @command;
     print {*STDERR} "$command[0]: $!\n";
-    require POSIX;
     POSIX::_exit(2);
 }
 
-# The flags of the program that these options are.
+# The flags of the program that these options are. Sockets that were passed on take the place of
+# plackup's addresses, as with other servers: plackup always names some.
 sub arguments {
     my ($self) = @_;
     my @listen = @{ $self->{listen} || [] };
     @listen = $self->{socket} || ($self->{host} || '') . ':' . ($self->{port} || 5000) if !@listen;
-    my @arguments = map { ('--listen', _address($_)) } @listen;
+    my @arguments = passed_on() ? () : map { ('--listen', _address($_)) } @listen;
+    my %value;
     for my $name (sort grep { defined $self->{$_} } keys %FLAG) {
-        my $value = $self->{$name};
-        $value .= 's' if $IS_TIME{$name} && $value =~ /\A[0-9.]+\z/;
-        push @arguments, "--$FLAG{$name}", $value;
+        my $flag = $FLAG{$name};
+        # By its own name, if it is given by both.
+        next if exists $value{$flag} && _flag($name) ne "--$flag";
+        $value{$flag} = $self->{$name};
+        $value{$flag} .= 's' if $IS_TIME{$flag} && $value{$flag} =~ /\A[0-9.]+\z/;
     }
+    push @arguments, map { ("--$_", $value{$_}) } sort keys %value;
     push @arguments, '--no-access-log' if exists $self->{access_log} && ($self->{access_log} || 'off') eq 'off';
     return @arguments;
 }
 
-# The program takes addresses, not names.
+# The program takes addresses, and of names only localhost.
 sub _address {
     my ($listen) = @_;
     my ($host, $port) = $listen =~ /\A([A-Za-z][\w.-]*):([0-9]+)\z/ or return $listen;
+    return $listen if $host eq 'localhost';
     my $address = inet_aton($host) or die "$listen: the host is not known\n";
     return inet_ntoa($address) . ":$port";
 }
@@ -121,15 +210,27 @@ Starts the program C<greenroom>, which serves the clients, and forks the workers
 from this process, in which plackup has loaded the application. The program is the one that the
 environment variable C<GREENROOM> names, or the first in C<PATH>.
 
-SIGTERM, SIGINT and SIGHUP are passed on to it. Its exit status becomes that of this process.
+SIGTERM, SIGINT, SIGHUP and SIGUSR1 are passed on to it. Its exit status becomes that of this process.
+
+Under C<start_server> (L<Server::Starter>) and systemd's socket activation the sockets that they pass on
+are served, in the place of C<host>, C<port>, C<socket> and C<listen>.
 
 =head1 OPTIONS
 
 C<host>, C<port>, C<socket> and C<listen> say where to listen: C<HOST:PORT>, C<:PORT>, or a socket's
-path. C<workers>, C<worker_concurrency>, C<max_requests>, C<timeout>, C<max_rss>, C<loops>,
-C<worker_queue_max> (or C<queue_max>), C<worker_queue_wait_max> (or C<queue_wait_max>),
-C<body_memory_max>, C<body_bytes_max> and C<drain_deadline> are the program's flags; S<C<greenroom
-serve --help>> explains them. A time without a unit is in seconds. C<access_log> set to C<off> or 0
-ends the program's own access log.
+path. These are the program's flags; S<C<greenroom serve --help>> explains them: C<workers>,
+C<worker_concurrency>, C<max_requests>, C<timeout>, C<max_rss>, C<loops>, C<worker_queue_max> (or
+C<queue_max>), C<worker_queue_wait_max> (or C<queue_wait_max>), C<body_memory_max>, C<body_bytes_max>,
+C<drain_deadline>, C<backlog>, C<pid>, C<error_log>, C<status_listen>, C<trusted_proxy>,
+C<forwarded_header>, C<log_format>, C<log_level>, C<connections_max>, C<head_timeout>, C<body_grace>,
+C<body_rate_min>, C<keep_alive_timeout>, C<write_timeout>. A time without a unit is in seconds. C<access_log>
+set to C<off> or 0 ends the program's own access log.
+
+Options of other servers are taken for what they are here: C<max_workers> and C<pre_fork> for C<workers>,
+C<max_reqs_per_child> for C<max_requests>, C<keepalive_timeout> for C<keep_alive_timeout>, C<read_timeout>
+and C<header_timeout> for C<head_timeout>, C<pid_file> for C<pid>. C<preload_app> is so in any case.
+
+C<user>, C<group>, C<daemonize>, and what is about TLS, are refused. What is not known has no effect,
+and a warning says so.
 
 =cut

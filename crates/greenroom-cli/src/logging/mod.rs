@@ -1,0 +1,101 @@
+//! Log lines on standard error or in files, for people or for programs.
+
+mod file;
+
+use std::io::{self, IsTerminal, Write};
+
+use tracing::Subscriber;
+use tracing::subscriber::with_default;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::filter::{FilterExt, filter_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, fmt, registry};
+
+use crate::args::{LogArgs, LogFormat};
+pub(crate) use file::LogFiles;
+
+/// Lines that wait to be written. Beyond it lines are dropped: whoever reads the log slowly must
+/// not slow the loops.
+const LINES_WAITING_MAX: usize = 16_384;
+
+/// Of the lines for requests.
+const ACCESS: &str = "greenroom::access";
+
+/// Does what comes before there are threads, with its lines on standard error at once.
+pub(crate) fn before_threads<T>(args: &LogArgs, work: impl FnOnce() -> T) -> T {
+    let lines = layer(args.log_format, io::stderr, io::stderr().is_terminal());
+    with_default(registry().with(args.log_level.clone()).with(lines), work)
+}
+
+/// Writes the lines that wait when it is dropped.
+pub(crate) struct Logging(Vec<Sink>);
+
+impl Logging {
+    pub(crate) fn start(args: &LogArgs, files: LogFiles) -> Self {
+        let is_terminal = files.error.is_none() && io::stderr().is_terminal();
+        let (lines, rest) = match files.error {
+            Some(file) => Sink::start(file),
+            None => Sink::start(io::stderr()),
+        };
+        let Some(file) = files.access else {
+            let lines = layer(args.log_format, lines, is_terminal);
+            registry().with(args.log_level.clone()).with(lines).init();
+            return Self(vec![rest]);
+        };
+        let rest_lines = layer(args.log_format, lines, is_terminal);
+        let (lines, access) = Sink::start(file);
+        let lines = layer(args.log_format, lines, false);
+        let of_requests = filter_fn(|line| line.target() == ACCESS);
+        let others = filter_fn(|line| line.target() != ACCESS);
+        let others = others.and(args.log_level.clone());
+        let both = vec![
+            lines.with_filter(of_requests).boxed(),
+            rest_lines.with_filter(others).boxed(),
+        ];
+        registry().with(both).init();
+        Self(vec![access, rest])
+    }
+}
+
+impl Drop for Logging {
+    fn drop(&mut self) {
+        let lines: usize = self.0.iter().map(|sink| sink.lost.dropped_lines()).sum();
+        if lines > 0 {
+            tracing::warn!(lines, "log lines were lost: they were taken too slowly");
+        }
+    }
+}
+
+/// A thread that writes lines to one place.
+struct Sink {
+    lost: ErrorCounter,
+    _writer: WorkerGuard,
+}
+
+impl Sink {
+    fn start(place: impl Write + Send + 'static) -> (NonBlocking, Self) {
+        let (lines, writer) = NonBlockingBuilder::default()
+            .buffered_lines_limit(LINES_WAITING_MAX)
+            .finish(place);
+        let lost = lines.error_counter();
+        let sink = Self {
+            lost,
+            _writer: writer,
+        };
+        (lines, sink)
+    }
+}
+
+fn layer<S, W>(format: LogFormat, lines: W, is_terminal: bool) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> fmt::MakeWriter<'a> + Send + Sync + 'static,
+{
+    let layer = fmt::layer().with_writer(lines);
+    match format {
+        LogFormat::Human => layer.with_ansi(is_terminal).boxed(),
+        LogFormat::Json => layer.json().boxed(),
+    }
+}

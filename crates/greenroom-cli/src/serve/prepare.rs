@@ -1,0 +1,96 @@
+//! What needs the rights that the process was started with. It has one thread until this is done.
+
+use anyhow::ensure;
+use greenroom::{InheritedSocket, Operators, Server, raise_descriptor_limit};
+
+use super::identity::Identity;
+use super::inherited;
+use super::pid_file::PidFile;
+use crate::args::ServeArgs;
+use crate::logging::LogFiles;
+
+const LISTEN: &str = "the sockets to listen on were passed on, in SERVER_STARTER_PORT or LISTEN_FDS, and take the \
+    place of --listen, --host and --port: leave these out, or clear the variables";
+
+pub(super) struct Prepared {
+    pub(super) bound: Bound,
+    pub(super) pid_file: Option<PidFile>,
+    pub(super) logs: LogFiles,
+}
+
+/// What listens, and does not accept yet.
+pub(super) struct Bound {
+    pub(super) server: Server,
+    pub(super) operators: Option<Operators>,
+}
+
+/// Binds, opens and creates what is asked for, and then becomes who is to serve.
+///
+/// Before that no code of the application runs. Whatever is wrong with an address is said before workers are started.
+pub(super) fn prepare(args: &ServeArgs) -> anyhow::Result<Prepared> {
+    // Before anything is opened, which could get the number of a descriptor that is not there.
+    let inherited = inherited::take()?;
+    ensure!(inherited.is_empty() || !args.listen.is_said, LISTEN);
+    // Before the limits are read: the default for connections is a part of what is raised here.
+    raise_descriptor_limit();
+    let identity = Identity::find(&args.process)?;
+    let bound = bind(args, inherited, identity.as_ref())?;
+    let prepared = Prepared {
+        bound,
+        pid_file: args
+            .process
+            .pid
+            .as_deref()
+            .map(PidFile::create)
+            .transpose()?,
+        logs: LogFiles::open(&args.log, identity.as_ref())?,
+    };
+    if let Some(identity) = identity {
+        identity.assume()?;
+    }
+    Ok(prepared)
+}
+
+fn bind(
+    args: &ServeArgs,
+    inherited: Vec<InheritedSocket>,
+    owner: Option<&Identity>,
+) -> anyhow::Result<Bound> {
+    let addresses = if inherited.is_empty() {
+        args.listen.addresses()
+    } else {
+        Vec::new()
+    };
+    let mut builder = Server::builder()
+        .limits(args.limits.to_limits())
+        .drain_deadline(args.drain_deadline)
+        .backlog(args.listen.backlog)
+        .trusted_proxies(args.trusted_proxies())
+        .access_log(!args.log.no_access_log);
+    if let Some(loops) = args.loops {
+        builder = builder.loops(loops);
+    }
+    let is_proxied = args.listen.proxy_protocol;
+    for socket in inherited {
+        builder = if is_proxied {
+            builder.inherited_proxied(socket)
+        } else {
+            builder.inherited(socket)
+        };
+    }
+    for address in &addresses {
+        builder = if is_proxied {
+            builder.listen_proxied(address.clone())
+        } else {
+            builder.listen(address.clone())
+        };
+    }
+    let server = builder.bind()?;
+    let status = args.status_listen.as_ref();
+    let operators = status.map(Operators::bind).transpose()?;
+    if let Some(owner) = owner {
+        let mut files = addresses.iter().chain(status);
+        files.try_for_each(|address| owner.own_socket(address))?;
+    }
+    Ok(Bound { server, operators })
+}

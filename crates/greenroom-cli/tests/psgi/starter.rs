@@ -1,0 +1,180 @@
+//! Under those who hold the listening sockets: Perl's `start_server`, and systemd.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::http;
+use crate::plackup::plackup;
+use crate::program::{Running, command};
+use crate::site::{Folder, until};
+
+/// Clients that ask without a pause, each time on a connection of its own.
+const CLIENTS: usize = 8;
+
+fn version(number: u32) -> String {
+    format!("sub {{ [200, [], ['version {number}']] }};")
+}
+
+/// `start_server`, with a free port, and what it starts and starts again.
+fn start_server(folder: &Folder, program: &Command) -> Command {
+    let mut starter = Command::new("start_server");
+    starter.args(["--interval=1", "--port=127.0.0.1:0", "--"]);
+    starter.arg(program.get_program()).args(program.get_args());
+    for (name, value) in program.get_envs() {
+        if let Some(value) = value {
+            starter.env(name, value);
+        }
+    }
+    folder.confine(&mut starter);
+    starter
+}
+
+/// The processes of the folder, and the sockets that they have open, of which one is the listener.
+fn holders_of_listener(folder: &Folder, port: &str) -> usize {
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let port: u16 = port.parse().unwrap();
+    let (local, listening) = (format!(":{port:04X}"), "0A");
+    let row = table
+        .lines()
+        .map(|row| row.split_whitespace().collect::<Vec<_>>());
+    let inode = row
+        .into_iter()
+        .find(|row| row.len() > 9 && row[1].ends_with(&local) && row[3] == listening);
+    let socket = format!("socket:[{}]", inode.expect("somebody listens")[9]);
+    let holds = |pid: &&u32| {
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
+        let mut links = descriptors
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        links.any(|link| link.to_str() == Some(&*socket))
+    };
+    folder.processes().iter().filter(holds).count()
+}
+
+/// Also if a test fails: nobody else ends them.
+struct EndClients<'a>(&'a AtomicBool);
+
+impl Drop for EndClients<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Restarts by SIGHUP while clients ask; every one of them must be answered, at last by the new code.
+fn assert_restarts(folder: &Folder, program: &Command) {
+    let mut server = Running::start(&mut start_server(folder, program));
+    let address = server.address.clone();
+    let (_, port) = address.rsplit_once(':').unwrap();
+    assert_eq!(
+        holders_of_listener(folder, port),
+        2,
+        "start_server and the program"
+    );
+    let done = AtomicBool::new(false);
+    let answers = thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut versions = Vec::new();
+                    while !done.load(Ordering::Relaxed) {
+                        let answer = http::get(&address, "/");
+                        assert_eq!(answer.status, 200);
+                        versions.push(answer.text());
+                    }
+                    versions
+                })
+            })
+            .collect();
+        let end = EndClients(&done);
+        for number in [2, 3] {
+            folder.write("app/app.psgi", &version(number));
+            server.signal(Signal::HUP);
+            server.wait_for_log("old worker");
+            until("the old code serves", || {
+                http::get(&address, "/").text() == format!("version {number}")
+            });
+        }
+        drop(end);
+        let answers = clients
+            .into_iter()
+            .flat_map(|client| client.join().unwrap());
+        answers.collect::<Vec<_>>()
+    });
+    for number in 1..=3 {
+        assert!(answers.contains(&format!("version {number}")));
+    }
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait().code(), Some(0));
+    folder.assert_left_alone();
+}
+
+#[test]
+fn start_server_restarts_the_program_and_no_connection_is_lost() {
+    let folder = Folder::with(&version(1));
+    let mut serve = command(&["serve", "--workers", "2"]);
+    serve.arg(folder.path("app/app.psgi"));
+    assert_restarts(&folder, &serve);
+}
+
+#[test]
+fn start_server_restarts_plackup_and_no_connection_is_lost() {
+    let folder = Folder::with(&version(1));
+    // The address that is named gives way, as with other servers.
+    assert_restarts(&folder, &plackup(&folder, &["--workers", "2"]));
+}
+
+/// Has systemd's tool listen, and start the program with the first connection.
+fn assert_activates(folder: &Folder, program: &Command) {
+    let path = folder.path("tmp/web.sock");
+    let mut activate = Command::new("systemd-socket-activate");
+    activate.arg("--fdname=web").arg("-l").arg(&path);
+    for name in ["TMPDIR", "PERL5LIB", "GREENROOM", "PATH"] {
+        activate.args(["-E", name]);
+    }
+    activate.arg(program.get_program()).args(program.get_args());
+    let environment = program
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    activate.envs(environment);
+    folder.confine(&mut activate);
+    let mut server = Running::spawn(&mut activate);
+    server.wait_for_log("Listening on");
+    let mut client = UnixStream::connect(&path).unwrap();
+    client
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    let request = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
+    client.write_all(request).unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with("version 1"), "{answer}");
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait().code(), Some(0));
+    fs::remove_file(&path).expect("the file is systemd's");
+    folder.assert_left_alone();
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn systemd_activates_the_program_and_plackup() {
+    let tool = Command::new("systemd-socket-activate")
+        .arg("--version")
+        .output();
+    if tool.is_err() {
+        eprintln!("SKIPPED: there is no systemd-socket-activate, of the package systemd");
+        return;
+    }
+    let folder = Folder::with(&version(1));
+    let mut serve = command(&["serve"]);
+    serve.arg(folder.path("app/app.psgi"));
+    assert_activates(&folder, &serve);
+    assert_activates(&folder, &plackup(&folder, &[]));
+}
