@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
 
 mod answers;
+mod chunked;
 mod environment;
 mod extensions;
 mod fairness;
