@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::backoff::{Backoff, HEALTHY_AFTER};
 use super::files::Files;
-use super::generation::{Generation, Origin};
+use super::generation::{Generation, Origin, TakeOver};
 use super::shared::Shared;
 use crate::error::StartError;
 use crate::gateway::{KilledWorker, ShutdownReport};
@@ -193,7 +193,8 @@ impl Change {
         let (shared, origin) = (Arc::clone(&supervisor.shared), supervisor.origin.clone());
         self.starting.spawn(async move {
             tokio::time::sleep(rest).await;
-            Generation::start(shared, origin).await
+            // Until then the one before serves with all of its own.
+            Generation::start(shared, origin, TakeOver::AllWorkers).await
         });
     }
 

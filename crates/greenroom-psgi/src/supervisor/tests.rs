@@ -76,6 +76,7 @@ fn seat(key: u32) -> Seat {
         served: 0,
         draining: false,
         condemned: false,
+        lost: None,
         stuck: None,
     }
 }

@@ -13,6 +13,7 @@ mod load;
 mod log;
 mod losses;
 mod notes;
+mod operators;
 mod overload;
 mod recall;
 mod rig;
