@@ -11,7 +11,6 @@ use greenroom_stage::{Client, Rejected};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use rustix::process::Pid;
 
 use crate::body::AnswerBody;
 use crate::environment::{self, OfConnection};
@@ -79,7 +78,10 @@ impl Exchange {
             let recallable = recalls < RECALLS_MAX && parts.method.is_idempotent();
             let call = Call::begin(run, tell, &upload.input(), recallable);
             let lost = match poll_fn(|cx| poll_told(&call, cx)).await {
-                Ok(answer) => return self.respond(answer, call, parts),
+                Ok(answer) => {
+                    let response = respond(answer, call, parts);
+                    return response.map_err(|malformed| forbidden(&malformed, &worker, parts));
+                }
                 Err(NoAnswer::Recalled) => {
                     recalls += 1;
                     continue;
@@ -87,7 +89,7 @@ impl Exchange {
                 Err(NoAnswer::Lost(lost)) => lost,
                 Err(NoAnswer::BrokenOff) => return Err(no_answer()),
                 Err(NoAnswer::Malformed(malformed)) => {
-                    return Err(forbidden(&malformed, worker.pid, parts));
+                    return Err(forbidden(&malformed, &worker, parts));
                 }
             };
             workers += 1;
@@ -111,7 +113,10 @@ impl Exchange {
         let tell = |out: &mut Vec<u8>| self.tell(out, parts, &Upload::None);
         match upgrade::ask(run, tell, wish).await {
             Ok(upgrade::Answered::Raw(response)) => Ok(response),
-            Ok(upgrade::Answered::Call(answer, call)) => self.respond(answer, call, parts),
+            Ok(upgrade::Answered::Call(answer, call)) => {
+                let response = respond(answer, call, parts);
+                response.map_err(|malformed| forbidden(&malformed, &worker, parts))
+            }
             Err(UpgradeError::NoAnswer(NoAnswer::Lost(lost))) => {
                 Err(self.lost(lost, &worker, parts))
             }
@@ -146,32 +151,6 @@ impl Exchange {
 
     fn pool(&self) -> &Arc<Pool> {
         self.gateway.pool()
-    }
-
-    /// The response to a client. What the application has chunked is put together again: the server
-    /// frames bodies by itself, and not all clients know chunks (RFC 9112, 6.1).
-    fn respond(
-        &self,
-        answer: Answer,
-        call: Call,
-        parts: &Parts,
-    ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
-        let pid = call.worker().pid;
-        let refused = |malformed| forbidden(&malformed, pid, parts);
-        let (mut head, body) = begun(answer, call);
-        let is_chunked = take_chunked(&mut head.headers).map_err(refused)?;
-        let body = match body {
-            _ if parts.method == Method::HEAD => AnswerBody::untold(),
-            body if is_chunked && has_content(head.status) => {
-                body.dechunked(route(parts)).map_err(refused)?
-            }
-            body => body,
-        };
-        let mut response = Response::new(body);
-        *response.status_mut() = head.status;
-        *response.headers_mut() = head.headers;
-        response.extensions_mut().insert(head.names);
-        Ok(response)
     }
 
     /// The worker that had the request is gone.
@@ -216,6 +195,23 @@ fn poll_told(call: &Call, cx: &mut Context<'_>) -> Poll<Result<Answer, NoAnswer>
                 .map(|request| request.send_informational(status, &headers));
         },
     )
+}
+
+/// The response to a client. What the application has chunked is put together again: the server frames
+/// bodies by itself, and not all clients know chunks (RFC 9112, 6.1).
+fn respond(answer: Answer, call: Call, parts: &Parts) -> Result<Response<AnswerBody>, Malformed> {
+    let (mut head, body) = begun(answer, call);
+    let is_chunked = take_chunked(&mut head.headers)?;
+    let body = match body {
+        _ if parts.method == Method::HEAD => AnswerBody::untold(),
+        body if is_chunked && has_content(head.status) => body.dechunked(route(parts))?,
+        body => body,
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
+    response.extensions_mut().insert(head.names);
+    Ok(response)
 }
 
 /// The head of an answer, and its body.
@@ -290,9 +286,9 @@ pub(crate) fn not_found() -> Response<AnswerBody> {
     plain(StatusCode::NOT_FOUND, "not found")
 }
 
-fn forbidden(malformed: &Malformed, pid: Pid, parts: &Parts) -> Response<AnswerBody> {
-    let route = route(parts);
-    tracing::error!(target: "psgi", %malformed, %pid, route, "an answer that HTTP forbids");
+fn forbidden(malformed: &Malformed, worker: &Worker, parts: &Parts) -> Response<AnswerBody> {
+    let (pid, route) = (worker.pid, route(parts));
+    tracing::error!(target: "psgi", %malformed, worker = worker.key, %pid, route, "an answer that HTTP forbids");
     no_answer()
 }
 

@@ -6,7 +6,7 @@ use crate::log;
 use crate::rig::{Rig, text, within};
 
 /// The middleware as it is, around every kind of answer.
-const MIDDLEWARE: &str = r#"
+const MIDDLEWARE: &str = r"
     use strict; use warnings;
     use Plack::Middleware::Chunked;
     my $path = $0;
@@ -20,7 +20,7 @@ const MIDDLEWARE: &str = r#"
         '/length'  => sub { [200, ['Content-Length' => 5], ['hello']] },
     );
     Plack::Middleware::Chunked->wrap(sub { $answers{$_[0]{PATH_INFO}}->($_[0]) });
-"#;
+";
 
 #[tokio::test]
 async fn the_middleware_changes_no_body() {
@@ -106,13 +106,13 @@ async fn what_is_not_chunked_is_refused_with_what_to_do() {
 }
 
 /// `write_chunk` of Mojolicious chunks by itself.
-const MOJO: &str = r#"
+const MOJO: &str = r"
     use Mojolicious::Lite -signatures;
     get '/' => sub ($c) {
         $c->write_chunk('one ' => sub ($c, @) { $c->write_chunk('two' => sub ($c, @) { $c->finish }) });
     };
     app->start;
-"#;
+";
 
 #[tokio::test]
 async fn chunks_of_a_framework_are_undone_too() {

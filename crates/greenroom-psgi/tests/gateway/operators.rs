@@ -14,14 +14,14 @@ fn worker(rig: &Rig) -> WorkerStatus {
 }
 
 /// Its connections end long before it does, as those of a process with much memory.
-const SLOW_TO_END: &str = r#"
+const SLOW_TO_END: &str = r"
     use POSIX ();
     sub {
         POSIX::close($_) for 3 .. 63;
         select undef, undef, undef, 1.5;
         POSIX::_exit(3);
     };
-"#;
+";
 
 #[tokio::test]
 async fn a_workers_exit_status_is_its_own_however_long_it_takes_to_end() {
