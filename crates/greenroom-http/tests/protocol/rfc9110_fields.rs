@@ -22,9 +22,14 @@ fn rfc9110_5_1_names_are_sent_as_the_application_spells_them() {
         names.map(|names| reply.response.extensions_mut().insert(names));
         reply
     };
-    let as_spelled = answer(GET, || reply(Some(FieldNames::new(["Content-length", "ETag"]))));
+    let as_spelled = answer(GET, || {
+        reply(Some(FieldNames::new(["Content-length", "ETag"])))
+    });
     for field in ["ETag: \"1\"", "x-other: a", "Content-Length: 1"] {
-        assert!(as_spelled.fields.iter().any(|line| line == field), "{field}");
+        assert!(
+            as_spelled.fields.iter().any(|line| line == field),
+            "{field}"
+        );
     }
     let as_usual = answer(GET, || reply(None));
     assert!(as_usual.fields.iter().any(|line| line == "etag: \"1\""));

@@ -19,5 +19,6 @@ mod recall;
 mod rig;
 mod sockets;
 mod streaming;
+mod strictness;
 mod uploads;
 mod waiting;
