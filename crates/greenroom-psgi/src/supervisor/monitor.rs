@@ -51,8 +51,10 @@ pub(super) fn look(shared: &Shared, seats: &[Seat]) {
         };
         if let Some(stuck) = seat.stuck.filter(|stuck| *stuck > shared.settings.timeout) {
             kill_hung(shared, member, stuck);
-        } else if seat.condemned || seat.lost.is_some_and(|lost| lost > END_WAIT) {
+        } else if seat.condemned {
             member.kill();
+        } else if seat.lost.is_some_and(|lost| lost > END_WAIT) {
+            kill_lost(shared, member);
         } else if seat.draining && seat.running == 0 && seat.waiting == 0 {
             member.nudge.notify_one();
         } else if member.has_served_enough(seat.served) {
@@ -68,5 +70,15 @@ fn kill_hung(shared: &Shared, member: &Member, stuck: Duration) {
     tracing::error!("{member} has made no progress for {stuck:?} (timeout), and is killed");
     shared.counters.hung.fetch_add(1, Ordering::Relaxed);
     shared.pool.note_ending(member.key, Ending::Hung);
+    member.kill();
+}
+
+/// It closed a connection of its own, and lives on.
+fn kill_lost(shared: &Shared, member: &Member) {
+    tracing::warn!(
+        "{member} has closed a connection and not ended for {END_WAIT:?}, and is killed"
+    );
+    // So it is told once.
+    shared.pool.condemn(member.key);
     member.kill();
 }

@@ -112,6 +112,22 @@ async fn what_both_take_and_could_be_read_in_two_ways_is_refused() {
             ),
             (400, chunked("3 \r\nabc\r\n0\r\n\r\n")),
             (400, request("G@T / HTTP/1.1", "Host: h\r\n", "")),
+            (501, request("CONNECT h:80 HTTP/1.1", "Host: h:80\r\n", "")),
+            (400, request("GET / HTTP/1.10", "Host: h\r\n", "")),
+            (417, post("Expect: other\r\nContent-Length: 3\r\n", "abc")),
+        ];
+        assert_all(&rig, &cases).await;
+        assert_eq!(rig.gateway.status().workers[0].served, 0, "none was seen");
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn targets_that_both_take_and_are_none_are_refused() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        let cases = [
             (400, get("foo")),
             (400, get("?a")),
             (400, get("/a#b")),
@@ -122,9 +138,6 @@ async fn what_both_take_and_could_be_read_in_two_ways_is_refused() {
             (400, get("/a%00b")),
             (400, get("*")),
             (400, get("http://x/a")),
-            (501, request("CONNECT h:80 HTTP/1.1", "Host: h:80\r\n", "")),
-            (400, request("GET / HTTP/1.10", "Host: h\r\n", "")),
-            (417, post("Expect: other\r\nContent-Length: 3\r\n", "abc")),
         ];
         assert_all(&rig, &cases).await;
         assert_eq!(rig.gateway.status().workers[0].served, 0, "none was seen");
