@@ -34,7 +34,7 @@ fn rfc9110_5_1_names_are_sent_as_the_application_spells_them() {
     let as_usual = answer(GET, || reply(None));
     assert!(as_usual.fields.iter().any(|line| line == "etag: \"1\""));
     // A name that is not the field's own is no name for it.
-    let injected = FieldNames::new([&b"ETag: a\r\nX-B"[..], b"x-other\r\n"]);
+    let injected = FieldNames::new([&b"ETag\r\nX-B"[..], b"x-other\r\n"]);
     let injected = answer(GET, || reply(Some(injected.clone())));
     assert_eq!(injected.fields, as_usual.fields);
 }

@@ -136,6 +136,12 @@ impl Supervisor {
         let number = generation.number;
         self.shared.note_serving(number);
         let before = std::mem::replace(&mut self.current, generation);
+        // Before anybody is told: no request goes to the old code any more.
+        for member in self.shared.members() {
+            if member.generation < number {
+                self.shared.pool.drain(member.key);
+            }
+        }
         change.count(&self.shared.counters.reloads);
         tracing::info!("{} is loaded anew", self.shared.settings.name());
         change.answer(&Ok(number));
