@@ -150,11 +150,7 @@ async fn targets_that_both_take_and_are_none_are_refused() {
 async fn what_both_take_and_is_too_large_here_is_refused() {
     within(async {
         let rig = Rig::serve(APP).await;
-        let fields = |count| {
-            (0..count)
-                .map(|number| format!("X-{number}: a\r\n"))
-                .collect::<String>()
-        };
+        let fields = |count| "X: a\r\n".repeat(count);
         let cases = [
             (431, get_with(&format!("Host: h\r\n{}", fields(99)))),
             (414, get(&format!("/?{}", "a".repeat(9_000)))),
