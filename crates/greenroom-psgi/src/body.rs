@@ -6,13 +6,18 @@ use bytes::Bytes;
 use greenroom_server::BoxError;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::link::{Call, Streamed};
+use crate::chunks::{Chunks, NotChunked};
+use crate::link::{Call, Malformed, Streamed};
 use crate::sent_file::FileBody;
 use crate::upgrade::RawBody;
 
 /// The body of an application's answer.
 #[derive(Debug)]
-pub struct AnswerBody(Kind);
+pub struct AnswerBody {
+    kind: Kind,
+    /// There if the application has chunked it.
+    chunked: Option<Box<Chunked>>,
+}
 
 #[derive(Debug)]
 enum Kind {
@@ -27,6 +32,15 @@ enum Kind {
     Raw(RawBody),
 }
 
+#[derive(Debug)]
+struct Chunked {
+    chunks: Chunks,
+    /// What is not taken apart yet.
+    input: Bytes,
+    /// Whose answer it is, for the log.
+    route: String,
+}
+
 /// An answer that began and was not finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the application, or its worker, gave up in the middle of an answer")]
@@ -34,23 +48,94 @@ struct BrokenOff;
 
 impl AnswerBody {
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self(Kind::Whole(bytes.into()))
+        Self::of(Kind::Whole(bytes.into()))
     }
 
     pub(crate) fn untold() -> Self {
-        Self(Kind::Untold)
+        Self::of(Kind::Untold)
     }
 
     pub(crate) fn streamed(call: Call) -> Self {
-        Self(Kind::Streamed { call, taken: 0 })
+        Self::of(Kind::Streamed { call, taken: 0 })
     }
 
     pub(crate) fn file(file: FileBody) -> Self {
-        Self(Kind::File(file))
+        Self::of(Kind::File(file))
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            chunked: None,
+        }
+    }
+
+    /// Puts together what the application has chunked: at once, or while it is sent.
+    pub(crate) fn dechunked(self, route: String) -> Result<Self, Malformed> {
+        if let Kind::Whole(bytes) = self.kind {
+            return Ok(Self::whole(Chunks::whole(bytes)?));
+        }
+        let chunked = Chunked {
+            chunks: Chunks::default(),
+            input: Bytes::new(),
+            route,
+        };
+        Ok(Self {
+            chunked: Some(Box::new(chunked)),
+            ..self
+        })
     }
 
     pub(crate) fn raw(raw: RawBody) -> Self {
-        Self(Kind::Raw(raw))
+        Self::of(Kind::Raw(raw))
+    }
+}
+
+impl Kind {
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
+        let part: Option<io::Result<Bytes>> = match self {
+            Self::Untold => None,
+            Self::Whole(bytes) if bytes.is_empty() => None,
+            Self::Whole(bytes) => Some(Ok(std::mem::take(bytes))),
+            Self::File(file) => ready!(file.poll_part(cx)),
+            Self::Raw(raw) => ready!(raw.poll_part(cx)),
+            Self::Streamed { call, taken } => match ready!(call.poll_part(taken, cx)) {
+                Streamed::Bytes(bytes) => Some(Ok(bytes)),
+                Streamed::End => None,
+                Streamed::BrokenOff => return Poll::Ready(Some(Err(BrokenOff.into()))),
+            },
+        };
+        Poll::Ready(part.map(|part| part.map_err(Into::into)))
+    }
+}
+
+impl Chunked {
+    fn poll_part(
+        &mut self,
+        body: &mut Kind,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, BoxError>>> {
+        loop {
+            match self.chunks.next(&mut self.input) {
+                Ok(Some(data)) => return Poll::Ready(Some(Ok(data))),
+                Ok(None) => {}
+                Err(error) => return Poll::Ready(Some(Err(self.broken(error)))),
+            }
+            match ready!(body.poll_part(cx)) {
+                Some(Ok(bytes)) => self.input = bytes,
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => {
+                    let end = self.chunks.end().map_err(|error| self.broken(error));
+                    return Poll::Ready(end.err().map(Err));
+                }
+            }
+        }
+    }
+
+    fn broken(&self, error: NotChunked) -> BoxError {
+        let (malformed, route) = (Malformed::from(error), &self.route);
+        tracing::error!(target: "psgi", %malformed, route, "an answer is broken off");
+        malformed.into()
     }
 }
 
@@ -62,27 +147,21 @@ impl Body for AnswerBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let part: Option<io::Result<Bytes>> = match &mut self.0 {
-            Kind::Untold => None,
-            Kind::Whole(bytes) if bytes.is_empty() => None,
-            Kind::Whole(bytes) => Some(Ok(std::mem::take(bytes))),
-            Kind::File(file) => ready!(file.poll_part(cx)),
-            Kind::Raw(raw) => ready!(raw.poll_part(cx)),
-            Kind::Streamed { call, taken } => match ready!(call.poll_part(taken, cx)) {
-                Streamed::Bytes(bytes) => Some(Ok(bytes)),
-                Streamed::End => None,
-                Streamed::BrokenOff => return Poll::Ready(Some(Err(BrokenOff.into()))),
-            },
+        let Self { kind, chunked } = &mut *self;
+        let part = match chunked {
+            Some(chunked) => ready!(chunked.poll_part(kind, cx)),
+            None => ready!(kind.poll_part(cx)),
         };
-        Poll::Ready(part.map(|part| part.map(Frame::data).map_err(Into::into)))
+        Poll::Ready(part.map(|part| part.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Kind::Whole(bytes) if bytes.is_empty())
+        matches!(&self.kind, Kind::Whole(bytes) if bytes.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.kind {
+            _ if self.chunked.is_some() => SizeHint::default(),
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::File(file) => SizeHint::with_exact(file.left()),
             Kind::Untold | Kind::Streamed { .. } | Kind::Raw(_) => SizeHint::default(),

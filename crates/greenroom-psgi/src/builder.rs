@@ -170,7 +170,9 @@ impl Builder {
     }
 
     /// Beyond how many bytes of resident memory a worker is replaced, at least 1; looked at every
-    /// second. Its successor is loaded first. Default: never.
+    /// second. Its successor is loaded first. Default: never. Where a worker is beyond it before its
+    /// first request, another one would be no smaller: the log warns once, with the size, and one
+    /// worker is replaced after 10 s, the next after 20 s more, then 40 s, up to 10 min.
     #[must_use]
     pub fn max_rss(mut self, bytes: u64) -> Self {
         self.settings.max_rss = Some(bytes);
@@ -276,8 +278,8 @@ impl Builder {
         self
     }
 
-    /// Starts Perl and returns when all workers are ready. Needs a tokio runtime with I/O and
-    /// time; it lives on that one.
+    /// Starts Perl and returns when the first worker is ready; the others join it as they have loaded.
+    /// Needs a tokio runtime with I/O and time; it lives on that one.
     ///
     /// # Errors
     ///

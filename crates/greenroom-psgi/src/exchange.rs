@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 
 use greenroom_server::{RequestBody, RequestHandle};
 use greenroom_stage::{Client, Rejected};
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 
 use crate::body::AnswerBody;
 use crate::environment::{self, OfConnection};
@@ -78,14 +78,19 @@ impl Exchange {
             let recallable = recalls < RECALLS_MAX && parts.method.is_idempotent();
             let call = Call::begin(run, tell, &upload.input(), recallable);
             let lost = match poll_fn(|cx| poll_told(&call, cx)).await {
-                Ok(answer) => return Ok(respond(answer, call, parts)),
+                Ok(answer) => {
+                    let response = respond(answer, call, parts);
+                    return response.map_err(|malformed| forbidden(&malformed, &worker, parts));
+                }
                 Err(NoAnswer::Recalled) => {
                     recalls += 1;
                     continue;
                 }
                 Err(NoAnswer::Lost(lost)) => lost,
                 Err(NoAnswer::BrokenOff) => return Err(no_answer()),
-                Err(NoAnswer::Malformed(malformed)) => return Err(forbidden(&malformed, parts)),
+                Err(NoAnswer::Malformed(malformed)) => {
+                    return Err(forbidden(&malformed, &worker, parts));
+                }
             };
             workers += 1;
             if workers == WORKERS_MAX || !may_repeat(lost, &parts.method) {
@@ -108,7 +113,10 @@ impl Exchange {
         let tell = |out: &mut Vec<u8>| self.tell(out, parts, &Upload::None);
         match upgrade::ask(run, tell, wish).await {
             Ok(upgrade::Answered::Raw(response)) => Ok(response),
-            Ok(upgrade::Answered::Call(answer, call)) => Ok(respond(answer, call, parts)),
+            Ok(upgrade::Answered::Call(answer, call)) => {
+                let response = respond(answer, call, parts);
+                response.map_err(|malformed| forbidden(&malformed, &worker, parts))
+            }
             Err(UpgradeError::NoAnswer(NoAnswer::Lost(lost))) => {
                 Err(self.lost(lost, &worker, parts))
             }
@@ -177,16 +185,38 @@ fn may_repeat(lost: Lost, method: &Method) -> bool {
 }
 
 fn poll_told(call: &Call, cx: &mut Context<'_>) -> Poll<Result<Answer, NoAnswer>> {
-    call.poll_answer(cx, |Head { status, headers }| {
-        // A client that cannot be told early is told with the answer.
-        let _told =
-            RequestHandle::current().map(|request| request.send_informational(status, &headers));
-    })
+    call.poll_answer(
+        cx,
+        |Head {
+             status, headers, ..
+         }| {
+            // A client that cannot be told early is told with the answer.
+            let _told = RequestHandle::current()
+                .map(|request| request.send_informational(status, &headers));
+        },
+    )
 }
 
-/// The response to a client.
-fn respond(answer: Answer, call: Call, parts: &Parts) -> Response<AnswerBody> {
-    let (head, body) = match answer {
+/// The response to a client. What the application has chunked is put together again: the server frames
+/// bodies by itself, and not all clients know chunks (RFC 9112, 6.1).
+fn respond(answer: Answer, call: Call, parts: &Parts) -> Result<Response<AnswerBody>, Malformed> {
+    let (mut head, body) = begun(answer, call);
+    let is_chunked = take_chunked(&mut head.headers)?;
+    let body = match body {
+        _ if parts.method == Method::HEAD => AnswerBody::untold(),
+        body if is_chunked && has_content(head.status) => body.dechunked(route(parts))?,
+        body => body,
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
+    response.extensions_mut().insert(head.names);
+    Ok(response)
+}
+
+/// The head of an answer, and its body.
+fn begun(answer: Answer, call: Call) -> (Head, AnswerBody) {
+    match answer {
         Answer::Whole(head, bytes) => (head, AnswerBody::whole(bytes)),
         Answer::Streamed(head) => (head, AnswerBody::streamed(call)),
         Answer::File(head, sent) => match FileBody::open(call.worker().pid, &sent) {
@@ -200,15 +230,37 @@ fn respond(answer: Answer, call: Call, parts: &Parts) -> Response<AnswerBody> {
                 (head, AnswerBody::streamed(call))
             }
         },
-    };
-    let body = match parts.method {
-        Method::HEAD => AnswerBody::untold(),
-        _ => body,
-    };
-    let mut response = Response::new(body);
-    *response.status_mut() = head.status;
-    *response.headers_mut() = head.headers;
-    response
+    }
+}
+
+/// Whether the application has chunked the body, which its fields say no more then.
+fn take_chunked(headers: &mut HeaderMap) -> Result<bool, Malformed> {
+    if !headers.contains_key(TRANSFER_ENCODING) {
+        return Ok(false);
+    }
+    let codings: Vec<_> = headers.get_all(TRANSFER_ENCODING).iter().collect();
+    match codings[..] {
+        [coding] if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {}
+        [coding] if coding.as_bytes().eq_ignore_ascii_case(b"identity") => {
+            headers.remove(TRANSFER_ENCODING);
+            return Ok(false);
+        }
+        _ => {
+            let codings = codings
+                .iter()
+                .map(|coding| String::from_utf8_lossy(coding.as_bytes()));
+            return Err(Malformed::Coding(codings.collect::<Vec<_>>().join(", ")));
+        }
+    }
+    headers.remove(TRANSFER_ENCODING);
+    // It would be that of the chunks (RFC 9112, 6.3).
+    headers.remove(CONTENT_LENGTH);
+    Ok(true)
+}
+
+/// RFC 9110, 6.4.1, but for answers to HEAD.
+fn has_content(status: StatusCode) -> bool {
+    !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
 /// Method and path, without the query, which may hold secrets.
@@ -234,9 +286,9 @@ pub(crate) fn not_found() -> Response<AnswerBody> {
     plain(StatusCode::NOT_FOUND, "not found")
 }
 
-fn forbidden(malformed: &Malformed, parts: &Parts) -> Response<AnswerBody> {
-    let route = route(parts);
-    tracing::error!(target: "psgi", %malformed, route, "an answer that HTTP forbids");
+fn forbidden(malformed: &Malformed, worker: &Worker, parts: &Parts) -> Response<AnswerBody> {
+    let (pid, route) = (worker.pid, route(parts));
+    tracing::error!(target: "psgi", %malformed, worker = worker.key, %pid, route, "an answer that HTTP forbids");
     no_answer()
 }
 

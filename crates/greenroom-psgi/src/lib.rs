@@ -13,6 +13,7 @@
 mod app;
 mod body;
 mod builder;
+mod chunks;
 mod environment;
 mod error;
 mod exchange;

@@ -12,6 +12,8 @@ pub struct GatewayStatus {
     pub mount: String,
     /// Which start of the application serves: 1 at first, one more after each that took over.
     pub generation: u32,
+    /// How many workers there are to be.
+    pub workers_wanted: usize,
     /// The worker processes, the oldest first.
     pub workers: Vec<WorkerStatus>,
     /// Processes that were started in place of one that had ended unasked: workers, and whole
@@ -50,6 +52,9 @@ pub struct WorkerStatus {
     pub waiting: u32,
     /// Requests that were given to it and are ended.
     pub served: u64,
+    /// For how many microseconds the requests that it was given have made no progress; 0 if it has none.
+    /// Beyond [`timeout`](crate::Builder::timeout) it counts as hung, and is killed.
+    pub stuck_micros: u64,
     /// Its resident memory in bytes, shared pages included; 0 if it is gone.
     pub rss_bytes: u64,
     /// For how many seconds it exists.

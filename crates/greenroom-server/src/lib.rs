@@ -32,6 +32,7 @@ pub use drain::{Cut, DrainReport};
 pub use draining::Draining;
 pub use error::Error;
 pub use event_loop::{LoopStatus, Pressure, Quantiles, loops};
+pub use greenroom_http::FieldNames;
 pub use informational::NotPossible;
 pub use limits::Limits;
 pub use listen::{AcceptedStream, Acceptor, InheritedSocket};

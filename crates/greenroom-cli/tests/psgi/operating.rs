@@ -4,7 +4,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::http;
-use crate::site::{Folder, Site, sum};
+use crate::site::{Folder, Site, sum, until};
 
 /// Makes a file as it begins, and is done when there is the file `go`.
 const BLOCKING: &str = "sub {
@@ -153,21 +153,59 @@ fn a_mounted_application_sees_where_it_is() {
 }
 
 #[test]
-fn what_an_application_says_is_in_the_log() {
+fn what_an_application_says_is_in_the_log_and_what_it_dies_of_is_an_error() {
     let source = "warn \"loaded\\n\"; sub {
         my ($env) = @_;
+        die \"by die\\n\" if $env->{PATH_INFO} eq '/die';
         $env->{'psgi.errors'}->print(\"by psgi.errors\\n\");
         warn 'by warn';
         print STDOUT \"by print\\n\";
-        die \"by die\\n\" if $env->{PATH_INFO} eq '/die';
         [200, [], []];
     };";
     let mut site = Site::serve(source, &["--workers", "1"]);
-    assert_eq!(site.get("/die").status, 500);
-    for said in ["by psgi.errors", "by warn at ", "by print", "by die"] {
+    assert_eq!(site.get("/").status, 200);
+    for said in ["by psgi.errors", "by warn at ", "by print"] {
         let line = site.server.wait_for_log(said);
-        assert!(line.contains(" psgi: "), "{line}");
+        assert!(line.contains(" INFO psgi: "), "{line}");
         assert!(line.contains("app.psgi"), "{line}");
+    }
+    let pid = site.status()["workers"][0]["pid"].clone();
+    assert_eq!(site.get("/die").status, 500);
+    let line = site.server.wait_for_log("by die");
+    let about = format!("worker=1 pid={pid} route=\"GET /die\"");
+    for part in ["ERROR psgi: by die", "app.psgi", &about] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    site.end(0);
+}
+
+#[test]
+fn the_metrics_show_workers_queue_and_refusals() {
+    let mut site = Site::serve(BLOCKING, &["--workers", "1", "--worker-queue-max", "2"]);
+    let ask = || http::begin(site.address(), "GET", "/", &[], b"");
+    let asked: Vec<_> = (0..5).map(|_| ask()).collect();
+    site.await_status(|status| status["sheds"]["queue_full"] == 3);
+    let labels = format!(
+        "application=\"{}\",mount=\"\"",
+        site.folder.path("app/app.psgi").display()
+    );
+    for (name, label, value) in [
+        ("refused_total", ",reason=\"queue_full\"", 3),
+        ("queue_len", "", 1),
+        ("workers", ",state=\"ready\"", 1),
+        ("workers_wanted", "", 1),
+        ("requests", ",state=\"running\"", 1),
+        ("restarts_total", "", 0),
+        ("hung_total", "", 0),
+    ] {
+        let line = format!("greenroom_psgi_{name}{{{labels}{label}}} {value}");
+        until(&line, || site.metrics().lines().any(|shown| shown == line));
+    }
+    let line = site.server.wait_for_log("requests were refused with 503");
+    assert!(line.contains(" WARN psgi: "), "{line}");
+    site.folder.write("go", "");
+    for asked in asked {
+        http::finish(asked);
     }
     site.end(0);
 }

@@ -119,11 +119,14 @@ impl Site {
         let line = server.wait_for_log("status at");
         let (_, status) = line.split_once("http://").expect("it is named");
         let status = status.trim().to_owned();
-        Self {
+        let site = Self {
             folder,
             server,
             status,
-        }
+        };
+        // It serves with the first of its workers.
+        site.await_status(|status| ready(status) == status["workers_wanted"].as_u64());
+        site
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -144,6 +147,11 @@ impl Site {
         let answer = http::get(&self.status, "/greenroom/status");
         let status: Value = serde_json::from_slice(&answer.body).expect("the status is JSON");
         status["psgi"][application].clone()
+    }
+
+    /// What Prometheus sees.
+    pub(crate) fn metrics(&self) -> String {
+        http::get(&self.status, "/greenroom/metrics").text()
     }
 
     /// Waits until operators see what is right.
@@ -202,4 +210,11 @@ pub(crate) fn sum(status: &Value, name: &str) -> u64 {
         .iter()
         .map(|worker| worker[name].as_u64().expect("it is a number"))
         .sum()
+}
+
+/// How many workers are ready.
+fn ready(status: &Value) -> Option<u64> {
+    let workers = status["workers"].as_array()?.iter();
+    let ready = workers.filter(|worker| worker["state"] == "ready");
+    u64::try_from(ready.count()).ok()
 }

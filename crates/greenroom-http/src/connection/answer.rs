@@ -2,7 +2,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 use super::Connection;
 use crate::encode::{self, BodySize, Framing, Persistence};
-use crate::{Context, ReasonPhrase, Refusal};
+use crate::{Context, FieldNames, ReasonPhrase, Refusal};
 
 /// Where the answer to the request under way stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,8 @@ impl Connection {
     /// HTTP/1.0 ended by closing. `Transfer-Encoding`, `Connection` and `Keep-Alive` of the
     /// application are not sent, but its `Connection: close` is obeyed.
     ///
-    /// A [`ReasonPhrase`] among the response's extensions is sent with its status.
+    /// A [`ReasonPhrase`] among the response's extensions is sent with its status, and [`FieldNames`]
+    /// say how to spell the names of fields, which are sent in lower case without.
     ///
     /// An informational status is no answer (RFC 9110, 15.2): the client would take the next
     /// request's answer for this one's. It is sent as a 500, and the connection closes.
@@ -56,7 +57,8 @@ impl Connection {
         let reason = response.extensions().get::<ReasonPhrase>();
         let reason = reason.filter(|_| status == response.status());
         encode::status_line(status, reason, out);
-        let noted = encode::fields(response.headers(), out);
+        let names = response.extensions().get::<FieldNames>();
+        let noted = encode::fields(response.headers(), names, out);
         let (framing, length) = self.frame(status, noted.length, size);
         self.ended_by_close = framing == Framing::Close;
         if noted.close || self.ended_by_close || status != response.status() {

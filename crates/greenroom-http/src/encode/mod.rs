@@ -1,10 +1,10 @@
 //! Answers: the head, with framing that follows from the body and not from what the application
 //! says of it, and the body's chunks.
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::body::is_framing;
-use crate::{DateCache, ReasonPhrase};
+use crate::{DateCache, FieldNames, ReasonPhrase};
 
 /// What is known of an answer's body before it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub fn informational(
     status_line(status, None, out);
     for (name, value) in headers {
         if !is_framing(name) {
-            field(name, value, out);
+            field(name.as_str().as_bytes(), value, out);
         }
     }
     out.extend_from_slice(b"\r\n");
@@ -155,8 +155,9 @@ fn length_field(length: u64, out: &mut Vec<u8>) {
 }
 
 /// Writes the application's fields, but for those that the server owns, which it notes.
-pub(crate) fn fields(headers: &HeaderMap, out: &mut Vec<u8>) -> Noted {
+pub(crate) fn fields(headers: &HeaderMap, names: Option<&FieldNames>, out: &mut Vec<u8>) -> Noted {
     let mut noted = Noted::default();
+    let mut at = 0;
     for (name, value) in headers {
         let text = name.as_str();
         match text.len() {
@@ -174,6 +175,10 @@ pub(crate) fn fields(headers: &HeaderMap, out: &mut Vec<u8>) -> Noted {
             17 if text == "transfer-encoding" => continue,
             _ => {}
         }
+        let name = match names {
+            Some(names) => names.spelling(name, &mut at),
+            None => text.as_bytes(),
+        };
         field(name, value, out);
     }
     noted
@@ -192,8 +197,8 @@ pub(crate) fn decimal(text: &str) -> Option<u64> {
     text.parse().ok()
 }
 
-fn field(name: &HeaderName, value: &HeaderValue, out: &mut Vec<u8>) {
-    out.extend_from_slice(name.as_str().as_bytes());
+fn field(name: &[u8], value: &HeaderValue, out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
     out.extend_from_slice(b": ");
     out.extend_from_slice(value.as_bytes());
     out.extend_from_slice(b"\r\n");
@@ -221,7 +226,7 @@ pub(crate) fn chunks_end(trailers: Option<&HeaderMap>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n");
     for (name, value) in trailers.into_iter().flatten() {
         if !is_framing(name) {
-            field(name, value, out);
+            field(name.as_str().as_bytes(), value, out);
         }
     }
     out.extend_from_slice(b"\r\n");

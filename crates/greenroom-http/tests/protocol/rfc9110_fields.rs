@@ -1,6 +1,6 @@
 //! RFC 9110, 6.6, 8.6 and 10.1: fields that the server writes or obeys.
 
-use greenroom_http::{CONTINUE, Reason};
+use greenroom_http::{CONTINUE, FieldNames, Reason};
 
 use crate::driver::Reply;
 use crate::support::{GET, accepted, answer, assert_field_refused, serve, with_field};
@@ -12,6 +12,31 @@ fn rfc9110_6_6_1_every_answer_is_dated_once() {
     let own = "Sun, 06 Nov 1994 08:49:37 GMT";
     let kept = answer(GET, || with_field(Reply::text("x"), "date", own));
     assert_eq!(kept.values("date"), [own]);
+}
+
+#[test]
+fn rfc9110_5_1_names_are_sent_as_the_application_spells_them() {
+    let reply = |names: Option<FieldNames>| {
+        let reply = with_field(Reply::text("x"), "etag", "\"1\"");
+        let mut reply = with_field(reply, "x-other", "a");
+        names.map(|names| reply.response.extensions_mut().insert(names));
+        reply
+    };
+    let as_spelled = answer(GET, || {
+        reply(Some(FieldNames::new(["Content-length", "ETag"])))
+    });
+    for field in ["ETag: \"1\"", "x-other: a", "Content-Length: 1"] {
+        assert!(
+            as_spelled.fields.iter().any(|line| line == field),
+            "{field}"
+        );
+    }
+    let as_usual = answer(GET, || reply(None));
+    assert!(as_usual.fields.iter().any(|line| line == "etag: \"1\""));
+    // A name that is not the field's own is no name for it.
+    let injected = FieldNames::new([&b"ETag\r\nX-B"[..], b"x-other\r\n"]);
+    let injected = answer(GET, || reply(Some(injected.clone())));
+    assert_eq!(injected.fields, as_usual.fields);
 }
 
 #[test]

@@ -85,7 +85,7 @@ ok $front->logged(qr/GET \/twice: the responder was called twice/), 'it is logge
 for my $case (
     [ wide => qr/wide character/ ], [ never => qr/without an answer, and no event loop/ ],
     [ overloaded => qr/GET \/overloaded: touched/ ],
-    [ dies => qr/^greenroom: GET \/dies: broken on purpose$/m ], [ dies_object => qr/Some::Error=HASH/ ],
+    [ dies => qr/^ERROR GET \/dies: broken on purpose$/m ], [ dies_object => qr/Some::Error=HASH/ ],
     [ hash => qr/GET \/hash: malformed response: not an array reference/ ], [ undef => qr/GET \/undef: malformed response/ ],
     [ empty_list => qr/GET \/empty_list: malformed response/ ], [ short => qr/malformed response: 1 elements/ ],
     [ bad_status => qr/malformed status: "OK"/ ], [ odd => qr/GET \/odd: malformed headers/ ],

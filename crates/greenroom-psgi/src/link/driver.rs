@@ -128,11 +128,18 @@ impl Link {
     fn end(self: &Rc<Self>, broken: &Broken) {
         table::forget(self);
         let was = self.state.replace(State::Ended);
-        if broken.is_the_workers(was) {
-            tracing::debug!(error = %broken, pid = %self.worker.pid, "a worker is given up");
-            self.pool.condemn(self.worker.key);
-        } else {
-            tracing::error!(error = %broken, pid = %self.worker.pid, "a worker cannot be reached");
+        match broken.blame(was) {
+            Blame::Ended => {
+                tracing::debug!(error = %broken, pid = %self.worker.pid, "a worker is given up");
+                self.pool.note_lost(self.worker.key);
+            }
+            Blame::Breach => {
+                tracing::error!(error = %broken, pid = %self.worker.pid, "a worker is killed");
+                self.pool.condemn(self.worker.key);
+            }
+            Blame::Ours => {
+                tracing::error!(error = %broken, pid = %self.worker.pid, "a worker cannot be reached");
+            }
         }
         self.settle();
         let released = self.pool.released(self.worker.key);
@@ -155,16 +162,26 @@ impl Link {
     }
 }
 
+/// Who is to blame for a link's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blame {
+    /// The worker is ending. How it ends is for itself to say, so it is not killed for this.
+    Ended,
+    /// The worker, which broke the protocol.
+    Breach,
+    /// What keeps us from connecting, such as too many open descriptors.
+    Ours,
+}
+
 impl Broken {
-    /// Whether the worker is gone, or to blame. What keeps us from connecting may be ours, such as
-    /// too many open descriptors.
-    fn is_the_workers(&self, was: State) -> bool {
+    fn blame(&self, was: State) -> Blame {
         match self {
-            Self::Io(error) if was == State::Connecting => matches!(
-                error.kind(),
-                io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound
-            ),
-            _ => true,
+            Self::Frame(_) | Self::Length(_) => Blame::Breach,
+            Self::Io(error) if was == State::Connecting => match error.kind() {
+                io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Blame::Ended,
+                _ => Blame::Ours,
+            },
+            Self::Io(_) | Self::Ended => Blame::Ended,
         }
     }
 }

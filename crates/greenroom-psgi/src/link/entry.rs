@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 use bytes::Bytes;
+use greenroom_server::FieldNames;
 use http::{HeaderMap, StatusCode};
 use slab::Slab;
 
@@ -16,6 +17,8 @@ const STREAM_WINDOW: usize = 262_144;
 pub(crate) struct Head {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
+    /// How the application spells their names.
+    pub(crate) names: FieldNames,
 }
 
 /// A file that the worker holds open as an answer's body.

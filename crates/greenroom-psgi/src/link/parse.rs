@@ -3,10 +3,14 @@
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
-use http::header::{HeaderName, HeaderValue, InvalidHeaderName, InvalidHeaderValue};
+use greenroom_server::FieldNames;
+use http::header::{
+    HeaderName, HeaderValue, InvalidHeaderName, InvalidHeaderValue, MaxSizeReached,
+};
 use http::{HeaderMap, StatusCode};
 
 use super::entry::{Head, SentFile};
+use crate::chunks::NotChunked;
 
 /// An answer that HTTP forbids.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +32,16 @@ pub(crate) enum Malformed {
     },
     #[error("the header {0:?} has no value")]
     NoValue(String),
+    #[error("too many headers: {0}")]
+    TooMany(#[from] MaxSizeReached),
+    #[error(
+        "the transfer coding {0:?}; the server frames answers by itself, and only `chunked` is undone"
+    )]
+    Coding(String),
+    #[error(
+        "its body is not in chunks ({0}), although its Transfer-Encoding says so; without that header it is sent as it is"
+    )]
+    Chunks(#[from] NotChunked),
 }
 
 /// A frame that the protocol does not know.
@@ -96,23 +110,28 @@ impl<'a> Fields<'a> {
 
 fn head(status: u16, allowed: RangeInclusive<u16>, fields: &[u8]) -> Result<Head, Malformed> {
     match StatusCode::from_u16(status) {
-        Ok(code) if allowed.contains(&status) => Ok(Head {
-            status: code,
-            headers: headers(fields)?,
-        }),
+        Ok(code) if allowed.contains(&status) => {
+            let (headers, names) = headers(fields)?;
+            Ok(Head {
+                status: code,
+                headers,
+                names,
+            })
+        }
         _ => Err(Malformed::Status { status, allowed }),
     }
 }
 
-fn headers(fields: &[u8]) -> Result<HeaderMap, Malformed> {
-    let mut headers = HeaderMap::new();
+fn headers(fields: &[u8]) -> Result<(HeaderMap, FieldNames), Malformed> {
+    let (mut headers, mut names) = (HeaderMap::new(), FieldNames::default());
     if fields.is_empty() {
-        return Ok(headers);
+        return Ok((headers, names));
     }
     let mut words = fields.split(|&byte| byte == 0);
     while let Some(name) = words.next() {
         let said = || String::from_utf8_lossy(name).into_owned();
         let value = words.next().ok_or_else(|| Malformed::NoValue(said()))?;
+        names.push(name);
         let name = HeaderName::from_bytes(name).map_err(|source| Malformed::Name {
             name: said(),
             source,
@@ -121,9 +140,9 @@ fn headers(fields: &[u8]) -> Result<HeaderMap, Malformed> {
             name: said(),
             source,
         })?;
-        headers.append(name, value);
+        headers.try_append(name, value)?;
     }
-    Ok(headers)
+    Ok((headers, names))
 }
 
 #[cfg(test)]
@@ -136,6 +155,15 @@ mod tests {
             head(200, FINAL, b"Set-Cookie\0a=1\0set-cookie\0b=2").expect("it is well formed");
         let cookies: Vec<_> = head.headers.get_all("set-cookie").iter().collect();
         assert_eq!(cookies, ["a=1", "b=2"]);
+        assert_eq!(head.names, FieldNames::new(["Set-Cookie", "set-cookie"]));
+    }
+
+    #[test]
+    fn more_headers_than_can_be_kept_are_refused() {
+        let fields = (0..40_000).map(|number| format!("x{number}\0"));
+        let fields = fields.collect::<Vec<_>>().join("\0");
+        let refused = head(200, FINAL, fields.as_bytes()).expect_err("they are too many");
+        assert!(refused.to_string().contains("too many"), "{refused}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The workers of one application, and the queue before them. Loops and supervisor share it.
 
 mod queue;
+mod refusals;
 mod routes;
 mod run;
 mod seat;
@@ -20,6 +21,7 @@ use rustix::process::Pid;
 use tokio::sync::{Notify, watch};
 
 pub(crate) use queue::Ticket;
+pub(crate) use refusals::Refusals;
 pub(crate) use routes::Route;
 pub(crate) use run::{Charge, Origin, Run, RunEnd, Stay};
 pub(crate) use seat::{Seat, Settlement};
@@ -185,7 +187,12 @@ impl Pool {
         Stay::new(Arc::clone(self), key)
     }
 
-    /// The worker is lost, or broke the protocol: it gets nothing more, and has to go.
+    /// A link to the worker has ended, so it is about to end: it gets nothing more.
+    pub(crate) fn note_lost(&self, key: u32) {
+        self.state().note_lost(key, now());
+    }
+
+    /// The worker broke the protocol: it gets nothing more, and has to go.
     pub(crate) fn condemn(&self, key: u32) {
         self.state().condemn(key);
         self.changed.notify_one();
@@ -233,6 +240,11 @@ impl Pool {
         self.changed.notified().await;
     }
 
+    /// What was refused and not told of yet; at most every 10 s.
+    pub(crate) fn take_refusals(&self) -> Option<Refusals> {
+        self.state().take_refusals(now())
+    }
+
     pub(crate) fn status(&self) -> QueueStatus {
         self.state().status(now())
     }
@@ -247,6 +259,6 @@ fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-fn micros(time: Duration) -> u64 {
+pub(crate) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

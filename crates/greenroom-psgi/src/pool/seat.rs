@@ -18,8 +18,10 @@ pub(crate) struct Seat {
     /// Requests that ended.
     pub(crate) served: u64,
     pub(crate) draining: bool,
-    /// It broke the protocol.
+    /// It broke the protocol, or is killed.
     pub(crate) condemned: bool,
+    /// For how long a link to it has been gone: it should have ended.
+    pub(crate) lost: Option<Duration>,
     /// How long its runs have made no progress.
     pub(crate) stuck: Option<Duration>,
 }
@@ -89,6 +91,8 @@ pub(super) struct Accounts {
     pub(super) served: u64,
     pub(super) draining: bool,
     pub(super) condemned: bool,
+    /// When a link to it ended.
+    pub(super) lost: Option<Instant>,
     pub(super) ending: Ending,
     /// Runs that it has given back.
     pub(super) released: u64,
@@ -111,6 +115,7 @@ impl Accounts {
             served: 0,
             draining: false,
             condemned: false,
+            lost: None,
             ending: Ending::default(),
             released: 0,
             exempt: 0,
@@ -134,7 +139,7 @@ impl Accounts {
 
     /// Whether it gets requests at all.
     pub(super) fn serves(&self) -> bool {
-        !self.draining && !self.condemned
+        !self.draining && !self.condemned && self.lost.is_none()
     }
 
     /// When it is expected to be done with what it was given.
@@ -214,6 +219,7 @@ impl Accounts {
             served: self.served,
             draining: self.draining,
             condemned: self.condemned,
+            lost: self.lost.map(|lost| now.saturating_duration_since(lost)),
             stuck: is_held.then(|| now.saturating_duration_since(self.progress)),
         }
     }

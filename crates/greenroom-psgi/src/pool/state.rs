@@ -9,6 +9,7 @@ use greenroom_stage::fair::{FairQueue, Flow, HALF_LIFE, Shares, Usage};
 use greenroom_stage::{Client, Reason, Rejected, Sheds};
 
 use super::queue::{Turn, Turns, Waiter};
+use super::refusals::{self, Refusals, Untold};
 use super::routes::{Route, Routes};
 use super::run::{Charge, Given, Origin, RunEnd};
 use super::seat::{Accounts, Seat, Settlement};
@@ -53,6 +54,7 @@ pub(super) struct State {
     service: ServiceTime,
     lateness: Lateness,
     sheds: Sheds,
+    untold: Untold,
 }
 
 impl State {
@@ -73,6 +75,7 @@ impl State {
             service: ServiceTime::default(),
             lateness: Lateness::default(),
             sheds: Sheds::default(),
+            untold: Untold::default(),
         }
     }
 
@@ -304,6 +307,17 @@ impl State {
         }
     }
 
+    pub(super) fn note_lost(&mut self, key: u32, now: Instant) {
+        if let Some(seat) = self.seat(key) {
+            seat.lost.get_or_insert(now);
+        }
+    }
+
+    /// See [`Untold::take`].
+    pub(super) fn take_refusals(&mut self, now: Instant) -> Option<Refusals> {
+        self.untold.take(now)
+    }
+
     pub(super) fn add(&mut self, worker: Arc<Worker>, now: Instant) {
         self.seats.push(Accounts::new(worker, now));
     }
@@ -410,11 +424,8 @@ impl State {
         predicted: Duration,
         now: Instant,
     ) -> Rejected {
-        match reason {
-            Reason::QueueFull => self.sheds.queue_full += 1,
-            Reason::Late => self.sheds.late += 1,
-            Reason::Wait => self.sheds.wait += 1,
-        }
+        refusals::count(&mut self.sheds, reason);
+        self.untold.add(reason, predicted);
         let (flow, expected) = (self.flow(origin), self.expected(origin.route));
         self.shares
             .row(flow, origin.client, now)

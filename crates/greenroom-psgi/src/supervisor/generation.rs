@@ -42,10 +42,23 @@ pub(super) enum Origin {
     Attached(Zygote),
 }
 
+/// When a generation begins to serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TakeOver {
+    /// As soon as it has a worker: nobody else serves.
+    FirstWorker,
+    /// When it can serve as many as the one before it.
+    AllWorkers,
+}
+
 impl Generation {
-    /// Returns when all workers are ready; none takes requests before. If one fails, or the future
-    /// is dropped, nothing is left of it.
-    pub(super) async fn start(shared: Arc<Shared>, origin: Origin) -> Result<Self, StartError> {
+    /// Returns when it begins to serve; no worker takes requests before. If one fails until then, or the
+    /// future is dropped, nothing is left of it.
+    pub(super) async fn start(
+        shared: Arc<Shared>,
+        origin: Origin,
+        at: TakeOver,
+    ) -> Result<Self, StartError> {
         let number = shared.next_generation();
         let (zygote, process) = match origin {
             Origin::Attached(zygote) => (zygote, None),
@@ -63,7 +76,8 @@ impl Generation {
             orders: order,
             alive,
         };
-        let raised = match raise_all(&launcher).await {
+        let mut loading = load_all(&launcher);
+        let raised = match raise(&mut loading, at).await {
             Ok(raised) => raised,
             Err(error) => {
                 give_up(process).await;
@@ -75,7 +89,7 @@ impl Generation {
             since: Instant::now(),
             orders,
             workers,
-            slots: employ_all(&launcher, raised),
+            slots: employ_all(&launcher, raised, loading),
             zygote,
             process,
         })
@@ -107,7 +121,10 @@ impl Generation {
     }
 }
 
-async fn raise_all(launcher: &Launcher) -> Result<Vec<Raised>, StartError> {
+/// Workers that load.
+type Raising = JoinSet<Result<Raised, StartError>>;
+
+fn load_all(launcher: &Launcher) -> Raising {
     // More loading at once than there are cores would only make each of them late.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let at_once = Arc::new(Semaphore::new(cores));
@@ -120,17 +137,30 @@ async fn raise_all(launcher: &Launcher) -> Result<Vec<Raised>, StartError> {
             launcher.raise().await
         });
     }
+    loading
+}
+
+/// As many as are needed to begin to serve.
+async fn raise(loading: &mut Raising, at: TakeOver) -> Result<Vec<Raised>, StartError> {
     let mut raised = Vec::new();
-    while let Some(worker) = loading.join_next().await {
-        match worker.expect("nothing panics as it loads, or is cancelled") {
+    while let Some(worker) = loaded(loading).await {
+        match worker {
             Ok(worker) => raised.push(worker),
             Err(error) => {
                 loading.shutdown().await;
                 return Err(error);
             }
         }
+        if at == TakeOver::FirstWorker {
+            break;
+        }
     }
     Ok(raised)
+}
+
+async fn loaded(loading: &mut Raising) -> Option<Result<Raised, StartError>> {
+    let worker = loading.join_next().await?;
+    Some(worker.expect("nothing panics as it loads, or is cancelled"))
 }
 
 /// So that it is gone before its directory is removed.
@@ -141,13 +171,38 @@ async fn give_up(process: Option<Process>) {
     }
 }
 
-fn employ_all(launcher: &Launcher, raised: Vec<Raised>) -> JoinSet<()> {
+fn employ_all(launcher: &Launcher, raised: Vec<Raised>, loading: Raising) -> JoinSet<()> {
     let mut slots = JoinSet::new();
     for raised in raised {
         let worker = launcher.employ(raised);
-        slots.spawn(slot::keep(launcher.clone(), worker));
+        slots.spawn(slot::keep(launcher.clone(), Some(worker)));
+    }
+    if !loading.is_empty() {
+        slots.spawn(employ_rest(launcher.clone(), loading));
     }
     slots
+}
+
+/// Employs each worker when it has loaded, or has another one started in its place.
+async fn employ_rest(launcher: Launcher, mut loading: Raising) {
+    let mut slots = JoinSet::new();
+    loop {
+        let worker = tokio::select! {
+            worker = loaded(&mut loading) => worker,
+            () = Order::drain(launcher.orders.clone()) => None,
+        };
+        let worker = match worker {
+            Some(Ok(raised)) => Some(launcher.employ(raised)),
+            Some(Err(error)) => {
+                tracing::error!("a worker could not be started: {error}");
+                None
+            }
+            None => break,
+        };
+        slots.spawn(slot::keep(launcher.clone(), worker));
+    }
+    loading.shutdown().await;
+    slots.join_all().await;
 }
 
 async fn start_zygote(

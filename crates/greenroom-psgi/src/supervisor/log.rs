@@ -1,4 +1,4 @@
-//! What zygotes and workers write to their standard output and error.
+//! What zygotes and workers write to their standard output and error, and the errors that workers tell.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -9,6 +9,9 @@ use std::{io, mem};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
+
+use super::channel::Message;
+use super::member::Member;
 
 /// Bytes of a line that are logged; the rest of it is dropped.
 const LINE_BYTES_MAX: usize = 8 * 1_024;
@@ -54,6 +57,27 @@ impl Log {
         tokio::time::timeout(END_WAIT, self.task).await.ok();
         self.tail.text()
     }
+}
+
+/// Logs an error of the application that its worker tells of: Perl's message, and the request's method
+/// and path if it concerns one.
+pub(super) fn tell_error(application: &str, member: &Member, message: &Message) -> io::Result<()> {
+    let (route, text) = error(&message.payload).ok_or_else(|| message.unexpected())?;
+    let (worker, pid) = (member.key, member.pid.as_raw_nonzero().get());
+    tracing::error!(target: "psgi", application, worker, pid, route, "{text}");
+    Ok(())
+}
+
+/// The route, if there is one, and the message, whose further lines are indented: none can pass for a
+/// line of the log.
+fn error(payload: &[u8]) -> Option<(Option<String>, String)> {
+    let (length, rest) = payload.split_first_chunk::<4>()?;
+    let (route, text) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    let text = String::from_utf8_lossy(text);
+    let lines: Vec<_> = text.lines().map(str::trim_end).collect();
+    let route = String::from_utf8_lossy(route).into_owned();
+    let route = Some(route).filter(|route| !route.is_empty());
+    Some((route, lines.join("\n    ")))
 }
 
 async fn read(mut input: pipe::Receiver, application: String, tail: Arc<Tail>) {
@@ -154,6 +178,16 @@ mod tests {
         assert_eq!(found[0].len(), LINE_BYTES_MAX + " [and 2 bytes more]".len());
         assert!(found[0].ends_with("x [and 2 bytes more]"));
         assert_eq!(found[1], "next");
+    }
+
+    #[test]
+    fn an_error_cannot_forge_a_line() {
+        let told = error(b"\0\0\0\x06GET /xbad\r\n2026 ERROR forged\n").expect("it is whole");
+        let expected = "bad\n    2026 ERROR forged";
+        assert_eq!(told, (Some(String::from("GET /x")), String::from(expected)));
+        let without = error(b"\0\0\0\0bad").expect("it is whole");
+        assert_eq!(without, (None, String::from("bad")));
+        assert_eq!(error(b"\0\0\0\x06GET"), None);
     }
 
     #[test]

@@ -11,8 +11,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, oneshot, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
+use super::memory;
 use super::shared::Shared;
 use super::zygote::Forked;
 use crate::error::EndStatus;
@@ -21,6 +22,10 @@ use crate::status::WorkerState;
 /// How long the zygote may take to tell a worker's wait status once it has ended. It looks every
 /// second, if a signal has not told it before.
 const STATUS_WAIT: Duration = Duration::from_secs(3);
+
+/// How long a worker may exist that talks to us no more. One with much memory takes a while to end, and
+/// so does one whose `END` blocks have something to do.
+pub(super) const END_WAIT: Duration = Duration::from_secs(10);
 
 /// What all may know of a worker.
 pub(super) struct Member {
@@ -41,6 +46,8 @@ pub(super) struct Member {
 struct Ready {
     mode: String,
     since: Instant,
+    /// Its resident bytes then.
+    baseline: u64,
 }
 
 /// Why a worker is to be replaced.
@@ -78,6 +85,11 @@ impl Member {
     /// What drives it; empty while it starts.
     pub(super) fn mode(&self) -> &str {
         self.ready.get().map_or("", |ready| &ready.mode)
+    }
+
+    /// Its resident bytes when it was ready; 0 before.
+    pub(super) fn baseline(&self) -> u64 {
+        self.ready.get().map_or(0, |ready| ready.baseline)
     }
 
     /// How long it has been ready, by now or by its end.
@@ -135,7 +147,9 @@ impl fmt::Display for Reason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Requests(served) => write!(out, "it has served {served} requests"),
-            Self::Memory(bytes) => write!(out, "it holds {bytes} bytes of memory"),
+            Self::Memory(bytes) => {
+                write!(out, "it holds {bytes} bytes of memory, beyond max_rss")
+            }
             Self::Asked => out.write_str("the application asked for it"),
         }
     }
@@ -179,9 +193,13 @@ impl Held {
     }
 
     pub(super) fn note_ready(&self, mode: String) {
-        let since = Instant::now();
+        let ready = Ready {
+            mode,
+            since: Instant::now(),
+            baseline: memory::resident_bytes(self.member.pid).unwrap_or(0),
+        };
         // It says so once.
-        self.member.ready.set(Ready { mode, since }).ok();
+        self.member.ready.set(ready).ok();
         self.member.advance(WorkerState::Ready);
     }
 
@@ -198,6 +216,8 @@ impl Held {
 
     /// How it ended; it must have begun to.
     pub(super) async fn status(&mut self) -> EndStatus {
+        // If it does not, that is what is told.
+        timeout(END_WAIT, self.member.ended()).await.ok();
         end_status(&mut self.ended).await
     }
 }
@@ -210,7 +230,7 @@ impl Drop for Held {
 
 /// What the zygote tells of a process that has begun to end.
 pub(super) async fn end_status(ended: &mut oneshot::Receiver<u32>) -> EndStatus {
-    let status = tokio::time::timeout(STATUS_WAIT, ended).await;
+    let status = timeout(STATUS_WAIT, ended).await;
     EndStatus(status.ok().and_then(Result::ok).map(EndStatus::of_wait))
 }
 

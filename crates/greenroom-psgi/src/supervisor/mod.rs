@@ -9,12 +9,15 @@ mod backoff;
 mod channel;
 mod files;
 mod generation;
+mod growth;
 mod launcher;
 mod log;
 mod member;
 mod memory;
+mod meters;
 mod monitor;
 mod process;
+mod refusing;
 mod run;
 pub(crate) mod shared;
 mod slot;
@@ -34,7 +37,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use self::files::Files;
-use self::generation::{Generation, Origin};
+use self::generation::{Generation, Origin, TakeOver};
 pub(crate) use self::run::Command;
 use self::run::{COMMANDS_MAX, Supervisor};
 use self::shared::Shared;
@@ -65,7 +68,7 @@ impl Order {
     }
 }
 
-/// Starts an application, and returns when its workers are ready.
+/// Starts an application, and returns when the first of its workers is ready.
 pub(crate) async fn start(settings: Arc<Settings>) -> Result<Gateway, StartError> {
     let directory = perl::private_directory()?;
     let watches = settings.reload_on_change.then(|| Files::watch(&settings));
@@ -107,7 +110,9 @@ struct Parts {
 impl Parts {
     async fn start(self) -> Result<Gateway, StartError> {
         let shared = self.shared;
-        let current = Generation::start(Arc::clone(&shared), self.origin.clone()).await?;
+        let origin = self.origin.clone();
+        let at = TakeOver::FirstWorker;
+        let current = Generation::start(Arc::clone(&shared), origin, at).await?;
         shared.note_serving(current.number);
         let (commands, orders) = mpsc::channel(COMMANDS_MAX);
         let mut monitor = JoinSet::new();

@@ -1,4 +1,5 @@
-//! A look at all workers, again and again: who hangs, who has served or grown enough, who is idle.
+//! A look at all workers, again and again: who hangs, who has served or grown enough, who is idle. And
+//! what operators are told: refusals in the log, and metrics.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,29 +7,34 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::member::{Member, Reason};
-use super::memory;
+use super::growth::Growth;
+use super::member::{END_WAIT, Member, Reason};
 use super::shared::Shared;
+use super::{meters, refusing};
 use crate::pool::{Ending, Seat};
-use crate::status::WorkerState;
 
 /// How often there is a look, if nothing asks for one before.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How often memory is looked at.
-const MEMORY_INTERVAL: Duration = Duration::from_secs(1);
+/// How often memory is looked at, and metrics are brought up to date.
+const SLOW_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Never returns.
 pub(super) async fn watch_workers(shared: Arc<Shared>) {
     let mut looks = interval(LOOK_INTERVAL);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut memory_at = Instant::now();
+    let mut slow_look_at = Instant::now();
+    let mut growth = Growth::default();
     loop {
         tokio::select! {
-            now = looks.tick() => if now >= memory_at {
-                memory_at = now + MEMORY_INTERVAL;
-                look_at_memory(&shared);
-            },
+            now = looks.tick() => {
+                refusing::tell(&shared);
+                if now >= slow_look_at {
+                    slow_look_at = now + SLOW_LOOK_INTERVAL;
+                    growth.look(&shared, &shared.pool.seats(), now);
+                    meters::record(&shared.status());
+                }
+            }
             () = shared.pool.changed() => {}
         }
         look(&shared, &shared.pool.seats());
@@ -47,6 +53,8 @@ pub(super) fn look(shared: &Shared, seats: &[Seat]) {
             kill_hung(shared, member, stuck);
         } else if seat.condemned {
             member.kill();
+        } else if seat.lost.is_some_and(|lost| lost > END_WAIT) {
+            kill_lost(shared, member);
         } else if seat.draining && seat.running == 0 && seat.waiting == 0 {
             member.nudge.notify_one();
         } else if member.has_served_enough(seat.served) {
@@ -65,16 +73,12 @@ fn kill_hung(shared: &Shared, member: &Member, stuck: Duration) {
     member.kill();
 }
 
-fn look_at_memory(shared: &Shared) {
-    let Some(most) = shared.settings.max_rss else {
-        return;
-    };
-    for member in shared.members() {
-        if member.state() != WorkerState::Ready {
-            continue;
-        }
-        if let Some(bytes) = memory::resident_bytes(member.pid).filter(|bytes| *bytes > most) {
-            shared.retire(&member, Reason::Memory(bytes));
-        }
-    }
+/// It closed a connection of its own, and lives on.
+fn kill_lost(shared: &Shared, member: &Member) {
+    tracing::warn!(
+        "{member} has closed a connection and not ended for {END_WAIT:?}, and is killed"
+    );
+    // So it is told once.
+    shared.pool.condemn(member.key);
+    member.kill();
 }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::backoff::{Backoff, HEALTHY_AFTER};
 use super::files::Files;
-use super::generation::{Generation, Origin};
+use super::generation::{Generation, Origin, TakeOver};
 use super::shared::Shared;
 use crate::error::StartError;
 use crate::gateway::{KilledWorker, ShutdownReport};
@@ -136,6 +136,12 @@ impl Supervisor {
         let number = generation.number;
         self.shared.note_serving(number);
         let before = std::mem::replace(&mut self.current, generation);
+        // Before anybody is told: no request goes to the old code any more.
+        for member in self.shared.members() {
+            if member.generation < number {
+                self.shared.pool.drain(member.key);
+            }
+        }
         change.count(&self.shared.counters.reloads);
         tracing::info!("{} is loaded anew", self.shared.settings.name());
         change.answer(&Ok(number));
@@ -193,7 +199,8 @@ impl Change {
         let (shared, origin) = (Arc::clone(&supervisor.shared), supervisor.origin.clone());
         self.starting.spawn(async move {
             tokio::time::sleep(rest).await;
-            Generation::start(shared, origin).await
+            // Until then the one before serves with all of its own.
+            Generation::start(shared, origin, TakeOver::AllWorkers).await
         });
     }
 

@@ -10,7 +10,7 @@ use super::member::{Member, Reason};
 use super::memory;
 use crate::builder::Settings;
 use crate::perl;
-use crate::pool::{Pool, Seat};
+use crate::pool::{Pool, Seat, micros};
 use crate::status::{GatewayStatus, WorkerState, WorkerStatus};
 
 pub(crate) struct Shared {
@@ -121,6 +121,7 @@ impl Shared {
             application: self.settings.name(),
             mount: self.settings.mount.clone(),
             generation: self.generation.load(Ordering::Relaxed),
+            workers_wanted: self.settings.workers,
             workers: members
                 .iter()
                 .map(|member| worker_status(member, &seats))
@@ -146,6 +147,7 @@ fn worker_status(member: &Member, seats: &[Seat]) -> WorkerStatus {
         running: seat.map_or(0, |seat| seat.running),
         waiting: seat.map_or(0, |seat| seat.waiting),
         served: seat.map_or(0, |seat| seat.served),
+        stuck_micros: seat.and_then(|seat| seat.stuck).map_or(0, micros),
         rss_bytes: memory::resident_bytes(member.pid).unwrap_or(0),
         age_seconds: member.born.elapsed().as_secs(),
     }

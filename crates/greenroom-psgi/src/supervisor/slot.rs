@@ -9,8 +9,9 @@ use super::launcher::Launcher;
 use super::member::Member;
 use crate::status::WorkerState;
 
-/// Until the generation drains, or its zygote is lost: then its workers serve on by themselves.
-pub(super) async fn keep(launcher: Launcher, worker: Arc<Member>) {
+/// Until the generation drains, or its zygote is lost: then its workers serve on by themselves. Without
+/// a worker, the first could not be started.
+pub(super) async fn keep(launcher: Launcher, worker: Option<Arc<Member>>) {
     let orders = launcher.orders.clone();
     tokio::select! {
         () = fill(launcher, worker) => {}
@@ -18,18 +19,21 @@ pub(super) async fn keep(launcher: Launcher, worker: Arc<Member>) {
     }
 }
 
-async fn fill(launcher: Launcher, mut worker: Arc<Member>) {
+async fn fill(launcher: Launcher, mut worker: Option<Arc<Member>>) {
     let mut backoff = Backoff::default();
     loop {
-        worker.reached(WorkerState::Retiring).await;
-        if worker.health() >= HEALTHY_AFTER {
-            backoff.reset();
+        if let Some(worker) = &worker {
+            worker.reached(WorkerState::Retiring).await;
+            if worker.health() >= HEALTHY_AFTER {
+                backoff.reset();
+            }
         }
-        let Some(next) = succeed(&launcher, &worker, &mut backoff).await else {
+        let Some(next) = succeed(&launcher, worker.as_deref(), &mut backoff).await else {
             return;
         };
-        worker.advance(WorkerState::Draining);
-        worker = next;
+        if let Some(worker) = worker.replace(next) {
+            worker.advance(WorkerState::Draining);
+        }
     }
 }
 
@@ -37,10 +41,10 @@ async fn fill(launcher: Launcher, mut worker: Arc<Member>) {
 /// where one has crashed or could not be loaded. `None` if the zygote is lost.
 async fn succeed(
     launcher: &Launcher,
-    worker: &Member,
+    worker: Option<&Member>,
     backoff: &mut Backoff,
 ) -> Option<Arc<Member>> {
-    let mut has_failed = worker.state() > WorkerState::Retiring;
+    let mut has_failed = worker.is_none_or(|worker| worker.state() > WorkerState::Retiring);
     loop {
         if has_failed {
             tokio::time::sleep(backoff.rest()).await;

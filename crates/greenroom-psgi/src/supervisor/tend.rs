@@ -1,24 +1,22 @@
 //! A worker's care from the moment it takes requests to its end.
 
 use std::convert::Infallible;
+use std::io;
 use std::ops::Not as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::Order;
-use super::channel::frame;
+use super::channel::{Message, frame};
 use super::launcher::{Control, Raised};
-use super::member::{Held, Member, Reason};
+use super::log;
+use super::member::{END_WAIT, Held, Member, Reason};
 use super::shared::Shared;
 use crate::pool::Ending;
 use crate::status::WorkerState;
-
-/// How long a worker may exist that talks to us no more.
-const END_WAIT: Duration = Duration::from_secs(1);
 
 struct Tended {
     shared: Arc<Shared>,
@@ -66,21 +64,27 @@ impl Tended {
             tokio::select! {
                 () = member.ended() => return,
                 message = self.control.frames.next() => match message {
-                    Ok(Some(message)) if message.kind == b'H' => {
-                        self.shared.retire(&member, Reason::Asked);
-                    }
-                    Ok(Some(message)) => {
-                        tracing::error!("{member} sent {}, and is killed", message.unexpected());
-                        return;
-                    }
+                    Ok(Some(message)) => if let Err(error) = self.heed(&member, &message) {
+                        tracing::error!("{member} sent {error}, and is killed");
+                        return member.kill();
+                    },
                     Ok(None) => return,
                     Err(error) => {
-                        tracing::error!("{member}: its control connection failed: {error}");
-                        return;
+                        tracing::error!("{member} is killed, as its control connection failed: {error}");
+                        return member.kill();
                     }
                 },
             }
         }
+    }
+
+    fn heed(&self, member: &Member, message: &Message) -> io::Result<()> {
+        match message.kind {
+            b'H' => self.shared.retire(member, Reason::Asked),
+            b'E' => log::tell_error(&self.shared.settings.name(), member, message)?,
+            _ => return Err(message.unexpected()),
+        }
+        Ok(())
     }
 
     async fn drain(&mut self, member: &Member) {
@@ -108,6 +112,8 @@ impl Tended {
         member.advance(WorkerState::Ending);
         // If it fails, the worker has ended by itself.
         self.control.output.write_all(&frame(b'Q', None)).await.ok();
+        // What it has to say of its end is read: it would wait for that.
+        self.lost().await;
         member.ended().await;
     }
 
@@ -115,9 +121,11 @@ impl Tended {
         let was_asked = member.advance(WorkerState::Ending).not();
         self.shared.pool.remove(member.key);
         // One that closed its control connection is about to end, with a status of its own.
-        timeout(END_WAIT, member.ended()).await.ok();
+        let is_gone = timeout(END_WAIT, member.ended()).await.is_ok();
         self.held.remove();
-        if was_asked {
+        if !is_gone {
+            tracing::warn!("{member} talked to us no more for {END_WAIT:?}, and is killed");
+        } else if was_asked {
             tracing::debug!("{member} ended");
         } else {
             let status = self.held.status().await;

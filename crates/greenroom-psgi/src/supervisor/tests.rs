@@ -76,6 +76,7 @@ fn seat(key: u32) -> Seat {
         served: 0,
         draining: false,
         condemned: false,
+        lost: None,
         stuck: None,
     }
 }
@@ -97,6 +98,23 @@ async fn a_worker_that_hangs_beyond_the_timeout_is_killed_and_replaced() {
     monitor::look(&shared, &[stuck_for(7)]);
     let status = until(&gateway, |status| is_ready(status) && status.restarts == 1).await;
     assert_eq!(status.hung, 1);
+    assert_ne!(status.workers[0].pid, before.pid);
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_closed_a_connection_is_killed_if_it_does_not_end() {
+    let folder = application();
+    let (gateway, shared) = start(settings(&folder, |builder| builder)).await;
+    let before = gateway.status().workers[0].clone();
+    let lost_for = |seconds| Seat {
+        lost: Some(Duration::from_secs(seconds)),
+        ..seat(before.key)
+    };
+    monitor::look(&shared, &[lost_for(9)]);
+    assert_eq!(gateway.status().workers[0].state, WorkerState::Ready);
+    monitor::look(&shared, &[lost_for(11)]);
+    let status = until(&gateway, |status| is_ready(status) && status.restarts == 1).await;
     assert_ne!(status.workers[0].pid, before.pid);
     gateway.shutdown().await;
 }

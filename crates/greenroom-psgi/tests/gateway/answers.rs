@@ -141,3 +141,37 @@ async fn what_goes_wrong_is_a_500_and_the_worker_lives_on() {
     })
     .await;
 }
+
+const SPELLED: &str = r#"
+    sub {
+        [200, ['X-CamelCase' => 1, 'ETag' => '"a"', 'Set-Cookie' => 'a=1', 'WWW-Authenticate' => 'Basic',
+            'set-cookie' => 'b=2', 'x-lower' => 1, 'DNT' => 0], ['spelled']];
+    };
+"#;
+
+#[tokio::test]
+async fn header_names_keep_their_case() {
+    within(async {
+        let rig = Rig::serve(SPELLED).await;
+        for line in ["GET / HTTP/1.1", "GET / HTTP/1.0"] {
+            let ask = format!("{line}\r\nHost: a\r\nConnection: close\r\n\r\n");
+            let answer = rig.exchange(ask.as_bytes()).await;
+            for field in [
+                "X-CamelCase: 1",
+                "ETag: \"a\"",
+                "Set-Cookie: a=1",
+                "set-cookie: b=2",
+                "WWW-Authenticate: Basic",
+                "x-lower: 1",
+                "DNT: 0",
+            ] {
+                assert!(
+                    answer.contains(&format!("\r\n{field}\r\n")),
+                    "{field}: {answer}"
+                );
+            }
+        }
+        rig.end().await;
+    })
+    .await;
+}

@@ -42,6 +42,23 @@ pub(crate) async fn line(with: &str, and: &str) -> String {
     }
 }
 
+/// The line with this text and those that belong to it, which are indented.
+pub(crate) async fn entry(with: &str) -> String {
+    line(with, "").await;
+    let written = written();
+    let mut entry = Vec::new();
+    for line in written.lines() {
+        if !line.starts_with("    ") {
+            if entry.iter().any(|line: &&str| line.contains(with)) {
+                break;
+            }
+            entry.clear();
+        }
+        entry.push(line);
+    }
+    entry.join("\n")
+}
+
 fn written() -> String {
     let written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
     String::from_utf8_lossy(&written).into_owned()

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
 
 mod answers;
+mod chunked;
 mod environment;
 mod extensions;
 mod fairness;
@@ -12,10 +13,12 @@ mod load;
 mod log;
 mod losses;
 mod notes;
+mod operators;
 mod overload;
 mod recall;
 mod rig;
 mod sockets;
 mod streaming;
+mod strictness;
 mod uploads;
 mod waiting;

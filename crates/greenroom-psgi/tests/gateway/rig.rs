@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use greenroom_psgi::{Builder, Gateway};
+use greenroom_psgi::{Builder, Gateway, WorkerState, WorkerStatus};
 use greenroom_server::{Address, DrainReport, Error, Handle, Server, ServerBuilder};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// Fails a test that hangs.
 pub(crate) async fn within<F: Future>(test: F) -> F::Output {
@@ -79,6 +79,7 @@ impl Rig {
         let source = Source::new(text);
         let builder = settings(Gateway::builder(source.app()).workers(1));
         let gateway = builder.start().await.expect("the application starts");
+        await_workers(&gateway).await;
         let loops = 2.try_into().expect("two is not zero");
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = server.loops(loops).listen(any_port).bind();
@@ -130,6 +131,19 @@ impl Rig {
         let report = self.serving.await.expect("serving does not panic");
         self.gateway.shutdown().await;
         report.expect("serving ends in order")
+    }
+}
+
+/// Waits until all workers are ready: the gateway serves with the first.
+async fn await_workers(gateway: &Gateway) {
+    let is_ready = |worker: &WorkerStatus| worker.state == WorkerState::Ready;
+    let all_are_ready = || {
+        let status = gateway.status();
+        let ready = status.workers.iter().filter(|worker| is_ready(worker));
+        ready.count() == status.workers_wanted
+    };
+    while !all_are_ready() {
+        sleep(Duration::from_millis(5)).await;
     }
 }
 

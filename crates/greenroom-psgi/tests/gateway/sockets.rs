@@ -311,3 +311,33 @@ async fn a_drain_ends_what_has_left_http() {
     })
     .await;
 }
+
+/// Twiggy gives a delayed answer's sub the client's socket behind the responder. A sub with a signature
+/// takes no argument that it does not name.
+const SECOND_ARGUMENT: &str = r#"
+    use feature 'signatures'; no warnings;
+    sub {
+        my $env = shift;
+        return sub ($respond) { $respond->([200, [], ['without']]) } if !$env->{'psgix.io'};
+        sub {
+            my ($respond, $socket) = @_;
+            syswrite $socket, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nraw";
+            close $socket;
+            close $env->{'psgix.io'};
+        };
+    };
+"#;
+
+#[tokio::test]
+async fn a_delayed_answer_is_given_the_socket_as_twiggy_does() {
+    within(async {
+        let rig = Rig::serve(SECOND_ARGUMENT).await;
+        assert_eq!(text(&rig.get("/").await), "without");
+        let ask = b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n";
+        let answer = rig.exchange(ask).await;
+        assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
+        assert!(answer.ends_with("raw"), "{answer}");
+        rig.end().await;
+    })
+    .await;
+}

@@ -23,7 +23,7 @@ async fn a_killed_worker_is_replaced_and_the_other_stays() {
     let folder = Folder::with(GOOD);
     let gateway = folder.builder().workers(2).start().await;
     let gateway = gateway.expect("the application can be loaded");
-    let before = serving(&gateway.status());
+    let before = serving(&until(&gateway, |status| are_ready(status, 2)).await);
     signal(before[0], Signal::KILL);
     let status = until(&gateway, |status| {
         status.restarts == 1 && are_ready(status, 2)
@@ -52,26 +52,6 @@ async fn a_worker_that_cannot_be_started_again_is_tried_until_it_can() {
 }
 
 #[tokio::test]
-async fn a_worker_that_has_grown_too_large_is_replaced_by_one_that_is_ready_first() {
-    let folder = Folder::with(&format!(
-        "our $ballast = 'x' x 200_000_000 if unlink qq{{$folder/large}}; {GOOD}"
-    ));
-    folder.write("large", "");
-    let gateway = folder.builder().max_rss(100_000_000).start().await;
-    let gateway = gateway.expect("the application can be loaded");
-    let before = serving(&gateway.status());
-    let status = until(&gateway, |status| {
-        assert!(!serving(status).is_empty(), "somebody serves all the time");
-        status.retired == 1 && are_ready(status, 1) && serving(status) != before
-    })
-    .await;
-    assert!(status.workers[0].rss_bytes < 100_000_000);
-    assert_eq!(status.restarts, 0);
-    eventually("the old one is gone", || !is_running(before[0])).await;
-    gateway.shutdown().await;
-}
-
-#[tokio::test]
 async fn a_lost_zygote_is_replaced_while_its_workers_serve_on() {
     let folder = Folder::with(GOOD);
     let gateway = folder.start().await;
@@ -93,7 +73,7 @@ async fn a_shutdown_leaves_no_process_and_no_directory() {
     let folder = Folder::with(&format!("{TELLS_DIRECTORY} {GOOD}"));
     let gateway = folder.builder().workers(2).start().await;
     let gateway = gateway.expect("the application can be loaded");
-    let workers = serving(&gateway.status());
+    let workers = serving(&until(&gateway, |status| are_ready(status, 2)).await);
     let zygote = parent(workers[0]);
     let directory = private_directory(&folder);
     assert!(directory.join("worker-1.sock").exists());

@@ -5,7 +5,7 @@ async fn a_reload_brings_up_new_workers_before_the_old_ones_go() {
     let folder = Folder::with(GOOD);
     let gateway = folder.builder().workers(2).start().await;
     let gateway = gateway.expect("the application can be loaded");
-    let before = serving(&gateway.status());
+    let before = serving(&until(&gateway, |status| are_ready(status, 2)).await);
     let zygote = parent(before[0]);
     let reloading = gateway.clone();
     let reload = tokio::spawn(async move { reloading.reload().await });

@@ -2,19 +2,20 @@ use std::time::Duration;
 
 use greenroom_psgi::WorkerState;
 
-use crate::rig::{Folder, GOOD, are_ready, eventually, is_running, parent, refusal};
+use crate::rig::{
+    Folder, GOOD, are_ready, eventually, is_running, parent, refusal, serving, until,
+};
 
 /// Notes each process that loads it.
 const NOTED: &str = "open my $out, '>>', qq{$folder/loads}; print {$out} qq{$$\\n}; close $out;";
 
 #[tokio::test]
-async fn workers_are_ready_when_the_start_returns() {
+async fn workers_are_ready_soon_after_the_start() {
     let folder = Folder::with(GOOD);
     let gateway = folder.builder().workers(3).start().await;
     let gateway = gateway.expect("the application can be loaded");
-    let status = gateway.status();
-    assert!(are_ready(&status, 3), "{status:#?}");
-    assert_eq!(status.generation, 1);
+    let status = until(&gateway, |status| are_ready(status, 3)).await;
+    assert_eq!((status.generation, status.workers_wanted), (1, 3));
     for worker in &status.workers {
         assert_eq!(worker.mode, "blocking");
         assert!(worker.rss_bytes > 1_000_000, "{worker:#?}");
@@ -26,6 +27,35 @@ async fn workers_are_ready_when_the_start_returns() {
             .any(|other| other.application == status.application)
     );
     gateway.shutdown().await;
+}
+
+/// Of the processes that load it one is done at once, and the others when there is the file `go`, or
+/// die if there is the file `doomed`.
+const ONE_IS_QUICK: &str = "if (!mkdir qq{$folder/first}) { \
+     select undef, undef, undef, 0.01 until -e qq{$folder/go}; \
+     die qq{doomed\\n} if unlink qq{$folder/doomed}; }";
+
+#[tokio::test]
+async fn the_first_worker_that_is_ready_serves_while_the_others_load() {
+    let folder = Folder::with(&format!("{ONE_IS_QUICK} {GOOD}"));
+    let gateway = folder.builder().workers(3).start().await;
+    let gateway = gateway.expect("the first worker is ready");
+    assert_eq!(serving(&gateway.status()).len(), 1);
+    // One that cannot be loaded is tried again.
+    folder.write("doomed", "");
+    folder.write("go", "");
+    let status = until(&gateway, |status| are_ready(status, 3)).await;
+    assert_eq!((status.restarts, status.generation), (1, 1));
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_shutdown_does_not_wait_for_workers_that_load() {
+    let folder = Folder::with(&format!("{ONE_IS_QUICK} {GOOD}"));
+    let gateway = folder.builder().workers(3).start().await;
+    let gateway = gateway.expect("the first worker is ready");
+    assert!(gateway.shutdown().await.killed.is_empty());
+    assert!(gateway.status().workers.is_empty());
 }
 
 #[tokio::test]
@@ -43,6 +73,7 @@ async fn each_worker_loads_the_application_unless_it_is_preloaded() {
         let folder = Folder::with(&format!("{NOTED} {GOOD}"));
         let gateway = folder.builder().workers(2).preload(preload).start().await;
         let gateway = gateway.expect("the application can be loaded");
+        until(&gateway, |status| are_ready(status, 2)).await;
         assert_eq!(folder.read("loads").lines().count(), loads);
         gateway.shutdown().await;
     }

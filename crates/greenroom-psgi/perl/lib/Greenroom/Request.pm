@@ -276,7 +276,7 @@ sub fail {
 
 sub log {
     my ($self, $message) = @_;
-    Greenroom::Worker::log_error($self->{name}, $message);
+    $self->{link}{worker}->log_error($self->{name}, $message);
     return;
 }
 

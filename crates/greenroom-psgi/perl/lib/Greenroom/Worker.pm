@@ -17,6 +17,7 @@ use constant {
     FLUSH_ANSWERS       => 24,
     SLOW_REMEMBERED     => 1_000,
     FIRST_FRAME_SECONDS => 5,
+    ERROR_BYTES_MAX     => 8_192,
 };
 
 my %STATUS = map { $_ => 1 } 100 .. 999;
@@ -38,7 +39,7 @@ sub run {
     $self->{app} = $app;
     $self->_take_loop(Greenroom::Loop::found());
     while (1) {
-        eval { $self->{loop}->run; 1 } or log_error(undef, $@);
+        eval { $self->{loop}->run; 1 } or $self->log_error(undef, $@);
     }
 }
 
@@ -188,7 +189,7 @@ sub _work {
     $link->receive or return;
     my $queue = $link->{queue};
     return if !@$queue;
-    eval { $self->_serve($link); 1 } or log_error(undef, $@);
+    eval { $self->_serve($link); 1 } or $self->log_error(undef, $@);
     return if !@$queue || $link->{turn}++;
     $self->{loop}->later(sub {
         delete $link->{turn};
@@ -270,10 +271,10 @@ sub _settle {
     my $request = Greenroom::Request->new(
         link => $link, id => $id, env => $env, began => $began, io => $kind == 2,
         head => !$plain && $kind != 2,
-        name => join(' ', grep { defined } $env->{REQUEST_METHOD}, ($env->{REQUEST_URI} || '') =~ /\A([^?]*)/),
+        name => _name($env),
     );
     if    (defined $error)        { $request->fail($error) }
-    elsif (ref $answer eq 'CODE') { $request->attempt($answer, $request->responder) }
+    elsif (ref $answer eq 'CODE') { $request->attempt($answer, $request->responder, _socket($env)) }
     else                          { $request->attempt($request->responder, $answer) }
     return if $request->{ended};
     if ($self->{blocking}) {
@@ -283,6 +284,19 @@ sub _settle {
     return $self->{blocking} ? $request->end_with_call : $request->outlive_call;
 }
 
+# Of a request, for the log: without the query, which may hold secrets.
+sub _name {
+    my ($env) = @_;
+    return join ' ', grep { defined } $env->{REQUEST_METHOD}, ($env->{REQUEST_URI} || '') =~ /\A([^?]*)/;
+}
+
+# The second argument that Twiggy gives a delayed answer. Where there is no socket there is no argument
+# either: a sub with a signature, as other servers take it, would die of it.
+sub _socket {
+    my ($env) = @_;
+    return grep { defined } $env->{'psgix.io'};
+}
+
 # What the application wants done once the answer is on its way.
 sub finish {
     my ($self, $link, $env) = @_;
@@ -290,7 +304,7 @@ sub finish {
     if (ref $handlers eq 'ARRAY' && @$handlers) {
         $link->flush;
         for my $handler (@$handlers) {
-            eval { $handler->($env); 1 } or log_error('a cleanup handler', $@);
+            eval { $handler->($env); 1 } or $self->log_error(_name($env), $@, 'a cleanup handler: ');
         }
     }
     return if !$env->{'psgix.harakiri.commit'} || $self->{harakiri}++;
@@ -299,14 +313,28 @@ sub finish {
     return;
 }
 
+# An error of the application, for the front's log. A child that the application has forked has no part
+# in its parent's connection.
 sub log_error {
-    my ($about, $message) = @_;
+    my ($self, $name, $message, $before) = @_;
+    ($name, $message) = ($name // '', _text($message, $before // ''));
+    return if $self->{control} && $$ == $self->{pid}
+        && write_all($self->{control}, frame('E', pack 'N/a*a*', $name, $message));
+    print {*STDERR} 'greenroom: ', $name eq '' ? '' : "$name: ", $message, "\n";
+    return;
+}
+
+# What was died of, as bytes of bounded length without an end of line.
+sub _text {
+    my ($message, $before) = @_;
     $message = 'died without a message' if !defined $message;
     $message = eval { "$message" } // 'an exception that is no text';
     utf8::encode($message) if utf8::is_utf8($message);
-    $message =~ s/\n*\z/\n/;
-    print {*STDERR} 'greenroom: ', defined $about ? "$about: " : '', $message;
-    return;
+    $message = $before . $message;
+    $message =~ s/\n+\z//;
+    my $dropped = length($message) - ERROR_BYTES_MAX;
+    substr($message, ERROR_BYTES_MAX) = " [and $dropped bytes more]" if $dropped > 0;
+    return $message;
 }
 
 1;

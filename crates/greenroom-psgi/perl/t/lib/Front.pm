@@ -20,7 +20,7 @@ my $LIB = File::Spec->rel2abs(dirname(__FILE__) . '/../../lib');
 sub start {
     my ($class, %of) = @_;
     my $dir = tempdir(CLEANUP => 1);
-    our $Current = my $self = bless {dir => $dir, key => 0, workers => []}, $class;
+    our $Current = my $self = bless {dir => $dir, key => 0, controls => [], errors => ''}, $class;
     Scalar::Util::weaken($Current);
     my $file = $of{file} || "$dir/app.psgi";
     write_file($file, $of{source}) if defined $of{source};
@@ -56,7 +56,12 @@ sub slurp {
     return defined $text ? $text : '';
 }
 
-sub log_text { return slurp($_[0]{log}) }
+# What the workers wrote, and then the errors that they told the front.
+sub log_text {
+    my ($self) = @_;
+    $_->look for grep { defined } @{ $self->{controls} };
+    return slurp($self->{log}) . $self->{errors};
+}
 
 # Whether the log has this within a time that only a failure takes: a line may come after the answer.
 sub logged {
@@ -89,6 +94,7 @@ sub unready_worker {
     my (undef, $pid) = unpack 'NN', $payload;
     my $worker = bless {front => $self, key => $key, pid => $pid, id => 0}, 'Front::Worker';
     $worker->{control} = $worker->connect('C');
+    Scalar::Util::weaken($self->{controls}[$key - 1] = $worker->{control});
     return $worker;
 }
 
@@ -130,11 +136,30 @@ sub next {
     my ($self, $wanted) = @_;
     while (!@{ $self->{frames} }) {
         return ('end', '') if !$self->fill(Front::SECONDS_MAX);
-        push @{ $self->{frames} }, Greenroom::Frame::frames(\$self->{in});
+        $self->take;
     }
     my ($type, $payload) = unpack 'aa*', shift @{ $self->{frames} };
     die "$type came for $wanted: $payload" if $wanted && $wanted ne $type;
     return ($type, $payload);
+}
+
+# An error is kept for the log.
+sub take {
+    my ($self) = @_;
+    for my $frame (Greenroom::Frame::frames(\$self->{in})) {
+        if ($frame !~ s/\AE//) { push @{ $self->{frames} }, $frame; next }
+        my ($name, $message) = unpack 'N/aa*', $frame;
+        $Front::Current->{errors} .= "ERROR $name: $message\n";
+    }
+    return;
+}
+
+# Takes what has come, without waiting.
+sub look {
+    my ($self) = @_;
+    vec(my $ready = '', fileno $self->{handle}, 1) = 1;
+    return if !select $ready, undef, undef, 0;
+    return $self->fill(0) && $self->take;
 }
 
 sub fill {

@@ -1,0 +1,99 @@
+//! Refused requests, told in the log with what would help.
+
+use super::shared::Shared;
+use crate::builder::Settings;
+use crate::pool::Refusals;
+
+/// Warns of requests that were refused since the last warning, at most every 10 s.
+pub(super) fn tell(shared: &Shared) {
+    let Some(refusals) = shared.pool.take_refusals() else {
+        return;
+    };
+    let settings = &shared.settings;
+    tracing::warn!(
+        target: "psgi",
+        application = settings.name(),
+        count = refusals.sheds.total(),
+        predicted_wait = ?refusals.predicted,
+        "requests were refused with 503: {}",
+        advice(&refusals, settings, is_full_of_waiting(shared)),
+    );
+}
+
+/// Whether its workers have as many requests under way as they may, most of which wait for events: then
+/// more can be taken without more workers.
+fn is_full_of_waiting(shared: &Shared) -> bool {
+    let most = shared.settings.concurrency.requests_max();
+    let seats = shared.pool.seats();
+    let is_full = |running: u32, waiting: u32| running + waiting >= most && waiting > running;
+    !seats.is_empty() && seats.iter().all(|seat| is_full(seat.running, seat.waiting))
+}
+
+fn advice(refusals: &Refusals, settings: &Settings, is_full_of_waiting: bool) -> String {
+    let sheds = refusals.sheds;
+    if sheds.queue_full > sheds.wait + sheds.late {
+        let queue_max = settings.queue_max;
+        return format!(
+            "the queue is full; raise queue_max (--worker-queue-max), which is {queue_max}, or workers \
+             (--workers), which is {}",
+            settings.workers,
+        );
+    }
+    let wait_max = settings.queue_wait_max;
+    let raised = if is_full_of_waiting {
+        let concurrency = settings.concurrency.requests_max();
+        format!("concurrency (--worker-concurrency), which is {concurrency},")
+    } else {
+        format!("workers (--workers), which is {},", settings.workers)
+    };
+    format!(
+        "they would wait for up to {:.1?}; raise {raised} or queue_wait_max (--worker-queue-wait-max), \
+         which is {wait_max:?}",
+        refusals.predicted,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use greenroom_stage::Sheds;
+
+    use super::*;
+    use crate::builder::Builder;
+
+    #[test]
+    fn what_to_raise_depends_on_why_they_were_refused() {
+        let builder = Builder::new(PathBuf::from("app.psgi")).workers(4);
+        let refusals = |sheds| Refusals {
+            sheds,
+            predicted: Duration::from_millis(12_345),
+        };
+        let wait = refusals(Sheds {
+            wait: 2,
+            late: 1,
+            queue_full: 1,
+        });
+        let full = refusals(Sheds {
+            queue_full: 3,
+            ..wait.sheds
+        });
+        let full = refusals(Sheds {
+            wait: 0,
+            ..full.sheds
+        });
+        let told = |refusals, is_full| advice(refusals, &builder.settings, is_full);
+        assert_eq!(
+            told(&wait, false),
+            "they would wait for up to 12.3s; raise workers (--workers), which is 4, or queue_wait_max \
+             (--worker-queue-wait-max), which is 10s"
+        );
+        assert!(
+            told(&wait, true).contains("raise concurrency (--worker-concurrency), which is 10000,")
+        );
+        assert!(
+            told(&full, false).contains("raise queue_max (--worker-queue-max), which is 16384")
+        );
+    }
+}
