@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::process::Pid;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use super::cores::Cores;
@@ -352,6 +352,9 @@ fn a_server_that_dies_under_load_is_told() {
             {
                 rustix::process::kill_process(pid, rustix::process::Signal::KILL)
                     .expect("it is ours");
+                // Its end takes a moment; it stays to be waited for. A child of the child is none of ours.
+                let until_ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+                let _ = rustix::process::waitid(WaitId::Pid(pid), until_ended);
             }
             server.sample();
         }
