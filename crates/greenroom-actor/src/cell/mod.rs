@@ -113,7 +113,7 @@ fn let_go(parent: Arc<dyn AnyCell>) {
     let next = || LET_GO.with_borrow_mut(|line| line.as_mut()?.pop());
     while let Some(cell) = parent.take().or_else(next) {
         contain("what an actor was made with, when it was dropped", || {
-            drop(cell)
+            drop(cell);
         });
     }
     LET_GO.set(None);

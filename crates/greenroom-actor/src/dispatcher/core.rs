@@ -184,7 +184,9 @@ impl Core {
         station.is_gone.store(true, Ordering::SeqCst);
         // Woken in place of others, it would not run.
         self.get_up(worker);
-        left.into_iter().for_each(|turn| station.inbox.push(turn));
+        for turn in left {
+            station.inbox.push(turn);
+        }
         self.take_over(station);
         if !self.is_gone() {
             return;

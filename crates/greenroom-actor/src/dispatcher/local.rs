@@ -86,15 +86,10 @@ thread_local! {
 /// it and not within, however many they are: parents and children would fill the stack.
 pub(super) fn end_orphan(turn: Turn) {
     turn.cell().signal(Signal::Kill);
-    let is_first = ORPHANS.with_borrow_mut(|orphans| match orphans {
-        Some(orphans) => {
-            orphans.push_back(turn);
-            false
-        }
-        None => {
-            *orphans = Some(VecDeque::from([turn]));
-            true
-        }
+    let is_first = ORPHANS.with_borrow_mut(|orphans| {
+        let is_first = orphans.is_none();
+        orphans.get_or_insert_default().push_back(turn);
+        is_first
     });
     if !is_first {
         return;

@@ -94,7 +94,7 @@ fn look(cores: &[Arc<Core>], seen: &mut HashMap<usize, Seen>) -> bool {
             }
             if looks == LOOKS_MAX && core.kind != "stage" {
                 contain("the log of the watchdog", || {
-                    name(core, station, ActorId(running))
+                    name(core, station, ActorId(running));
                 });
             }
             now.insert(key, Seen { turns, looks });

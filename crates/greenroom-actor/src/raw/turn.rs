@@ -62,7 +62,7 @@ impl Turn {
             }
             After::Ended(cell) => {
                 contain("what an actor was made with, when it was dropped", || {
-                    drop(cell)
+                    drop(cell);
                 });
                 None
             }

@@ -140,7 +140,6 @@ impl<A: Actor> Spawn<A> {
     }
 
     /// With the error there may be an actor, which ends before it begins.
-    #[expect(clippy::type_complexity, reason = "it is for the two below and above")]
     fn hand_over(self) -> Result<ActorRef<A>, (SpawnError, Option<ActorRef<A>>)> {
         let name = self
             .dispatcher
@@ -183,7 +182,6 @@ impl<A: Actor> fmt::Debug for Spawn<A> {
     }
 }
 
-#[expect(clippy::type_complexity, reason = "it is for the method of this name")]
 fn hand_over<A: Actor>(
     parent: Option<&Arc<dyn AnyCell>>,
     cell: Arc<ActorCell<A>>,

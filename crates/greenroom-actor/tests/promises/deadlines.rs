@@ -39,8 +39,8 @@ fn a_time_out_names_actors_however_many_there_are() {
             system.spawn(Puppet::make("other", &Journal::default()));
         }
         let (told, error) = mpsc::channel();
-        let asked = asker.ask(ask_in_vain(&hung, told));
-        asked.await.expect("it is handled");
+        let vain = asker.ask(ask_in_vain(&hung, told));
+        vain.await.expect("it is handled");
         let error = error.recv().expect("it was told");
         assert!(
             error.starts_with("/asker got no answer from /hung to "),
@@ -94,8 +94,8 @@ fn an_actor_hears_of_its_deadline_although_nothing_runs_where_the_other_is() {
         };
         let asker = system.spawn(Puppet::make("asker", &Journal::default()));
         let (told, error) = mpsc::channel();
-        let asked = asker.ask(ask_in_vain(&there, told)).timeout(PATIENCE);
-        tokio::time::timeout(PATIENCE, asked)
+        let vain = asker.ask(ask_in_vain(&there, told)).timeout(PATIENCE);
+        tokio::time::timeout(PATIENCE, vain)
             .await
             .expect("it hears of its deadline")
             .expect("it is handled");

@@ -210,11 +210,12 @@ fn the_settings_of_a_type_may_spawn_actors_of_another() {
     });
 }
 
+type Keyed = Router<Puppet, ConsistentHash<Note>>;
+
 #[test]
 fn the_key_of_a_message_may_resize_the_router_that_asks_for_it() {
     must_return(|| {
         let (system, _puppet) = pool();
-        type Keyed = Router<Puppet, ConsistentHash<Note>>;
         let router: Arc<OnceLock<Keyed>> = Arc::default();
         let of = Arc::clone(&router);
         let by_number = ConsistentHash::by(move |Note(number): &Note| {
@@ -223,8 +224,8 @@ fn the_key_of_a_message_may_resize_the_router_that_asks_for_it() {
             *number
         });
         let build = system.build(Puppet::make("a", &Journal::default()));
-        let built = build.router(by_number, 2).expect("the dispatcher is there");
-        let router = router.get_or_init(|| built);
+        let first = build.router(by_number, 2).expect("the dispatcher is there");
+        let router = router.get_or_init(|| first);
         router.tell(Note(1)).expect("the mailbox has room");
         assert_eq!(router.size(), 3);
     });
