@@ -188,7 +188,12 @@ fn a_waker_that_is_replaced_may_ask_the_same_actor_when_it_is_dropped() {
     });
 }
 
-/// Looks at its system when the settings of its type are made.
+/// Of a type of which there was none before.
+struct Unseen;
+
+impl Actor for Unseen {}
+
+/// Spawns another when the settings of its type are made.
 struct Curious;
 
 static SYSTEM_OF_CURIOUS: OnceLock<ActorSystem> = OnceLock::new();
@@ -196,7 +201,7 @@ static SYSTEM_OF_CURIOUS: OnceLock<ActorSystem> = OnceLock::new();
 impl Actor for Curious {
     fn mailbox() -> Mailbox {
         let system = SYSTEM_OF_CURIOUS.get().expect("it is there");
-        system.spawn(Puppet::make("a", &Journal::default()));
+        system.spawn(|| Unseen);
         Mailbox::default()
     }
 }
