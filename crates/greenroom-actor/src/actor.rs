@@ -1,5 +1,6 @@
 use crate::BoxError;
 use crate::context::Context;
+use crate::limits::Limits;
 use crate::mailbox::Mailbox;
 use crate::reply::ReplyTo;
 use crate::supervision::{Failure, Supervision};
@@ -46,6 +47,13 @@ pub trait Actor: Sized + Send + 'static {
     #[must_use]
     fn mailbox() -> Mailbox {
         Mailbox::default()
+    }
+
+    /// How many children, timers and watchers such an actor may have. See [`Limits`] for the
+    /// defaults.
+    #[must_use]
+    fn limits() -> Limits {
+        Limits::default()
     }
 
     /// What happens when a child of such an actor fails. See [`Supervision`] for the default.

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -8,12 +9,13 @@ use std::time::Duration;
 use event_listener::EventListener;
 
 use crate::actor::Actor;
-use crate::cell::Posted;
+use crate::cell::{AnyCell, Posted};
 use crate::dead_letter::Reason;
-use crate::dispatcher::{self, AlarmKey, Core, Wait};
+use crate::dispatcher::{self, Core, Deadline};
 use crate::error::AskError;
+use crate::path::ActorPath;
 use crate::receive::{Asked, Receive, Sealed};
-use crate::reference::{ActorId, ActorRef};
+use crate::reference::ActorRef;
 use crate::reply::{Answer, ReplyTo};
 
 /// The deadline of an `ask`, if nothing else is said.
@@ -27,7 +29,7 @@ pub struct Ask<'a, A: Receive<M, K>, M, K> {
     callee: Callee<'a, A>,
     timeout: Duration,
     state: State<A, M, K>,
-    alarm: Option<Alarm>,
+    deadline: Option<Deadline>,
     kind: PhantomData<fn(K)>,
 }
 
@@ -56,12 +58,6 @@ enum State<A: Sealed<M, K>, M, K> {
     Done,
 }
 
-struct Alarm {
-    key: AlarmKey,
-    worker: u16,
-    asker: Option<ActorId>,
-}
-
 impl<'a, A, M, K> Ask<'a, A, M, K>
 where
     A: Receive<M, K>,
@@ -73,7 +69,7 @@ where
             callee,
             timeout: TIMEOUT_DEFAULT,
             state: State::Fresh(message),
-            alarm: None,
+            deadline: None,
             kind: PhantomData,
         }
     }
@@ -115,19 +111,11 @@ where
 
     /// Has the task woken up at the deadline; false if that is past.
     fn watch_deadline(&mut self, waker: &Waker) -> bool {
-        let Some(alarm) = &self.alarm else {
-            let asker = dispatcher::running_actor();
-            let worker = self.callee.0.shared.home.load(Ordering::Relaxed);
-            let wait = Wait {
-                waker: waker.clone(),
-                asker,
-                callee: self.callee.id(),
-            };
-            let key = core(&self.callee).wake_after(worker, self.timeout, wait);
-            self.alarm = Some(Alarm { key, worker, asker });
+        let Some(deadline) = &self.deadline else {
+            self.deadline = Some(Deadline::begin(&self.callee.0, self.timeout, waker));
             return true;
         };
-        core(&self.callee).keep_waiting(alarm.worker, alarm.key, waker)
+        deadline.keep_waiting(core(&self.callee), waker)
     }
 
     fn answered(
@@ -148,13 +136,12 @@ where
     }
 
     fn timed_out(&self) -> AskError {
-        let settings = &self.callee.0.shared.settings;
-        let path = |id| settings.system.name_of(id);
-        let asker = self.alarm.as_ref().and_then(|alarm| alarm.asker);
+        let home = self.callee.0.shared.home.load(Ordering::Relaxed);
+        let other = core(&self.callee).waits_for(self.callee.id(), home);
         AskError::TimedOut {
-            asker: asker.map(path),
+            asker: dispatcher::keep_running_actor().map(ActorPath::new),
             callee: self.callee_path(),
-            callee_waits_for: settings.system.waits_for(self.callee.id()).map(path),
+            callee_waits_for: other.map(ActorPath::new),
             message: message::<M>(),
             after: self.timeout,
         }
@@ -182,8 +169,9 @@ where
         }
     }
 
-    fn callee_path(&self) -> Box<str> {
-        self.callee.path().into()
+    fn callee_path(&self) -> ActorPath {
+        let callee: Arc<dyn AnyCell> = Arc::clone(&self.callee.0) as _;
+        ActorPath::new(callee)
     }
 }
 
@@ -236,8 +224,8 @@ impl<A: Receive<M, K>, M, K> Unpin for Ask<'_, A, M, K> {}
 
 impl<A: Receive<M, K>, M, K> Drop for Ask<'_, A, M, K> {
     fn drop(&mut self) {
-        if let Some(alarm) = &self.alarm {
-            core(&self.callee).cancel_alarm(alarm.worker, alarm.key);
+        if let Some(deadline) = self.deadline.take() {
+            deadline.end(core(&self.callee));
         }
     }
 }

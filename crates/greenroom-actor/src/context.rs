@@ -12,6 +12,8 @@ use crate::BoxError;
 use crate::actor::Actor;
 use crate::cell::{AnyCell, Posted, Signal, Terminated};
 use crate::dispatcher;
+use crate::limits::LimitReached;
+use crate::panics::Panic;
 use crate::raw::Envelope;
 use crate::receive::{Asked, Receive, Sealed, Told};
 use crate::reference::ActorRef;
@@ -85,6 +87,8 @@ impl<A: Actor> Context<A> {
 
     /// Spawns a child, which ends with this actor and is supervised by it
     /// ([`Actor::supervision`]). The function makes its state, and makes it anew after a failure.
+    /// Beyond [`Limits::children`](crate::Limits::children) the child ends before it begins, with
+    /// an ERROR in the log; [`build`](Self::build) returns the error.
     pub fn spawn<C: Actor>(&self, make: impl Fn() -> C + Send + 'static) -> ActorRef<C> {
         self.build(make).spawn_or_end()
     }
@@ -112,7 +116,8 @@ impl<A: Actor> Context<A> {
     }
 
     /// Has this actor told when another ends: with [`Terminated`], by the control lane. At once, if
-    /// it has ended.
+    /// it has ended. If the other has as many watchers as its [`Limits`](crate::Limits) allow, this
+    /// actor fails.
     pub fn watch<B, K>(&mut self, other: &ActorRef<B>)
     where
         B: Actor,
@@ -127,7 +132,10 @@ impl<A: Actor> Context<A> {
                     me.0.notify(Told::<Terminated, K>::new(terminated));
                 }
             };
-            AnyCell::watch(&*other.0, id, Box::new(tell));
+            if !AnyCell::watch(&*other.0, id, Box::new(tell)) {
+                self.extras().watched.remove_tie(other.id(), Tie::Watch);
+                self.fail_of_watchers(other);
+            }
         }
     }
 
@@ -140,11 +148,17 @@ impl<A: Actor> Context<A> {
     }
 
     /// Binds this actor's fate to another's, both ways: when one of them is killed or ends as failed,
-    /// the other fails. An actor that is stopped takes nobody with it.
+    /// the other fails. An actor that is stopped takes nobody with it. Counts as a watcher of both:
+    /// see [`watch`](Self::watch).
     pub fn link<B: Actor>(&mut self, other: &ActorRef<B>) {
-        if self.extras().watched.add(other, Tie::Link) {
-            link(self.myself(), other);
-            link(other, self.myself());
+        if !self.extras().watched.add(other, Tie::Link) {
+            return;
+        }
+        if !link(self.myself(), other) {
+            self.extras().watched.remove_tie(other.id(), Tie::Link);
+            self.fail_of_watchers(other);
+        } else if !link(other, self.myself()) {
+            self.fail_of_watchers(self.myself());
         }
     }
 
@@ -177,7 +191,7 @@ impl<A: Actor> Context<A> {
             let made = async { message(future.await) };
             match AssertUnwindSafe(made).catch_unwind().await {
                 Ok(message) => Piped::<A, M, K>::new(me, message).send().await,
-                Err(panic) => me.fail_of_pipe(&*panic),
+                Err(panic) => me.fail_of_pipe(&Panic::from(panic)),
             }
         });
         Ok(())
@@ -186,7 +200,9 @@ impl<A: Actor> Context<A> {
     /// Sends this actor a message after this time. Times are exact to a millisecond.
     ///
     /// Timers end with the actor, and when it is restarted. A message that does not fit into the
-    /// mailbox becomes a dead letter.
+    /// mailbox becomes a dead letter. With more timers than [`Limits`](crate::Limits) allow, the
+    /// actor fails, and the timer has ended; so it is with [`at`](Self::at) and
+    /// [`every`](Self::every).
     pub fn once<M, K>(&mut self, after: Duration, message: M) -> Timer
     where
         A: Receive<M, K>,
@@ -204,7 +220,8 @@ impl<A: Actor> Context<A> {
         K: 'static,
     {
         let me = self.myself().clone();
-        self.extras().timers.at(&me, moment, message)
+        let set = self.extras().timers.at(&me, moment, message);
+        set.unwrap_or_else(|ended| self.fail_of_timers(ended))
     }
 
     /// Sends this actor a message again and again, the first time after one interval of at least a
@@ -216,7 +233,8 @@ impl<A: Actor> Context<A> {
         K: 'static,
     {
         let me = self.myself().clone();
-        self.extras().timers.every(&me, interval, message)
+        let set = self.extras().timers.every(&me, interval, message);
+        set.unwrap_or_else(|ended| self.fail_of_timers(ended))
     }
 
     /// Sets a message aside until [`unstash_all`](Self::unstash_all). What is in the stash when the
@@ -318,6 +336,17 @@ impl<A: Actor> Context<A> {
         self.me = None;
     }
 
+    fn fail_of_timers(&self, ended: Timer) -> Timer {
+        let limits = self.myself().0.shared.settings.limits;
+        self.fail(LimitReached::Timers(limits.timers));
+        ended
+    }
+
+    fn fail_of_watchers<B: Actor>(&self, other: &ActorRef<B>) {
+        let limits = other.0.shared.settings.limits;
+        self.fail(LimitReached::Watchers(limits.watchers));
+    }
+
     fn unstash(&mut self) {
         if let Some(extras) = &mut self.extras {
             extras.unstashed.extend(extras.stash.drain(..));
@@ -338,7 +367,7 @@ impl<A: Actor> Context<A> {
 }
 
 impl<A: Actor> ActorRef<A> {
-    fn fail_of_pipe(&self, panic: &(dyn std::any::Any + Send)) {
+    fn fail_of_pipe(&self, panic: &Panic) {
         let failure = self.0.failure("a piped future", Cause::from_panic(panic));
         self.0.signal_any(Signal::Fail(Box::new(failure)));
     }
@@ -389,8 +418,9 @@ impl<A: Receive<M, K>, M: Send + 'static, K: 'static> Drop for Piped<A, M, K> {
     }
 }
 
-/// Has `from` fail when `to` ends otherwise than by being stopped.
-fn link<A: Actor, B: Actor>(from: &ActorRef<A>, to: &ActorRef<B>) {
+/// Has `from` fail when `to` ends otherwise than by being stopped. False if `to` may have no more
+/// watchers.
+fn link<A: Actor, B: Actor>(from: &ActorRef<A>, to: &ActorRef<B>) -> bool {
     let id = from.id();
     let from = from.downgrade();
     let fail = move |terminated: Terminated| {
@@ -402,7 +432,7 @@ fn link<A: Actor, B: Actor>(from: &ActorRef<A>, to: &ActorRef<B>) {
         let failure = from.0.failure("its life", Cause::Linked(terminated.path));
         from.0.signal_any(Signal::Fail(Box::new(failure)));
     };
-    AnyCell::watch(&*to.0, id, Box::new(fail));
+    AnyCell::watch(&*to.0, id, Box::new(fail))
 }
 
 impl<A: Actor> fmt::Debug for Context<A> {

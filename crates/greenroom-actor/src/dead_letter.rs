@@ -111,7 +111,8 @@ impl DeadLetter {
 #[derive(Default)]
 pub struct DeadLetters {
     counts: [AtomicU64; REASONS],
-    subscribers: RwLock<Vec<Recipient<DeadLetter>>>,
+    /// Whoever posts takes a clone: letters are told, and dropped, outside of the lock.
+    subscribers: RwLock<Arc<Vec<Recipient<DeadLetter>>>>,
 }
 
 impl fmt::Debug for DeadLetters {
@@ -142,8 +143,12 @@ impl DeadLetters {
             .subscribers
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        subscribers.retain(Recipient::is_alive);
-        subscribers.push(recipient);
+        let mut alive = Vec::clone(&subscribers);
+        alive.retain(Recipient::is_alive);
+        alive.push(recipient);
+        let before = std::mem::replace(&mut *subscribers, Arc::new(alive));
+        drop(subscribers);
+        drop(before);
     }
 
     pub(crate) fn post(&self, receiver: &dyn Fn() -> String, letter: Undelivered, why: Why<'_>) {
@@ -154,10 +159,10 @@ impl DeadLetters {
         if letter.message == std::any::type_name::<DeadLetter>() {
             return;
         }
-        let subscribers = self
-            .subscribers
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let subscribers = {
+            let subscribers = self.subscribers.read();
+            Arc::clone(&subscribers.unwrap_or_else(PoisonError::into_inner))
+        };
         let is_traced = tracing::enabled!(target: TARGET, tracing::Level::DEBUG);
         if subscribers.is_empty() && !is_traced {
             return;

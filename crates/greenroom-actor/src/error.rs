@@ -4,6 +4,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::dead_letter::Reason;
+use crate::path::ActorPath;
 
 /// A message that [`tell`](crate::ActorRef::tell) could not deliver. It comes back.
 #[derive(Error)]
@@ -75,15 +76,15 @@ impl<M> fmt::Debug for SendError<M> {
 #[derive(Debug, Error)]
 pub enum AskError {
     /// Not within the deadline. The message may be handled all the same, or was already.
-    #[error("{} got no answer from {} to {message} within {}{}", asker_name(asker.as_deref()), callee, humantime::format_duration(*after), waiting_for(callee, callee_waits_for.as_deref()))]
+    #[error("{} got no answer from {} to {message} within {}{}", asker_name(asker.as_ref()), callee, humantime::format_duration(*after), waiting_for(callee, callee_waits_for.as_ref()))]
     TimedOut {
         /// The path of the actor that asked, if an actor did.
-        asker: Option<Box<str>>,
+        asker: Option<ActorPath>,
         /// The path of the actor that was asked.
-        callee: Box<str>,
+        callee: ActorPath,
         /// The path of the actor that the asked one waits for itself, if it does. If that is the
         /// asker, the two are in a deadlock.
-        callee_waits_for: Option<Box<str>>,
+        callee_waits_for: Option<ActorPath>,
         /// The type of the message.
         message: &'static str,
         /// The deadline.
@@ -93,19 +94,19 @@ pub enum AskError {
     #[error("the mailbox of {callee} is full")]
     Full {
         /// The path of the actor that was asked.
-        callee: Box<str>,
+        callee: ActorPath,
     },
     /// The actor has ended, or ended before it answered.
     #[error("{callee} has ended")]
     Closed {
         /// The path of the actor that was asked.
-        callee: Box<str>,
+        callee: ActorPath,
     },
     /// The message was not handled, or not to its end.
     #[error("{callee} did not handle {message}: {reason}")]
     Unhandled {
         /// The path of the actor that was asked.
-        callee: Box<str>,
+        callee: ActorPath,
         /// The type of the message.
         message: &'static str,
         /// Why.
@@ -115,7 +116,7 @@ pub enum AskError {
     #[error("{callee} handled {message} without an answer")]
     NoReply {
         /// The path of the actor that was asked.
-        callee: Box<str>,
+        callee: ActorPath,
         /// The type of the message.
         message: &'static str,
     },
@@ -129,11 +130,11 @@ impl AskError {
     }
 }
 
-fn asker_name(asker: Option<&str>) -> &str {
-    asker.unwrap_or("the asker")
+fn asker_name(asker: Option<&ActorPath>) -> String {
+    asker.map_or_else(|| "the asker".to_owned(), ActorPath::to_string)
 }
 
-fn waiting_for(callee: &str, waits_for: Option<&str>) -> String {
+fn waiting_for(callee: &ActorPath, waits_for: Option<&ActorPath>) -> String {
     waits_for.map_or_else(String::new, |other| {
         format!("; {callee} itself waits for {other}")
     })

@@ -63,14 +63,15 @@ impl EventStream {
     where
         E: Clone + Send + Sync + 'static,
     {
-        self.change(|subscribers| {
-            let is_known = subscribers.iter().any(|known| known.id() == recipient.id());
-            if !is_known {
-                make_room(subscribers);
-                subscribers.push(recipient);
+        let refused = self.change(|subscribers| {
+            if subscribers.iter().any(|known| known.id() == recipient.id()) {
+                return Err(recipient);
             }
-            !is_known
-        })
+            let ended = make_room(subscribers);
+            subscribers.push(recipient);
+            Ok(ended)
+        });
+        refused.is_ok()
     }
 
     /// Sends no more events of this type to the actor with this number. False if it was not
@@ -79,11 +80,9 @@ impl EventStream {
     where
         E: Clone + Send + Sync + 'static,
     {
-        self.change::<E, _>(|subscribers| {
-            let before = subscribers.len();
-            subscribers.retain(|known| known.id() != actor);
-            subscribers.len() < before
-        })
+        let removed =
+            self.change::<E, _>(|subscribers| remove(subscribers, |known| known.id() == actor));
+        !removed.is_empty()
     }
 
     /// Sends an event to all actors that subscribed to its type, and returns how many these are,
@@ -105,17 +104,20 @@ impl EventStream {
         reached += usize::from(last.publish(event));
         if reached < subscribers.len() {
             drop(subscribers);
-            self.change::<E, _>(|subscribers| subscribers.retain(Recipient::is_alive));
+            drop(self.change::<E, _>(|subscribers| remove(subscribers, |known| !known.is_alive())));
         }
         reached
     }
 
     /// Forgets all subscribers.
     pub(crate) fn clear(&self) {
-        self.subscribers
+        let mut subscribers = self
+            .subscribers
             .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+            .unwrap_or_else(PoisonError::into_inner);
+        let all = std::mem::take(&mut *subscribers);
+        drop(subscribers);
+        drop(all);
     }
 
     fn subscribers_to<E: 'static>(&self) -> Option<Subscribers<E>> {
@@ -146,11 +148,24 @@ impl EventStream {
 
 /// Forgets those that have ended before the list grows: at most half of it is dead, and each is
 /// looked at a constant number of times.
-fn make_room<E: Send + 'static>(subscribers: &mut Vec<Recipient<E>>) {
-    if subscribers.len() == subscribers.capacity() {
-        subscribers.retain(Recipient::is_alive);
-        subscribers.reserve(subscribers.len().max(4));
+fn make_room<E: Send + 'static>(subscribers: &mut Vec<Recipient<E>>) -> Vec<Recipient<E>> {
+    if subscribers.len() < subscribers.capacity() {
+        return Vec::new();
     }
+    let ended = remove(subscribers, |known| !known.is_alive());
+    subscribers.reserve(subscribers.len().max(4));
+    ended
+}
+
+/// Those that are no longer in the list. To be dropped outside of the lock: with the last reference
+/// to an actor goes what it was made with.
+fn remove<E>(
+    subscribers: &mut Vec<Recipient<E>>,
+    is_to_go: impl Fn(&Recipient<E>) -> bool,
+) -> Vec<Recipient<E>> {
+    subscribers
+        .extract_if(.., |known| is_to_go(known))
+        .collect()
 }
 
 impl fmt::Debug for EventStream {

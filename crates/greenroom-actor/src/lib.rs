@@ -57,7 +57,10 @@ mod dead_letter;
 mod dispatcher;
 mod error;
 mod events;
+mod limits;
 mod mailbox;
+mod panics;
+mod path;
 mod raw;
 mod receive;
 mod recipient;
@@ -89,7 +92,9 @@ pub use dead_letter::{DeadLetter, DeadLetters, Reason};
 pub use dispatcher::{Dispatcher, DispatcherError, THROUGHPUT_DEFAULT};
 pub use error::{AskError, SendError, TellError};
 pub use events::EventStream;
+pub use limits::{LimitReached, Limits};
 pub use mailbox::{Mailbox, Overflow};
+pub use path::ActorPath;
 pub use receive::{Receive, marker};
 pub use recipient::Recipient;
 pub use reference::{ActorId, ActorRef, WeakActorRef};
@@ -98,6 +103,6 @@ pub use router::{ConsistentHash, LeastLoaded, ROUTEES_MAX, RoundRobin, Router, S
 pub use supervision::{Backoff, Cause, Directive, Failure, Scope, Supervision};
 pub use system::{
     ActorSystem, ActorSystemBuilder, ActorSystemStatus, BuildError, DeadLetterCounts,
-    DispatcherStatus, STATUS_ACTORS_MAX, ShutdownReport, Spawn, TypeStatus, status,
+    DispatcherStatus, STATUS_ACTORS_MAX, ShutdownReport, Spawn, SpawnError, TypeStatus, status,
 };
 pub use timer::Timer;

@@ -1,6 +1,7 @@
 use std::cell::Cell;
 
 use crate::dead_letter::Reason;
+use crate::panics::contain;
 
 /// The way back to who asked. Kept, passed on or used at once; dropped unused, it tells who asked
 /// that there will be no answer.
@@ -24,7 +25,7 @@ impl<R> ReplyTo<R> {
     /// Answers. Without effect if nobody asked, or if who asked waits no longer.
     pub fn send(mut self, reply: R) {
         if let Some(sender) = self.0.take() {
-            let _ = sender.send(Ok(reply));
+            contain("a waker of who asked", || drop(sender.send(Ok(reply))));
         }
     }
 
@@ -40,8 +41,13 @@ impl<R> ReplyTo<R> {
     }
 
     pub(crate) fn refuse(mut self, reason: Reason) {
+        self.tell(reason);
+    }
+
+    /// Wakes who asked, by a waker that is a user's.
+    fn tell(&mut self, reason: Reason) {
         if let Some(sender) = self.0.take() {
-            let _ = sender.send(Err(reason));
+            contain("a waker of who asked", || drop(sender.send(Err(reason))));
         }
     }
 }
@@ -55,9 +61,7 @@ impl<R> Drop for ReplyTo<R> {
         } else {
             return;
         };
-        if let Some(sender) = self.0.take() {
-            let _ = sender.send(Err(reason));
-        }
+        self.tell(reason);
     }
 }
 

@@ -29,31 +29,51 @@ pub struct Timer(Arc<State>);
 
 struct State {
     dispatcher: Arc<Core>,
-    worker: u16,
-    alarm: Mutex<Option<AlarmKey>>,
+    home: u16,
+    alarm: Mutex<Alarm>,
     is_cancelled: AtomicBool,
     /// A message of this timer is in the mailbox.
     is_waiting: AtomicBool,
     skipped: AtomicU64,
 }
 
+/// The alarm that is set. Nothing of a user's is called or dropped under its lock: who does may
+/// come back to the same timer.
+#[derive(Default)]
+struct Alarm {
+    /// How often it was set, or went off for the last time: of two that set it at once, the later
+    /// counts.
+    times: u64,
+    set: Option<(u16, AlarmKey)>,
+}
+
 impl Timer {
+    fn new(dispatcher: Arc<Core>, home: u16) -> Self {
+        Self(Arc::new(State {
+            dispatcher,
+            home,
+            alarm: Mutex::default(),
+            is_cancelled: AtomicBool::new(false),
+            is_waiting: AtomicBool::new(false),
+            skipped: AtomicU64::new(0),
+        }))
+    }
+
     /// Cancels it. A message of it that is in the mailbox already is not handled any more. Without
     /// effect on one that has ended.
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Release);
-        // Not within the `if let`, which would keep the lock: with the alarm goes its message, whose
-        // destructor may cancel the same timer.
-        let alarm = lock(&self.0.alarm).take();
-        if let Some(key) = alarm {
-            self.0.dispatcher.cancel_alarm(self.0.worker, key);
+        // Not within the `if let`, which would keep the lock.
+        let alarm = lock(&self.0.alarm).set.take();
+        if let Some((worker, key)) = alarm {
+            self.0.dispatcher.cancel_alarm(worker, key);
         }
     }
 
     /// Whether it will send no more.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.0.is_cancelled.load(Ordering::Acquire) || lock(&self.0.alarm).is_none()
+        self.0.is_cancelled.load(Ordering::Acquire) || lock(&self.0.alarm).set.is_none()
     }
 
     /// How often it sent nothing because its last message still waited in the mailbox.
@@ -62,11 +82,39 @@ impl Timer {
         self.0.skipped.load(Ordering::Relaxed)
     }
 
+    /// The lock is not held while the alarm is set: where no worker is left, that drops it.
     fn set(&self, at: Instant, call: impl FnOnce() + Send + 'static) {
-        let mut alarm = lock(&self.0.alarm);
-        if !self.0.is_cancelled.load(Ordering::Acquire) {
-            *alarm = Some(self.0.dispatcher.call_at(self.0.worker, at, Box::new(call)));
+        if self.0.is_cancelled.load(Ordering::Acquire) {
+            return;
         }
+        let times = self.0.count_alarm();
+        let (worker, key) = self.0.dispatcher.call_at(self.0.home, at, Box::new(call));
+        let is_cancelled = {
+            let mut alarm = lock(&self.0.alarm);
+            let is_cancelled = self.0.is_cancelled.load(Ordering::Acquire);
+            // It may have gone off by now.
+            if !is_cancelled && alarm.times == times {
+                alarm.set = Some((worker, key));
+            }
+            is_cancelled
+        };
+        if is_cancelled {
+            self.0.dispatcher.cancel_alarm(worker, key);
+        }
+    }
+
+    /// It goes off for the last time.
+    fn end(&self) {
+        self.0.count_alarm();
+        lock(&self.0.alarm).set = None;
+    }
+}
+
+impl State {
+    fn count_alarm(&self) -> u64 {
+        let mut alarm = lock(&self.alarm);
+        alarm.times += 1;
+        alarm.times
     }
 }
 
@@ -83,16 +131,22 @@ impl fmt::Debug for Timer {
 pub(crate) struct Timers(Vec<Timer>);
 
 impl Timers {
-    pub(crate) fn at<A, M, K>(&mut self, actor: &ActorRef<A>, moment: Instant, message: M) -> Timer
+    /// The error is a timer that has ended: there may be no more.
+    pub(crate) fn at<A, M, K>(
+        &mut self,
+        actor: &ActorRef<A>,
+        moment: Instant,
+        message: M,
+    ) -> Result<Timer, Timer>
     where
         A: Receive<M, K>,
         M: Send + 'static,
         K: 'static,
     {
-        let timer = self.add(actor);
+        let timer = self.add(actor)?;
         let (receiver, of) = (actor.downgrade(), timer.clone());
         timer.set(moment, move || {
-            lock(&of.0.alarm).take();
+            of.end();
             if let Some(actor) = receiver.upgrade() {
                 actor.0.post_or_bury(Tick::<M, K> {
                     message,
@@ -101,7 +155,7 @@ impl Timers {
                 });
             }
         });
-        timer
+        Ok(timer)
     }
 
     pub(crate) fn every<A, M, K>(
@@ -109,13 +163,13 @@ impl Timers {
         actor: &ActorRef<A>,
         interval: Duration,
         message: M,
-    ) -> Timer
+    ) -> Result<Timer, Timer>
     where
         A: Receive<M, K>,
         M: Clone + Send + 'static,
         K: 'static,
     {
-        let timer = self.add(actor);
+        let timer = self.add(actor)?;
         let repeated = Repeated {
             actor: actor.downgrade(),
             interval: interval.clamp(INTERVAL_MIN, INTERVAL_MAX),
@@ -124,7 +178,7 @@ impl Timers {
             kind: PhantomData::<fn(K)>,
         };
         repeated.set_after(Instant::now());
-        timer
+        Ok(timer)
     }
 
     pub(crate) fn cancel_all(&mut self) {
@@ -133,21 +187,21 @@ impl Timers {
         }
     }
 
-    fn add<A: crate::Actor>(&mut self, actor: &ActorRef<A>) -> Timer {
-        let dispatcher = Arc::clone(&actor.0.shared.settings.dispatcher);
-        let timer = Timer(Arc::new(State {
-            dispatcher,
-            worker: actor.0.shared.home.load(Ordering::Relaxed),
-            alarm: Mutex::new(None),
-            is_cancelled: AtomicBool::new(false),
-            is_waiting: AtomicBool::new(false),
-            skipped: AtomicU64::new(0),
-        }));
-        if self.0.len() == self.0.capacity() {
+    fn add<A: crate::Actor>(&mut self, actor: &ActorRef<A>) -> Result<Timer, Timer> {
+        let settings = &actor.0.shared.settings;
+        let timers_max = settings.limits.timers as usize;
+        if self.0.len() == self.0.capacity() || self.0.len() >= timers_max {
             self.0.retain(|timer| !timer.is_done());
         }
+        let is_full = self.0.len() >= timers_max;
+        let dispatcher = Arc::clone(&settings.dispatcher);
+        let timer = Timer::new(dispatcher, actor.0.shared.home.load(Ordering::Relaxed));
+        if is_full {
+            timer.cancel();
+            return Err(timer);
+        }
         self.0.push(timer.clone());
-        timer
+        Ok(timer)
     }
 }
 
@@ -228,5 +282,35 @@ where
 
     fn message() -> &'static str {
         std::any::type_name::<M>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::dispatcher::unstarted;
+
+    struct CancelsWhenDropped(Timer);
+
+    impl Drop for CancelsWhenDropped {
+        fn drop(&mut self) {
+            self.0.cancel();
+        }
+    }
+
+    #[test]
+    fn a_message_that_no_worker_is_left_for_may_cancel_its_timer_when_it_is_dropped() {
+        let (core, workers) = unstarted(1);
+        drop(workers);
+        let (sender, is_done) = mpsc::channel();
+        std::thread::spawn(move || {
+            let timer = Timer::new(core, 0);
+            let message = CancelsWhenDropped(timer.clone());
+            timer.set(Instant::now(), move || drop(message));
+            sender.send(timer.is_done()).expect("the test waits");
+        });
+        assert_eq!(is_done.recv_timeout(Duration::from_secs(30)), Ok(true));
     }
 }

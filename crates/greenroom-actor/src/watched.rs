@@ -34,6 +34,10 @@ impl Watched {
         self.0.remove(&(id, Tie::Link));
     }
 
+    pub(crate) fn remove_tie(&mut self, id: ActorId, tie: Tie) {
+        self.0.remove(&(id, tie));
+    }
+
     /// Has all of them forget the actor with this number.
     pub(crate) fn leave_all(&mut self, me: ActorId) {
         for other in std::mem::take(&mut self.0).into_values() {

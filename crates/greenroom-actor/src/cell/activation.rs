@@ -13,7 +13,8 @@ use crate::actor::Actor;
 use crate::dead_letter::{Reason, Why};
 use crate::dispatcher::Pace;
 use crate::mailbox::Overflow;
-use crate::raw::{ActorCell, Chain, Envelope, Fault, Served, Turn, Undelivered};
+use crate::panics::contain;
+use crate::raw::{ActorCell, Chain, Envelope, Fault, Running, Served, Turn, Undelivered};
 use crate::supervision::Cause;
 
 /// An actor at work.
@@ -37,7 +38,7 @@ pub(super) enum Step {
 }
 
 /// How a turn ends.
-enum Left {
+pub(super) enum Left {
     Again,
     Rest,
     Suspended,
@@ -54,35 +55,67 @@ enum Stop {
 }
 
 impl<A: Actor> ActorCell<A> {
-    pub(super) fn activate(&self, turn: &Turn, pace: &Pace) -> After {
+    pub(super) fn activate(
+        &self,
+        turn: &Turn,
+        work: impl FnOnce(&mut Activation<'_, A>) -> Left,
+        running: &Running,
+    ) -> After {
         let body = self.body(turn);
-        let me = body
-            .me
-            .take()
-            .expect("the holder of the turn finds the cell's reference to itself");
-        let backlog = body.backlog.take();
-        let mut activation = Activation {
-            cell: self,
-            me: &me,
+        let mut me = Lent {
+            me: body.me.take(),
             body,
-            turn,
-            backlog,
         };
-        let left = activation.run(pace);
-        body.backlog.set(activation.backlog);
-        let is_suspended = match left {
-            Left::Ended => return After::Ended(me),
-            Left::Again => None,
-            Left::Rest => Some(false),
-            Left::Suspended => Some(true),
+        let left = {
+            let me = me
+                .me
+                .as_ref()
+                .expect("the holder of the turn finds the cell's reference to itself");
+            let mut activation = Activation {
+                cell: self,
+                me,
+                body,
+                turn,
+                backlog: body.backlog.take(),
+            };
+            running.during(me, || work(&mut activation))
         };
-        body.me.set(Some(me));
-        is_suspended.map_or(After::Again, |is_suspended| After::Rest { is_suspended })
+        match left {
+            Left::Ended => {
+                let me = me.me.take();
+                After::Ended(me.expect("it was there above") as _)
+            }
+            Left::Again => After::Again,
+            Left::Rest => After::Rest {
+                is_suspended: false,
+            },
+            Left::Suspended => After::Rest { is_suspended: true },
+        }
+    }
+}
+
+/// A cell's reference to itself, which it gets back, also when something panics.
+struct Lent<'a, A: Actor> {
+    me: Option<Arc<ActorCell<A>>>,
+    body: &'a Body<A>,
+}
+
+impl<A: Actor> Drop for Lent<'_, A> {
+    fn drop(&mut self) {
+        if let Some(me) = self.me.take() {
+            self.body.me.set(Some(me));
+        }
+    }
+}
+
+impl<A: Actor> Drop for Activation<'_, A> {
+    fn drop(&mut self) {
+        self.body.backlog.set(std::mem::take(&mut self.backlog));
     }
 }
 
 impl<A: Actor> Activation<'_, A> {
-    fn run(&mut self, pace: &Pace) -> Left {
+    pub(super) fn run(&mut self, pace: &Pace) -> Left {
         let waker = waker_ref(self.me);
         let waker = &mut task::Context::from_waker(&waker);
         let mut quota = self.cell.shared.settings.throughput;
@@ -173,7 +206,9 @@ impl<A: Actor> Activation<'_, A> {
         };
         let capacity = self.cell.shared.settings.mailbox.capacity();
         let room = capacity.saturating_sub(self.cell.shared.accounts.waiting());
-        family.room.notify(room as usize);
+        contain("a waker of who waits for room", || {
+            family.room.notify(room as usize);
+        });
     }
 
     pub(super) fn phase(&self) -> Phase {
@@ -210,7 +245,7 @@ impl<A: Actor> ActorCell<A> {
 
 pub(super) fn cause(fault: Fault) -> Cause {
     match fault {
-        Fault::Panic(panic) => Cause::from_panic(&*panic),
+        Fault::Panic(panic) => Cause::from_panic(&panic),
         Fault::Error(error) => Cause::from_error(error),
     }
 }

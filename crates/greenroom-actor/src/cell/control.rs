@@ -17,7 +17,10 @@ impl<A: Actor> Control<A> {
     /// Whether another may say the same; only then it is worth a look at what is queued.
     pub(crate) fn may_repeat(&self) -> bool {
         use Control::Signal as Is;
-        matches!(self, Is(Signal::Stop | Signal::Kill | Signal::ChildEnded))
+        matches!(
+            self,
+            Is(Signal::Stop | Signal::Kill | Signal::ChildEnded | Signal::Unused)
+        )
     }
 
     /// Whether what is queued says all that the other would, so that repeated calls do not pile up.
@@ -28,6 +31,7 @@ impl<A: Actor> Control<A> {
             (Is(Signal::Stop), Is(Signal::Stop))
                 | (Is(Signal::Kill), Is(Signal::Kill | Signal::Stop))
                 | (Is(Signal::ChildEnded), Is(Signal::ChildEnded))
+                | (Is(Signal::Unused), Is(Signal::Unused))
         )
     }
 }
@@ -39,6 +43,8 @@ pub(crate) enum Signal {
     /// End after the message at hand.
     Kill,
     ChildEnded,
+    /// Nobody but actors uses the system any more: for the root.
+    Unused,
     ChildFailed {
         child: ChildKey,
         failure: Arc<Failure>,
@@ -51,6 +57,20 @@ pub(crate) enum Signal {
     Verdict(Verdict),
     /// An actor ended that this one is linked to, or it gave itself up.
     Fail(Box<Failure>),
+}
+
+impl Signal {
+    /// The failure that it is about, if it is about one that others know.
+    pub(super) fn failure(&self) -> Option<Arc<Failure>> {
+        match self {
+            Self::ChildFailed { failure, .. }
+            | Self::RestOver { failure, .. }
+            | Self::Verdict(Verdict::Restart(failure) | Verdict::Stop(failure)) => {
+                Some(Arc::clone(failure))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Where a parent finds a child. The slot may be another child's by then, the number never.

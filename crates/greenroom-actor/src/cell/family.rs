@@ -1,7 +1,7 @@
 //! What only some actors have: a name, children, watchers, senders that wait. Made when first
 //! needed, so that an idle actor does not pay for it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::{AnyCell, Control, Terminated, Watcher};
 use crate::actor::Actor;
+use crate::panics::contain;
 use crate::raw::Envelope;
 use crate::reference::ActorId;
 
@@ -21,7 +22,7 @@ pub(crate) struct Family<A: Actor> {
     pub(super) controls: Mutex<VecDeque<Control<A>>>,
     pub(super) children: Mutex<Children>,
     /// Told when the actor ends.
-    watchers: Mutex<Vec<(ActorId, Watcher)>>,
+    watchers: Mutex<Watchers>,
     /// For senders that wait for room.
     pub(crate) room: Event,
     /// For tasks that wait for the end.
@@ -32,6 +33,9 @@ pub(crate) struct Family<A: Actor> {
     /// It failed, and its supervisor lets it rest before it is restarted.
     pub(super) is_resting: AtomicBool,
 }
+
+/// By the watcher's number, and one of their own for those who watch more than once.
+type Watchers = BTreeMap<(ActorId, u32), Watcher>;
 
 /// The children of an actor.
 #[derive(Default)]
@@ -58,19 +62,42 @@ impl<A: Actor> Family<A> {
         }
     }
 
-    /// Has the watcher told of the end, once.
-    pub(super) fn watch(&self, id: ActorId, watcher: Watcher) {
-        lock(&self.watchers).push((id, watcher));
+    /// Has the watcher told of the end, once. It comes back if there are so many already; those who
+    /// are no actors are always let in.
+    pub(super) fn watch(
+        &self,
+        id: ActorId,
+        watcher: Watcher,
+        watchers_max: usize,
+    ) -> Result<(), Watcher> {
+        let mut watchers = lock(&self.watchers);
+        if watchers.len() >= watchers_max && id != ActorId::OUTSIDE {
+            return Err(watcher);
+        }
+        let of_same = watchers.range((id, 0)..=(id, u32::MAX)).next_back();
+        let number = of_same.map_or(0, |((_, last), _)| last + 1);
+        watchers.insert((id, number), watcher);
+        Ok(())
     }
 
     pub(super) fn unwatch(&self, id: ActorId) {
-        lock(&self.watchers).retain(|(watcher, _)| *watcher != id);
+        // Dropped outside of the lock.
+        let mut unwatched = Vec::new();
+        let mut watchers = lock(&self.watchers);
+        while let Some((&key, _)) = watchers.range((id, 0)..=(id, u32::MAX)).next() {
+            unwatched.extend(watchers.remove(&key));
+        }
+        drop(watchers);
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        !lock(&self.watchers).is_empty()
     }
 
     pub(super) fn tell_of_end(&self, terminated: &Terminated) {
         let watchers = std::mem::take(&mut *lock(&self.watchers));
-        for (_, watcher) in watchers {
-            watcher(terminated.clone());
+        for watcher in watchers.into_values() {
+            contain("who is told of an end", || watcher(terminated.clone()));
         }
     }
 

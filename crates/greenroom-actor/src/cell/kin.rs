@@ -1,6 +1,5 @@
 //! An actor as the supervisor of its children.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use super::family::lock;
 use super::{AnyCell, Ending, Signal, Verdict};
 use crate::actor::Actor;
 use crate::dispatcher;
+use crate::panics::{catch, contain};
 use crate::reference::ActorId;
 use crate::supervision::{Cause, Directive, Failure, Scope, Supervision};
 
@@ -59,7 +59,7 @@ impl<A: Actor> Activation<'_, A> {
     pub(super) fn decide_about(&mut self, key: ChildKey, failure: Arc<Failure>) {
         let Some(child) = self.child(key) else { return };
         let supervision = self.cell.shared.settings.supervision.clone();
-        let decided = catch_unwind(AssertUnwindSafe(|| supervision.directive(&failure)));
+        let decided = catch(|| supervision.directive(&failure));
         match decided.unwrap_or(Directive::Escalate) {
             Directive::Resume => self.pronounce(key, &Verdict::Resume),
             Directive::Stop => self.pronounce(key, &Verdict::Stop(failure)),
@@ -131,7 +131,9 @@ impl<A: Actor> Activation<'_, A> {
     /// Fails because of a child. At the top of the tree nobody is above: the child ends.
     fn escalate(&mut self, child: ChildKey, failure: Arc<Failure>) {
         if self.cell.shared.parent.is_none() {
-            tracing::error!(target: "greenroom::actor", %failure, "ended: it failed too often, or its failure was escalated to the top");
+            contain("an error, when it was told of", || {
+                tracing::error!(target: "greenroom::actor", %failure, "ended: it failed too often, or its failure was escalated to the top");
+            });
             self.pronounce(child, &Verdict::Stop(failure));
             return;
         }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task;
 
-use super::activation::{Activation, Step, cause};
+use super::activation::{Activation, Left, Step, cause};
 use super::control::ChildKey;
-use super::family::lock;
+use super::family::{Family, lock};
 use super::phase::Phase;
 use super::{AnyCell, Control, Ending, Signal, Terminated, Verdict};
 use crate::actor::Actor;
 use crate::context::Context;
 use crate::dead_letter::Reason;
+use crate::panics::{Panic, catch, contain};
 use crate::raw::{Envelope, Fault, Job, Served, Undelivered};
 use crate::reply;
 use crate::supervision::{Cause, Failure};
@@ -70,8 +71,7 @@ impl<A: Actor> Activation<'_, A> {
 
     /// Makes the state and calls `started`, or `restarted`.
     fn begin(&mut self, waker: &mut task::Context<'_>, failure: Option<Arc<Failure>>) -> Step {
-        let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (self.body.factory)()));
-        let actor = match made {
+        let actor = match catch(|| (self.body.factory)()) {
             Ok(actor) => actor,
             Err(panic) => {
                 self.give_up(
@@ -133,7 +133,12 @@ impl<A: Actor> Activation<'_, A> {
         let mut notices = Vec::new();
         for control in self.take_controls() {
             match control {
-                Control::Signal(signal) => self.obey(signal),
+                Control::Signal(signal) => {
+                    // With the last reference to a failure goes a user's error. Not in the midst.
+                    let failure = signal.failure();
+                    self.obey(signal);
+                    contain("an error, when it was dropped", || drop(failure));
+                }
                 Control::Deliver(envelope) => notices.push(envelope),
             }
         }
@@ -168,11 +173,20 @@ impl<A: Actor> Activation<'_, A> {
         match signal {
             Signal::Stop => self.stop(),
             Signal::Kill => self.end_now(Ending::Killed),
-            Signal::ChildEnded => {}
+            Signal::ChildEnded | Signal::Unused => self.end_if_unused(),
             Signal::ChildFailed { child, failure } => self.decide_about(child, failure),
             Signal::RestOver { child, failure } => self.end_rest(child, failure),
             Signal::Verdict(verdict) => self.follow(verdict),
             Signal::Fail(failure) => self.fail_by(*failure),
+        }
+    }
+
+    /// The root ends when nobody can reach its system any more: no handle and no actor is left.
+    fn end_if_unused(&mut self) {
+        let shared = &self.cell.shared;
+        let is_unused = shared.parent.is_none() && !shared.settings.system.is_used();
+        if is_unused && !self.has_children() {
+            self.stop();
         }
     }
 
@@ -239,7 +253,9 @@ impl<A: Actor> Activation<'_, A> {
             Served::Done => self.end(Ending::Stopped),
             Served::Failed(fault) => {
                 let cause = cause(fault);
-                tracing::error!(target: "greenroom::actor", path = self.cell.path(), %cause, "`stopped` failed");
+                contain("an error, when it was told of", || {
+                    tracing::error!(target: "greenroom::actor", path = self.cell.path(), %cause, "`stopped` failed");
+                });
                 self.end(Ending::Stopped)
             }
         }
@@ -247,17 +263,13 @@ impl<A: Actor> Activation<'_, A> {
 
     fn end(&mut self, ending: Ending) -> Step {
         self.enter(Phase::Ended);
-        self.bury_all();
-        let path: Arc<str> = self.cell.path().into();
-        self.body.seat.vacate();
-        self.body.seat.with_context(Context::let_go);
-        self.mark_ended();
-        tracing::debug!(target: "greenroom::actor", %path, ?ending, "ended");
-        self.tell_of_end(&Terminated {
-            id: self.cell.id(),
-            path,
-            ending,
+        contain("what an actor set aside, when it was dropped", || {
+            self.bury_all();
+            self.body.seat.vacate();
+            self.body.seat.with_context(Context::let_go);
         });
+        self.mark_ended();
+        contain("who is told of an end", || self.tell_of_end(ending));
         let shared = &self.cell.shared;
         shared.settings.counts.ended();
         match &shared.parent {
@@ -268,13 +280,31 @@ impl<A: Actor> Activation<'_, A> {
         Step::Ended
     }
 
-    fn tell_of_end(&self, terminated: &Terminated) {
-        let Some(family) = self.cell.shared.family.get() else {
-            return;
-        };
-        family.tell_of_end(terminated);
-        family.end.notify(usize::MAX);
-        family.room.notify(usize::MAX);
+    fn tell_of_end(&self, ending: Ending) {
+        let family = self.cell.shared.family.get();
+        let is_traced = tracing::enabled!(target: "greenroom::actor", tracing::Level::DEBUG);
+        // A path takes as long as the actor is deep in the tree: not made for nobody.
+        if is_traced || family.is_some_and(Family::is_watched) {
+            let terminated = Terminated {
+                id: self.cell.id(),
+                path: self.cell.path().into(),
+                ending,
+            };
+            contain("an error, when it was told of", || {
+                let Terminated { path, ending, .. } = &terminated;
+                tracing::debug!(target: "greenroom::actor", %path, ?ending, "ended");
+            });
+            if let Some(family) = family {
+                family.tell_of_end(&terminated);
+            }
+        }
+        let Some(family) = family else { return };
+        contain("a waker of who waits for an end", || {
+            family.end.notify(usize::MAX);
+        });
+        contain("a waker of who waits for room", || {
+            family.room.notify(usize::MAX);
+        });
         // Signals that came after the last look.
         for control in self.take_controls() {
             if let Control::Deliver(envelope) = control {
@@ -314,7 +344,9 @@ impl<A: Actor> Activation<'_, A> {
     /// Fails: whoever supervises this actor decides what follows.
     pub(super) fn give_up(&mut self, cause: Cause, during: &'static str) {
         let failure = Arc::new(self.cell.failure(during, cause));
-        tracing::warn!(target: "greenroom::actor", %failure, "failed");
+        contain("an error, when it was told of", || {
+            tracing::warn!(target: "greenroom::actor", %failure, "failed");
+        });
         self.cell.shared.settings.note_failure();
         match &self.cell.shared.parent {
             Some(parent) => {
@@ -328,6 +360,21 @@ impl<A: Actor> Activation<'_, A> {
             }
             None => self.end_now(Ending::Failed(failure)),
         }
+    }
+
+    /// Ends an actor of which something panicked outside of its handlers: whatever was under way is
+    /// over.
+    pub(super) fn collapse(&mut self, panic: &Panic) -> Left {
+        if self.cell.is_ended() {
+            return Left::Ended;
+        }
+        let cause = Cause::from_panic(panic);
+        let failure = self.cell.failure("what is outside of its handlers", cause);
+        tracing::error!(target: "greenroom::actor", %failure, "ended: something of it panicked outside of its handlers");
+        self.cell.shared.settings.note_failure();
+        self.enter(Phase::Running);
+        self.end_now(Ending::Failed(Arc::new(failure)));
+        Left::Again
     }
 
     pub(super) fn fail_by(&mut self, failure: Failure) {

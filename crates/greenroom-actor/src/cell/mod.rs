@@ -12,7 +12,7 @@ mod phase;
 mod post;
 mod sync;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32};
 
@@ -25,7 +25,8 @@ pub(crate) use post::Posted;
 
 use crate::actor::Actor;
 use crate::dispatcher::Pace;
-use crate::raw::{ActorCell, Chain, Lane, Seat, Turn};
+use crate::panics::{Panic, contain};
+use crate::raw::{ActorCell, Chain, Lane, Running, Seat, Turn};
 use crate::reference::ActorId;
 use crate::supervision::Cause;
 use crate::system::Settings;
@@ -73,6 +74,49 @@ impl<A: Actor> Shared<A> {
     pub(crate) fn family(&self) -> &Family<A> {
         self.family.get_or_init(|| Box::new(Family::new(None)))
     }
+}
+
+impl<A: Actor> Drop for Shared<A> {
+    fn drop(&mut self) {
+        if let Some(parent) = self.parent.take() {
+            let_go(parent);
+        }
+    }
+}
+
+thread_local! {
+    /// Parents to be dropped, while this thread drops one.
+    static LET_GO: RefCell<Option<Vec<Arc<dyn AnyCell>>>> = const { RefCell::new(None) };
+}
+
+/// Drops a reference to a parent. If that was the last, the parent lets go of its own after it and
+/// not within: a long line of them would fill the stack.
+fn let_go(parent: Arc<dyn AnyCell>) {
+    // Lest those that are referred to by others, which are nearly all, pay for it.
+    if Arc::strong_count(&parent) > 1 {
+        return;
+    }
+    let mut parent = Some(parent);
+    let is_first = LET_GO.try_with(|line| match &mut *line.borrow_mut() {
+        Some(line) => {
+            line.extend(parent.take());
+            false
+        }
+        none => {
+            *none = Some(Vec::new());
+            true
+        }
+    });
+    if is_first != Ok(true) {
+        return;
+    }
+    let next = || LET_GO.with_borrow_mut(|line| line.as_mut()?.pop());
+    while let Some(cell) = parent.take().or_else(next) {
+        contain("what an actor was made with, when it was dropped", || {
+            drop(cell);
+        });
+    }
+    LET_GO.set(None);
 }
 
 /// What only the holder of the turn uses.
@@ -131,27 +175,41 @@ pub(crate) enum After {
     Ended(Arc<dyn AnyCell>),
 }
 
+/// Why an actor does not become another's child.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NotAdopted {
+    /// The parent ends, or is restarted.
+    Closed,
+    /// It may have no more.
+    Full,
+}
+
 /// An actor of whatever type.
 pub(crate) trait AnyCell: Send + Sync {
-    fn run(&self, turn: &Turn, pace: &Pace) -> After;
+    fn run(&self, turn: &Turn, pace: &Pace, running: &Running) -> After;
+    /// Something of it panicked while it ran, outside of its handlers: it ends as failed.
+    fn collapse(&self, turn: &Turn, panic: &Panic) -> After;
     fn lane(&self) -> &Lane;
     fn id(&self) -> ActorId;
     fn settings(&self) -> &Arc<Settings>;
     /// Notes which worker runs it now; its number.
     fn begin_turn(&self, worker: u16) -> ActorId;
+    fn parent(&self) -> Option<&Arc<dyn AnyCell>>;
+    fn write_name(&self, path: &mut String);
     fn path(&self) -> String;
     fn waiting(&self) -> u32;
     fn is_ended(&self) -> bool;
     fn children(&self) -> Vec<Arc<dyn AnyCell>>;
     fn signal(&self, signal: Signal);
-    fn adopt(&self, child: Arc<dyn AnyCell>) -> bool;
+    fn adopt(&self, child: Arc<dyn AnyCell>) -> Result<(), NotAdopted>;
     fn set_slot(&self, slot: u32);
     fn disown(&self, slot: u32);
     /// Whether it waits for the end of the rest before its restart.
     fn is_resting(&self) -> bool;
     fn set_resting(&self, is_resting: bool);
     fn note_failure(&self, within: std::time::Duration, kept_max: usize) -> usize;
-    fn watch(&self, id: ActorId, watcher: Watcher);
+    /// False if it may have no more watchers.
+    fn watch(&self, id: ActorId, watcher: Watcher) -> bool;
     fn unwatch(&self, id: ActorId);
 }
 

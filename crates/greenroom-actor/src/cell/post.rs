@@ -1,6 +1,6 @@
 //! How messages and signals get into an actor.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -8,12 +8,15 @@ use event_listener::EventListener;
 use tokio::time::Instant;
 
 use super::family::{Children, lock};
-use super::{After, AnyCell, Called, Control, Ending, HandlerFailed, Signal, Terminated, Watcher};
+use super::{
+    After, AnyCell, Called, Control, Ending, HandlerFailed, NotAdopted, Signal, Terminated, Watcher,
+};
 use crate::actor::Actor;
 use crate::dead_letter::{Reason, Why};
 use crate::dispatcher::{self, Pace};
 use crate::mailbox::Overflow;
-use crate::raw::{ActorCell, Deliver, Envelope, Lane, Turn, Undelivered};
+use crate::panics::{Panic, catch};
+use crate::raw::{ActorCell, Deliver, Envelope, Lane, Running, Turn, Undelivered};
 use crate::receive::Receive;
 use crate::reference::ActorId;
 use crate::supervision::{Cause, Failure};
@@ -121,7 +124,7 @@ impl<A: Actor> ActorCell<A> {
         let system = &self.shared.settings.system;
         let post = || system.dead_letters.post(&|| self.path(), letter, why);
         // Drops a user's message, whose destructor may panic.
-        if catch_unwind(AssertUnwindSafe(post)).is_err() {
+        if catch(post).is_err() {
             tracing::error!(target: "greenroom::actor", path = self.path(), "a message panicked when it was dropped");
         }
     }
@@ -190,8 +193,16 @@ impl<A: Actor> ActorCell<A> {
 }
 
 impl<A: Actor> AnyCell for ActorCell<A> {
-    fn run(&self, turn: &Turn, pace: &Pace) -> After {
-        self.activate(turn, pace)
+    fn run(&self, turn: &Turn, pace: &Pace, running: &Running) -> After {
+        self.activate(turn, |activation| activation.run(pace), running)
+    }
+
+    fn collapse(&self, turn: &Turn, panic: &Panic) -> After {
+        self.activate(
+            turn,
+            |activation| activation.collapse(panic),
+            &Running::new(),
+        )
     }
 
     fn lane(&self) -> &Lane {
@@ -214,25 +225,37 @@ impl<A: Actor> AnyCell for ActorCell<A> {
         self.shared.id
     }
 
-    fn path(&self) -> String {
-        // The root's own path is empty: those of its children begin with one slash.
-        let Some(parent) = &self.shared.parent else {
-            return String::new();
-        };
-        let above = parent.path();
-        let name = self
-            .shared
-            .family
-            .get()
-            .and_then(|family| family.name.as_deref());
-        match name {
-            Some(name) => format!("{above}/{name}"),
-            None => format!(
-                "{above}/{}-{}",
+    fn parent(&self) -> Option<&Arc<dyn AnyCell>> {
+        self.shared.parent.as_ref()
+    }
+
+    fn write_name(&self, path: &mut String) {
+        let family = self.shared.family.get();
+        if let Some(name) = family.and_then(|family| family.name.as_deref()) {
+            path.push_str(name);
+        } else {
+            let _ = write!(
+                path,
+                "{}-{}",
                 self.shared.settings.type_name(),
                 self.shared.id
-            ),
+            );
         }
+    }
+
+    fn path(&self) -> String {
+        // The root's own path is empty: those of its children begin with one slash.
+        let (mut line, mut top): (Vec<&dyn AnyCell>, &dyn AnyCell) = (Vec::new(), self);
+        while let Some(parent) = top.parent() {
+            line.push(top);
+            top = &**parent;
+        }
+        let mut path = String::new();
+        for cell in line.into_iter().rev() {
+            path.push('/');
+            cell.write_name(&mut path);
+        }
+        path
     }
 
     fn waiting(&self) -> u32 {
@@ -264,17 +287,20 @@ impl<A: Actor> AnyCell for ActorCell<A> {
         self.control(Control::Signal(signal));
     }
 
-    fn adopt(&self, child: Arc<dyn AnyCell>) -> bool {
+    fn adopt(&self, child: Arc<dyn AnyCell>) -> Result<(), NotAdopted> {
         let mut children = lock(&self.shared.family().children);
         if children.is_closed {
-            return false;
+            return Err(NotAdopted::Closed);
+        }
+        if children.cells.len() >= self.shared.settings.limits.children as usize {
+            return Err(NotAdopted::Full);
         }
         let entry = children.cells.vacant_entry();
         child.set_slot(
             u32::try_from(entry.key()).expect("fewer than 2^32 children fit into memory"),
         );
         entry.insert(child);
-        true
+        Ok(())
     }
 
     fn set_slot(&self, slot: u32) {
@@ -317,9 +343,13 @@ impl<A: Actor> AnyCell for ActorCell<A> {
             .note_failure(Instant::now(), within, kept_max)
     }
 
-    fn watch(&self, id: ActorId, watcher: Watcher) {
+    fn watch(&self, id: ActorId, watcher: Watcher) -> bool {
         let family = self.shared.family();
-        family.watch(id, watcher);
+        let watchers_max = self.shared.settings.limits.watchers as usize;
+        if let Err(watcher) = family.watch(id, watcher, watchers_max) {
+            drop(watcher);
+            return false;
+        }
         fence(Ordering::SeqCst);
         if self.is_ended() {
             let terminated = Terminated {
@@ -329,6 +359,7 @@ impl<A: Actor> AnyCell for ActorCell<A> {
             };
             family.tell_of_end(&terminated);
         }
+        true
     }
 
     fn unwatch(&self, id: ActorId) {

@@ -38,12 +38,12 @@ pub(crate) fn start(name: &str, dispatcher: &Dispatcher) -> Result<Arc<Core>, Di
         }
         Place::Pool { threads } => {
             let (core, workers) = make("pool", *threads)?;
-            start_threads(name, workers)?;
+            start_threads(name, workers).inspect_err(|_| core.close())?;
             Ok(core)
         }
         Place::Pinned => {
             let (core, workers) = make("pinned", 1)?;
-            start_threads(name, workers)?;
+            start_threads(name, workers).inspect_err(|_| core.close())?;
             Ok(core)
         }
         Place::Loop | Place::Seeded { .. } => {
@@ -55,7 +55,7 @@ pub(crate) fn start(name: &str, dispatcher: &Dispatcher) -> Result<Arc<Core>, Di
         Place::Stage { stage, workers } => {
             let runtime = Handle::try_current().map_err(no_runtime)?;
             let (core, workers) = make("stage", *workers)?;
-            spawn_on_stage(name, stage, &runtime, workers)?;
+            spawn_on_stage(name, stage, &runtime, workers).inspect_err(|_| core.close())?;
             Ok(core)
         }
     }
@@ -130,4 +130,11 @@ fn spawn_on_stage(
         drop(runtime.spawn(spawned));
     }
     Ok(())
+}
+
+/// A dispatcher whose workers the test polls, or drops.
+#[cfg(test)]
+pub(crate) fn unstarted(workers: usize) -> (Arc<Core>, Vec<impl Future<Output = ()> + Send>) {
+    let place = Place::Pool { threads: workers };
+    make("unstarted", "pool", 1, workers, &place).expect("it has workers")
 }

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
 use std::time::Duration;
@@ -10,11 +11,12 @@ use crossbeam_utils::CachePadded;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
-use super::pace::Pace;
+use super::local::end_orphan;
 use super::sleep::Sleeper;
 use super::timetable::{Alarm, Timetable, Wait};
+use super::waits::WaitKey;
 use super::wheel::AlarmKey;
-use crate::cell::Signal;
+use crate::cell::AnyCell;
 use crate::raw::Turn;
 use crate::reference::ActorId;
 use crate::system::{self, DispatcherStatus};
@@ -41,7 +43,8 @@ pub(super) struct Station {
     pub(super) waker: AtomicWaker,
     pub(super) timetable: Timetable,
     pub(super) report: CachePadded<Report>,
-    /// The worker is gone: whoever puts something into the inbox has to see to it.
+    /// The worker is gone: whoever puts something into the inbox has to see to it. What is in the
+    /// timetable stays there as long as other workers live, and the watchdog lets it go off.
     is_gone: AtomicBool,
 }
 
@@ -80,15 +83,25 @@ impl Core {
         }
     }
 
-    /// The worker for a new actor: each in turn.
+    /// The worker for a new actor: each in turn, of those that live.
     pub(crate) fn next_home(&self) -> u16 {
         match self.workers.len() {
             1 => 0,
             workers => {
                 let next = self.next_home.fetch_add(1, Ordering::Relaxed);
-                next % u16::try_from(workers).unwrap_or(u16::MAX)
+                let next = next % u16::try_from(workers).unwrap_or(u16::MAX);
+                self.living(next).unwrap_or(next)
             }
         }
+    }
+
+    /// This worker, or the next that lives if it is gone.
+    fn living(&self, worker: u16) -> Option<u16> {
+        let workers = self.workers.len();
+        (0..workers)
+            .map(|offset| (usize::from(worker) + offset) % workers)
+            .find(|number| !self.workers[*number].is_gone.load(Ordering::SeqCst))
+            .and_then(|number| u16::try_from(number).ok())
     }
 
     /// Has a worker run an actor, from outside of all workers of this dispatcher.
@@ -96,7 +109,7 @@ impl Core {
         let station = self.station(home);
         station.inbox.push(turn);
         if station.is_gone() {
-            end_orphans(station);
+            self.take_over(station);
         } else if !self.wake(station) {
             // It is at work, perhaps for long: another may take this over.
             self.wake_any();
@@ -164,17 +177,37 @@ impl Core {
         self.workers.iter().map(|station| &**station)
     }
 
-    /// The worker is gone, with the runtime or the stage that it was on: its actors are killed, for
-    /// nobody would ever run them.
+    /// The worker is gone, with the runtime or the stage that it was on. Others take over; after
+    /// the last of them actors are killed, for nobody would ever run them.
     pub(super) fn leave(&self, worker: u16, left: Vec<Turn>) {
         let station = self.station(worker);
         station.is_gone.store(true, Ordering::SeqCst);
-        station.timetable.close();
-        left.into_iter().for_each(end_orphan);
-        end_orphans(station);
+        // Woken in place of others, it would not run.
+        self.get_up(worker);
+        for turn in left {
+            station.inbox.push(turn);
+        }
+        self.take_over(station);
+        if !self.is_gone() {
+            return;
+        }
+        self.stations()
+            .for_each(|station| station.timetable.close());
         // Those that rest are in no queue.
-        if !self.is_closed() && self.is_gone() {
+        if !self.is_closed() {
             system::end_actors_of(self);
+        }
+    }
+
+    /// Has workers that live run the actors of one that is gone, or ends them if there are none.
+    fn take_over(&self, station: &Station) {
+        while let Some(turn) = station.inbox.pop() {
+            let worker = self.next_home();
+            if self.station(worker).is_gone() {
+                end_orphan(turn);
+            } else {
+                self.inject(turn, worker);
+            }
         }
     }
 
@@ -207,29 +240,43 @@ impl Core {
         self.is_closed.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn wake_after(&self, worker: u16, time: Duration, wait: Wait) -> AlarmKey {
-        self.set(worker, super::moment_after(time), Alarm::Wake(wait))
-    }
-
     pub(crate) fn call_at(
         &self,
         worker: u16,
         at: Instant,
         call: Box<dyn FnOnce() + Send>,
-    ) -> AlarmKey {
+    ) -> (u16, AlarmKey) {
         self.set(worker, at, Alarm::Call(call))
     }
 
-    fn set(&self, worker: u16, at: Instant, alarm: Alarm) -> AlarmKey {
+    /// Sets an alarm with this worker, or with another if it is gone: with the one that it says.
+    pub(super) fn set(&self, worker: u16, at: Instant, alarm: Alarm) -> (u16, AlarmKey) {
+        let worker = self.living(worker).unwrap_or(worker);
         let station = self.station(worker);
         let (key, is_earliest) = station.timetable.set(at, alarm);
-        if station.is_gone() {
+        if station.is_gone() && self.is_gone() {
             station.timetable.close();
         }
         if is_earliest {
             self.wake(station);
         }
-        key
+        (worker, key)
+    }
+
+    /// Sets the alarm of an actor that waits for another. For the worker that runs it, who looks at
+    /// its timetable before it rests.
+    pub(super) fn begin_wait(
+        &self,
+        worker: u16,
+        at: Instant,
+        waker: Waker,
+        wait: Wait,
+    ) -> (AlarmKey, WaitKey) {
+        self.station(worker).timetable.begin_wait(at, waker, wait)
+    }
+
+    pub(super) fn end_wait(&self, worker: u16, key: AlarmKey, wait: WaitKey) {
+        drop(self.station(worker).timetable.end_wait(key, wait));
     }
 
     pub(crate) fn cancel_alarm(&self, worker: u16, key: AlarmKey) {
@@ -240,10 +287,14 @@ impl Core {
         self.station(worker).timetable.keep_waiting(key, waker)
     }
 
-    /// The actor that this one waits for, if it asks one of this dispatcher.
-    pub(crate) fn waits_for(&self, asker: ActorId) -> Option<ActorId> {
-        self.stations()
-            .find_map(|station| station.timetable.waits_for(asker))
+    /// The actor that this one of this dispatcher waits for, if it asks one. It asked on the worker
+    /// that ran it then, most likely the one that ran it last.
+    pub(crate) fn waits_for(&self, asker: ActorId, home: u16) -> Option<Arc<dyn AnyCell>> {
+        let (before, from) = self
+            .workers
+            .split_at(usize::from(home) % self.workers.len());
+        let mut stations = from.iter().chain(before);
+        stations.find_map(|station| station.timetable.waits_for(asker))
     }
 
     pub(crate) fn status(&self) -> DispatcherStatus {
@@ -253,7 +304,7 @@ impl Core {
         DispatcherStatus {
             name: self.name.to_string(),
             kind: self.kind,
-            workers: self.workers.len(),
+            workers: self.stations().filter(|station| !station.is_gone()).count(),
             resting: self
                 .sleeping
                 .load(Ordering::Relaxed)
@@ -318,21 +369,6 @@ fn steal_from(stealer: &Stealer<Turn>) -> Option<Turn> {
             crossbeam_deque::Steal::Empty => return None,
             crossbeam_deque::Steal::Retry => {}
         }
-    }
-}
-
-fn end_orphans(station: &Station) {
-    while let Some(turn) = station.inbox.pop() {
-        end_orphan(turn);
-    }
-}
-
-fn end_orphan(turn: Turn) {
-    turn.cell().signal(Signal::Kill);
-    let pace = Pace::new();
-    let mut next = Some(turn);
-    while let Some(turn) = next {
-        next = super::local::run_caught(turn, &pace);
     }
 }
 

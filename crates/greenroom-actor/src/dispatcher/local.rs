@@ -1,7 +1,7 @@
 //! The worker that the current thread runs, if it does.
 
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,8 +10,8 @@ use scoped_tls::scoped_thread_local;
 
 use super::core::{Core, Report, Station};
 use super::pace::Pace;
-use crate::cell::Called;
-use crate::raw::{ActorCell, Turn};
+use crate::cell::{AnyCell, Called, Signal};
+use crate::raw::{ActorCell, Running, Turn};
 use crate::receive::{Receive, Sealed};
 use crate::reference::ActorId;
 
@@ -26,7 +26,7 @@ pub(super) struct Local {
     pub(super) number: u16,
     pub(super) queue: Queue<Turn>,
     pub(super) pace: Pace,
-    running: Cell<u64>,
+    running: Running,
     turns: Cell<u64>,
     inline_depth: Cell<u32>,
 }
@@ -38,7 +38,7 @@ impl Local {
             number,
             queue,
             pace: Pace::new(),
-            running: Cell::new(0),
+            running: Running::new(),
             turns: Cell::new(0),
             inline_depth: Cell::new(0),
         }
@@ -53,14 +53,13 @@ impl Local {
     pub(super) fn run(&self, turn: Turn) {
         let id = turn.cell().begin_turn(self.number);
         self.report(id.0);
-        if let Some(turn) = run_caught(turn, &self.pace) {
+        if let Some(turn) = turn.run(&self.pace, &self.running) {
             self.push(turn);
         }
     }
 
     pub(super) fn report(&self, id: u64) {
         let Report { running, turns, .. } = &*self.station().report;
-        self.running.set(id);
         self.turns.set(self.turns.get() + 1);
         running.store(id, Ordering::Relaxed);
         turns.store(self.turns.get(), Ordering::Relaxed);
@@ -78,18 +77,32 @@ impl Local {
     }
 }
 
-/// Gives an actor its turn. What a user's type does when it is dropped or formatted may panic where
-/// no handler runs: that costs the actor, which never runs again, and nobody else.
-pub(super) fn run_caught(turn: Turn, pace: &Pace) -> Option<Turn> {
-    match catch_unwind(AssertUnwindSafe(|| turn.run(pace))) {
-        Ok(turn) => turn,
-        Err(panic) => {
-            tracing::error!(target: "greenroom::actor", "an actor is lost: something of it panicked outside of its handlers");
-            // To drop it may panic once more.
-            std::mem::forget(panic);
-            None
+thread_local! {
+    /// Actors that nobody runs any more and that are to end, while this thread ends one.
+    static ORPHANS: RefCell<Option<VecDeque<Turn>>> = const { RefCell::new(None) };
+}
+
+/// Kills an actor whose workers are gone, on this thread. Those that its end concerns come after
+/// it and not within, however many they are: parents and children would fill the stack.
+pub(super) fn end_orphan(turn: Turn) {
+    turn.cell().signal(Signal::Kill);
+    let is_first = ORPHANS.with_borrow_mut(|orphans| {
+        let is_first = orphans.is_none();
+        orphans.get_or_insert_default().push_back(turn);
+        is_first
+    });
+    if !is_first {
+        return;
+    }
+    let (pace, running) = (Pace::new(), Running::new());
+    let next = || ORPHANS.with_borrow_mut(|orphans| orphans.as_mut()?.pop_front());
+    while let Some(turn) = next() {
+        let mut left = Some(turn);
+        while let Some(turn) = left {
+            left = turn.run(&pace, &running);
         }
     }
+    ORPHANS.set(None);
 }
 
 /// Schedules on the current worker, if that is one of the dispatcher's.
@@ -109,11 +122,26 @@ pub(super) fn schedule_here(turn: Turn, dispatcher: &Core) -> Option<Turn> {
 
 /// The actor whose turn it is on this thread.
 pub(crate) fn running_actor() -> Option<ActorId> {
+    with_asker(|_, _, asker| asker)
+}
+
+/// Calls a function with the worker that this thread runs and the actor whose turn it is, if so.
+pub(super) fn with_asker<R>(call: impl FnOnce(&Arc<Core>, u16, ActorId) -> R) -> Option<R> {
     if !LOCAL.is_set() {
         return None;
     }
-    let id = LOCAL.with(|local| local.running.get());
-    (id != 0).then_some(ActorId(id))
+    LOCAL.with(|local| {
+        let asker = local.running.with(|actor| actor.cell().id())?;
+        Some(call(&local.core, local.number, asker))
+    })
+}
+
+/// A reference to the actor whose turn it is on this thread.
+pub(crate) fn keep_running_actor() -> Option<Arc<dyn AnyCell>> {
+    if !LOCAL.is_set() {
+        return None;
+    }
+    LOCAL.with(|local| local.running.with(|actor| actor.keep()))
 }
 
 /// Calls the handler of an actor on the spot, if the current worker is of its dispatcher, nothing
@@ -139,9 +167,9 @@ where
             return Err(message);
         };
         local.inline_depth.set(local.inline_depth.get() + 1);
-        let asker = local.running.get();
+        let asker = local.station().report.running.load(Ordering::Relaxed);
         local.report(cell.shared.id.0);
-        let (turn, called) = cell.call(turn, message);
+        let (turn, called) = local.running.during(cell, || cell.call(turn, message));
         local.pace.count();
         local.report(asker);
         local.inline_depth.set(local.inline_depth.get() - 1);

@@ -2,6 +2,7 @@
 
 mod builder;
 mod core;
+mod deadline;
 mod error;
 mod local;
 mod pace;
@@ -9,6 +10,7 @@ mod settings;
 mod sleep;
 mod sync;
 mod timetable;
+mod waits;
 mod watchdog;
 mod wheel;
 mod worker;
@@ -18,12 +20,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub(crate) use builder::start;
+#[cfg(test)]
+pub(crate) use builder::unstarted;
 pub(crate) use core::Core;
+pub(crate) use deadline::Deadline;
 pub use error::DispatcherError;
-pub(crate) use local::{call_here, running_actor};
+pub(crate) use local::{call_here, keep_running_actor, running_actor};
 pub(crate) use pace::Pace;
 pub use settings::{Dispatcher, THROUGHPUT_DEFAULT};
-pub(crate) use timetable::Wait;
 pub(crate) use wheel::AlarmKey;
 
 use crate::raw::Turn;

@@ -1,49 +1,58 @@
 //! The deadlines that one worker watches.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::waits::{WaitKey, Waits};
 use super::wheel::{AlarmKey, Wheel};
+use crate::cell::AnyCell;
 use crate::cell::family::lock;
+use crate::panics::contain;
 use crate::reference::ActorId;
 
 /// An alarm that is this much overdue was missed by the worker.
 const LATE_MILLIS: u64 = 5;
 
-/// Alarms, to be set from any thread; the worker lets them go off.
+/// Alarms, to be set from any thread; the worker lets them go off. Nothing of a user's is called,
+/// cloned or dropped under the lock: it may set or cancel an alarm in turn.
 pub(super) struct Timetable {
     begin: Instant,
-    wheel: Mutex<Wheel<Alarm>>,
-    /// Who waits still for whom although the deadline is past: nobody has told them yet.
-    overdue: Mutex<Vec<(AlarmKey, ActorId, ActorId)>>,
+    alarms: Mutex<Alarms>,
     /// The millisecond for which the worker's timer is armed, or `u64::MAX`. Written under the lock.
     armed: AtomicU64,
 }
 
+struct Alarms {
+    wheel: Wheel<Alarm>,
+    /// Stays beyond the deadline, until who asked was told: of two that ask each other, the first
+    /// to be told finds the other.
+    waits: Waits,
+}
+
 /// What happens at a deadline.
 pub(super) enum Alarm {
-    Wake(Wait),
+    Wake(Waker),
     Call(Box<dyn FnOnce() + Send>),
 }
 
-/// Somebody who waits for the answer of an actor.
-pub(crate) struct Wait {
-    pub(crate) waker: Waker,
-    pub(crate) asker: Option<ActorId>,
-    pub(crate) callee: ActorId,
+/// An actor that waits for the answer of another.
+pub(super) struct Wait {
+    pub(super) asker: ActorId,
+    pub(super) callee: Arc<dyn AnyCell>,
 }
 
 impl Timetable {
     pub(super) fn new() -> Self {
         Self {
             begin: Instant::now(),
-            wheel: Mutex::new(Wheel::new()),
-            overdue: Mutex::default(),
+            alarms: Mutex::new(Alarms {
+                wheel: Wheel::new(),
+                waits: Waits::default(),
+            }),
             armed: AtomicU64::new(u64::MAX),
         }
     }
@@ -51,49 +60,58 @@ impl Timetable {
     /// Sets an alarm. True if it is before all that the worker's timer is armed for.
     pub(super) fn set(&self, at: Instant, alarm: Alarm) -> (AlarmKey, bool) {
         let deadline = self.millisecond_after(at);
-        let mut wheel = lock(&self.wheel);
-        let key = wheel.set(deadline, alarm);
+        let mut alarms = lock(&self.alarms);
+        let key = alarms.wheel.set(deadline, alarm);
         (key, deadline < self.armed.load(Ordering::Relaxed))
     }
 
     pub(super) fn cancel(&self, key: AlarmKey) -> Option<Alarm> {
-        let cancelled = lock(&self.wheel).cancel(key);
-        if cancelled.is_none() {
-            lock(&self.overdue).retain(|(other, ..)| *other != key);
-        }
-        cancelled
+        lock(&self.alarms).wheel.cancel(key)
+    }
+
+    /// Sets the alarm of an actor that waits for another, on this timetable's own worker.
+    pub(super) fn begin_wait(&self, at: Instant, waker: Waker, wait: Wait) -> (AlarmKey, WaitKey) {
+        let deadline = self.millisecond_after(at);
+        let mut alarms = lock(&self.alarms);
+        let key = alarms.wheel.set(deadline, Alarm::Wake(waker));
+        (key, alarms.waits.insert(wait.asker, wait.callee))
+    }
+
+    /// To be dropped.
+    pub(super) fn end_wait(
+        &self,
+        key: AlarmKey,
+        wait: WaitKey,
+    ) -> (Option<Alarm>, Arc<dyn AnyCell>) {
+        let mut alarms = lock(&self.alarms);
+        (alarms.wheel.cancel(key), alarms.waits.remove(wait))
     }
 
     /// Has that one woken up at the deadline, whoever it was before; false if it is past.
     pub(super) fn keep_waiting(&self, key: AlarmKey, waker: &Waker) -> bool {
-        let mut wheel = lock(&self.wheel);
-        let Some(Alarm::Wake(wait)) = wheel.find(key) else {
-            return false;
-        };
-        wait.waker.clone_from(waker);
+        match lock(&self.alarms).wheel.find(key) {
+            Some(Alarm::Wake(known)) if known.will_wake(waker) => return true,
+            Some(Alarm::Wake(_)) => {}
+            _ => return false,
+        }
+        let mut other = waker.clone();
+        match lock(&self.alarms).wheel.find(key) {
+            Some(Alarm::Wake(known)) => std::mem::swap(known, &mut other),
+            _ => return false,
+        }
         true
     }
 
     /// The actor that this one waits for, if it asks one.
-    pub(super) fn waits_for(&self, asker: ActorId) -> Option<ActorId> {
-        let wheel = lock(&self.wheel);
-        let waits = wheel.items().find_map(|alarm| match alarm {
-            Alarm::Wake(wait) if wait.asker == Some(asker) => Some(wait.callee),
-            _ => None,
-        });
-        drop(wheel);
-        waits.or_else(|| {
-            let overdue = lock(&self.overdue);
-            let mut of_asker = overdue.iter().filter(|(_, other, _)| *other == asker);
-            of_asker.next().map(|(_, _, callee)| *callee)
-        })
+    pub(super) fn waits_for(&self, asker: ActorId) -> Option<Arc<dyn AnyCell>> {
+        lock(&self.alarms).waits.of(asker)
     }
 
     /// Lets go off what is due, if the worker should have done so a while ago: an actor holds it, or
-    /// something else holds the thread that it is on.
+    /// something else holds the thread that it is on, or it is gone.
     pub(super) fn go_off_late(&self, now: Instant) {
         let late = self.millisecond(now).saturating_sub(LATE_MILLIS);
-        let earliest = lock(&self.wheel).earliest();
+        let earliest = lock(&self.alarms).wheel.earliest();
         if earliest.is_some_and(|earliest| earliest <= late) {
             self.go_off(now);
         }
@@ -103,37 +121,29 @@ impl Timetable {
     pub(super) fn go_off(&self, now: Instant) {
         let mut due = Vec::new();
         {
-            let mut wheel = lock(&self.wheel);
+            let wheel = &mut lock(&self.alarms).wheel;
             if wheel.earliest().is_none() {
                 return;
             }
             wheel.advance(self.millisecond(now), &mut due);
-            let is_asked = |(key, alarm): &(AlarmKey, Alarm)| match alarm {
-                Alarm::Wake(wait) => wait.asker.map(|asker| (*key, asker, wait.callee)),
-                Alarm::Call(_) => None,
-            };
-            // Before the wheel is let go: who cancels finds the alarm in the one or the other.
-            lock(&self.overdue).extend(due.iter().filter_map(is_asked));
         }
-        for (_, alarm) in due {
+        for alarm in due {
             match alarm {
-                Alarm::Wake(wait) => wait.waker.wake(),
-                Alarm::Call(call) => {
-                    // What is called clones a user's message.
-                    if catch_unwind(AssertUnwindSafe(call)).is_err() {
-                        tracing::error!(target: "greenroom::actor", "the message of a timer panicked when it was cloned");
-                    }
-                }
+                Alarm::Wake(waker) => contain("a waker, at a deadline", || waker.wake()),
+                Alarm::Call(call) => contain("the message of a timer, when it was cloned", call),
             }
         }
     }
 
     /// Nobody looks any more: who waits is woken now, and finds the deadline past; calls are dropped.
     pub(super) fn close(&self) {
-        let alarms = lock(&self.wheel).take_all();
+        let alarms = lock(&self.alarms).wheel.take_all();
         for alarm in alarms {
-            if let Alarm::Wake(wait) = alarm {
-                wait.waker.wake();
+            match alarm {
+                Alarm::Wake(waker) => contain("a waker, at the end of a worker", || waker.wake()),
+                Alarm::Call(call) => contain("the message of a timer, when it was dropped", || {
+                    drop(call);
+                }),
             }
         }
     }
@@ -147,8 +157,8 @@ impl Timetable {
     /// alarms are mostly cancelled, and to re-arm for each would cost more than to look in vain now
     /// and then.
     pub(super) fn arm(&self) -> Option<Instant> {
-        let wheel = lock(&self.wheel);
-        let earliest = wheel.earliest()?;
+        let alarms = lock(&self.alarms);
+        let earliest = alarms.wheel.earliest()?;
         if earliest >= self.armed.load(Ordering::Relaxed) {
             return None;
         }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::core::{Core, Station};
 use crate::cell::family::lock;
+use crate::panics::contain;
 use crate::reference::ActorId;
 use crate::system;
 
@@ -50,9 +51,12 @@ fn look_on() {
     loop {
         if published.elapsed() >= PUBLISH_EVERY {
             published = Instant::now();
-            for system in system::systems() {
-                system.publish_gauges();
-            }
+            // Calls the recorder, which is a user's.
+            contain("the recorder of metrics", || {
+                for system in system::systems() {
+                    system.publish_gauges();
+                }
+            });
         }
         let cores: Vec<_> = lock(&WATCHED).iter().filter_map(Weak::upgrade).collect();
         let is_any_busy = look(&cores, &mut seen);
@@ -89,7 +93,9 @@ fn look(cores: &[Arc<Core>], seen: &mut HashMap<usize, Seen>) -> bool {
                 core.wake_any();
             }
             if looks == LOOKS_MAX && core.kind != "stage" {
-                name(core, station, ActorId(running));
+                contain("the log of the watchdog", || {
+                    name(core, station, ActorId(running));
+                });
             }
             now.insert(key, Seen { turns, looks });
         }

@@ -80,7 +80,7 @@ impl<T> Wheel<T> {
     }
 
     /// Takes out all items whose deadline is not after `now`.
-    pub(super) fn advance(&mut self, now: u64, due: &mut Vec<(AlarmKey, T)>) {
+    pub(super) fn advance(&mut self, now: u64, due: &mut Vec<T>) {
         if now >= self.earliest {
             let passed = now.saturating_sub(self.now).min(SLOTS);
             for millisecond in now - passed + 1..=now {
@@ -98,16 +98,13 @@ impl<T> Wheel<T> {
         (!self.entries.is_empty()).then_some(self.earliest)
     }
 
-    fn empty_slot(&mut self, slot: usize, now: u64, due: &mut Vec<(AlarmKey, T)>) {
+    fn empty_slot(&mut self, slot: usize, now: u64, due: &mut Vec<T>) {
         let mut index = self.slots[slot];
         while index != NONE {
             let entry = &self.entries[index as usize];
             let (after, is_due) = (entry.after, entry.deadline <= now);
             if is_due {
-                let Entry {
-                    generation, item, ..
-                } = self.remove(index);
-                due.push((AlarmKey { index, generation }, item));
+                due.push(self.remove(index).item);
             }
             index = after;
         }
@@ -125,10 +122,6 @@ impl<T> Wheel<T> {
         self.slots.fill(NONE);
         self.earliest = u64::MAX;
         self.entries.drain().map(|entry| entry.item).collect()
-    }
-
-    pub(super) fn items(&self) -> impl Iterator<Item = &T> {
-        self.entries.iter().map(|(_, entry)| &entry.item)
     }
 
     fn remove(&mut self, index: u32) -> Entry<T> {

@@ -1,8 +1,6 @@
 //! Where an actor sits with its context, and the job that may borrow both while it waits.
 
-use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{self, Poll};
 
 use super::envelope::Envelope;
@@ -10,6 +8,7 @@ use super::job::{Job, JobEnd};
 use crate::BoxError;
 use crate::actor::Actor;
 use crate::context::Context;
+use crate::panics::{Panic, catch};
 
 /// What came of giving an actor something to do.
 pub(crate) enum Served {
@@ -21,7 +20,7 @@ pub(crate) enum Served {
 
 /// Why it failed.
 pub(crate) enum Fault {
-    Panic(Box<dyn Any + Send>),
+    Panic(Panic),
     Error(BoxError),
 }
 
@@ -109,7 +108,7 @@ impl<A: Actor> Seat<A> {
         F: FnOnce(&mut A, &mut Context<A>) -> R,
     {
         let (actor, context) = self.occupy();
-        let result = catch_unwind(AssertUnwindSafe(|| function(actor, context)));
+        let result = catch(|| function(actor, context));
         self.state.set(Use::Ready);
         result.map_err(Fault::Panic)
     }
@@ -124,7 +123,7 @@ impl<A: Actor> Seat<A> {
         let job = unsafe { &mut *self.job.get() };
         let polled = {
             let job = job.as_mut().expect("a job waits");
-            catch_unwind(AssertUnwindSafe(|| job.poll(waker)))
+            catch(|| job.poll(waker))
         };
         match polled {
             Ok(Poll::Pending) => Served::Pending,
@@ -139,7 +138,7 @@ impl<A: Actor> Seat<A> {
         let job = unsafe { (*self.job.get()).take() };
         let was_busy = job.is_some();
         if was_busy {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(job)));
+            drop(catch(|| drop(job)));
             self.state.set(Use::Ready);
         }
         was_busy
@@ -152,7 +151,7 @@ impl<A: Actor> Seat<A> {
         self.state.set(Use::Vacant);
         // SAFETY: no job is left, and no handler runs.
         let actor = unsafe { (*self.actor.get()).take() };
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(actor)));
+        drop(catch(|| drop(actor)));
     }
 
     /// Calls a function with the context.
@@ -163,10 +162,13 @@ impl<A: Actor> Seat<A> {
     pub(crate) fn with_context<R>(&self, function: impl FnOnce(&mut Context<A>) -> R) -> R {
         let before = self.state.replace(Use::Busy);
         assert!(before != Use::Busy, "the context is borrowed");
-        // SAFETY: nobody else borrows it, for the state was not busy, and is now.
-        let result = function(unsafe { &mut *self.context.get() });
-        self.state.set(before);
-        result
+        let _borrowed = Borrowed {
+            state: &self.state,
+            before,
+        };
+        // SAFETY: nobody else borrows it, for the state was not busy, and is until this returns or
+        // panics.
+        function(unsafe { &mut *self.context.get() })
     }
 
     fn begin<F>(&self, waker: &mut task::Context<'_>, function: F) -> Served
@@ -174,7 +176,7 @@ impl<A: Actor> Seat<A> {
         F: for<'a> FnOnce(&'a mut A, &'a mut Context<A>) -> Option<Job<'a>>,
     {
         let (actor, context) = self.occupy();
-        let begun = catch_unwind(AssertUnwindSafe(|| function(actor, context)));
+        let begun = catch(|| function(actor, context));
         let job = match begun {
             Ok(None) => {
                 self.state.set(Use::Ready);
@@ -212,6 +214,18 @@ impl<A: Actor> Seat<A> {
     fn finish(&self, served: Served) -> Served {
         self.cancel();
         served
+    }
+}
+
+/// Gives the context back, also when the function that has it panics.
+struct Borrowed<'a> {
+    state: &'a Cell<Use>,
+    before: Use,
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        self.state.set(self.before);
     }
 }
 

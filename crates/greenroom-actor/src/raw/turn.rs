@@ -5,9 +5,11 @@ use std::ptr::NonNull;
 
 use super::envelope::{Chain, Envelope};
 use super::lane::{Lane, Push};
+use super::running::Running;
 use crate::actor::Actor;
 use crate::cell::{After, AnyCell, Body, Shared};
 use crate::dispatcher::Pace;
+use crate::panics::{catch, contain};
 
 /// An actor with all that belongs to it.
 pub(crate) struct ActorCell<A: Actor> {
@@ -45,12 +47,12 @@ unsafe impl Send for Turn {}
 
 impl Turn {
     /// Runs the actor. The turn comes back if there is more to do.
-    pub(crate) fn run(self, pace: &Pace) -> Option<Self> {
+    pub(crate) fn run(self, pace: &Pace, running: &Running) -> Option<Self> {
         // SAFETY: a cell whose turn exists is alive: its body holds a reference to it (`Body::me`),
         // which only the turn's holder can let go, at the actor's end.
         let cell = unsafe { self.0.as_ref() };
         let lane: *const Lane = cell.lane();
-        match cell.run(&self, pace) {
+        match self.activate(cell, pace, running)? {
             After::Again => Some(self),
             After::Rest { is_suspended } => {
                 // SAFETY: until it is given back here, the turn keeps the cell alive. The reference
@@ -59,10 +61,26 @@ impl Turn {
                 if is_given_back { None } else { Some(self) }
             }
             After::Ended(cell) => {
-                drop(cell);
+                contain("what an actor was made with, when it was dropped", || {
+                    drop(cell);
+                });
                 None
             }
         }
+    }
+
+    /// What a user's type does when it is dropped, formatted or woken may panic where no handler
+    /// runs: that ends the actor, and concerns no other on the worker.
+    fn activate(&self, cell: &dyn AnyCell, pace: &Pace, running: &Running) -> Option<After> {
+        let panic = match catch(|| cell.run(self, pace, running)) {
+            Ok(after) => return Some(after),
+            Err(panic) => panic,
+        };
+        let mut after = None;
+        contain("an actor at its end, which is lost", || {
+            after = Some(cell.collapse(self, &panic));
+        });
+        after
     }
 
     /// The cell, as long as the turn is held.

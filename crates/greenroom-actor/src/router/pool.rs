@@ -1,16 +1,15 @@
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::strategy::Strategy;
 use crate::actor::Actor;
 use crate::ask::{Ask, Callee};
 use crate::cell::family::lock;
-use crate::dispatcher::DispatcherError;
 use crate::error::{SendError, TellError};
 use crate::receive::{Receive, Sealed};
 use crate::reference::ActorRef;
 use crate::reply::ReplyTo;
-use crate::system::{Spawn, Template};
+use crate::system::{Spawn, SpawnError, Template};
 
 /// The most routees of one router.
 pub const ROUTEES_MAX: usize = 1_024;
@@ -52,10 +51,13 @@ pub const ROUTEES_MAX: usize = 1_024;
 /// ```
 pub struct Router<A: Actor, S>(Arc<Pool<A, S>>);
 
+type Routees<A> = Arc<Vec<ActorRef<A>>>;
+
 struct Pool<A: Actor, S> {
     strategy: S,
     /// Never empty; may hold some that have ended. A routee's place says which keys it has.
-    routees: RwLock<Vec<ActorRef<A>>>,
+    /// Whoever sends takes a clone: no strategy is asked, and no message dropped, under the lock.
+    routees: RwLock<Routees<A>>,
     /// Held during a change of size.
     template: Mutex<Template<A>>,
 }
@@ -67,8 +69,9 @@ impl<A: Actor> Spawn<A> {
     ///
     /// # Errors
     ///
-    /// If there is no dispatcher of that name, or it could not be started here.
-    pub fn router<S>(self, strategy: S, routees: usize) -> Result<Router<A, S>, DispatcherError> {
+    /// If there is no dispatcher of that name, it could not be started here, or the parent may have
+    /// no more children.
+    pub fn router<S>(self, strategy: S, routees: usize) -> Result<Router<A, S>, SpawnError> {
         let pool = Pool {
             strategy,
             routees: RwLock::default(),
@@ -182,19 +185,23 @@ impl<A: Actor, S> Router<A, S> {
     ///
     /// # Errors
     ///
-    /// If the dispatcher could not be started here. What was spawned before stays.
-    pub fn resize(&self, routees: usize) -> Result<(), DispatcherError> {
+    /// If the dispatcher could not be started here, or the parent may have no more children. What was
+    /// spawned before stays.
+    pub fn resize(&self, routees: usize) -> Result<(), SpawnError> {
         let size = routees.clamp(1, ROUTEES_MAX);
         let mut template = lock(&self.0.template);
-        let mut routees = self.routees().clone();
+        let mut routees = Vec::clone(&self.routees());
         let surplus = routees.split_off(size.min(routees.len()));
         let filled = fill(&mut routees, size, &mut template);
         if !routees.is_empty() {
-            *self
+            let mut current = self
                 .0
                 .routees
                 .write()
-                .unwrap_or_else(PoisonError::into_inner) = routees;
+                .unwrap_or_else(PoisonError::into_inner);
+            let before = std::mem::replace(&mut *current, Arc::new(routees));
+            drop(current);
+            drop(before);
         }
         surplus.iter().for_each(ActorRef::stop);
         filled
@@ -214,8 +221,8 @@ impl<A: Actor, S> Router<A, S> {
 
     /// Waits until all routees have ended.
     pub async fn terminated(&self) {
-        let routees = self.routees().clone();
-        for routee in routees {
+        let routees = self.routees();
+        for routee in routees.iter() {
             routee.terminated().await;
         }
     }
@@ -227,11 +234,9 @@ impl<A: Actor, S> Router<A, S> {
         self.0.strategy.pick(message, &self.routees()).clone()
     }
 
-    fn routees(&self) -> RwLockReadGuard<'_, Vec<ActorRef<A>>> {
-        self.0
-            .routees
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn routees(&self) -> Routees<A> {
+        let routees = self.0.routees.read();
+        Arc::clone(&routees.unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -240,7 +245,7 @@ fn fill<A: Actor>(
     routees: &mut Vec<ActorRef<A>>,
     size: usize,
     template: &mut Template<A>,
-) -> Result<(), DispatcherError> {
+) -> Result<(), SpawnError> {
     for place in 0..size {
         match routees.get_mut(place) {
             Some(routee) if routee.is_alive() => {}

@@ -1,8 +1,8 @@
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::BoxError;
+use crate::panics::Panic;
 use crate::reference::ActorId;
 
 /// A failure of an actor.
@@ -36,13 +36,8 @@ impl Cause {
         Self::Error(Arc::from(error))
     }
 
-    pub(crate) fn from_panic(panic: &(dyn Any + Send)) -> Self {
-        let text = panic
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("a panic without text");
-        Self::Panicked(Arc::from(text))
+    pub(crate) fn from_panic(panic: &Panic) -> Self {
+        Self::Panicked(Arc::from(panic.text()))
     }
 
     /// The text of the panic, if it was one.

@@ -1,14 +1,17 @@
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 
 use super::guardian::Guardian;
+use super::presence::Presence;
 use super::settings::{Overrides, Types};
 use super::{ActorSystem, Registered, SystemShared, registry, spawn};
 use crate::dead_letter::DeadLetters;
 use crate::dispatcher::{Core, Dispatcher, DispatcherError};
 use crate::events::EventStream;
+use crate::limits::Limits;
 use crate::supervision::Supervision;
 
 /// The name of the dispatcher for actors that do not say otherwise.
@@ -20,6 +23,7 @@ pub struct ActorSystemBuilder {
     name: String,
     dispatchers: BTreeMap<String, Dispatcher>,
     supervision: Supervision,
+    limits: Limits,
 }
 
 /// Why a system could not be built.
@@ -41,6 +45,7 @@ impl Default for ActorSystemBuilder {
             name: "actors".to_owned(),
             dispatchers: BTreeMap::from([(DEFAULT.to_owned(), Dispatcher::tokio())]),
             supervision: Supervision::default(),
+            limits: Limits::default().children(Limits::MAX),
         }
     }
 }
@@ -83,6 +88,13 @@ impl ActorSystemBuilder {
         }
     }
 
+    /// How many actors there may be at the top of the tree ([`Limits::children`]). Default:
+    /// [`Limits::MAX`].
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
     /// Starts the system and its dispatchers.
     ///
     /// # Errors
@@ -101,6 +113,7 @@ impl ActorSystemBuilder {
             name: self.name,
             dead_letters: DeadLetters::default(),
             events: EventStream::default(),
+            users: AtomicUsize::new(0),
             #[cfg(feature = "web")]
             connections: tokio::sync::watch::Sender::new(0),
             dispatchers,
@@ -109,6 +122,7 @@ impl ActorSystemBuilder {
         });
         let overrides = Overrides {
             supervision: Some(self.supervision),
+            limits: Some(self.limits),
             ..Overrides::default()
         };
         let settings = system
@@ -118,7 +132,7 @@ impl ActorSystemBuilder {
         let _ = system.root.set(Arc::downgrade(&root) as _);
         spawn::begin(&root);
         registry::add(&system);
-        Ok(ActorSystem(system, root))
+        Ok(ActorSystem(Presence::new(system), root))
     }
 }
 

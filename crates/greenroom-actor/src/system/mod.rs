@@ -3,6 +3,7 @@
 mod builder;
 mod counts;
 mod guardian;
+mod presence;
 mod registry;
 mod settings;
 mod shutdown;
@@ -14,7 +15,7 @@ pub use builder::{ActorSystemBuilder, BuildError};
 pub(crate) use registry::{end_actors_of, find_anywhere, systems};
 pub(crate) use settings::Settings;
 pub use shutdown::ShutdownReport;
-pub use spawn::Spawn;
+pub use spawn::{Spawn, SpawnError};
 pub use status::{
     ActorSystemStatus, DeadLetterCounts, DispatcherStatus, STATUS_ACTORS_MAX, TypeStatus, status,
 };
@@ -22,7 +23,7 @@ pub(crate) use template::Template;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::actor::Actor;
@@ -31,17 +32,21 @@ use crate::dead_letter::DeadLetters;
 use crate::dispatcher::{Core, Dispatcher};
 use crate::events::EventStream;
 use crate::reference::{ActorId, ActorRef};
+use presence::Presence;
 use settings::Types;
 
 /// A tree of actors, with the dispatchers that run them. Clones are the same system. It goes on when
-/// all clones are dropped, until it is [shut down](Self::shutdown) or its runtime ends.
+/// all clones are dropped, as long as an actor of it lives, until it is [shut down](Self::shutdown)
+/// or its runtime ends. With it end the threads of its dispatchers.
 #[derive(Clone)]
-pub struct ActorSystem(Arc<SystemShared>, Arc<dyn AnyCell>);
+pub struct ActorSystem(Presence, Arc<dyn AnyCell>);
 
 pub(crate) struct SystemShared {
     name: String,
     pub(crate) dead_letters: DeadLetters,
     events: EventStream,
+    /// Handles of the system, and what is about to spawn without one.
+    users: AtomicUsize,
     /// Connections whose close frame is not yet written.
     #[cfg(feature = "web")]
     pub(crate) connections: tokio::sync::watch::Sender<usize>,
@@ -57,9 +62,6 @@ pub(crate) enum Registered {
     /// Started anew where it is needed.
     Template(Dispatcher, settings::Places),
 }
-
-/// Actors among which one is looked for that a text is to name.
-const NAMED_MAX: usize = 10_000;
 
 static IDS: AtomicU64 = AtomicU64::new(1);
 
@@ -88,7 +90,7 @@ impl ActorSystem {
 
     /// Like [`spawn`](Self::spawn), with settings.
     pub fn build<A: Actor>(&self, make: impl Fn() -> A + Send + 'static) -> Spawn<A> {
-        Spawn::new(&self.0, Some(Arc::clone(&self.1)), Box::new(make))
+        Spawn::new(&self.0, Some(Arc::clone(&self.1)), Box::new(make)).by(self.0.clone())
     }
 
     /// What was not delivered.
@@ -123,7 +125,7 @@ impl ActorSystem {
     /// The system of an actor that lives, and so has a root above it.
     pub(crate) fn of(shared: &Arc<SystemShared>) -> Self {
         let root = shared.root().expect("an actor keeps those above it");
-        Self(Arc::clone(shared), root)
+        Self(Presence::new(Arc::clone(shared)), root)
     }
 }
 
@@ -140,7 +142,16 @@ impl SystemShared {
 
     /// The root has ended: nothing holds the system any more but those who use it.
     pub(crate) fn let_go(&self) {
+        for core in self.cores() {
+            core.close();
+        }
+        self.events.clear();
         self.types.close();
+    }
+
+    /// Whether somebody may spawn an actor who is none.
+    pub(crate) fn is_used(&self) -> bool {
+        self.users.load(Ordering::Acquire) > 0
     }
 
     /// All actors, the root among them, parents before their children.
@@ -162,23 +173,9 @@ impl SystemShared {
         }
     }
 
-    /// The path of the actor with this number, for a text. Looks at [`NAMED_MAX`] actors at most:
-    /// time-outs come in floods.
-    pub(crate) fn name_of(&self, id: ActorId) -> Box<str> {
-        let named = self.actors().take(NAMED_MAX).find(|actor| actor.id() == id);
-        named
-            .map_or_else(|| format!("actor {id}"), |actor| actor.path())
-            .into()
-    }
-
     /// The actor with this number, if it lives. Looks at the whole tree.
     pub(crate) fn find(&self, id: ActorId) -> Option<Arc<dyn AnyCell>> {
         self.actors().find(|actor| actor.id() == id)
-    }
-
-    /// The actor that this one waits for, if it asks one.
-    pub(crate) fn waits_for(&self, asker: ActorId) -> Option<ActorId> {
-        self.cores().iter().find_map(|core| core.waits_for(asker))
     }
 
     /// All dispatchers that run.

@@ -11,6 +11,7 @@ use super::{Registered, SystemShared};
 use crate::actor::Actor;
 use crate::cell::family::lock;
 use crate::dispatcher::{Core, Dispatcher, DispatcherError, start};
+use crate::limits::Limits;
 use crate::mailbox::Mailbox;
 use crate::supervision::Supervision;
 
@@ -20,6 +21,7 @@ pub(crate) struct Settings {
     pub(crate) dispatcher: Arc<Core>,
     pub(crate) mailbox: Mailbox,
     pub(crate) supervision: Supervision,
+    pub(crate) limits: Limits,
     pub(crate) throughput: u32,
     pub(crate) counts: Arc<Counts>,
     type_name: &'static str,
@@ -66,6 +68,7 @@ impl Default for Types {
 pub(super) struct Overrides {
     pub(super) mailbox: Option<Mailbox>,
     pub(super) supervision: Option<Supervision>,
+    pub(super) limits: Option<Limits>,
 }
 
 impl Types {
@@ -77,6 +80,7 @@ impl Types {
     ) -> Arc<Settings> {
         let is_common = overrides.mailbox.is_none()
             && overrides.supervision.is_none()
+            && overrides.limits.is_none()
             && !dispatcher.is_of_one_actor();
         if !is_common {
             return Arc::new(self.make::<A>(system, dispatcher, overrides));
@@ -89,9 +93,10 @@ impl Types {
         drop(known);
         let made = Arc::new(self.make::<A>(system, dispatcher, overrides));
         let mut known = self.common.write().unwrap_or_else(PoisonError::into_inner);
+        // What another made first counts. The one that does not is dropped outside of the lock.
         match known.as_mut() {
-            Some(known) => Arc::clone(known.entry(key).or_insert(made)),
-            None => made,
+            Some(known) => Arc::clone(known.entry(key).or_insert_with(|| Arc::clone(&made))),
+            None => Arc::clone(&made),
         }
     }
 
@@ -101,18 +106,23 @@ impl Types {
         dispatcher: Arc<Core>,
         overrides: Overrides,
     ) -> Settings {
+        // Users' functions, called outside of the lock.
+        let type_name = A::type_name();
+        let mailbox = overrides.mailbox.unwrap_or_else(A::mailbox);
+        let supervision = overrides.supervision.unwrap_or_else(A::supervision);
+        let limits = overrides.limits.unwrap_or_else(A::limits);
         let mut counts = lock(&self.counts);
-        let (_, counts) = counts
-            .entry(TypeId::of::<A>())
-            .or_insert_with(|| (A::type_name(), Arc::default()));
+        let of_type = counts.entry(TypeId::of::<A>());
+        let (_, counts) = of_type.or_insert_with(|| (type_name, Arc::default()));
         Settings {
             system: Arc::clone(system),
-            mailbox: overrides.mailbox.unwrap_or_else(A::mailbox),
-            supervision: overrides.supervision.unwrap_or_else(A::supervision),
+            mailbox,
+            supervision,
+            limits,
             throughput: dispatcher.throughput,
             dispatcher,
             counts: Arc::clone(counts),
-            type_name: A::type_name(),
+            type_name,
         }
     }
 
@@ -130,7 +140,9 @@ impl Types {
     /// Forgets the settings, which hold the system, and remembers none from now on.
     pub(super) fn close(&self) {
         let mut known = self.common.write().unwrap_or_else(PoisonError::into_inner);
-        *known = None;
+        let all = known.take();
+        drop(known);
+        drop(all);
     }
 }
 
@@ -139,6 +151,15 @@ impl Types {
 pub(crate) struct Places {
     by_runtime: Mutex<HashMap<Id, Arc<Core>>>,
     all: Mutex<Vec<std::sync::Weak<Core>>>,
+}
+
+/// The threads of a system end with it, and those of one that could not be built.
+impl Drop for Registered {
+    fn drop(&mut self) {
+        for core in self.cores() {
+            core.close();
+        }
+    }
 }
 
 impl Registered {

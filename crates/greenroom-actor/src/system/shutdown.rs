@@ -5,9 +5,9 @@ use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
 use super::ActorSystem;
-use super::spawn::OUTSIDE;
 use crate::cell::{AnyCell, Signal};
 use crate::dispatcher;
+use crate::reference::ActorId;
 
 /// Paths that a report lists.
 const LISTED_MAX: usize = 100;
@@ -50,7 +50,7 @@ impl ActorSystem {
         let actors = self.alive().len();
         let (ended, mut has_ended) = tokio::sync::watch::channel(false);
         root.watch(
-            OUTSIDE,
+            ActorId::OUTSIDE,
             Box::new(move |_| {
                 ended.send_replace(true);
             }),
@@ -79,10 +79,7 @@ impl ActorSystem {
             self.0.connections.subscribe().wait_for(|open| *open == 0),
         )
         .await;
-        for core in self.0.cores() {
-            core.close();
-        }
-        self.0.events.clear();
+        self.0.let_go();
         report.dead_letters = self.dead_letters().total() - dead_letters;
         report
     }

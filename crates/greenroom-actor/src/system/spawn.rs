@@ -1,13 +1,18 @@
 use std::fmt;
 use std::sync::Arc;
 
+use thiserror::Error;
+
+use super::presence::Presence;
 use super::settings::Overrides;
 use super::{SystemShared, next_id};
 use crate::actor::Actor;
-use crate::cell::{AnyCell, Body, Shared, Signal, Watcher};
+use crate::cell::{AnyCell, Body, NotAdopted, Shared, Signal, Watcher};
 use crate::context::Context;
 use crate::dispatcher::DispatcherError;
+use crate::limits::Limits;
 use crate::mailbox::Mailbox;
+use crate::path::ActorPath;
 use crate::raw::{ActorCell, Seat, Turn};
 use crate::reference::{ActorId, ActorRef};
 use crate::supervision::Supervision;
@@ -23,6 +28,35 @@ pub struct Spawn<A: Actor> {
     pub(super) dispatcher: Option<String>,
     pub(super) overrides: Overrides,
     pub(super) watcher: Option<Watcher>,
+    /// There if the spawner is no actor.
+    pub(super) user: Option<Presence>,
+}
+
+/// Why an actor was not spawned.
+#[derive(Debug, Error)]
+pub enum SpawnError {
+    /// Its dispatcher is not there, or could not be started.
+    #[error(transparent)]
+    Dispatcher(#[from] DispatcherError),
+    /// Its parent has as many children as it may have.
+    #[error(
+        "{} has {children_max} children, and may have no more (`Limits::children`)",
+        parent_name(parent)
+    )]
+    TooManyChildren {
+        /// The path of the parent; empty at the top of the tree.
+        parent: ActorPath,
+        /// How many it may have.
+        children_max: u32,
+    },
+}
+
+fn parent_name(parent: &ActorPath) -> String {
+    if parent == "" {
+        "the top of the tree".to_owned()
+    } else {
+        parent.to_string()
+    }
 }
 
 impl<A: Actor> Spawn<A> {
@@ -39,7 +73,13 @@ impl<A: Actor> Spawn<A> {
             dispatcher: None,
             overrides: Overrides::default(),
             watcher: None,
+            user: None,
         }
+    }
+
+    pub(super) fn by(mut self, user: Presence) -> Self {
+        self.user = Some(user);
+        self
     }
 
     /// Has somebody who is no actor told of its end.
@@ -73,6 +113,13 @@ impl<A: Actor> Spawn<A> {
         self
     }
 
+    /// How many children, timers and watchers the actor may have, instead of what the type says
+    /// ([`Actor::limits`]).
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.overrides.limits = Some(limits);
+        self
+    }
+
     /// The name of the dispatcher that runs the actor. Without, the system's default dispatcher
     /// does.
     pub fn dispatcher(self, name: impl Into<String>) -> Self {
@@ -86,28 +133,44 @@ impl<A: Actor> Spawn<A> {
     ///
     /// # Errors
     ///
-    /// If there is no dispatcher of that name, or it could not be started here.
-    pub fn spawn(self) -> Result<ActorRef<A>, DispatcherError> {
+    /// If there is no dispatcher of that name, it could not be started here, or the parent may have
+    /// no more children.
+    pub fn spawn(self) -> Result<ActorRef<A>, SpawnError> {
+        self.hand_over().map_err(|(error, _)| error)
+    }
+
+    /// With the error there may be an actor, which ends before it begins.
+    fn hand_over(self) -> Result<ActorRef<A>, (SpawnError, Option<ActorRef<A>>)> {
         let name = self
             .dispatcher
             .as_deref()
             .unwrap_or(super::builder::DEFAULT);
-        let dispatcher = self.system.dispatcher(name)?;
+        let dispatcher = self
+            .system
+            .dispatcher(name)
+            .map_err(|error| (error.into(), None))?;
         let settings = self
             .system
             .types
             .settings::<A>(&self.system, dispatcher, self.overrides);
         let cell = make(self.parent.clone(), settings, self.name, self.factory);
         if let Some(watcher) = self.watcher {
-            cell.watch(OUTSIDE, watcher);
+            cell.watch(ActorId::OUTSIDE, watcher);
         }
-        Ok(hand_over(self.parent.as_ref(), cell))
+        hand_over(self.parent.as_ref(), cell)
     }
 
-    /// Spawns it on the default dispatcher, which is there.
+    /// Spawns it on the default dispatcher, which is there. Beyond the parent's limit it ends before
+    /// it begins.
     pub(crate) fn spawn_or_end(self) -> ActorRef<A> {
-        self.spawn()
-            .unwrap_or_else(|error| panic!("the default dispatcher: {error}"))
+        match self.hand_over() {
+            Ok(actor) => actor,
+            Err((error, Some(ended))) => {
+                tracing::error!(target: "greenroom::actor", %error, "no actor was spawned");
+                ended
+            }
+            Err((error, None)) => panic!("the default dispatcher: {error}"),
+        }
     }
 }
 
@@ -119,16 +182,27 @@ impl<A: Actor> fmt::Debug for Spawn<A> {
     }
 }
 
-/// The number of a watcher that is no actor.
-pub(super) const OUTSIDE: ActorId = ActorId(0);
-
-fn hand_over<A: Actor>(parent: Option<&Arc<dyn AnyCell>>, cell: Arc<ActorCell<A>>) -> ActorRef<A> {
+fn hand_over<A: Actor>(
+    parent: Option<&Arc<dyn AnyCell>>,
+    cell: Arc<ActorCell<A>>,
+) -> Result<ActorRef<A>, (SpawnError, Option<ActorRef<A>>)> {
     let turn = wake_up(&cell);
-    if !parent.is_some_and(|parent| parent.adopt(Arc::clone(&cell) as _)) {
+    let adopted = parent.map(|parent| (parent, parent.adopt(Arc::clone(&cell) as _)));
+    if !matches!(adopted, Some((_, Ok(())))) {
         cell.signal_any(Signal::Kill);
     }
     cell.schedule(turn);
-    ActorRef(cell)
+    let actor = ActorRef(cell);
+    match adopted {
+        Some((parent, Err(NotAdopted::Full))) => {
+            let error = SpawnError::TooManyChildren {
+                parent: ActorPath::new(Arc::clone(parent)),
+                children_max: parent.settings().limits.children,
+            };
+            Err((error, Some(actor)))
+        }
+        _ => Ok(actor),
+    }
 }
 
 pub(super) fn make<A: Actor>(
@@ -157,4 +231,52 @@ fn wake_up<A: Actor>(cell: &Arc<ActorCell<A>>) -> Turn {
     body.seat
         .with_context(|context| context.introduce(ActorRef(Arc::clone(cell))));
     turn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dispatcher::{Core, unstarted};
+    use crate::system::ActorSystem;
+    use crate::{Context, Handler};
+
+    struct Echo;
+
+    impl Actor for Echo {}
+
+    impl Handler<u32> for Echo {
+        type Reply = u32;
+
+        fn handle(&mut self, number: u32, _: &mut Context<Self>) -> u32 {
+            number
+        }
+    }
+
+    fn spawn_on(core: &Arc<Core>, system: &ActorSystem) -> ActorRef<Echo> {
+        let (types, core) = (&system.0.types, Arc::clone(core));
+        let settings = types.settings::<Echo>(&system.0, core, Overrides::default());
+        let parent = Some(Arc::clone(&system.1));
+        let cell = make(parent.clone(), settings, None, Box::new(|| Echo));
+        let spawned = hand_over(parent.as_ref(), cell);
+        spawned.map_err(|(error, _)| error).expect("it has room")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_actors_of_a_worker_that_is_lost_go_to_those_that_live() {
+        let system = ActorSystem::new().expect("there is a runtime");
+        let (core, mut workers) = unstarted(3);
+        let mut actors: Vec<_> = (0..6).map(|_| spawn_on(&core, &system)).collect();
+        drop(workers.pop());
+        drop(workers.remove(0));
+        actors.extend((0..6).map(|_| spawn_on(&core, &system)));
+        let living = tokio::spawn(workers.remove(0));
+        for actor in &actors {
+            assert_eq!(actor.ask(7).await.expect("it is handled"), 7);
+        }
+        assert_eq!(core.status().workers, 1);
+        living.abort();
+        for actor in &actors {
+            actor.terminated().await;
+        }
+    }
 }

@@ -1,11 +1,11 @@
 use std::sync::{Arc, Mutex};
 
-use super::Spawn;
+use super::presence::Presence;
 use super::settings::Overrides;
+use super::{Spawn, SpawnError};
 use crate::actor::Actor;
 use crate::cell::AnyCell;
 use crate::cell::family::lock;
-use crate::dispatcher::DispatcherError;
 use crate::reference::ActorRef;
 
 /// Actors of one kind under one parent, to be spawned again and again.
@@ -17,6 +17,7 @@ pub(crate) struct Template<A: Actor> {
     dispatcher: Option<String>,
     overrides: Overrides,
     spawned: u64,
+    user: Option<Presence>,
 }
 
 impl<A: Actor> Template<A> {
@@ -29,11 +30,12 @@ impl<A: Actor> Template<A> {
             dispatcher: spawn.dispatcher,
             overrides: spawn.overrides,
             spawned: 0,
+            user: spawn.user,
         }
     }
 
     /// Spawns one. If they have a name, it is followed by a number from 1.
-    pub(crate) fn spawn(&mut self) -> Result<ActorRef<A>, DispatcherError> {
+    pub(crate) fn spawn(&mut self) -> Result<ActorRef<A>, SpawnError> {
         let factory = Arc::clone(&self.factory);
         let number = self.spawned + 1;
         let spawn = Spawn {
@@ -47,6 +49,7 @@ impl<A: Actor> Template<A> {
             dispatcher: self.dispatcher.clone(),
             overrides: self.overrides.clone(),
             watcher: None,
+            user: self.user.clone(),
         };
         let actor = spawn.spawn()?;
         self.spawned = number;

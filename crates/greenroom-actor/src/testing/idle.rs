@@ -44,7 +44,8 @@ impl Future for UntilIdle {
         if self.idle.times.load(Ordering::Relaxed) != self.begin {
             return Poll::Ready(());
         }
-        lock(&self.idle.waiting).push(cx.waker().clone());
+        let waker = cx.waker().clone();
+        lock(&self.idle.waiting).push(waker);
         Poll::Pending
     }
 }

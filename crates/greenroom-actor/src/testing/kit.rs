@@ -10,6 +10,7 @@ use super::faults::Faults;
 use super::idle::Idle;
 use super::system::TestSystem;
 use crate::dispatcher::Dispatcher;
+use crate::panics::Panic;
 use crate::supervision::Cause;
 use crate::system::ActorSystemBuilder;
 
@@ -119,7 +120,7 @@ impl TestKit {
         let mut run = |seed| {
             let once = || self.run_with(seed, &mut scenario);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(once)) {
-                fail(seed, &*panic);
+                fail(seed, panic);
             }
         };
         match environment_seed() {
@@ -171,8 +172,8 @@ fn environment_seed() -> Option<u64> {
     }
 }
 
-fn fail(seed: u64, panic: &(dyn Any + Send)) -> ! {
-    let cause = Cause::from_panic(panic);
+fn fail(seed: u64, panic: Box<dyn Any + Send>) -> ! {
+    let cause = Cause::from_panic(&Panic::from(panic));
     panic!(
         "the scenario failed with seed {seed}: it {cause}\nreplay it with {SEED_VARIABLE}={seed}"
     )

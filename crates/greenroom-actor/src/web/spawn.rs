@@ -8,9 +8,8 @@ use super::outbox::Outbox;
 use super::settings::Common;
 use crate::actor::Actor;
 use crate::cell::Ending;
-use crate::dispatcher::DispatcherError;
 use crate::reference::ActorRef;
-use crate::system::ActorSystem;
+use crate::system::{ActorSystem, SpawnError};
 
 /// The dispatcher for connections, if the system has it.
 const LOOP: &str = "loop";
@@ -26,7 +25,7 @@ pub(super) fn spawn<A: Actor, T: Send + 'static>(
     settings: &Common,
     outbox: &Outbox<T>,
     make: impl Fn(Outbox<T>) -> A + Send + 'static,
-) -> Result<ActorRef<A>, DispatcherError> {
+) -> Result<ActorRef<A>, SpawnError> {
     let theirs = outbox.clone();
     let (ended, of) = (outbox.clone(), system.clone());
     let mut spawn = system
@@ -48,15 +47,15 @@ pub(super) fn spawn<A: Actor, T: Send + 'static>(
 }
 
 /// Whether the dispatcher that the settings name exists.
-pub(super) fn check(system: &ActorSystem, settings: &Common) -> Result<(), DispatcherError> {
+pub(super) fn check(system: &ActorSystem, settings: &Common) -> Result<(), SpawnError> {
     match &settings.dispatcher {
-        Some(name) => system.shared().registered(name).map(drop),
+        Some(name) => Ok(system.shared().registered(name).map(drop)?),
         None => Ok(()),
     }
 }
 
 /// The answer when there is no actor for the connection.
-pub(super) fn refusal(error: &DispatcherError) -> Response {
+pub(super) fn refusal(error: &SpawnError) -> Response {
     tracing::error!(target: "greenroom::actor::web", %error, "no actor for a connection");
     StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }

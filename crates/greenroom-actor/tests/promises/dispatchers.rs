@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use greenroom_actor::testing;
-use greenroom_actor::{ActorRef, ActorSystem, BuildError, Dispatcher, DispatcherError};
+use greenroom_actor::{ActorRef, ActorSystem, BuildError, Dispatcher, DispatcherError, SpawnError};
 use greenroom_stage::Stage;
 use tokio::runtime::{Builder, Runtime};
 
@@ -117,6 +117,70 @@ thread_local! {
         const { std::cell::Cell::new(None) };
 }
 
+/// What is closed when the thread of the actor ends.
+async fn end_of_thread(puppet: &ActorRef<Puppet>) -> mpsc::Receiver<()> {
+    let (ended, end) = mpsc::channel::<()>();
+    let deed = act(move |_, _| AT_THREAD_END.set(Some(ended)));
+    puppet
+        .ask(deed)
+        .timeout(PATIENCE)
+        .await
+        .expect("it is handled");
+    end
+}
+
+fn has_ended(end: &mpsc::Receiver<()>) -> bool {
+    end.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Disconnected)
+}
+
+#[test]
+fn the_threads_of_a_pool_end_with_the_runtime_of_their_system() {
+    let on = runtime();
+    let end = on.block_on(async {
+        let system = system("images", Dispatcher::pool(1));
+        end_of_thread(&spawn_on(&system, "images")).await
+    });
+    drop(on);
+    assert!(has_ended(&end));
+}
+
+#[test]
+fn the_threads_of_a_pool_end_when_neither_a_handle_nor_an_actor_is_left() {
+    let system = system("default", Dispatcher::pool(1));
+    let puppet = spawn_on(&system, "default");
+    let of_handle = runtime().block_on(end_of_thread(&puppet));
+    drop(system);
+    runtime().block_on(async {
+        // It goes on for the actor's sake.
+        let asked = puppet.ask(Note(1)).timeout(PATIENCE).await;
+        asked.expect("it is handled");
+    });
+    puppet.stop();
+    assert!(has_ended(&of_handle));
+}
+
+#[test]
+fn an_actor_may_spawn_others_when_no_handle_is_left() {
+    let system = system("default", Dispatcher::pool(1));
+    let puppet = spawn_on(&system, "default");
+    drop(system);
+    let (sender, other) = mpsc::channel();
+    let spawn = act(move |_, context| {
+        let other = context
+            .system()
+            .spawn(Puppet::make("b", &Journal::default()));
+        sender.send(other).expect("the test waits");
+        context.stop();
+    });
+    puppet.tell(spawn).expect("the mailbox has room");
+    let other = other.recv_timeout(PATIENCE).expect("it is spawned");
+    runtime().block_on(async {
+        puppet.terminated().await;
+        let asked = other.ask(Note(1)).timeout(PATIENCE).await;
+        asked.expect("it is handled");
+    });
+}
+
 #[test]
 fn a_loop_runs_actors_on_the_thread_that_spawns_them() {
     runtime().block_on(async {
@@ -163,7 +227,10 @@ fn a_dispatcher_that_nobody_registered_is_an_error_that_names_the_others() {
             .dispatcher("imges")
             .spawn()
             .expect_err("nobody registered it");
-        assert!(matches!(error, DispatcherError::Unknown { .. }));
+        assert!(matches!(
+            error,
+            SpawnError::Dispatcher(DispatcherError::Unknown { .. })
+        ));
         assert_eq!(
             error.to_string(),
             "there is no dispatcher `imges`; there are: default"
@@ -180,7 +247,10 @@ fn a_loop_needs_a_runtime() {
         .spawn()
         .expect_err("there is no runtime");
     assert!(
-        matches!(error, DispatcherError::NoRuntime { .. }),
+        matches!(
+            error,
+            SpawnError::Dispatcher(DispatcherError::NoRuntime { .. })
+        ),
         "{error}"
     );
     runtime().block_on(system.shutdown(PATIENCE));

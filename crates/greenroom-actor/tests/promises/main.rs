@@ -5,7 +5,11 @@
     reason = "tests fail by a panic, and so do the actors that they make fail"
 )]
 
+mod chains;
+mod deadlines;
 mod dispatchers;
+mod hostile;
+mod limits;
 mod mailboxes;
 mod memory;
 mod messages;

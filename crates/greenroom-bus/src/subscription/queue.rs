@@ -51,9 +51,9 @@ impl Queue {
         if state.end.is_some() {
             return Offer::Gone;
         }
-        let mut offer = Offer::Taken;
+        let (mut offer, mut oldest) = (Offer::Taken, None);
         if state.messages == self.settings.events_max.get() {
-            offer = state.overflow(self.settings.overflow);
+            (offer, oldest) = state.overflow(self.settings.overflow);
         }
         if matches!(offer, Offer::Taken | Offer::DroppedOldest) {
             state.messages += 1;
@@ -61,6 +61,8 @@ impl Queue {
         }
         let reader = state.reader.take();
         drop(state);
+        // Its payload may have a destructor of its own.
+        drop(oldest);
         wake(reader);
         offer
     }
@@ -88,18 +90,24 @@ impl Queue {
 
     /// `reader` is woken by the next event if there is none now.
     pub(super) fn take(&self, reader: &Waker) -> Taken {
+        if let Some(taken) = lock(&self.state).look(reader) {
+            return taken;
+        }
+        // A waker is a user's: it is cloned, and another dropped, outside of the lock. Meanwhile
+        // there may have come something.
+        let mut reader = Some(reader.clone());
         let mut state = lock(&self.state);
-        if let Some(event) = state.pop() {
-            return Taken::Event(event);
-        }
-        if state.end.is_some() {
-            return Taken::End;
-        }
-        match &mut state.reader {
-            Some(known) => known.clone_from(reader),
-            none => *none = Some(reader.clone()),
-        }
-        Taken::Nothing
+        let taken = match (state.pop(), state.end) {
+            (Some(event), _) => Taken::Event(event),
+            (None, Some(_)) => Taken::End,
+            (None, None) => {
+                std::mem::swap(&mut state.reader, &mut reader);
+                Taken::Nothing
+            }
+        };
+        drop(state);
+        drop(reader);
+        taken
     }
 
     pub(super) fn try_take(&self) -> Taken {
@@ -123,20 +131,33 @@ impl Queue {
 }
 
 impl State {
-    fn overflow(&mut self, overflow: Overflow) -> Offer {
+    /// What there is to take; none if there is nothing and this reader is not yet known.
+    fn look(&mut self, reader: &Waker) -> Option<Taken> {
+        if let Some(event) = self.pop() {
+            return Some(Taken::Event(event));
+        }
+        if self.end.is_some() {
+            return Some(Taken::End);
+        }
+        let known = self.reader.as_ref()?;
+        known.will_wake(reader).then_some(Taken::Nothing)
+    }
+
+    /// What became of the newest, and the oldest if it made room.
+    fn overflow(&mut self, overflow: Overflow) -> (Offer, Option<Message>) {
         match overflow {
             Overflow::DropOldest => {
-                self.pop_message();
+                let oldest = self.pop_message();
                 self.lost.add(Lost::ONE);
-                Offer::DroppedOldest
+                (Offer::DroppedOldest, oldest)
             }
             Overflow::DropNewest => {
                 self.push_gap(Lost::ONE);
-                Offer::DroppedNewest
+                (Offer::DroppedNewest, None)
             }
             Overflow::Close => {
                 self.end = Some(End::Overflow);
-                Offer::Gone
+                (Offer::Gone, None)
             }
         }
     }
@@ -179,6 +200,8 @@ fn wake(reader: Option<Waker>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use bytes::Bytes;
     use proptest::prelude::*;
 
@@ -265,6 +288,60 @@ mod tests {
         queue.reconnected();
         offer(&queue, 1..2);
         assert_eq!(drain(&queue), "? +1 1");
+    }
+
+    /// Fails if the function does not return: it waits for itself.
+    fn must_return(function: impl FnOnce() + Send + 'static) {
+        let (returned, has_returned) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            function();
+            returned.send(()).expect("the test waits");
+        });
+        let patience = std::time::Duration::from_secs(30);
+        has_returned.recv_timeout(patience).expect("it returns");
+    }
+
+    /// A waker, and a payload, that look at the queue when they are dropped.
+    struct LooksWhenDropped(Arc<Queue>);
+
+    impl std::task::Wake for LooksWhenDropped {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl AsRef<[u8]> for LooksWhenDropped {
+        fn as_ref(&self) -> &[u8] {
+            &[7]
+        }
+    }
+
+    impl Drop for LooksWhenDropped {
+        fn drop(&mut self) {
+            assert_eq!(self.0.ended(), None);
+        }
+    }
+
+    #[test]
+    fn a_reader_that_is_replaced_may_look_at_the_queue_when_it_is_dropped() {
+        must_return(|| {
+            let queue = Arc::new(queue(2, Overflow::DropOldest));
+            let first = Waker::from(Arc::new(LooksWhenDropped(Arc::clone(&queue))));
+            assert!(matches!(queue.take(&first), Taken::Nothing));
+            drop(first);
+            assert!(matches!(queue.take(Waker::noop()), Taken::Nothing));
+            assert!(matches!(queue.take(Waker::noop()), Taken::Nothing));
+        });
+    }
+
+    #[test]
+    fn a_payload_that_gives_way_may_look_at_the_queue_when_it_is_dropped() {
+        must_return(|| {
+            let queue = Arc::new(queue(1, Overflow::DropOldest));
+            let payload = Bytes::from_owner(LooksWhenDropped(Arc::clone(&queue)));
+            let topic = Topic::new("/a").expect("a topic");
+            queue.offer(&Message::new(topic, payload));
+            offer(&queue, 0..1);
+            assert_eq!(drain(&queue), "+1 0");
+        });
     }
 
     proptest! {
