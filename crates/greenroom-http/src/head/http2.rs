@@ -1,4 +1,5 @@
 use http::header::HOST;
+use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request};
 
 use super::{fields, request_line, target};
@@ -33,7 +34,7 @@ pub fn check_http2<B>(
 fn check<B>(request: &Request<B>, is_extended: bool, limits: &Limits) -> Result<(), Reason> {
     let (method, uri) = (request.method(), request.uri());
     let is_tunnel = *method == Method::CONNECT && !is_extended;
-    let path = uri.path_and_query().map(|path| path.as_str());
+    let path = uri.path_and_query().map(PathAndQuery::as_str);
     let target_bytes = path.map_or(0, str::len);
     request_line::lengths_within(method.as_str().len(), target_bytes, limits)?;
     if request.headers().len() > limits.fields_max {

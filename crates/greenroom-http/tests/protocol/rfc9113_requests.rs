@@ -6,10 +6,13 @@ use http::{HeaderName, HeaderValue, Request, Version};
 
 fn request(method: &str, uri: &str, fields: &[(&str, &str)]) -> Request<()> {
     let request = Request::builder().method(method).uri(uri);
-    let mut request = request.version(Version::HTTP_2).body(()).unwrap();
+    let mut request = request
+        .version(Version::HTTP_2)
+        .body(())
+        .expect("the request is valid");
     for (name, value) in fields {
-        let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
-        let value = HeaderValue::from_str(value).unwrap();
+        let name = HeaderName::from_bytes(name.as_bytes()).expect("it is a name");
+        let value = HeaderValue::from_str(value).expect("it is a value");
         request.headers_mut().append(name, value);
     }
     request
@@ -18,7 +21,7 @@ fn request(method: &str, uri: &str, fields: &[(&str, &str)]) -> Request<()> {
 fn checked(mut request: Request<()>) -> Result<Option<String>, Reason> {
     check_http2(&mut request, false, &Limits::default()).map_err(|refusal| refusal.reason)?;
     let host = request.headers().get(HOST);
-    Ok(host.map(|host| host.to_str().unwrap().to_owned()))
+    Ok(host.map(|host| host.to_str().expect("it is text").to_owned()))
 }
 
 fn get(uri: &str, fields: &[(&str, &str)]) -> Result<Option<String>, Reason> {
@@ -75,7 +78,7 @@ fn rfc8441_4_extended_connect_has_a_path_and_needs_no_port() {
     let limits = Limits::default();
     assert_eq!(check_http2(&mut socket, true, &limits), Ok(()));
     let refused = check_http2(&mut socket, false, &limits);
-    assert_eq!(refused.unwrap_err().reason, Reason::Target);
+    assert_eq!(refused.expect_err("it is no tunnel").reason, Reason::Target);
 }
 
 #[test]

@@ -108,12 +108,18 @@ impl<A: App> Requests<A> {
     }
 
     /// The answer to a request that no application sees.
-    fn refuse(&self, refusal: Refusal, stream: Option<Rc<Stream>>) -> Answering<A> {
+    fn refuse(
+        &self,
+        refusal: Refusal,
+        method: &Method,
+        stream: Option<Rc<Stream>>,
+    ) -> Answering<A> {
         tracing::debug!(reason = %refusal, peer = ?self.peer, "refused a request");
         if self.home.settings.access_log {
             access::log_refusal(refusal.status(), self.peer);
         }
-        self.answering(State::Refused { refusal }, stream)
+        let is_head = *method == Method::HEAD;
+        self.answering(State::Refused { refusal, is_head }, stream)
     }
 
     fn answering(&self, state: State<A>, stream: Option<Rc<Stream>>) -> Answering<A> {
@@ -166,7 +172,7 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
         if stream.is_some()
             && let Err(refusal) = self.check(&mut request)
         {
-            return self.refuse(refusal, stream);
+            return self.refuse(refusal, request.method(), stream);
         }
         let about = self.about(&mut request);
         let line = match &self.entry {
@@ -236,7 +242,8 @@ pin_project! {
 pin_project! {
     #[project = StateProjection]
     enum State<A: App> {
-        Refused { refusal: Refusal },
+        // An answer to HEAD has no content (RFC 9110, 9.3.2).
+        Refused { refusal: Refusal, is_head: bool },
         Waiting { request: Option<Request<RequestBody>> },
         Handling { #[pin] future: <A::Service as Service<Request<RequestBody>>>::Future },
     }
@@ -265,8 +272,11 @@ impl<A: App> Future for Answering<A> {
     type Output = Result<Response<AnswerBody<A::Body>>, BoxError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let State::Refused { refusal } = &self.state {
-            let answer = text(refusal.status(), refusal.to_string());
+        if let State::Refused { refusal, is_head } = &self.state {
+            let mut answer = text(refusal.status(), refusal.to_string());
+            if *is_head {
+                *answer.body_mut() = Content::Ours { line: None };
+            }
             let stream = self.stream.clone();
             return Poll::Ready(Ok(answer.map(|ours| AnswerBody::new(ours, stream, None))));
         }

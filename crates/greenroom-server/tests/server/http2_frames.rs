@@ -112,11 +112,14 @@ impl Frames {
         rest
     }
 
-    /// The only response to come: its status, or 0 if its stream is reset, and its body.
-    pub(crate) async fn response(&mut self) -> (u16, String) {
+    /// The response on this stream, the only one to come: its status, or 0 if it is reset, and its body.
+    pub(crate) async fn response(&mut self, id: u32) -> (u16, String) {
         let mut status = 0;
         let mut body = Vec::new();
         while let Some(frame) = self.next().await {
+            if frame.id != id && frame.kind != GOAWAY {
+                continue;
+            }
             match frame.kind {
                 HEADERS => status = status_of(&frame.content),
                 DATA => body.extend(frame.content),

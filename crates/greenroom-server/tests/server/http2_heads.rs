@@ -23,7 +23,7 @@ async fn asked(fields: &[(&str, &str)]) -> (u16, String) {
     let server = Rig::start(app(named));
     let mut client = Frames::with_window(&server.path, WINDOW).await;
     client.request(1, fields).await;
-    client.response().await
+    client.response(1).await
 }
 
 fn target<'a>(method: &'a str, authority: &'a str, path: &'a str) -> Fields<'a> {
@@ -65,6 +65,9 @@ async fn rfc9113_8_3_1_host_and_authority_name_one_server() {
         assert_eq!(asked(&evil).await, disagrees);
         let two = with(&[("host", "example.org"), ("host", "example.org")]);
         assert_eq!(asked(&two).await, refused("repeated Host"));
+        let mut by_head = evil.clone();
+        by_head[0] = (":method", "HEAD");
+        assert_eq!(asked(&by_head).await, (400, String::new()));
         let none = &by_host[..3];
         assert_eq!(asked(none).await, refused("missing Host"));
     })
@@ -146,9 +149,9 @@ async fn a_refused_request_leaves_its_connection_to_others() {
         let head = packed(&with(&[("host", "evil.example")]));
         // It has a body, which nobody reads.
         client.send(HEADERS, END_HEADERS, 1, &head).await;
-        assert_eq!(client.response().await.0, 400);
+        assert_eq!(client.response(1).await.0, 400);
         client.get(3, "/").await;
-        assert_eq!(client.response().await.1, "none test");
+        assert_eq!(client.response(3).await.1, "none test");
     })
     .await;
 }

@@ -23,7 +23,7 @@ pub(super) struct Frames {
     /// Bytes of the frame's content that are not there.
     missing: usize,
     is_data: bool,
-    /// A head has begun, and END_HEADERS has not come.
+    /// A head has begun, and `END_HEADERS` has not come.
     in_head: bool,
     unfinished_since: Option<Tick>,
 }
