@@ -32,6 +32,8 @@
 //! assert!(connection.keeps_alive());
 //! ```
 //!
+//! [`check_http2`] holds a request that another has parsed from HTTP/2 to the same rules.
+//!
 //! Where a lax reading of a message would let two parties disagree on where it ends, this crate
 //! refuses it: see [`Reason`] for the list, with the section of RFC 9110 or RFC 9112 of each.
 
@@ -52,7 +54,7 @@ pub use context::Context;
 pub use date::DateCache;
 pub use encode::{BodySize, NotInformational, informational};
 pub use field_names::FieldNames;
-pub use head::RequestHead;
+pub use head::{RequestHead, check_http2};
 pub use limits::{FIELDS_CEILING, Limits};
 pub use reason_phrase::ReasonPhrase;
 pub use refusal::{Reason, Refusal};

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// All but `body_bytes_max` are on by default, and safe on the open internet. How long a body may be
 /// is for the application to say, which knows what it keeps of one: the server keeps 128 KiB at most.
 ///
-/// No time-out comes early. Those of an HTTP/1.1
+/// No time-out comes early. Those of a
 /// connection are kept by a clock of 250 ms, so they come up to 500 ms late: 1 s is 1 to 1.25 s, and
 /// 1.1 s is 1.25 to 1.5 s.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,11 +39,21 @@ pub struct Limits {
     /// 600 s, set 620 s.
     pub keep_alive_timeout: Duration,
     /// Time in which a client must take at least one byte of what is sent to it; else the
-    /// connection is cut. Default: 30 s.
+    /// connection is cut. Over HTTP/2 a stream whose client takes nothing of its response is reset, and
+    /// the connection is closed if nothing of any was taken and no other stream is open. Default: 30 s.
     pub write_timeout: Duration,
     /// Connections at once, over all loops. At the limit, accepting pauses and the connections
     /// that are idle longest are closed. Default: 90 % of the process' descriptor limit.
     pub connections_max: usize,
+    /// Streams that a client may have open at once on one HTTP/2 connection; those beyond are refused
+    /// by the protocol. Default: 100, the least that RFC 9113, 6.5.2 recommends.
+    pub streams_max: u32,
+    /// Bytes of responses that an HTTP/2 connection holds because its client does not take them, over
+    /// all its streams: 32 KiB a stream, and 1 KiB for each even where others hold the rest. The
+    /// application is asked for more when the client has taken some. What it has made by then counts for
+    /// no more than what was passed on of it: a body that is one piece is in memory as a whole.
+    /// Default: 262,144.
+    pub output_bytes_max: usize,
     /// Time that what is ready may wait for its loop. Beyond half of it, if that lasts for
     /// `loop_lag_standing`, the loop accepts new connections slowly, and the application is told
     /// ([`Pressure`](crate::Pressure)); newcomers that wait for twice as long (40 ms) are refused with
@@ -70,6 +80,8 @@ impl Default for Limits {
             keep_alive_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
             connections_max: connections_default(),
+            streams_max: 100,
+            output_bytes_max: 262_144,
             loop_lag_max: Duration::from_millis(20),
             loop_lag_standing: Duration::from_secs(1),
         }

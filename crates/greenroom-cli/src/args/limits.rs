@@ -94,6 +94,8 @@ pub(crate) struct LimitArgs {
     keep_alive_timeout: Duration,
 
     /// Time in which a client must read something of what is sent to it; cut off beyond
+    ///
+    /// Over HTTP/2 it is the stream that is reset, and the connection if nothing else is under way on it.
     #[arg(
         long,
         env = "GREENROOM_WRITE_TIMEOUT",
@@ -113,6 +115,28 @@ pub(crate) struct LimitArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     connections_max: Option<u32>,
+
+    /// Streams at once on an HTTP/2 connection; beyond it they are refused
+    #[arg(
+        long,
+        env = "GREENROOM_STREAMS_MAX",
+        value_name = "NUMBER",
+        default_value = "100",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    streams_max: u32,
+
+    /// Size of responses that an HTTP/2 connection holds while its client does not take them
+    ///
+    /// Over all its streams: 32 KiB for one, and 1 KiB for each whatever the others hold.
+    #[arg(
+        long,
+        env = "GREENROOM_OUTPUT_BYTES_MAX",
+        value_name = "SIZE",
+        default_value = "256KiB",
+        value_parser = value::size
+    )]
+    output_bytes_max: ByteSize,
 
     /// Time that what is ready may wait for its loop; 503 for newcomers beyond
     ///
@@ -153,6 +177,8 @@ impl LimitArgs {
             body_rate_min: self.body_rate_min.as_u64(),
             keep_alive_timeout: self.keep_alive_timeout,
             write_timeout: self.write_timeout,
+            streams_max: self.streams_max,
+            output_bytes_max: bytes(self.output_bytes_max),
             loop_lag_max: self.loop_lag_max,
             loop_lag_standing: self.loop_lag_standing,
             ..Limits::default()
@@ -208,6 +234,8 @@ mod tests {
             "--keep-alive-timeout=4s",
             "--write-timeout=5s",
             "--connections-max=6",
+            "--streams-max=9",
+            "--output-bytes-max=10KiB",
             "--loop-lag-max=7ms",
             "--loop-lag-standing=8s",
         ]);
@@ -222,6 +250,8 @@ mod tests {
             keep_alive_timeout: Duration::from_secs(4),
             write_timeout: Duration::from_secs(5),
             connections_max: 6,
+            streams_max: 9,
+            output_bytes_max: 10 * 1024,
             loop_lag_max: Duration::from_millis(7),
             loop_lag_standing: Duration::from_secs(8),
         };

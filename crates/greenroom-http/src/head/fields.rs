@@ -1,4 +1,4 @@
-use http::{HeaderMap, HeaderName, HeaderValue, Uri, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 
 use super::{Shared, host};
 use crate::encode::decimal;
@@ -45,6 +45,15 @@ pub(crate) fn append<'a>(
         let value =
             HeaderValue::from_maybe_shared(shared.slice(field.value)).map_err(|_| Reason::Field)?;
         map.append(name, value);
+    }
+    Ok(fields)
+}
+
+/// Notes the fields of a head that another has parsed.
+pub(super) fn note_all(map: &HeaderMap, version: Version) -> Result<Fields<'_>, Reason> {
+    let mut fields = Fields::new(version);
+    for (name, value) in map {
+        fields.note(name.as_str(), value.as_bytes())?;
     }
     Ok(fields)
 }
@@ -135,7 +144,7 @@ impl<'a> Fields<'a> {
         if self.content_length {
             return Err(Reason::ContentLengthWithTransferEncoding);
         }
-        if self.transfer_encoding || self.version == Version::HTTP_10 {
+        if self.transfer_encoding || self.version != Version::HTTP_11 {
             return Err(Reason::TransferEncoding);
         }
         self.transfer_encoding = true;
@@ -152,15 +161,28 @@ impl<'a> Fields<'a> {
         Err(Reason::TransferEncoding)
     }
 
-    /// Checks `Host` against the version and the target (RFC 9112, 3.2 and 3.2.2).
-    pub(super) fn host_agrees(&self, uri: &Uri, version: Version) -> Result<(), Reason> {
+    /// What a head of either protocol must keep beyond the syntax of its parts: that it names one server,
+    /// and that a `CONNECT` has no body.
+    pub(super) fn agree_with(&self, method: &Method, uri: &Uri) -> Result<(), Reason> {
+        self.host_agrees(uri)?;
+        if *method == Method::CONNECT && self.body != BodyLength::None {
+            return Err(Reason::Connect);
+        }
+        Ok(())
+    }
+
+    /// Checks `Host` against the version and the target (RFC 9112, 3.2 and 3.2.2; RFC 9113, 8.3.1).
+    fn host_agrees(&self, uri: &Uri) -> Result<(), Reason> {
+        let is_http2 = self.version == Version::HTTP_2;
         let Some(host) = self.host else {
-            return match version {
+            return match self.version {
                 Version::HTTP_10 => Ok(()),
+                _ if is_http2 && uri.authority().is_some() => Ok(()),
                 _ => Err(Reason::HostMissing),
             };
         };
-        match (uri.scheme_str(), uri.authority()) {
+        let scheme = uri.scheme_str().or(is_http2.then_some(""));
+        match (scheme, uri.authority()) {
             (Some(scheme), Some(name)) if !host::agrees(host, scheme, name.as_str()) => {
                 Err(Reason::HostDisagrees)
             }

@@ -1,7 +1,8 @@
 use std::net::Ipv6Addr;
 
 /// Whether `value` is `uri-host [ ":" port ]` with a host that is not empty (RFC 9110, 7.2;
-/// RFC 3986, 3.2.2). User information is not allowed.
+/// RFC 3986, 3.2.2). User information is not allowed, and neither is a comma: RFC 3986 has it in
+/// names, but nobody's name has one, and a party that joins two fields into a list makes one.
 pub(super) fn is_well_formed(value: &[u8]) -> bool {
     if let Some(rest) = value.strip_prefix(b"[") {
         return is_literal(rest);
@@ -37,7 +38,8 @@ pub(super) fn has_port(host: &[u8]) -> bool {
     !port.is_empty() && port.iter().all(u8::is_ascii_digit)
 }
 
-/// The bytes of a `reg-name`: unreserved, sub-delims, and the percent sign of an encoded byte.
+/// The bytes of a `reg-name`: unreserved, sub-delims but for the comma, and the percent sign of an
+/// encoded byte.
 static NAME_BYTES: [bool; 256] = {
     let mut allowed = [false; 256];
     let mut byte = 0_u8;
@@ -45,7 +47,7 @@ static NAME_BYTES: [bool; 256] = {
         allowed[byte as usize] = byte.is_ascii_alphanumeric();
         byte += 1;
     }
-    let mut others = b"-._~!$&'()*+,;=%".as_slice();
+    let mut others = b"-._~!$&'()*+;=%".as_slice();
     while let [first, rest @ ..] = others {
         allowed[*first as usize] = true;
         others = rest;
@@ -53,7 +55,7 @@ static NAME_BYTES: [bool; 256] = {
     allowed
 };
 
-/// Whether the authority of an absolute-form target names the same server as `Host`, the scheme's
+/// Whether the authority of an absolute-form target, or of HTTP/2's `:authority`, names the same server as `Host`, the scheme's
 /// default port being optional in either.
 pub(super) fn agrees(host: &[u8], scheme: &str, authority: &str) -> bool {
     let default_port: &[u8] = if scheme == "https" { b":443" } else { b":80" };
@@ -91,6 +93,7 @@ mod tests {
             "a b",
             "a/b",
             "u@h",
+            "a,b",
             "a:b",
             "a:123456",
             "[::1",

@@ -2,6 +2,7 @@
 
 mod fields;
 mod host;
+mod http2;
 mod request_line;
 mod searched;
 mod target;
@@ -12,6 +13,7 @@ use bytes::{Buf, Bytes};
 use http::{Method, Request, Uri, Version};
 
 pub(crate) use fields::append;
+pub use http2::check_http2;
 pub(crate) use searched::Searched;
 
 use crate::limits::FIELDS_CEILING;
@@ -118,11 +120,8 @@ fn build(
 
     let mut map = context.header_map();
     let fields = append(raw.headers, &shared, &mut map, version)?;
-    fields.host_agrees(&uri, version)?;
+    fields.agree_with(&method, &uri)?;
     let connects = method == Method::CONNECT;
-    if connects && fields.body != BodyLength::None {
-        return Err(Reason::Connect.into());
-    }
 
     let mut request = Request::new(());
     *request.method_mut() = method;

@@ -22,14 +22,23 @@ pub(super) fn within_limits(
     let method_bytes = raw
         .method
         .map_or_else(|| count(line, is_method_byte), str::len);
-    if method_bytes > METHOD_BYTES_MAX {
-        return Err(Reason::MethodTooLong);
-    }
     let target_bytes = match (raw.method, raw.path) {
         (None, _) => 0,
         (Some(_), Some(path)) => path.len(),
         (Some(method), None) => count(&line[method.len() + 1..], is_target_byte),
     };
+    lengths_within(method_bytes, target_bytes, limits)
+}
+
+/// Checks the lengths of a method and a target, of either protocol.
+pub(super) fn lengths_within(
+    method_bytes: usize,
+    target_bytes: usize,
+    limits: &Limits,
+) -> Result<(), Reason> {
+    if method_bytes > METHOD_BYTES_MAX {
+        return Err(Reason::MethodTooLong);
+    }
     if target_bytes > limits.target_bytes_max {
         return Err(Reason::TargetTooLong);
     }

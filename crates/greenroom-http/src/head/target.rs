@@ -10,13 +10,10 @@ pub(super) fn parse(method: &Method, target: Bytes) -> Result<Uri, Reason> {
     if *method == Method::CONNECT {
         return authority(target);
     }
-    if !is_plain(&target) {
+    let without_authority = check_path(method, &target).is_ok();
+    if !without_authority && (!is_plain(&target) || target == b"*".as_slice()) {
         return Err(Reason::Target);
     }
-    if target == b"*".as_slice() && *method != Method::OPTIONS {
-        return Err(Reason::Target);
-    }
-    let without_authority = target.starts_with(b"/") || target == b"*".as_slice();
     let uri = uri_from(target)?;
     if without_authority || is_absolute(&uri) {
         return Ok(uri);
@@ -24,10 +21,26 @@ pub(super) fn parse(method: &Method, target: Bytes) -> Result<Uri, Reason> {
     Err(Reason::Target)
 }
 
+/// Checks a path with its query, or the asterisk, which only `OPTIONS` may name (RFC 9112, 3.2.1 and
+/// 3.2.4; RFC 9113, 8.3.1).
+pub(super) fn check_path(method: &Method, path: &[u8]) -> Result<(), Reason> {
+    let is_path = match path {
+        b"*" => *method == Method::OPTIONS,
+        path => path.starts_with(b"/") && is_plain(path),
+    };
+    if is_path { Ok(()) } else { Err(Reason::Target) }
+}
+
 /// `uri-host ":" port` (RFC 9112, 3.2.3).
 fn authority(target: Bytes) -> Result<Uri, Reason> {
-    if host::is_well_formed(&target) && host::has_port(&target) {
-        return uri_from(target);
+    check_authority(&target, true)?;
+    uri_from(target)
+}
+
+/// Checks `uri-host [ ":" port ]`, of which `CONNECT` needs the port.
+pub(super) fn check_authority(authority: &[u8], needs_port: bool) -> Result<(), Reason> {
+    if host::is_well_formed(authority) && (host::has_port(authority) || !needs_port) {
+        return Ok(());
     }
     Err(Reason::Target)
 }
@@ -49,5 +62,5 @@ fn is_plain(target: &[u8]) -> bool {
 fn is_absolute(uri: &Uri) -> bool {
     let web = matches!(uri.scheme_str(), Some("http" | "https"));
     let authority = uri.authority().map(http::uri::Authority::as_str);
-    web && authority.is_some_and(|name| host::is_well_formed(name.as_bytes()))
+    web && authority.is_some_and(|name| check_authority(name.as_bytes(), false).is_ok())
 }

@@ -12,5 +12,6 @@ mod rfc9112_connections;
 mod rfc9112_fields;
 mod rfc9112_messages;
 mod rfc9112_targets;
+mod rfc9113_requests;
 mod split;
 mod support;

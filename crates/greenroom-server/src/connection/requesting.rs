@@ -279,6 +279,7 @@ impl<A: App> Connection<A> {
             protocol,
             service: self.service.clone(),
             peer: self.peer,
+            since: self.waiting.since,
             seat,
         }))
     }

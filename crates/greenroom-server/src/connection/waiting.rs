@@ -83,8 +83,8 @@ impl<A: App> Connection<A> {
         }
         if let Some(key) = self.key {
             let deadline = self.deadline();
-            let idle = wait == Wait::Idle;
-            self.home.registry().wait(key, deadline, idle, now);
+            let idle_since = (wait == Wait::Idle).then_some(now);
+            self.home.registry().wait(key, deadline, idle_since, now);
         }
     }
 

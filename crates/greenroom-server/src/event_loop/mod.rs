@@ -29,7 +29,7 @@ pub(crate) use registry::Notice;
 pub(crate) use run::{Member, run};
 pub(crate) use seats::{Seat, Seats};
 pub(crate) use watching::Hooks;
-pub(crate) use wheel::{NEVER, Tick};
+pub(crate) use wheel::{Clock, NEVER, Tick};
 
 use crate::app::App;
 use crate::connection::{Exchange, Scratch};
@@ -80,7 +80,7 @@ pub(crate) struct Loop<A: App> {
     registry: RefCell<Registry>,
     scratch: Cell<Option<Scratch>>,
     spare: RefCell<Vec<Pin<Box<Exchange<A>>>>>,
-    now: Cell<Tick>,
+    clock: Clock,
     cut: RefCell<Vec<Cut>>,
     unannounced_warned_at: Cell<Option<Instant>>,
 }
@@ -110,7 +110,7 @@ impl<A: App> Loop<A> {
             registry: RefCell::default(),
             scratch: Cell::new(None),
             spare: RefCell::default(),
-            now: Cell::new(0),
+            clock: Clock::default(),
             cut: RefCell::default(),
             unannounced_warned_at: Cell::new(None),
         })
@@ -129,12 +129,17 @@ impl<A: App> Loop<A> {
     }
 
     pub(crate) fn now(&self) -> Tick {
-        self.now.get()
+        self.clock.now()
+    }
+
+    /// The loop's own time, for what does not know its application.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock.clone()
     }
 
     /// How long ago `since` was.
     pub(crate) fn age(&self, since: Tick) -> Duration {
-        TICK * (self.now.get() - since)
+        TICK * (self.now() - since)
     }
 
     pub(crate) fn registry(&self) -> std::cell::RefMut<'_, Registry> {
@@ -181,8 +186,7 @@ impl<A: App> Loop<A> {
 
     /// One tick of the loop's own time.
     fn tick(&self) {
-        let now = self.now.get() + 1;
-        self.now.set(now);
+        let now = self.clock.tick();
         self.context.borrow_mut().date.refresh(SystemTime::now());
         self.registry().turn(now);
         self.meter.tick();

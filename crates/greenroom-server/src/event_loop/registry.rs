@@ -62,10 +62,10 @@ impl Registry {
         }
     }
 
-    /// `key` waits until `deadline`; `idle` if it does so between requests.
-    pub(crate) fn wait(&mut self, key: u32, deadline: Tick, idle: bool, now: Tick) {
+    /// `key` waits until `deadline`; if it does so between requests, since when it has been idle.
+    pub(crate) fn wait(&mut self, key: u32, deadline: Tick, idle_since: Option<Tick>, now: Tick) {
         let entry = &mut self.entries[key as usize];
-        entry.idle_since = idle.then_some(now);
+        entry.idle_since = idle_since;
         self.wheel.set(key, &mut entry.place, deadline, now);
     }
 

@@ -1,5 +1,8 @@
 //! Deadlines of many connections, to the precision of a tick, without a timer for each.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 /// Slots of the wheel. A deadline farther away than this many ticks is looked at again on the way.
 const SLOTS: u32 = 512;
 
@@ -8,6 +11,22 @@ pub(crate) type Tick = u32;
 
 /// A deadline that never comes.
 pub(crate) const NEVER: Tick = Tick::MAX;
+
+/// The ticks of a loop so far, for all that it serves.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clock(Rc<Cell<Tick>>);
+
+impl Clock {
+    pub(crate) fn now(&self) -> Tick {
+        self.0.get()
+    }
+
+    /// Goes on by a tick, to what is returned.
+    pub(crate) fn tick(&self) -> Tick {
+        self.0.set(self.0.get() + 1);
+        self.0.get()
+    }
+}
 
 /// Which keys are to be looked at, and when. To move a deadline into the future costs nothing: the
 /// key is found early, and put back.

@@ -2,6 +2,8 @@
 //!
 //! They keep our limits, count as connections of their loop, and take part in its drain.
 
+mod body;
+mod http2;
 mod io;
 mod ledger;
 mod length;
@@ -10,33 +12,22 @@ mod tunnel;
 mod websocket;
 
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::time::{Instant, sleep_until};
 
 pub(crate) use ledger::Ledger;
 
 use crate::app::App;
 use crate::connection::Socket;
-use crate::drain::Phase;
-use crate::event_loop::{Loop, Seat};
+use crate::event_loop::{Loop, Seat, Tick};
 use crate::request_handle::Line;
 use io::Rewound;
 use requests::Requests;
 use tunnel::Tunnel;
-
-/// Streams that a client may have open at once on one HTTP/2 connection.
-const STREAMS_MAX: u32 = 128;
-/// What "for ever" means for an HTTP/2 connection, whose timers do not take any duration: a year.
-const IDLE_MAX: Duration = Duration::from_hours(365 * 24);
-/// How long an HTTP/2 client may leave a ping unanswered.
-const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A connection that another server than ours takes over.
 pub(crate) struct Handed<A: App> {
@@ -48,6 +39,8 @@ pub(crate) struct Handed<A: App> {
     pub(crate) protocol: Protocol,
     pub(crate) service: A::Service,
     pub(crate) peer: Option<SocketAddr>,
+    /// Since when its first request has been waited for, if it has had none.
+    pub(crate) since: Tick,
     pub(crate) seat: Seat,
 }
 
@@ -59,13 +52,13 @@ pub(crate) enum Protocol {
 
 /// Serves a connection that was handed over, to its end.
 pub(crate) async fn serve<A: App>(home: Rc<Loop<A>>, handed: Handed<A>) {
-    let peer = handed.peer;
+    let (peer, since) = (handed.peer, handed.since);
     let requests = Requests::new(&home, handed.service, peer);
     let write_timeout = home.settings.limits.write_timeout;
     let io = Rewound::new(handed.socket, handed.unsent, handed.input, write_timeout);
     let serving = async {
         match handed.protocol {
-            Protocol::Http2 => serve_http2(&home, io, requests, handed.seat).await,
+            Protocol::Http2 => http2::serve(&home, io, requests, since, handed.seat).await,
             Protocol::Upgrade => serve_upgrade(&home, io, requests, handed.seat).await,
         }
     };
@@ -76,45 +69,6 @@ pub(crate) async fn serve<A: App>(home: Rc<Loop<A>>, handed: Handed<A>) {
     };
     if let Err(error) = served {
         tracing::debug!(%error, ?peer, "a connection broke");
-    }
-}
-
-async fn serve_http2<A: App>(
-    home: &Rc<Loop<A>>,
-    io: Rewound,
-    requests: Requests<A>,
-    _seat: Seat,
-) -> hyper::Result<()> {
-    let limits = &home.settings.limits;
-    let idle_max = limits.keep_alive_timeout.min(IDLE_MAX);
-    let mut builder = http2::Builder::new(LocalExecutor(Rc::clone(home)));
-    builder
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS_MAX)
-        .enable_connect_protocol()
-        .max_header_list_size(u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX))
-        .keep_alive_interval(idle_max)
-        .keep_alive_timeout(PING_TIMEOUT);
-    let active = requests.active();
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(io), requests));
-    let mut told = home.told.clone();
-    let mut leaving = false;
-    loop {
-        let idle_since = active.idle_since();
-        let idle_until = idle_since.unwrap_or_else(Instant::now) + idle_max;
-        tokio::select! {
-            served = connection.as_mut() => return served,
-            _ = told.wait_for(|phase| *phase != Phase::Serving), if !leaving => {
-                leaving = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            () = sleep_until(idle_until), if !leaving => {
-                if idle_since.is_some() && active.idle_since() == idle_since {
-                    leaving = true;
-                    connection.as_mut().graceful_shutdown();
-                }
-            }
-        }
     }
 }
 
@@ -143,22 +97,4 @@ async fn serve_upgrade<A: App>(
         .serve_connection(TokioIo::new(tunnel), requests)
         .with_upgrades()
         .await
-}
-
-/// Runs hyper's futures on the loop that serves the connection.
-struct LocalExecutor<A: App>(Rc<Loop<A>>);
-
-impl<A: App> Clone for LocalExecutor<A> {
-    fn clone(&self) -> Self {
-        Self(Rc::clone(&self.0))
-    }
-}
-
-impl<A: App, F: Future + 'static> hyper::rt::Executor<F> for LocalExecutor<A> {
-    fn execute(&self, future: F) {
-        let home = Rc::clone(&self.0);
-        tokio::task::spawn_local(async move {
-            home.within_connection(future).await;
-        });
-    }
 }

@@ -1,4 +1,3 @@
-use std::cell::Cell;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -6,15 +5,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
+use greenroom_http::{Refusal, check_http2};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body;
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tower_service::Service;
 
+use super::body::{AnswerBody, Content, text};
+use super::http2::{Stream, Streams};
 use super::ledger::Entry;
 use super::length;
 use crate::access;
@@ -33,7 +35,8 @@ pub(super) struct Requests<A: App> {
     service: A::Service,
     peer: Option<SocketAddr>,
     sender: Sender,
-    active: Active,
+    /// Those of an HTTP/2 connection.
+    streams: Option<Rc<Streams>>,
     /// The line of a connection that may become a tunnel; it takes the request's name.
     entry: Option<Arc<Entry>>,
     /// What it shares with the handle of the request.
@@ -49,33 +52,6 @@ enum Reuse {
     TunnelOrEnd,
 }
 
-/// How many requests of a connection are under way, and since when there was none.
-#[derive(Clone, Debug)]
-pub(super) struct Active(Rc<Cell<(usize, Instant)>>);
-
-struct ActiveGuard(Active);
-
-impl Active {
-    /// Since when no request has been under way; `None` if one is.
-    pub(super) fn idle_since(&self) -> Option<Instant> {
-        let (requests, since) = self.0.get();
-        (requests == 0).then_some(since)
-    }
-
-    fn begin(&self) -> ActiveGuard {
-        let (requests, since) = self.0.get();
-        self.0.set((requests + 1, since));
-        ActiveGuard(self.clone())
-    }
-}
-
-impl Drop for ActiveGuard {
-    fn drop(&mut self) {
-        let (requests, _) = self.0.0.get();
-        self.0.0.set((requests - 1, Instant::now()));
-    }
-}
-
 impl<A: App> Requests<A> {
     pub(super) fn new(home: &Rc<Loop<A>>, service: A::Service, peer: Option<SocketAddr>) -> Self {
         let proxies = &home.settings.trusted_proxies;
@@ -84,18 +60,20 @@ impl<A: App> Requests<A> {
             service,
             peer,
             sender: proxies.sender(peer),
-            active: Active(Rc::new(Cell::new((0, Instant::now())))),
+            streams: None,
             entry: None,
             line: None,
         }
     }
 
-    pub(super) fn active(&self) -> Active {
-        self.active.clone()
-    }
-
     pub(super) fn peer(&self) -> Option<SocketAddr> {
         self.peer
+    }
+
+    /// For an HTTP/2 connection.
+    pub(super) fn of_streams(mut self, streams: Rc<Streams>) -> Self {
+        self.streams = Some(streams);
+        self
     }
 
     /// For a connection that may become a tunnel.
@@ -119,6 +97,44 @@ impl<A: App> Requests<A> {
             status: None,
             sent: 0,
             cut: false,
+        }
+    }
+
+    /// Holds a request that came over HTTP/2 to the rules for all.
+    fn check(&self, request: &mut Request<Incoming>) -> Result<(), Refusal> {
+        let is_extended = request.extensions().get::<hyper::ext::Protocol>().is_some();
+        let limits = self.home.settings.limits.http();
+        check_http2(request, is_extended, &limits)
+    }
+
+    /// The answer to a request that no application sees.
+    fn refuse(
+        &self,
+        refusal: Refusal,
+        method: &Method,
+        stream: Option<Rc<Stream>>,
+    ) -> Answering<A> {
+        tracing::debug!(reason = %refusal, peer = ?self.peer, "refused a request");
+        if self.home.settings.access_log {
+            access::log_refusal(refusal.status(), self.peer);
+        }
+        let is_head = *method == Method::HEAD;
+        self.answering(State::Refused { refusal, is_head }, stream)
+    }
+
+    fn answering(&self, state: State<A>, stream: Option<Rc<Stream>>) -> Answering<A> {
+        Answering {
+            service: self.service.clone(),
+            state,
+            noted: None,
+            tell: Rc::clone(&self.home.tell_handlers),
+            line: self.line.clone(),
+            reuse: match self.entry {
+                Some(_) => Reuse::TunnelOrEnd,
+                None => Reuse::Kept,
+            },
+            stream,
+            under_way: None,
         }
     }
 
@@ -152,6 +168,12 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
     fn call(&self, mut request: Request<Incoming>) -> Answering<A> {
         self.home.count_poll();
         self.home.meter.count_request();
+        let stream = self.streams.as_ref().map(Streams::begin);
+        if stream.is_some()
+            && let Err(refusal) = self.check(&mut request)
+        {
+            return self.refuse(refusal, request.method(), stream);
+        }
         let about = self.about(&mut request);
         let line = match &self.entry {
             Some(entry) => {
@@ -161,38 +183,43 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
             None => Some(self.home.ledger.enter(about.route(), self.peer)),
         };
         let (request, noted) = self.translate(request);
+        let state = State::Waiting {
+            request: Some(request),
+        };
+        let under_way = UnderWay {
+            about,
+            peer: self.peer,
+            stream: stream.clone(),
+            _line: line,
+        };
         Answering {
-            service: self.service.clone(),
-            state: State::Waiting {
-                request: Some(request),
-            },
             noted,
-            tell: Rc::clone(&self.home.tell_handlers),
-            line: self.line.clone(),
-            reuse: match self.entry {
-                Some(_) => Reuse::TunnelOrEnd,
-                None => Reuse::Kept,
-            },
-            under_way: Some(UnderWay {
-                about,
-                peer: self.peer,
-                _line: line,
-                _active: self.active.begin(),
-            }),
+            under_way: Some(under_way),
+            ..self.answering(state, stream)
         }
     }
 }
 
 /// A request that is under way until its answer's last byte.
-struct UnderWay {
+pub(super) struct UnderWay {
     about: About,
     peer: Option<SocketAddr>,
+    stream: Option<Rc<Stream>>,
     _line: Option<Entry>,
-    _active: ActiveGuard,
+}
+
+impl UnderWay {
+    pub(super) fn about(&mut self) -> &mut About {
+        &mut self.about
+    }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
+        self.about.cut = self
+            .stream
+            .as_ref()
+            .is_some_and(|stream| stream.is_given_up());
         access::log(&self.about, self.peer);
     }
 }
@@ -207,6 +234,7 @@ pin_project! {
         tell: Rc<watch::Sender<Phase>>,
         line: Option<Arc<Line>>,
         reuse: Reuse,
+        stream: Option<Rc<Stream>>,
         under_way: Option<UnderWay>,
     }
 }
@@ -214,6 +242,8 @@ pin_project! {
 pin_project! {
     #[project = StateProjection]
     enum State<A: App> {
+        // An answer to HEAD has no content (RFC 9110, 9.3.2).
+        Refused { refusal: Refusal, is_head: bool },
         Waiting { request: Option<Request<RequestBody>> },
         Handling { #[pin] future: <A::Service as Service<Request<RequestBody>>>::Future },
     }
@@ -233,7 +263,7 @@ impl<A: App> Answering<A> {
         }
         match this.state.project() {
             StateProjection::Handling { future } => future.poll(cx).map_err(Into::into),
-            StateProjection::Waiting { .. } => unreachable!("the service was called"),
+            _ => unreachable!("the service was called"),
         }
     }
 }
@@ -242,6 +272,14 @@ impl<A: App> Future for Answering<A> {
     type Output = Result<Response<AnswerBody<A::Body>>, BoxError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let State::Refused { refusal, is_head } = &self.state {
+            let mut answer = text(refusal.status(), refusal.to_string());
+            if *is_head {
+                *answer.body_mut() = Content::Ours { line: None };
+            }
+            let stream = self.stream.clone();
+            return Poll::Ready(Ok(answer.map(|ours| AnswerBody::new(ours, stream, None))));
+        }
         let tell = Rc::clone(&self.tell);
         let mut line = self.as_mut().project().line.take();
         let run = || self.as_mut().poll_service(cx);
@@ -286,89 +324,9 @@ impl<A: App> Future for Answering<A> {
         if let Some(under_way) = &mut under_way {
             under_way.about.status = Some(answer.status());
         }
-        let mut answer = answer.map(|content| AnswerBody { content, under_way });
+        let stream = this.stream.take();
+        let mut answer = answer.map(|content| AnswerBody::new(content, stream, under_way));
         length::correct(&mut answer);
         Poll::Ready(Ok(answer))
-    }
-}
-
-/// An answer of our own: a line of text.
-fn text<B>(status: StatusCode, said: String) -> Response<Content<B>> {
-    let line = Some(Bytes::from(said + "\n"));
-    let mut response = Response::new(Content::Ours { line });
-    *response.status_mut() = status;
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    let headers = response.headers_mut();
-    headers.insert(http::header::CONTENT_TYPE, plain);
-    response
-}
-
-fn translated<D: Buf>(
-    frame: Result<Frame<D>, impl Into<BoxError>>,
-) -> Result<Frame<Bytes>, BoxError> {
-    let bytes = |mut data: D| data.copy_to_bytes(data.remaining());
-    frame.map(|frame| frame.map_data(bytes)).map_err(Into::into)
-}
-
-pin_project! {
-    /// An answer's body; while it is there, its request is under way.
-    pub(super) struct AnswerBody<B> {
-        #[pin]
-        content: Content<B>,
-        under_way: Option<UnderWay>,
-    }
-}
-
-pin_project! {
-    #[project = ContentProjection]
-    enum Content<B> {
-        App { #[pin] body: B },
-        Ours { line: Option<Bytes> },
-    }
-}
-
-impl<B: Body<Error: Into<BoxError>>> Body for AnswerBody<B> {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = self.project();
-        let frame = match this.content.project() {
-            ContentProjection::Ours { line } => line.take().map(|line| Ok(Frame::data(line))),
-            ContentProjection::App { body } => {
-                match catch_unwind(AssertUnwindSafe(|| body.poll_frame(cx))) {
-                    Ok(frame) => ready!(frame).map(translated),
-                    Err(panic) => {
-                        let about = this.under_way.as_ref().map(|request| &request.about);
-                        let route = about.map(About::route).unwrap_or_default();
-                        failure::log_panic(&message(panic.as_ref()), &route);
-                        Some(Err(failure::PANICKED.into()))
-                    }
-                }
-            }
-        };
-        if let (Some(Ok(frame)), Some(under_way)) = (&frame, this.under_way) {
-            under_way.about.sent += frame.data_ref().map_or(0, Bytes::len) as u64;
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match &self.content {
-            Content::App { body } => body.is_end_stream(),
-            Content::Ours { line } => line.is_none(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match &self.content {
-            Content::App { body } => body.size_hint(),
-            Content::Ours { line } => {
-                SizeHint::with_exact(line.as_ref().map_or(0, Bytes::len) as u64)
-            }
-        }
     }
 }

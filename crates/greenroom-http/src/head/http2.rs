@@ -1,0 +1,53 @@
+use http::header::HOST;
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Method, Request};
+
+use super::{fields, request_line, target};
+use crate::{Limits, Reason, Refusal};
+
+/// Checks a request that came over HTTP/2, whose frames and fields another has parsed, by the rules for
+/// one over HTTP/1.1: limits, target, `Host`, `Content-Length`, `Expect`, `CONNECT`.
+///
+/// `:authority` must be a host with an optional port (RFC 9113, 8.3.1). A `Host` beside it must name the
+/// same server, and reads as it does afterwards, so that whoever looks at either sees one name. `is_extended`
+/// tells of a `CONNECT` with a `:protocol` (RFC 8441, 4), whose target has a path.
+///
+/// # Errors
+///
+/// A [`Refusal`], as of [`Connection::receive`](crate::Connection::receive); its status answers the
+/// request's stream.
+pub fn check_http2<B>(
+    request: &mut Request<B>,
+    is_extended: bool,
+    limits: &Limits,
+) -> Result<(), Refusal> {
+    check(request, is_extended, limits)?;
+    if let Some(authority) = request.uri().authority()
+        && request.headers().contains_key(HOST)
+    {
+        let host = HeaderValue::from_str(authority.as_str()).map_err(|_| Reason::Target)?;
+        request.headers_mut().insert(HOST, host);
+    }
+    Ok(())
+}
+
+fn check<B>(request: &Request<B>, is_extended: bool, limits: &Limits) -> Result<(), Reason> {
+    let (method, uri) = (request.method(), request.uri());
+    let is_tunnel = *method == Method::CONNECT && !is_extended;
+    let path = uri.path_and_query().map(PathAndQuery::as_str);
+    let target_bytes = path.map_or(0, str::len);
+    request_line::lengths_within(method.as_str().len(), target_bytes, limits)?;
+    if request.headers().len() > limits.fields_max {
+        return Err(Reason::TooManyFields);
+    }
+    match uri.authority() {
+        Some(authority) => target::check_authority(authority.as_str().as_bytes(), is_tunnel)?,
+        None if is_tunnel => return Err(Reason::Target),
+        None => {}
+    }
+    if !is_tunnel {
+        target::check_path(method, path.unwrap_or_default().as_bytes())?;
+    }
+    let fields = fields::note_all(request.headers(), request.version())?;
+    fields.agree_with(method, uri)
+}

@@ -1,0 +1,232 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+
+use super::http2::Stream;
+use super::requests::UnderWay;
+use crate::app::BoxError;
+use crate::connection::message;
+use crate::failure;
+
+/// An answer of our own: a line of text.
+pub(super) fn text<B>(status: StatusCode, said: String) -> Response<Content<B>> {
+    let line = Some(Bytes::from(said + "\n"));
+    let mut response = Response::new(Content::Ours { line });
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    let headers = response.headers_mut();
+    headers.insert(http::header::CONTENT_TYPE, plain);
+    response
+}
+
+pin_project! {
+    /// An answer's body; while it is there, its request is under way.
+    ///
+    /// Over HTTP/2 it is passed on in parts, and the application is asked for more only as the client
+    /// takes what was passed on. Of a body of several parts the end is not told before the client has
+    /// taken all: until then its stream can be reset.
+    pub(super) struct AnswerBody<B> {
+        #[pin]
+        content: Content<B>,
+        stream: Option<Rc<Stream>>,
+        // What the application has given, and was not passed on.
+        rest: Option<Bytes>,
+        parts: u32,
+        end: Option<End>,
+        under_way: Option<UnderWay>,
+    }
+}
+
+pin_project! {
+    #[project = ContentProjection]
+    pub(super) enum Content<B> {
+        App { #[pin] body: B },
+        Ours { line: Option<Bytes> },
+    }
+}
+
+/// What the content has come to.
+enum End {
+    Bare,
+    Trailers(HeaderMap),
+}
+
+/// What the content gives.
+enum Given {
+    Data(Bytes),
+    End(End),
+}
+
+impl<B: Body<Error: Into<BoxError>>> AnswerBody<B> {
+    pub(super) fn new(
+        content: Content<B>,
+        stream: Option<Rc<Stream>>,
+        under_way: Option<UnderWay>,
+    ) -> Self {
+        Self {
+            content,
+            stream,
+            rest: None,
+            parts: 0,
+            end: None,
+            under_way,
+        }
+    }
+
+    /// Has something to pass on in `rest`, or the end.
+    fn poll_given(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        let this = self.project();
+        if this.rest.is_some() || this.end.is_some() {
+            return Poll::Ready(Ok(()));
+        }
+        let poll = || this.content.poll_given(cx);
+        let given = match catch_unwind(AssertUnwindSafe(poll)) {
+            Ok(given) => ready!(given)?,
+            Err(panic) => {
+                let about = this.under_way.as_mut().map(UnderWay::about);
+                let route = about.map(|about| about.route()).unwrap_or_default();
+                failure::log_panic(&message(panic.as_ref()), &route);
+                return Poll::Ready(Err(failure::PANICKED.into()));
+            }
+        };
+        match given {
+            Given::Data(data) => *this.rest = Some(data),
+            Given::End(end) => *this.end = Some(end),
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<B: Body<Error: Into<BoxError>>> Content<B> {
+    fn poll_given(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Given, BoxError>> {
+        let body = match self.project() {
+            ContentProjection::Ours { line } => {
+                let line = line.take().map(Given::Data);
+                return Poll::Ready(Ok(line.unwrap_or(Given::End(End::Bare))));
+            }
+            ContentProjection::App { body } => body,
+        };
+        let Some(frame) = ready!(body.poll_frame(cx)) else {
+            return Poll::Ready(Ok(Given::End(End::Bare)));
+        };
+        let given = match frame.map_err(Into::into)?.into_data() {
+            Ok(mut data) => Given::Data(data.copy_to_bytes(data.remaining())),
+            Err(frame) => match frame.into_trailers() {
+                Ok(trailers) => Given::End(End::Trailers(trailers)),
+                // A kind of frame that is not known yet.
+                Err(_) => Given::Data(Bytes::new()),
+            },
+        };
+        Poll::Ready(Ok(given))
+    }
+
+    fn is_end(&self) -> bool {
+        match self {
+            Self::App { body } => body.is_end_stream(),
+            Self::Ours { line } => line.is_none(),
+        }
+    }
+}
+
+impl<B: Body<Error: Into<BoxError>>> Body for AnswerBody<B> {
+    type Data = Part;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Part>, BoxError>>> {
+        let room = match &self.stream {
+            Some(stream) if self.end.is_none() => ready!(stream.poll_room(cx)),
+            _ => usize::MAX,
+        };
+        ready!(self.as_mut().poll_given(cx))?;
+        let this = self.project();
+        if let Some(rest) = this.rest {
+            let bytes = rest.split_to(rest.len().min(room));
+            if rest.is_empty() {
+                *this.rest = None;
+            }
+            *this.parts += 1;
+            if let Some(under_way) = this.under_way {
+                under_way.about().sent += bytes.len() as u64;
+            }
+            let part = Part::new(bytes, this.stream.clone());
+            return Poll::Ready(Some(Ok(Frame::data(part))));
+        }
+        if let Some(stream) = this.stream
+            && *this.parts > 1
+        {
+            ready!(stream.poll_taken(cx));
+        }
+        let end = this.end.replace(End::Bare);
+        Poll::Ready(match end {
+            Some(End::Trailers(trailers)) => Some(Ok(Frame::trailers(trailers))),
+            _ => None,
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let is_end = match &self.end {
+            Some(end) => matches!(end, End::Bare),
+            None => self.content.is_end(),
+        };
+        let may_tell = self.stream.is_none() || self.parts <= 1;
+        may_tell && self.rest.is_none() && is_end
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::App { body } => body.size_hint(),
+            Content::Ours { line } => {
+                SizeHint::with_exact(line.as_ref().map_or(0, Bytes::len) as u64)
+            }
+        }
+    }
+}
+
+/// A part of a body on its way to the client, which is held of its stream until the client takes it.
+pub(super) struct Part {
+    bytes: Bytes,
+    stream: Option<Rc<Stream>>,
+}
+
+impl Part {
+    fn new(bytes: Bytes, stream: Option<Rc<Stream>>) -> Self {
+        if let Some(stream) = &stream {
+            stream.pass_on(bytes.len());
+        }
+        Self { bytes, stream }
+    }
+}
+
+impl Buf for Part {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn advance(&mut self, length: usize) {
+        self.bytes.advance(length);
+        if let Some(stream) = &self.stream {
+            stream.take(length);
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if let Some(stream) = &self.stream {
+            stream.release(self.bytes.len());
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! HTTP/2 with prior knowledge.
+//!
+//! hyper and its `h2` read and write the frames. What one connection may cost, and for how long it may
+//! keep the server waiting, is decided here, once each time that the connection was polled.
+
+mod frames;
+mod io;
+mod streams;
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use hyper::server::conn::http2::Builder;
+use hyper_util::rt::{TokioIo, TokioTimer};
+
+use super::io::Rewound;
+use super::requests::Requests;
+use crate::app::App;
+use crate::drain::Phase;
+use crate::event_loop::{Loop, NEVER, Notice, Seat, Tick, tick_after};
+use io::{Noted, Seen};
+use streams::STREAM_BYTES_MAX;
+pub(super) use streams::{Stream, Streams};
+
+/// What "for ever" means for hyper's timers, which do not take any duration: a year.
+const IDLE_MAX: Duration = Duration::from_hours(365 * 24);
+/// How long a client may leave a ping unanswered.
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a client without streams has to follow a GOAWAY.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
+/// When to look again at streams that waited too long while others were being sent to.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Serves an HTTP/2 connection, whose first request has been waited for since `since`.
+pub(super) async fn serve<A: App>(
+    home: &Rc<Loop<A>>,
+    io: Rewound,
+    requests: Requests<A>,
+    since: Tick,
+    _seat: Seat,
+) -> hyper::Result<()> {
+    let limits = &home.settings.limits;
+    let streams = Streams::new(limits, home.clock());
+    let io = Noted::new(io, home.clock());
+    let mut watch = Watch::new(home, Rc::clone(&streams), io.seen(), since);
+    let mut builder = Builder::new(LocalExecutor {
+        home: Rc::clone(home),
+        streams: Rc::clone(&streams),
+    });
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams_max)
+        .max_send_buf_size(STREAM_BYTES_MAX)
+        .enable_connect_protocol()
+        .max_header_list_size(u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX))
+        .keep_alive_interval(limits.keep_alive_timeout.min(IDLE_MAX))
+        .keep_alive_timeout(PING_TIMEOUT);
+    let requests = requests.of_streams(Rc::clone(&streams));
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(io), requests));
+    poll_fn(|cx| {
+        let notice = home.registry().notice(watch.key, cx);
+        streams.tell(cx.waker());
+        loop {
+            if let Poll::Ready(served) = connection.as_mut().poll(cx) {
+                return Poll::Ready(served);
+            }
+            match watch.look(notice) {
+                Verdict::Goes => return Poll::Pending,
+                Verdict::Leaves => connection.as_mut().graceful_shutdown(),
+                Verdict::Ends => return Poll::Ready(Ok(())),
+            }
+        }
+    })
+    .await
+}
+
+/// What becomes of a connection.
+enum Verdict {
+    Goes,
+    /// It takes no more streams, and ends when those that are open have.
+    Leaves,
+    Ends,
+}
+
+/// Holds a connection to its time-outs. It waits in the loop's registry as those of HTTP/1.1 do, so that
+/// it makes room for a new connection while it is idle.
+struct Watch<'a, A: App> {
+    home: &'a Rc<Loop<A>>,
+    key: u32,
+    streams: Rc<Streams>,
+    seen: Rc<Seen>,
+    /// Since when the first request has been waited for.
+    since: Tick,
+    leaving_since: Option<Tick>,
+}
+
+impl<'a, A: App> Watch<'a, A> {
+    fn new(home: &'a Rc<Loop<A>>, streams: Rc<Streams>, seen: Rc<Seen>, since: Tick) -> Self {
+        let key = home.registry().add();
+        Self {
+            home,
+            key,
+            streams,
+            seen,
+            since,
+            leaving_since: None,
+        }
+    }
+
+    /// Decides, and if it goes on waits for what is due next.
+    fn look(&mut self, notice: Notice) -> Verdict {
+        let now = self.home.now();
+        let write_timeout = self.home.settings.limits.write_timeout;
+        let is_flushed = self.seen.is_flushed.get();
+        if is_flushed && self.head_due() <= now {
+            tracing::debug!("a head over HTTP/2 is too slow; closing its connection");
+            return Verdict::Ends;
+        }
+        let is_stalled = is_flushed && self.stall_due() <= now && {
+            let is_due = |since| tick_after(since, write_timeout) <= now;
+            self.streams.reset_stalled(is_due)
+        };
+        let idle_since = self.streams.idle_since();
+        if self.leaving_since.is_none() {
+            let is_evicted = notice.evicted && idle_since.is_some();
+            let is_drained = self.home.phase() != Phase::Serving;
+            if is_stalled || is_evicted || is_drained || self.idle_due(idle_since) <= now {
+                self.leaving_since = Some(now);
+                return Verdict::Leaves;
+            }
+        }
+        if self.leave_due(idle_since) <= now {
+            return Verdict::Ends;
+        }
+        self.wait(idle_since, now);
+        Verdict::Goes
+    }
+
+    fn wait(&self, idle_since: Option<Tick>, now: Tick) {
+        let stall_or_head = self.stall_due().min(self.head_due());
+        let stall_or_head = if stall_or_head <= now {
+            tick_after(now, BUSY_TIMEOUT)
+        } else {
+            stall_or_head
+        };
+        let (idle_due, idle_since) = match self.leaving_since {
+            Some(_) => (self.leave_due(idle_since), None),
+            None => (self.idle_due(idle_since), idle_since),
+        };
+        let due = stall_or_head.min(idle_due);
+        self.home.registry().wait(self.key, due, idle_since, now);
+    }
+
+    /// When something that the client has begun must be whole.
+    fn head_due(&self) -> Tick {
+        let since = self.seen.frames.borrow().unfinished_since();
+        let time = self.home.settings.limits.head_timeout;
+        since.map_or(NEVER, |since| tick_after(since, time))
+    }
+
+    /// When the client must have taken something of what it asked for.
+    fn stall_due(&self) -> Tick {
+        let time = self.home.settings.limits.write_timeout;
+        let since = self.streams.stalled_since();
+        since.map_or(NEVER, |since| tick_after(since, time))
+    }
+
+    /// When the next request must have come.
+    fn idle_due(&self, idle_since: Option<Tick>) -> Tick {
+        let limits = &self.home.settings.limits;
+        match idle_since {
+            None => NEVER,
+            Some(_) if !self.streams.has_begun() => tick_after(self.since, limits.head_timeout),
+            Some(since) => tick_after(since, limits.keep_alive_timeout),
+        }
+    }
+
+    /// When a client that was told to leave must have done so.
+    fn leave_due(&self, idle_since: Option<Tick>) -> Tick {
+        match (self.leaving_since, idle_since) {
+            (Some(leaving), Some(idle)) => tick_after(leaving.max(idle), LEAVE_TIMEOUT),
+            _ => NEVER,
+        }
+    }
+}
+
+impl<A: App> Drop for Watch<'_, A> {
+    fn drop(&mut self) {
+        self.home.registry().remove(self.key);
+    }
+}
+
+/// Runs hyper's futures on the loop that serves the connection.
+struct LocalExecutor<A: App> {
+    home: Rc<Loop<A>>,
+    streams: Rc<Streams>,
+}
+
+impl<A: App> Clone for LocalExecutor<A> {
+    fn clone(&self) -> Self {
+        Self {
+            home: Rc::clone(&self.home),
+            streams: Rc::clone(&self.streams),
+        }
+    }
+}
+
+impl<A: App, F: Future + 'static> hyper::rt::Executor<F> for LocalExecutor<A> {
+    fn execute(&self, future: F) {
+        let home = Rc::clone(&self.home);
+        let running = self.streams.run();
+        let stream = running.stream();
+        let task = tokio::task::spawn_local(async move {
+            let _running = running;
+            home.within_connection(future).await;
+        });
+        if let Some(stream) = stream {
+            stream.runs_as(task.abort_handle());
+        }
+    }
+}
