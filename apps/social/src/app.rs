@@ -15,6 +15,7 @@ use crate::images::Images;
 use crate::outbox::Outbox;
 use crate::share::Share;
 use crate::store::{self, Store};
+use crate::turns::Turns;
 
 /// The application: cheap to clone, and the state of its routes.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub struct App {
     pub files: Files,
     /// What computes on pictures.
     pub images: Images,
+    /// Who stores an upload at the moment: each user one at a time.
+    pub keeping: Turns,
     /// Mails, notifications and removals.
     pub outbox: Outbox,
     /// The third party; `None` if none is configured.
@@ -70,6 +73,8 @@ impl App {
             None => None,
         };
         let limits = Limits::new(&settings.limits);
+        let pictures = &settings.pictures;
+        let keeping = Turns::new(1, pictures.queue_max, pictures.queue_wait_max);
         Ok(Self {
             settings,
             store,
@@ -79,6 +84,7 @@ impl App {
             feed,
             files,
             images,
+            keeping,
             outbox,
             share,
             limits,

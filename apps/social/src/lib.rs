@@ -17,6 +17,7 @@ pub mod server;
 pub mod service;
 pub mod share;
 pub mod store;
+pub mod turns;
 pub mod web;
 
 pub use app::App;

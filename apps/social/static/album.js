@@ -1,5 +1,5 @@
 // An open album shows what is added to it, here or in another browser.
-import { isShown, makePicture, reloadPictures, trim } from "./pictures.js";
+import { isShown, makePicture, reloadPictures, takeOut, trim } from "./pictures.js";
 
 export function followAlbum(feed) {
   const tiles = document.querySelector("[data-album-tiles]");
@@ -11,8 +11,13 @@ export function followAlbum(feed) {
     trim(tiles);
     empty.hidden = true;
   };
-  // A picture that is deleted by now is not in its event.
-  const onEvent = ({ body }) => body.picture && add(body.picture);
+  const onEvent = ({ body }) => {
+    // A picture that is deleted by now is not in its event.
+    if (body.picture) add(body.picture);
+    if (!body.deleted) return;
+    takeOut(tiles, body);
+    empty.hidden = tiles.children.length > 0;
+  };
   const reload = async () => {
     const seq = await reloadPictures(feed, tiles, location.href);
     empty.hidden = tiles.children.length > 0;

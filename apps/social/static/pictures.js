@@ -18,8 +18,9 @@ export function makePicture(feed, templateId, picture) {
   const image = made.querySelector("img");
   image.width = picture.width;
   image.height = picture.height;
-  image.alt = picture.caption || `Picture by ${picture.owner.name}`;
+  image.alt = picture.alt || picture.caption || `Picture by ${picture.owner.name}`;
   if (made.querySelector(".avatar")) showPerson(made, picture.owner.name);
+  made.dataset.album = picture.album;
   if (made.matches(".card")) fillCard(made, picture);
   made.classList.add("arrived");
   followCounts(feed, made);
@@ -31,6 +32,15 @@ function fillCard(card, picture) {
   card.querySelector(".caption").textContent = picture.caption;
   card.querySelector("time").setAttribute("datetime", picture.created_at);
   showTimes(card);
+}
+
+// Takes out of a list what an event of the timeline says is gone: a picture, or all those of an album.
+export function takeOut(list, { deleted, deleted_album: album }) {
+  const gone = deleted ? `[data-picture="${deleted}"]` : `[data-album="${album}"]`;
+  for (const shown of list.querySelectorAll(`:scope > ${gone}`)) {
+    forgetCounts(shown);
+    shown.remove();
+  }
 }
 
 export const isShown = (list, picture) => list.querySelector(`[data-picture="${picture}"]`) !== null;

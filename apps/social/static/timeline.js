@@ -1,5 +1,5 @@
 // New pictures: at once for who is at the top, otherwise behind a button that says how many there are.
-import { isShown, makePicture, reloadPictures, trim } from "./pictures.js";
+import { isShown, makePicture, reloadPictures, takeOut, trim } from "./pictures.js";
 
 // Pixels from the top within which the reader does not lose their place.
 const TOP = 200;
@@ -21,7 +21,15 @@ export function followTimeline(feed) {
     trim(list);
     offer();
   };
+  const leave = (body) => {
+    takeOut(list, body);
+    const isGone = ({ id, album }) => id === body.deleted || album === body.deleted_album;
+    waiting.splice(0, waiting.length, ...waiting.filter((picture) => !isGone(picture)));
+    document.getElementById("timeline-empty").hidden = list.children.length > 0;
+    offer();
+  };
   const onEvent = ({ body }) => {
+    if (body.deleted || body.deleted_album) leave(body);
     // It is deleted by now.
     if (!body.picture) return;
     if (isShown(list, body.picture.id) || waiting.some(({ id }) => id === body.picture.id)) return;

@@ -1,4 +1,4 @@
-// Several pictures at once, each with its own preview, caption, progress and error.
+// Several pictures at once, each with its own preview, texts, progress and error.
 import { headers, refusal } from "./api.js";
 
 // Requests under way at a time: the server computes on two pictures at a time.
@@ -13,7 +13,7 @@ export function improveUpload() {
   const input = form.elements.picture;
   input.multiple = true;
   input.required = false;
-  form.querySelector("[data-plain]").hidden = true;
+  for (const plain of form.querySelectorAll("[data-plain]")) plain.hidden = true;
   form.querySelector('label[for="picture"]').textContent = "Pictures";
   input.addEventListener("change", () => {
     for (const file of input.files) list.append(makeItem(form, file));
@@ -32,16 +32,17 @@ function makeItem(form, file) {
   item.className = "upload-item";
   item.file = file;
   item.innerHTML = `<img alt="" width="80" height="80"><div class="upload-body"><span class="upload-name"></span>
-    <input class="upload-caption" maxlength="500" placeholder="Caption"><progress max="1" value="0" hidden></progress>
+    <input class="upload-caption" maxlength="500" placeholder="Caption"><input class="upload-alt" maxlength="500"
+    placeholder="What it shows, for who cannot see it"><progress max="1" value="0" hidden></progress>
     <span class="upload-words" role="status"></span></div>`;
   const image = item.querySelector("img");
   image.src = URL.createObjectURL(file);
   image.addEventListener("load", () => URL.revokeObjectURL(image.src));
   image.addEventListener("error", () => { image.hidden = true; });
   item.querySelector(".upload-name").textContent = file.name;
-  const caption = item.querySelector("input");
-  caption.setAttribute("aria-label", `Caption of ${file.name}`);
-  caption.addEventListener("keydown", (event) => {
+  item.querySelector(".upload-caption").setAttribute("aria-label", `Caption of ${file.name}`);
+  item.querySelector(".upload-alt").setAttribute("aria-label", `What ${file.name} shows`);
+  item.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
     form.requestSubmit();
@@ -92,7 +93,8 @@ async function send(form, item) {
 function post(form, item, onProgress) {
   const body = new FormData();
   body.append("picture", item.file, item.file.name);
-  body.append("caption", item.querySelector("input").value);
+  body.append("caption", item.querySelector(".upload-caption").value);
+  body.append("alt", item.querySelector(".upload-alt").value);
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", `/api/albums/${form.dataset.album}/pictures`);
@@ -112,6 +114,5 @@ function post(form, item, onProgress) {
 function setState(item, state, words) {
   item.dataset.state = state;
   item.querySelector(".upload-words").textContent = words;
-  const caption = item.querySelector("input");
-  caption.hidden = !["chosen", "failed"].includes(state);
+  for (const text of item.querySelectorAll("input")) text.hidden = !["chosen", "failed"].includes(state);
 }

@@ -8,6 +8,7 @@ mod api {
     pub(crate) mod likes;
     pub(crate) mod limits;
     pub(crate) mod me;
+    pub(crate) mod pages;
     pub(crate) mod problems;
     pub(crate) mod sessions;
     pub(crate) mod signatures;
@@ -60,10 +61,16 @@ macro_rules! every_behaviour {
                 a_picture_that_is_too_long_is_refused_by_its_length,
                 a_body_that_is_too_long_is_refused_before_it_is_read,
                 a_bomb_is_refused_by_its_head,
+                a_jpeg_that_is_cut_off_is_refused,
+                a_user_has_so_much_room,
+                what_a_picture_shows_is_said_by_its_owner,
                 only_its_owner_fills_an_album,
                 other_parts_and_other_bodies_are_refused,
                 the_head_of_a_part_has_an_end,
                 a_deleted_picture_is_gone;
+            pages:
+                texts_are_compressed_and_pictures_are_not,
+                a_token_stands_in_no_two_pages;
             likes:
                 to_like_twice_is_to_like_once,
                 likes_of_many_are_counted,

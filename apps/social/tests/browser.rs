@@ -138,10 +138,12 @@ fn start_tour(name: &str, replicas: &[Replica], directory: &TempDir) -> Child {
     fs::create_dir_all(&screenshots).expect("the directory of screenshots can be made");
     let address = |replica: &Replica| format!("{}=http://127.0.0.1:{}", replica.name, replica.port);
     let playwright: PathBuf = installed("node/node_modules/playwright-core");
+    let axe = installed("node/node_modules/axe-core/axe.min.js");
     Command::new("node")
         .arg(here.join("tests/browser/tour.mjs"))
         .args(replicas.iter().map(address))
         .env("TOUR_PLAYWRIGHT", playwright.join("index.mjs"))
+        .env("TOUR_AXE", axe)
         .env("TOUR_CHROMIUM", CHROMIUM)
         .env("TOUR_DIRECTORY", directory.path())
         .env("TOUR_SCREENSHOTS", screenshots)

@@ -5,6 +5,7 @@ mod kit;
 mod faults {
     pub(crate) mod client;
     pub(crate) mod disk;
+    pub(crate) mod leftovers;
     pub(crate) mod load;
     pub(crate) mod mails;
     pub(crate) mod network;
@@ -16,6 +17,7 @@ mod faults {
 use std::sync::atomic::Ordering;
 
 use faults::disk::SmallDisk;
+use faults::leftovers::Uploads;
 use faults::network::Network;
 
 /// Changes before the fault, meanwhile, and afterwards.
@@ -35,6 +37,15 @@ async fn a_killed_replica_loses_nothing() {
         "nobody met the fault"
     );
     network.check(work).await;
+}
+
+#[tokio::test]
+async fn a_killed_server_leaves_no_files_behind() {
+    let mut uploads = Uploads::start().await;
+    uploads.kill_during_an_upload().await;
+    uploads.age();
+    uploads.replica.restart().await;
+    uploads.until_swept().await;
 }
 
 #[tokio::test]

@@ -50,7 +50,9 @@ macro_rules! every_behaviour {
                 a_deleted_picture_takes_neither_likes_nor_comments,
                 nothing_is_left_of_a_purged_picture,
                 what_is_not_deleted_is_not_purged,
-                nobody_reads_a_deleted_picture_in_the_timeline;
+                nobody_reads_a_deleted_picture_in_the_timeline,
+                what_a_picture_shows_can_be_said_later,
+                what_a_user_has_stored_is_known;
             likes:
                 to_like_twice_is_to_like_once,
                 a_like_ends,

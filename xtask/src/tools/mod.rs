@@ -8,7 +8,7 @@
 //! | `bin`      | h2spec, built by Go                                       | `pins/h2spec/`      |
 //! | `ferretdb` | `FerretDB`, built by Go                                   | `pins/ferretdb/`    |
 //! | `python`   | a Python 3 environment with HTTP clients and a mail sink  | `pins/python.txt`   |
-//! | `node`     | undici and playwright-core                                | `node.rs`           |
+//! | `node`     | undici, playwright-core and axe-core                      | `node.rs`           |
 //! | `autobahn` | a Python 2.7 environment with Autobahn's test suite       | `pins/autobahn.txt` |
 //! | `stamps`   | for each of them, the pins that it was installed from     |                     |
 //!

@@ -1,4 +1,5 @@
-//! Modules of Node: undici, an HTTP client, and playwright-core, which drives a browser.
+//! Modules of Node: undici, an HTTP client, playwright-core, which drives a browser, and axe-core, which looks at pages as screen
+//! readers do.
 
 use std::path::Path;
 
@@ -14,10 +15,13 @@ const UNDICI: &str = "undici@6.29.1";
 /// It depends on nothing, and brings no browser: the distribution's Chromium is driven.
 const PLAYWRIGHT: &str = "playwright-core@1.65.0";
 
+/// It depends on nothing: one script, which runs in the page.
+const AXE: &str = "axe-core@4.14.1";
+
 pub(super) fn install(root: &Root) -> Result<Outcome> {
     let tool = Tool {
         directory: "node",
-        pins: &format!("{UNDICI} {PLAYWRIGHT}"),
+        pins: &format!("{UNDICI} {PLAYWRIGHT} {AXE}"),
         program: "node_modules/undici/index.js",
     };
     root.unless_stamped(&tool, npm_install)
@@ -28,6 +32,6 @@ fn npm_install(directory: &Path) -> Result<()> {
         .args(["install", "--no-audit", "--no-fund", "--no-package-lock"])
         .arg("--prefix")
         .arg(directory)
-        .args([UNDICI, PLAYWRIGHT]))
-    .context("npm must install undici and playwright-core for Node 18.17 or later")
+        .args([UNDICI, PLAYWRIGHT, AXE]))
+    .context("npm must install undici, playwright-core and axe-core for Node 18.17 or later")
 }

@@ -1,14 +1,13 @@
 use std::sync::Arc;
 
-use askama::Template;
-use axum::response::{Html, IntoResponse};
+use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
-use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::path::{self, PathItem};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::openapi::{Components, Info, License, OpenApi, OpenApiBuilder};
 
-use crate::{App, Failure};
+use crate::App;
 
 /// The document, before there are operations in it.
 pub(super) fn head() -> OpenApi {
@@ -25,7 +24,8 @@ pub(super) fn head() -> OpenApi {
         .build()
 }
 
-const ABOUT: &str = "Albums, pictures, likes, comments, and a live feed. Reading is for everybody; for changes log in \
+/// What is to be known of the whole.
+pub(crate) const ABOUT: &str = "Albums, pictures, likes, comments, and a live feed. Reading is for everybody; for changes log in \
     (`POST /api/sessions`) or sign each request (`POST /api/me/keys`). Refusals are problems (RFC 9457); 429 and 503 say in \
     `Retry-After` when to try again. More in `apps/social/docs/api.md`.";
 
@@ -46,75 +46,39 @@ fn schemes() -> [(&'static str, ApiKey); 3] {
     ]
 }
 
-/// The routes that show it.
+/// The route that shows it to programs.
 pub(super) fn router(description: &OpenApi) -> Router<App> {
     let document = Arc::new(description.clone());
-    let operations = Arc::new(Operations::of(description));
     let document = move || async move { Json(&*document).into_response() };
-    let page = move || async move {
-        let page = operations.render().map_err(Failure::internal)?;
-        Ok::<_, Failure>(Html(page))
-    };
-    Router::new()
-        .route("/api/openapi.json", get(document))
-        .route("/api", get(page))
+    Router::new().route("/api/openapi.json", get(document))
 }
 
-/// A page for who looks at the API with a browser.
-#[derive(Template)]
-#[template(
-    ext = "html",
-    source = r#"<!DOCTYPE html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark">
-<title>API of Greenroom social</title>
-<h1>API of Greenroom social</h1>
-<p>{{ about }}</p>
-<p>All of it for programs: <a href="/api/openapi.json">openapi.json</a></p>
-<dl>
-{% for operation in operations -%}
-<dt><code>{{ operation.method }} {{ operation.path }}</code></dt>
-<dd>{{ operation.summary }}</dd>
-{% endfor -%}
-</dl>
-</html>
-"#
-)]
-struct Operations {
-    about: &'static str,
-    operations: Vec<Line>,
+/// A line of the description for people.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    pub(crate) method: &'static str,
+    pub(crate) path: String,
+    pub(crate) summary: String,
 }
 
-struct Line {
-    method: &'static str,
-    path: String,
-    summary: String,
+/// All operations of the description, in the order of their paths.
+pub(super) fn operations(description: &OpenApi) -> Vec<Operation> {
+    let paths = description.paths.paths.iter();
+    paths.flat_map(|(path, item)| lines(path, item)).collect()
 }
 
-impl Operations {
-    fn of(description: &OpenApi) -> Self {
-        let paths = description.paths.paths.iter();
-        Self {
-            about: ABOUT,
-            operations: paths.flat_map(|(path, item)| lines(path, item)).collect(),
-        }
-    }
-}
-
-fn lines(path: &str, item: &PathItem) -> Vec<Line> {
-    let operations: [(&str, &Option<Operation>); 5] = [
+fn lines(route: &str, item: &PathItem) -> Vec<Operation> {
+    let operations: [(&str, &Option<path::Operation>); 5] = [
         ("GET", &item.get),
         ("POST", &item.post),
         ("PUT", &item.put),
         ("PATCH", &item.patch),
         ("DELETE", &item.delete),
     ];
-    let line = |(method, operation): (&'static str, &Option<Operation>)| {
-        Some(Line {
+    let line = |(method, operation): (&'static str, &Option<path::Operation>)| {
+        Some(Operation {
             method,
-            path: path.to_owned(),
+            path: route.to_owned(),
             summary: operation.as_ref()?.summary.clone().unwrap_or_default(),
         })
     };

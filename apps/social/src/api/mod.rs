@@ -15,6 +15,7 @@ mod pictures;
 mod problem;
 mod sessions;
 pub(crate) mod spool;
+mod storage;
 mod time;
 mod upload;
 mod users;
@@ -35,6 +36,7 @@ use crate::App;
 use crate::auth::{SignedUploads, check_signature, limit_requests, refuse_from_elsewhere};
 use crate::body_limit::body_limit;
 
+pub(crate) use self::description::{ABOUT, Operation};
 pub(crate) use self::me::parse_webhook;
 
 /// The longest body of a request in JSON.
@@ -66,6 +68,11 @@ pub fn description(app: &App) -> OpenApi {
     described(app).1
 }
 
+/// All operations, for people.
+pub(crate) fn operations(app: &App) -> Vec<Operation> {
+    description::operations(&described(app).1)
+}
+
 fn described(app: &App) -> (Router<App>, OpenApi) {
     OpenApiRouter::with_openapi(description::head())
         .merge(json_routes(app))
@@ -93,7 +100,12 @@ fn json_routes(app: &App) -> OpenApiRouter<App> {
         .routes(routes!(albums::album, albums::delete))
         .routes(routes!(albums::pictures))
         .routes(routes!(pictures::timeline))
-        .routes(routes!(pictures::picture, pictures::delete))
+        .routes(routes!(
+            pictures::picture,
+            pictures::describe,
+            pictures::delete
+        ))
+        .routes(routes!(storage::storage))
         .routes(routes!(pictures::share))
         .routes(routes!(likes::like, likes::unlike))
         .routes(routes!(comments::comments, comments::create))

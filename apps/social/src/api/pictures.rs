@@ -1,7 +1,7 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use http::StatusCode;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use url::Url;
 use utoipa::ToSchema;
 
@@ -45,6 +45,36 @@ pub(super) async fn picture(
 ) -> Result<Json<PictureView>, Failure> {
     let picture = service::find_picture(&app, id).await?;
     Ok(Json(service::one(&app, caller.id(), picture).await?))
+}
+
+/// What of a picture is to change.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PictureChange {
+    /// What it shows, for who cannot see it: up to 500 characters.
+    alt: String,
+}
+
+/// Say what a picture shows.
+#[utoipa::path(
+    patch, path = "/api/pictures/{id}", tag = "pictures", operation_id = "describe_picture", params(("id" = Id, Path)),
+    request_body = PictureChange,
+    security(("session" = [], "csrf" = []), ("signature" = [])),
+    responses(
+        (status = 200, body = PictureView),
+        (status = 403, description = "It is somebody else's", body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The text is too long", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn describe(
+    State(app): State<App>,
+    Caller(author): Caller,
+    Path(id): Path<Id>,
+    Json(change): Json<PictureChange>,
+) -> Result<Json<PictureView>, Failure> {
+    let picture = service::describe_picture(&app, author.id, id, &change.alt).await?;
+    Ok(Json(service::one(&app, Some(author.id), picture).await?))
 }
 
 /// Delete a picture: it is gone at once, its files are deleted later.

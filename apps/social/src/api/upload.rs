@@ -24,6 +24,8 @@ pub(super) struct Pictures {
     picture: Vec<Vec<u8>>,
     /// Behind a picture: what is said of it, up to 500 characters.
     caption: Vec<String>,
+    /// Behind a picture: what it shows, for who cannot see it, up to 500 characters.
+    alt: Vec<String>,
 }
 
 /// What the pictures of one request have at most, together.
@@ -41,7 +43,7 @@ pub(super) fn bytes_max(settings: &PictureSettings) -> ByteSize {
         (status = 201, body = Vec<PictureView>),
         (status = 403, description = "The album is somebody else's", body = Problem, content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "Too many pictures, too many bytes or too many pixels; a signed request has at most the bytes of one picture", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "Too many pictures, too many bytes or too many pixels, or no room for them; a signed request has at most the bytes of one picture", body = Problem, content_type = "application/problem+json"),
         (status = 415, description = "No picture, by content", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "A part or a caption is not allowed", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "Too many uploads, or another signed upload of this user is under way", body = Problem, content_type = "application/problem+json"),
@@ -56,7 +58,7 @@ pub(super) async fn upload(
 ) -> Result<(StatusCode, Json<Vec<PictureView>>), Failure> {
     app.limits.upload(author.id)?;
     // Before anything is received in vain.
-    service::album_to_fill(&app, author.id, album).await?;
+    service::check_room(&app, author.id, album).await?;
     let uploads = receive(&app, request).await?;
     let views = service::upload(&app, &author, album, uploads).await?;
     Ok((StatusCode::CREATED, Json(views)))
@@ -66,7 +68,7 @@ async fn receive(app: &App, request: Request) -> Result<Vec<Upload>, Failure> {
     let pace = Pace::default();
     let mut form = pace.form(request).await?;
     let mut uploads: Vec<Upload> = Vec::new();
-    let mut may_have_caption = false;
+    let mut texts = Texts::default();
     loop {
         pace.expect_head();
         let Some(part) = form.next_field().await.map_err(|error| refused(&error))? else {
@@ -76,15 +78,19 @@ async fn receive(app: &App, request: Request) -> Result<Vec<Upload>, Failure> {
         match (part.name(), uploads.last_mut()) {
             (Some("picture"), _) => {
                 uploads.push(picture(app, part, uploads.len()).await?);
-                may_have_caption = true;
+                texts = Texts::default();
             }
-            (Some("caption"), Some(upload)) if may_have_caption => {
+            (Some("caption"), Some(upload)) if !texts.has_caption => {
                 upload.caption = text(part, "caption").await?;
-                may_have_caption = false;
+                texts.has_caption = true;
+            }
+            (Some("alt"), Some(upload)) if !texts.has_alt => {
+                upload.alt = text(part, "alt").await?;
+                texts.has_alt = true;
             }
             _ => {
                 return Err(wrong_part(
-                    "each part is a `picture`, or the `caption` of the one before it",
+                    "each part is a `picture`, or the `caption` or the `alt` of the one before it",
                 )
                 .into());
             }
@@ -94,6 +100,13 @@ async fn receive(app: &App, request: Request) -> Result<Vec<Upload>, Failure> {
         return Err(wrong_part("at least one is needed").into());
     }
     Ok(uploads)
+}
+
+/// What came behind a picture.
+#[derive(Default)]
+struct Texts {
+    has_caption: bool,
+    has_alt: bool,
 }
 
 async fn picture(app: &App, part: Field<'_>, before: usize) -> Result<Upload, Failure> {
@@ -109,6 +122,7 @@ async fn picture(app: &App, part: Field<'_>, before: usize) -> Result<Upload, Fa
     Ok(Upload {
         file: spool(&app.files, part, bytes_max).await?,
         caption: String::new(),
+        alt: String::new(),
     })
 }
 

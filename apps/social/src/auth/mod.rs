@@ -7,6 +7,7 @@
 mod client;
 mod failed_log_ins;
 mod limits;
+mod mask;
 mod origin;
 mod session;
 mod signature;
@@ -14,6 +15,7 @@ mod viewer;
 
 pub use client::Client;
 pub use limits::{Limits, limit_requests};
+pub use mask::mask_csrf;
 pub use origin::{is_from_elsewhere, refuse_from_elsewhere};
 pub use session::{COOKIE, LoggedIn, log_in, log_out, sign_up, start_session};
 pub use signature::{SignedUploads, WINDOW_SECONDS, check_signature};

@@ -1,8 +1,8 @@
 use axum::extract::FromRequestParts;
 use axum_extra::extract::cookie::CookieJar;
 use http::request::Parts;
-use subtle::ConstantTimeEq;
 
+use super::mask::is_token;
 use super::session;
 use super::signature::Signer;
 use crate::model::{Author, Id};
@@ -21,7 +21,7 @@ const WRONG_CSRF: Failure =
 pub struct Viewer {
     /// The user.
     pub author: Author,
-    /// What forms send back in a hidden field, and scripts in the header [`CSRF_HEADER`].
+    /// What forms send back in a hidden field, and scripts in the header [`CSRF_HEADER`]; in pages it is [masked](super::mask_csrf).
     pub csrf: String,
 }
 
@@ -52,8 +52,11 @@ impl FromRequestParts<App> for MaybeViewer {
 /// # Errors
 /// [`Failure::Forbidden`].
 pub fn check_csrf(viewer: &Viewer, sent: &str) -> Result<(), Failure> {
-    let is_right: bool = viewer.csrf.as_bytes().ct_eq(sent.as_bytes()).into();
-    if is_right { Ok(()) } else { Err(WRONG_CSRF) }
+    if is_token(sent, &viewer.csrf) {
+        Ok(())
+    } else {
+        Err(WRONG_CSRF)
+    }
 }
 
 /// Who calls the API, by a signature or by a session: an extractor that fails with [`Failure::Unauthenticated`] if nobody

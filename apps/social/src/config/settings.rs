@@ -294,6 +294,10 @@ pub struct PictureSettings {
     pub pixels_max: u64,
     /// The most pictures in one request. Default: 10
     pub per_request_max: usize,
+    /// The most pictures of a user. Default: 20,000
+    pub per_user_max: u64,
+    /// What the files that a user has uploaded have at most, together; the smaller sizes are not counted. Default: 20 GiB
+    pub bytes_per_user_max: ByteSize,
     /// Threads that compute on pictures. Default: 2
     pub threads: usize,
     /// Pictures that may wait for a thread. Default: 256
@@ -301,6 +305,9 @@ pub struct PictureSettings {
     /// The longest that a picture may wait for a thread. Default: 60 s
     #[serde(with = "humantime_serde")]
     pub queue_wait_max: Duration,
+    /// Files of an upload that was not finished are deleted when they are so old; it must be longer than any upload takes. Default: 1 h
+    #[serde(with = "humantime_serde")]
+    pub leftovers_after: Duration,
 }
 
 impl Default for PictureSettings {
@@ -309,9 +316,12 @@ impl Default for PictureSettings {
             bytes_max: ByteSize::mib(16),
             pixels_max: 50_000_000,
             per_request_max: 10,
+            per_user_max: 20_000,
+            bytes_per_user_max: ByteSize::gib(20),
             threads: 2,
             queue_max: 256,
             queue_wait_max: Duration::from_mins(1),
+            leftovers_after: Duration::from_hours(1),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Pictures' files: in a directory that replicas share, or in a bucket.
 
+mod leftovers;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -16,6 +18,7 @@ use object_store::prefix::PrefixStore;
 use object_store::{ClientOptions, Error, ObjectStore, ObjectStoreExt, RetryConfig};
 use tempfile::NamedTempFile;
 use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use url::Url;
 
 use crate::Failure;
@@ -39,6 +42,8 @@ const BUCKET_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct Files {
     objects: Arc<dyn ObjectStore>,
+    /// Of files that are kept in a directory.
+    directory: Option<Arc<Path>>,
     /// Where uploads are put until they are known to be pictures.
     incoming: Arc<Path>,
     storing: Arc<Semaphore>,
@@ -91,8 +96,13 @@ impl Files {
             FilesSettings::Directory(path) => open_directory(path)?,
             FilesSettings::S3(url) => (open_bucket(url)?, std::env::temp_dir()),
         };
+        let directory = match settings {
+            FilesSettings::Directory(path) => Some(path.as_path().into()),
+            FilesSettings::S3(_) => None,
+        };
         Ok(Self {
             objects,
+            directory,
             incoming: incoming.into(),
             storing: Arc::new(Semaphore::new(STORING_MAX)),
         })
@@ -103,7 +113,37 @@ impl Files {
     /// # Errors
     /// If there is no room for it.
     pub fn spool(&self) -> io::Result<NamedTempFile> {
-        NamedTempFile::new_in(&self.incoming)
+        tempfile::Builder::new()
+            .prefix(leftovers::UPLOAD)
+            .tempfile_in(&self.incoming)
+    }
+
+    /// Deletes the files of uploads that nobody has written to since `until`, and gives their number: a process that was killed
+    /// has left them behind.
+    ///
+    /// # Errors
+    /// If their directory cannot be read.
+    pub async fn sweep_uploads(&self, until: SystemTime) -> io::Result<usize> {
+        let incoming = Arc::clone(&self.incoming);
+        let swept = spawn_blocking(move || leftovers::sweep(&incoming, leftovers::UPLOAD, until));
+        swept.await.map_err(io::Error::other)?
+    }
+
+    /// Deletes all files of a picture that has no record, also those that were written in part.
+    ///
+    /// # Errors
+    /// If one cannot be deleted; others may be deleted all the same.
+    pub async fn sweep_picture(&self, picture: Id) -> anyhow::Result<()> {
+        self.remove(picture).await?;
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
+        let id = picture.to_string();
+        let directory = directory.join(shelf(&id));
+        let now = SystemTime::now();
+        let swept = spawn_blocking(move || leftovers::sweep(&directory, &id, now)).await?;
+        swept.context("what is left of a picture's files cannot be deleted")?;
+        Ok(())
     }
 
     /// Keeps a picture's files; when this returns they are durable.
@@ -162,10 +202,14 @@ impl Files {
     }
 }
 
-/// Spread over directories by the last digits, which are random; the first are the time.
 fn path(picture: Id, size: Size) -> ObjectPath {
     let id = picture.to_string();
-    ObjectPath::from(format!("{}/{id}-{}", &id[id.len() - 3..], size.name()))
+    ObjectPath::from(format!("{}/{id}-{}", shelf(&id), size.name()))
+}
+
+/// Pictures are spread over directories by the last digits, which are random; the first are the time.
+fn shelf(id: &str) -> &str {
+    &id[id.len() - 3..]
 }
 
 fn unavailable(error: Error) -> Failure {

@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Seek};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -10,6 +10,8 @@ use image::{
     DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, Rgb, RgbImage,
 };
 
+use super::color::to_srgb;
+use super::head::Head;
 use crate::files::Size;
 use crate::model::Media;
 
@@ -17,6 +19,10 @@ use crate::model::Media;
 const QUALITY: u8 = 82;
 /// What a decoder may allocate for each pixel that is allowed, in bytes: 8 for the widest kind of pixel, and as much again for its own use.
 const BYTES_PER_PIXEL: u64 = 16;
+/// What the decoder of PNG may allocate beside the pixels, in bytes. Profiles and texts are compressed there, up to 1,000 to 1.
+const METADATA_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// The longest edge, in pixels: as many as JPEG and GIF can tell. A decoder of PNG allocates whole rows.
+const EDGE_MAX: u32 = 65_535;
 
 /// A picture that was looked at, and its smaller sizes as JPEG: upright, and without what a camera writes into its files.
 #[derive(Clone, Debug)]
@@ -40,8 +46,19 @@ pub enum PictureError {
     /// It begins like a picture.
     #[error("the picture cannot be read: {0}")]
     Damaged(ImageError),
+    /// By its structure, before it was decoded.
+    #[error("the picture cannot be read: {0}")]
+    Malformed(&'static str),
+    /// It begins like a picture, and has no end.
+    #[error("the file is cut off: its end is missing; upload it again as a whole")]
+    Truncated,
+    /// A profile, or other texts that are compressed.
+    #[error("the picture has more in it beside the pixels than is read: at most 4 MiB")]
+    TooMuchMetadata,
     /// By what its head says, before it was decoded.
-    #[error("the picture has {width} x {height} pixels; {pixels_max} in all are allowed")]
+    #[error(
+        "the picture has {width} x {height} pixels; {pixels_max} in all are allowed, and {EDGE_MAX} along an edge"
+    )]
     TooManyPixels {
         /// Pixels.
         width: u32,
@@ -58,11 +75,24 @@ pub enum PictureError {
     Encode(#[source] ImageError),
 }
 
+/// Looks at a file without decoding anything, and gives the number of its pixels.
+pub(super) fn look(path: &Path, pixels_max: u64) -> Result<u64, PictureError> {
+    let (_, head) = open(path, pixels_max)?;
+    Ok(head.pixels())
+}
+
 /// Computes for some hundred milliseconds.
 pub(super) fn process(path: &Path, pixels_max: u64) -> Result<Processed, PictureError> {
-    let (media, picture) = decode(path, pixels_max)?;
-    let (width, height) = (picture.width(), picture.height());
-    let large = flatten(shrink(picture, edge(Size::Large)));
+    let decoded = decode(path, pixels_max)?;
+    let (mut width, mut height) = (decoded.picture.width(), decoded.picture.height());
+    // Fewer pixels are cheaper to convert and to turn.
+    let large = shrink(decoded.picture, edge(Size::Large));
+    let mut large = to_srgb(large, decoded.profile.as_deref());
+    large.apply_orientation(decoded.orientation);
+    if is_turned(decoded.orientation) {
+        (width, height) = (height, width);
+    }
+    let large = flatten(large);
     let medium = shrink_finely(&large, edge(Size::Medium));
     let small = shrink_finely(&medium, edge(Size::Small));
     let smaller = [
@@ -71,11 +101,22 @@ pub(super) fn process(path: &Path, pixels_max: u64) -> Result<Processed, Picture
         (Size::Large, encode(&large)?),
     ];
     Ok(Processed {
-        media,
+        media: decoded.media,
         width,
         height,
         smaller,
     })
+}
+
+/// Whether width and height change places.
+fn is_turned(orientation: Orientation) -> bool {
+    matches!(
+        orientation,
+        Orientation::Rotate90
+            | Orientation::Rotate270
+            | Orientation::Rotate90FlipH
+            | Orientation::Rotate270FlipH
+    )
 }
 
 /// The longest edge in pixels.
@@ -87,40 +128,78 @@ fn edge(size: Size) -> u32 {
     }
 }
 
-fn decode(path: &Path, pixels_max: u64) -> Result<(Media, DynamicImage), PictureError> {
-    let file = BufReader::new(File::open(path).map_err(PictureError::Read)?);
-    let reader = ImageReader::new(file)
-        .with_guessed_format()
-        .map_err(PictureError::Read)?;
-    let media = reader
-        .format()
-        .and_then(media)
-        .ok_or(PictureError::Unknown)?;
-    let mut decoder = reader.into_decoder().map_err(PictureError::Damaged)?;
-    let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > pixels_max {
-        return Err(PictureError::TooManyPixels {
-            width,
-            height,
-            pixels_max,
-        });
-    }
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(pixels_max.saturating_mul(BYTES_PER_PIXEL));
-    decoder.set_limits(limits).map_err(PictureError::Damaged)?;
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let mut picture = DynamicImage::from_decoder(decoder).map_err(PictureError::Damaged)?;
-    picture.apply_orientation(orientation);
-    Ok((media, picture))
+/// As it lies in the file, and what tells how it is to be shown.
+struct Decoded {
+    media: Media,
+    picture: DynamicImage,
+    orientation: Orientation,
+    profile: Option<Vec<u8>>,
 }
 
-fn media(format: ImageFormat) -> Option<Media> {
-    match format {
-        ImageFormat::Gif => Some(Media::Gif),
-        ImageFormat::Jpeg => Some(Media::Jpeg),
-        ImageFormat::Png => Some(Media::Png),
-        ImageFormat::WebP => Some(Media::Webp),
-        _ => None,
+fn decode(path: &Path, pixels_max: u64) -> Result<Decoded, PictureError> {
+    let (file, Head { media, .. }) = open(path, pixels_max)?;
+    let mut reader = ImageReader::with_format(file, format(media));
+    reader.limits(limits(media, pixels_max));
+    let mut decoder = reader.into_decoder().map_err(refused)?;
+    // A decoder may read the size elsewhere than it was looked for.
+    let (width, height) = decoder.dimensions();
+    check_size(width, height, pixels_max)?;
+    Ok(Decoded {
+        media,
+        orientation: decoder.orientation().unwrap_or(Orientation::NoTransforms),
+        profile: decoder.icc_profile().ok().flatten(),
+        picture: DynamicImage::from_decoder(decoder).map_err(refused)?,
+    })
+}
+
+/// A file whose head was looked at, from its beginning.
+fn open(path: &Path, pixels_max: u64) -> Result<(BufReader<File>, Head), PictureError> {
+    let file = File::open(path).map_err(PictureError::Read)?;
+    let length = file.metadata().map_err(PictureError::Read)?.len();
+    let mut file = BufReader::new(file);
+    let head = Head::read(&mut file, length)?;
+    check_size(head.width, head.height, pixels_max)?;
+    file.rewind().map_err(PictureError::Read)?;
+    Ok((file, head))
+}
+
+fn check_size(width: u32, height: u32, pixels_max: u64) -> Result<(), PictureError> {
+    let is_small = u64::from(width) * u64::from(height) <= pixels_max;
+    if is_small && width.max(height) <= EDGE_MAX {
+        return Ok(());
+    }
+    Err(PictureError::TooManyPixels {
+        width,
+        height,
+        pixels_max,
+    })
+}
+
+/// They are given to a decoder before it reads.
+fn limits(media: Media, pixels_max: u64) -> Limits {
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(EDGE_MAX);
+    limits.max_image_height = Some(EDGE_MAX);
+    limits.max_alloc = Some(match media {
+        Media::Png => METADATA_BYTES_MAX,
+        Media::Gif | Media::Jpeg | Media::Webp => pixels_max.saturating_mul(BYTES_PER_PIXEL),
+    });
+    limits
+}
+
+fn refused(error: ImageError) -> PictureError {
+    match error {
+        ImageError::Limits(_) => PictureError::TooMuchMetadata,
+        error => PictureError::Damaged(error),
+    }
+}
+
+fn format(media: Media) -> ImageFormat {
+    match media {
+        Media::Gif => ImageFormat::Gif,
+        Media::Jpeg => ImageFormat::Jpeg,
+        Media::Png => ImageFormat::Png,
+        Media::Webp => ImageFormat::WebP,
     }
 }
 
@@ -177,117 +256,4 @@ fn encode(picture: &RgbImage) -> Result<Bytes, PictureError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use image::{Rgba, RgbaImage};
-    use tempfile::NamedTempFile;
-
-    use super::*;
-
-    const PIXELS_MAX: u64 = 4_000_000;
-
-    fn file(content: &[u8]) -> NamedTempFile {
-        let mut file = NamedTempFile::new().expect("there is room for a file");
-        file.write_all(content)
-            .expect("there is room for its content");
-        file
-    }
-
-    fn picture(width: u32, height: u32, format: ImageFormat) -> NamedTempFile {
-        let mut content = io::Cursor::new(Vec::new());
-        let picture = DynamicImage::new_rgb8(width, height);
-        picture
-            .write_to(&mut content, format)
-            .expect("the picture is encoded");
-        file(content.get_ref())
-    }
-
-    fn dimensions(jpeg: &Bytes) -> (u32, u32) {
-        let picture = image::load_from_memory_with_format(jpeg, ImageFormat::Jpeg);
-        let picture = picture.expect("a smaller size is JPEG");
-        (picture.width(), picture.height())
-    }
-
-    #[test]
-    fn three_sizes_keep_the_proportions() {
-        let file = picture(2500, 1000, ImageFormat::Jpeg);
-        let processed = process(file.path(), PIXELS_MAX).expect("it is a picture");
-        assert_eq!(
-            (processed.media, processed.width, processed.height),
-            (Media::Jpeg, 2500, 1000)
-        );
-        let sizes = processed
-            .smaller
-            .each_ref()
-            .map(|(_, jpeg)| dimensions(jpeg));
-        assert_eq!(sizes, [(200, 79), (800, 319), (2048, 819)]);
-    }
-
-    #[test]
-    fn a_small_picture_stays_as_large_as_it_is() {
-        let file = picture(50, 3, ImageFormat::Png);
-        let processed = process(file.path(), PIXELS_MAX).expect("it is a picture");
-        assert_eq!(
-            processed.smaller.map(|(_, jpeg)| dimensions(&jpeg)),
-            [(50, 3); 3]
-        );
-    }
-
-    #[test]
-    fn the_type_is_by_content() {
-        for (format, media) in [
-            (ImageFormat::Gif, Media::Gif),
-            (ImageFormat::Png, Media::Png),
-            (ImageFormat::WebP, Media::Webp),
-        ] {
-            let file = picture(2, 2, format);
-            assert_eq!(
-                process(file.path(), PIXELS_MAX)
-                    .expect("it is a picture")
-                    .media,
-                media
-            );
-        }
-        let error = process(file(b"<svg/>").path(), PIXELS_MAX).expect_err("no type is known");
-        assert!(matches!(error, PictureError::Unknown), "{error:?}");
-    }
-
-    /// The head of a PNG of 60,000 x 60,000 pixels: decoded it would be 14 GB.
-    #[test]
-    fn a_decompression_bomb_is_refused_by_its_head() {
-        let mut content =
-            std::fs::read(picture(1, 1, ImageFormat::Png).path()).expect("it is there");
-        content[16..24].copy_from_slice(&[0, 0, 0xea, 0x60, 0, 0, 0xea, 0x60]);
-        let checksum = png_checksum(&content[12..29]);
-        content[29..33].copy_from_slice(&checksum.to_be_bytes());
-        let error = process(file(&content).path(), PIXELS_MAX).expect_err("it is a bomb");
-        assert!(
-            matches!(error, PictureError::TooManyPixels { width: 60_000, .. }),
-            "{error:?}"
-        );
-    }
-
-    fn png_checksum(bytes: &[u8]) -> u32 {
-        !bytes.iter().fold(u32::MAX, |sum, byte| {
-            (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
-                (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg())
-            })
-        })
-    }
-
-    #[test]
-    fn what_begins_like_a_picture_and_ends_early_is_damaged() {
-        let whole = std::fs::read(picture(300, 300, ImageFormat::Png).path()).expect("it is there");
-        let error = process(file(&whole[..whole.len() / 2]).path(), PIXELS_MAX)
-            .expect_err("half of it is missing");
-        assert!(matches!(error, PictureError::Damaged(_)), "{error:?}");
-    }
-
-    #[test]
-    fn transparency_becomes_white() {
-        let clear = RgbaImage::from_pixel(4, 4, Rgba([0, 0, 0, 0]));
-        let flat = flatten(DynamicImage::ImageRgba8(clear));
-        assert!(flat.pixels().all(|pixel| pixel.0 == [255; 3]));
-    }
-}
+mod tests;

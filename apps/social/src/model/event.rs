@@ -58,7 +58,8 @@ pub struct Effects {
 pub mod topic {
     use crate::model::Id;
 
-    /// New pictures of everybody; bodies are pictures.
+    /// Pictures of everybody: bodies are `{"picture": …}` of a new one, `{"deleted": id}` of one that is gone, and
+    /// `{"deleted_album": id}` of all those of an album. The total is the number of pictures that ever came.
     pub const TIMELINE: &str = "/timeline";
 
     /// Likes of a picture; bodies say `{"by": name, "liked": bool}`. The total is the number of likes.

@@ -29,6 +29,9 @@ pub struct Picture {
     pub owner: Author,
     /// Up to 500 characters.
     pub caption: String,
+    /// What it shows, in words, for who cannot see it; up to 500 characters, and none if its owner has said nothing.
+    #[serde(default)]
+    pub alt: String,
     /// What the uploaded file is, by its content.
     pub media: Media,
     /// Pixels, upright.
@@ -40,6 +43,15 @@ pub struct Picture {
     /// When it was uploaded.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
+}
+
+/// What a user's pictures take, as they were uploaded; those that are deleted are not counted.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct StorageUsed {
+    /// How many there are.
+    pub pictures: u64,
+    /// Of the uploaded files, together.
+    pub bytes: u64,
 }
 
 /// Kinds of files that are taken as pictures.

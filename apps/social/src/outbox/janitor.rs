@@ -33,6 +33,7 @@ const RETENTION: Retention = Retention {
 pub(super) struct Janitor {
     store: Arc<dyn Store>,
     files: Files,
+    leftovers_after: Duration,
     clock: Clock,
 }
 
@@ -41,13 +42,21 @@ pub(super) struct Janitor {
 enum Gone {
     Album(Id),
     Picture(Id),
+    /// Files that were stored for a picture; its record may never have been.
+    Unkept(Id),
 }
 
 impl Janitor {
-    pub(super) fn new(store: &Arc<dyn Store>, files: &Files, clock: &Clock) -> Self {
+    pub(super) fn new(
+        store: &Arc<dyn Store>,
+        files: &Files,
+        leftovers_after: Duration,
+        clock: &Clock,
+    ) -> Self {
         Self {
             store: Arc::clone(store),
             files: files.clone(),
+            leftovers_after,
             clock: Arc::clone(clock),
         }
     }
@@ -75,6 +84,32 @@ impl Janitor {
             .map_err(Setback::temporary)?;
         Ok(self.store.purge_picture(picture).await?)
     }
+
+    /// A process that was killed between the files and the record left them behind.
+    async fn sweep_picture(&self, picture: Id) -> Result<(), Setback> {
+        if self.store.picture(picture).await?.is_some() {
+            return Ok(());
+        }
+        self.files
+            .sweep_picture(picture)
+            .await
+            .map_err(Setback::temporary)
+    }
+
+    /// What is younger may be of an upload that is under way, here or on another replica.
+    async fn sweep_uploads(&self) {
+        let now = (self.clock)();
+        let Ok(until) = now.checked_sub(self.leftovers_after) else {
+            return;
+        };
+        match self.files.sweep_uploads(until.into()).await {
+            Ok(0) => {}
+            Ok(swept) => tracing::info!(swept, "files of unfinished uploads were deleted"),
+            Err(error) => {
+                tracing::warn!(%error, "files of unfinished uploads cannot be deleted; it is tried again");
+            }
+        }
+    }
 }
 
 impl Doer for Janitor {
@@ -85,10 +120,12 @@ impl Doer for Janitor {
         match payload(task)? {
             Gone::Album(album) => self.remove_album(album).await,
             Gone::Picture(picture) => self.remove_picture(picture).await,
+            Gone::Unkept(picture) => self.sweep_picture(picture).await,
         }
     }
 
     async fn chore(&self) -> store::Result<()> {
+        self.sweep_uploads().await;
         for _ in 0..PRUNES_MAX {
             if !self.store.prune((self.clock)(), RETENTION).await? {
                 break;

@@ -90,12 +90,12 @@ impl Outbox {
         let mailman = Mailman::new(store, settings, clock)?;
         let pusher = PushNotifier::new(store, settings, vapid, clock)?;
         let webhooks = WebhookNotifier::new(store, settings)?;
+        let leftovers_after = settings.pictures.leftovers_after;
+        let janitor = Janitor::new(store, files, leftovers_after, clock);
         let actors = Actors {
             mailman: starter.start("mailman", mailman)?.recipient(),
             pusher: starter.start("notifier-push", pusher)?.recipient(),
-            janitor: starter
-                .start("janitor", Janitor::new(store, files, clock))?
-                .recipient(),
+            janitor: starter.start("janitor", janitor)?.recipient(),
             webhooks: starter.start("notifier-webhook", webhooks)?.recipient(),
             push_key,
         };

@@ -154,6 +154,7 @@ async fn add_picture(
     let upload = Upload {
         file: file.into_temp_path(),
         caption: caption.to_owned(),
+        alt: String::new(),
     };
     let views = service::upload(app, owner, album, vec![upload]).await?;
     let view = views.first().context("an upload gives what was uploaded")?;

@@ -1,5 +1,5 @@
 use super::pictures::picture_key;
-use super::{now, wake};
+use super::{now, publish, wake};
 use crate::model::{Album, Author, Id, TaskKind, check_text};
 use crate::store::PicturesOf;
 use crate::{App, Failure};
@@ -73,15 +73,15 @@ pub async fn delete_album(app: &App, user: Id, id: Id) -> Result<(), Failure> {
         .store
         .pictures(PicturesOf::Album(id), None, FORGOTTEN_MAX)
         .await?;
-    if !app.store.delete_album(id).await? {
-        return Err(Failure::NotFound("album"));
-    }
+    let events = app.store.delete_album(id).await?;
+    let events = events.ok_or(Failure::NotFound("album"))?;
     let mut keys: Vec<String> = pictures
         .iter()
         .map(|picture| picture_key(picture.id))
         .collect();
     keys.push(super::pages::TIMELINE_KEY.to_owned());
     app.cache.invalidate(&keys).await;
+    publish(app, &events).await;
     wake(app, &[TaskKind::Remove]);
     Ok(())
 }

@@ -10,6 +10,7 @@ mod likes;
 mod pages;
 mod people;
 mod pictures;
+mod storage;
 
 pub use albums::{album, album_to_fill, albums, create_album, delete_album};
 pub use bell::{Bell, BellEntry, bell, see_bell};
@@ -19,7 +20,10 @@ pub use keys::{create_key, delete_key, keys};
 pub use likes::{LikeView, set_like};
 pub use pages::{PAGE_MAX, Page, PictureView, of_album, of_user, one, timeline};
 pub use people::{NewUser, authenticate, change_user, register, user};
-pub use pictures::{Upload, delete_picture, find_picture, share, upload};
+pub use pictures::{
+    Upload, check_room, delete_picture, describe_picture, find_picture, share, upload,
+};
+pub use storage::{Storage, storage};
 
 use jiff::Timestamp;
 

@@ -7,9 +7,12 @@ use url::Url;
 
 use super::albums::album_to_fill;
 use super::pages::{PictureView, TIMELINE_KEY};
+use super::storage::storage;
 use super::{now, publish, wake};
 use crate::images::Processed;
-use crate::model::{Album, Author, Effects, Id, NewEvent, Picture, TaskKind, check_text, topic};
+use crate::model::{
+    Album, Author, Effects, Id, NewEvent, NewTask, Picture, TaskKind, TextError, check_text, topic,
+};
 use crate::{App, Failure};
 
 /// How long a picture's record is read from the cache, at most.
@@ -22,14 +25,16 @@ pub struct Upload {
     pub file: TempPath,
     /// Up to 500 characters.
     pub caption: String,
+    /// What it shows: up to 500 characters.
+    pub alt: String,
 }
 
 /// Adds pictures to an album: all of them, or none if one is not taken. They are processed side by side, as far
 /// as the stage has threads, and answered together. (The thesis' program 4.2.)
 ///
 /// # Errors
-/// [`Failure::Forbidden`] for somebody else's album, [`Failure::NotFound`], and what
-/// [`Images::process`](crate::images::Images::process) says of a file.
+/// [`Failure::Forbidden`] for somebody else's album, [`Failure::NotFound`], [`Failure::TooLarge`] if the user has no room for them
+/// all, and what [`Images::process`](crate::images::Images::process) says of a file.
 pub async fn upload(
     app: &App,
     user: &Author,
@@ -39,7 +44,13 @@ pub async fn upload(
     let album = album_to_fill(app, user.id, album).await?;
     let processing = uploads.iter().map(|upload| prepare(app, &album, upload));
     let prepared = try_join_all(processing).await?;
+    // One upload of a user at a time, so that none is kept in the room of another. Other replicas do not wait for it.
+    let turn = app.keeping.take(user.id, 1).await?;
+    let bytes = prepared.iter().map(|(picture, _)| picture.bytes).sum();
+    let storage = storage(app, user.id).await?;
+    storage.check(prepared.len() as u64, bytes)?;
     let kept = keep_all(app, &prepared, &uploads).await;
+    drop(turn);
     app.cache.invalidate(&[TIMELINE_KEY.to_owned()]).await;
     if kept.is_err() {
         take_back(app, &prepared).await;
@@ -56,12 +67,22 @@ pub async fn upload(
     Ok(prepared.into_iter().map(view).collect())
 }
 
+/// Checks that a user may add a picture to an album, before anything is received in vain.
+///
+/// # Errors
+/// Those of [`album_to_fill`], and [`Failure::TooLarge`] if there is no room for another picture.
+pub async fn check_room(app: &App, user: Id, album: Id) -> Result<(), Failure> {
+    album_to_fill(app, user, album).await?;
+    storage(app, user).await?.check(1, 1)
+}
+
 async fn prepare(
     app: &App,
     album: &Album,
     upload: &Upload,
 ) -> Result<(Picture, Processed), Failure> {
     let caption = check_text("caption", &upload.caption, 0, 500)?;
+    let alt = check_alt(&upload.alt)?;
     let path = upload.file.to_path_buf();
     let length = async {
         tokio::fs::metadata(&path)
@@ -75,6 +96,7 @@ async fn prepare(
         album: album.id,
         owner: album.owner.clone(),
         caption,
+        alt,
         media: processed.media,
         width: processed.width,
         height: processed.height,
@@ -84,12 +106,17 @@ async fn prepare(
     Ok((picture, processed))
 }
 
+fn check_alt(alt: &str) -> Result<String, TextError> {
+    check_text("alt", alt, 0, 500)
+}
+
 /// Files first: a record without files would show a broken picture, files without a record are only a waste.
 async fn keep_all(
     app: &App,
     prepared: &[(Picture, Processed)],
     uploads: &[Upload],
 ) -> Result<(), Failure> {
+    app.store.add_tasks(sweeping(app, prepared)).await?;
     for ((picture, processed), upload) in prepared.iter().zip(uploads) {
         app.files.store(picture.id, &upload.file, processed).await?;
     }
@@ -97,6 +124,17 @@ async fn keep_all(
         keep(app, picture).await?;
     }
     Ok(())
+}
+
+/// What deletes the files later whose records were never stored, should this process die in between.
+fn sweeping(app: &App, prepared: &[(Picture, Processed)]) -> Vec<NewTask> {
+    let task = |(picture, _): &(Picture, Processed)| NewTask {
+        key: format!("sweep-picture:{}", picture.id),
+        kind: TaskKind::Remove,
+        payload: json!({ "unkept": picture.id }),
+        due: now() + app.settings.pictures.leftovers_after,
+    };
+    prepared.iter().map(task).collect()
 }
 
 async fn keep(app: &App, picture: &Picture) -> Result<(), Failure> {
@@ -117,14 +155,16 @@ async fn keep(app: &App, picture: &Picture) -> Result<(), Failure> {
 /// So that a client may simply try again. What cannot be taken back now, because the storage is away, is told to the log.
 async fn take_back(app: &App, prepared: &[(Picture, Processed)]) {
     for (picture, _) in prepared {
-        let deleted = app.store.delete_picture(picture.id).await;
-        if matches!(deleted, Ok(false))
-            && let Err(error) = app.files.remove(picture.id).await
-        {
-            tracing::warn!(picture = %picture.id, %error, "files without a record stay");
-        }
-        if let Err(error) = deleted {
-            tracing::warn!(picture = %picture.id, %error, "a picture of a failed upload may stay");
+        match app.store.delete_picture(picture.id).await {
+            Ok(Some(events)) => publish(app, &events).await,
+            Ok(None) => {
+                if let Err(error) = app.files.remove(picture.id).await {
+                    tracing::warn!(picture = %picture.id, %error, "files without a record stay for a while");
+                }
+            }
+            Err(error) => {
+                tracing::warn!(picture = %picture.id, %error, "a picture of a failed upload may stay");
+            }
         }
     }
     wake(app, &[TaskKind::Remove]);
@@ -157,15 +197,31 @@ pub async fn delete_picture(app: &App, user: Id, id: Id) -> Result<(), Failure> 
     if picture.owner.id != user {
         return Err(Failure::Forbidden("only its owner may delete a picture"));
     }
-    let was_there = app.store.delete_picture(id).await?;
-    app.cache
-        .invalidate(&[picture_key(id), TIMELINE_KEY.to_owned()])
-        .await;
-    if !was_there {
-        return Err(Failure::NotFound("picture"));
-    }
+    let events = app.store.delete_picture(id).await?;
+    forget(app, id).await;
+    publish(app, &events.ok_or(Failure::NotFound("picture"))?).await;
     wake(app, &[TaskKind::Remove]);
     Ok(())
+}
+
+/// Changes what a picture is said to show.
+///
+/// # Errors
+/// [`Failure::Invalid`], [`Failure::NotFound`], and [`Failure::Forbidden`] for somebody else's.
+pub async fn describe_picture(app: &App, user: Id, id: Id, alt: &str) -> Result<Picture, Failure> {
+    let picture = find_picture(app, id).await?;
+    if picture.owner.id != user {
+        return Err(Failure::Forbidden("only its owner may describe a picture"));
+    }
+    let described = app.store.set_alt(id, &check_alt(alt)?).await?;
+    forget(app, id).await;
+    described.ok_or(Failure::NotFound("picture"))
+}
+
+/// What is in the cache of a picture that has changed.
+async fn forget(app: &App, id: Id) {
+    let keys = [picture_key(id), TIMELINE_KEY.to_owned()];
+    app.cache.invalidate(&keys).await;
 }
 
 /// Shares a picture with the third party; gives where that shows it.

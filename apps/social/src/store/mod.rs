@@ -17,11 +17,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use serde_json::json;
 
 use crate::config::StoreSettings;
 use crate::model::{
-    Album, ApiKey, Comment, Effects, Event, Head, Id, NewTask, Outcome, Picture, PushSubscription,
-    Session, Task, TaskKind, User, UserChange,
+    Album, ApiKey, Comment, Effects, Event, Head, Id, NewEvent, NewTask, Outcome, Picture,
+    PushSubscription, Session, StorageUsed, Task, TaskKind, User, UserChange, topic,
 };
 pub use error::{Result, StoreError};
 
@@ -56,6 +57,26 @@ pub struct LikeChange {
     pub events: Vec<Event>,
     /// The end of the picture's topic of likes, after the change.
     pub likes: Head,
+}
+
+/// Tells open timelines that a picture is gone.
+fn deleted_picture(id: Id) -> NewEvent {
+    NewEvent {
+        topic: topic::TIMELINE.to_owned(),
+        key: format!("deleted:{id}"),
+        delta: 0,
+        body: json!({"deleted": id}),
+    }
+}
+
+/// Tells open timelines that all pictures of an album are gone.
+fn deleted_album(id: Id) -> NewEvent {
+    NewEvent {
+        topic: topic::TIMELINE.to_owned(),
+        key: format!("deleted-album:{id}"),
+        delta: 0,
+        body: json!({"deleted_album": id}),
+    }
 }
 
 /// The body of an event that told of something which is deleted.
@@ -114,11 +135,11 @@ pub trait Store: Debug + Send + Sync {
     async fn album(&self, id: Id) -> Result<Option<Album>>;
     /// A user's albums, the newest first.
     async fn albums(&self, owner: Id) -> Result<Vec<Album>>;
-    /// Deletes an album; `false` if there was none. From then on none of its pictures is found by any other
+    /// Deletes an album, and gives the event that tells of it on the timeline; `None` if there was none. From then on none of its pictures is found by any other
     /// method but [`removed_pictures`](Self::removed_pictures), and a task of the kind [`TaskKind::Remove`]
     /// with the payload `{"album": id}` and the key `remove-album:ID` waits. The pictures' likes, comments and events may still be found until they are
     /// [purged](Self::purge_picture).
-    async fn delete_album(&self, id: Id) -> Result<bool>;
+    async fn delete_album(&self, id: Id) -> Result<Option<Vec<Event>>>;
 
     /// Adds a picture to its album. [`Conflict`](StoreError::Conflict) if the album is gone; then, or if this
     /// fails in the midst, no picture stays behind.
@@ -132,10 +153,14 @@ pub trait Store: Debug + Send + Sync {
         before: Option<Id>,
         limit: u32,
     ) -> Result<Vec<Picture>>;
-    /// Deletes a picture; `false` if there was none. As with [`delete_album`](Self::delete_album), but the payload is
+    /// Deletes a picture, and gives the event that tells of it on the timeline; `None` if there was none. As with [`delete_album`](Self::delete_album), but the payload is
     /// `{"picture": id}` and the key `remove-picture:ID`. The body of the event that told of it (on the timeline, with the picture's
     /// identifier as its key) is blanked: `{"gone": true}`.
-    async fn delete_picture(&self, id: Id) -> Result<bool>;
+    async fn delete_picture(&self, id: Id) -> Result<Option<Vec<Event>>>;
+    /// Changes what a picture is said to show, and gives the new state; `None` if there is none of that identifier.
+    async fn set_alt(&self, id: Id, alt: &str) -> Result<Option<Picture>>;
+    /// What the pictures of a user take.
+    async fn storage_used(&self, owner: Id) -> Result<StorageUsed>;
     /// Pictures of a deleted album whose records are still there.
     async fn removed_pictures(&self, album: Id, limit: u32) -> Result<Vec<Id>>;
     /// Deletes what is left of a deleted picture: its record, likes, comments, events. The body of the event that told

@@ -1,6 +1,7 @@
 use askama::Template;
 use axum::Form;
 use axum::extract::{Path, Query, State};
+use bytesize::ByteSize;
 use serde::Deserialize;
 
 use super::form::{Position, Press, Trouble, id, see};
@@ -8,7 +9,7 @@ use super::render::{Answer, blank_picture, page, page_with};
 use super::shell::Shell;
 use crate::auth::{Viewer, check_csrf};
 use crate::model::{Album, Id};
-use crate::service::{self, Page, PictureView};
+use crate::service::{self, Page, PictureView, Storage};
 use crate::{App, Failure};
 
 /// Pictures of one page.
@@ -69,10 +70,38 @@ struct AlbumPage {
     album: Album,
     page: Page,
     trouble: Trouble,
-    caption: String,
+    texts: Texts,
     bytes_max: u64,
     bytes_max_words: String,
+    /// Of the owner only.
+    room: Option<Room>,
     blank: [PictureView; 1],
+}
+
+/// What somebody has entered for a picture.
+#[derive(Default)]
+pub(super) struct Texts {
+    pub(super) caption: String,
+    pub(super) alt: String,
+}
+
+/// What is used of what the owner may have, in words.
+struct Room {
+    pictures: u64,
+    pictures_max: u64,
+    bytes: String,
+    bytes_max: String,
+}
+
+impl Room {
+    fn of(storage: Storage) -> Self {
+        Self {
+            pictures: storage.pictures,
+            pictures_max: storage.pictures_max,
+            bytes: ByteSize(storage.bytes).to_string(),
+            bytes_max: ByteSize(storage.bytes_max).to_string(),
+        }
+    }
 }
 
 pub(super) async fn show(
@@ -90,7 +119,7 @@ pub(super) async fn show(
             album,
             before,
             Trouble::default(),
-            String::new(),
+            Texts::default(),
         )
         .await?,
     )
@@ -102,13 +131,13 @@ pub(super) async fn show_trouble(
     viewer: &Viewer,
     album: Id,
     trouble: Trouble,
-    caption: String,
+    texts: Texts,
 ) -> Answer {
     let shell = Shell::of(app, Some(viewer), &format!("/albums/{album}")).await?;
     let status = trouble.status();
     page_with(
         status,
-        &load(app, shell, album, None, trouble, caption).await?,
+        &load(app, shell, album, None, trouble, texts).await?,
     )
 }
 
@@ -118,19 +147,26 @@ async fn load(
     album: Id,
     before: Option<Id>,
     trouble: Trouble,
-    caption: String,
+    texts: Texts,
 ) -> Result<AlbumPage, Failure> {
     let album = service::album(app, album).await?;
     let bytes_max = app.settings.pictures.bytes_max;
+    let is_mine = shell.is(album.owner.id);
+    let room = if is_mine {
+        Some(Room::of(service::storage(app, album.owner.id).await?))
+    } else {
+        None
+    };
     Ok(AlbumPage {
         page: service::of_album(app, shell.viewer_id(), album.id, before, PICTURES).await?,
-        is_mine: shell.is(album.owner.id),
+        is_mine,
         shell,
         album,
         trouble,
-        caption,
+        texts,
         bytes_max: bytes_max.as_u64(),
         bytes_max_words: bytes_max.to_string(),
+        room,
         blank: [blank_picture()],
     })
 }

@@ -2,6 +2,7 @@
 
 mod account;
 mod albums;
+mod api;
 mod bell;
 mod error_page;
 mod form;
@@ -18,10 +19,14 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use bytesize::ByteSize;
-use http::HeaderValue;
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
+use http::{Extensions, HeaderMap, HeaderValue, StatusCode, Version};
+use tower_http::CompressionLevel;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{Predicate, SizeAbove};
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::App;
@@ -35,10 +40,13 @@ const POLICY: &str = "default-src 'self'; img-src 'self' blob: data:; connect-sr
 /// The longest form; that of an upload may have a picture beside.
 const FORM_MAX: ByteSize = ByteSize::kib(64);
 
+/// Shorter texts gain nothing by being compressed, in bytes.
+const COMPRESSED_FROM: u64 = 1024;
+
 /// The routes of pages and of what they load.
 pub fn router(app: &App) -> Router<App> {
     let limit = from_fn_with_state(app.clone(), limit_requests);
-    pages()
+    pages(api::router(app))
         .route_layer(body_limit(FORM_MAX))
         .merge(uploads(app))
         .route_layer(from_fn_with_state(app.clone(), refuse_from_elsewhere))
@@ -50,11 +58,25 @@ pub fn router(app: &App) -> Router<App> {
         .layer(header(REFERRER_POLICY, "same-origin"))
         .layer(header(CACHE_CONTROL, "private, no-cache"))
         .merge(statics::router().layer(limit))
+        .layer(
+            CompressionLayer::new()
+                .quality(CompressionLevel::Fastest)
+                .compress_when(SizeAbove::new(COMPRESSED_FROM).and(is_text)),
+        )
 }
 
-fn pages() -> Router<App> {
-    Router::new()
-        .route("/", get(timeline::show))
+/// Pages, style, scripts and icons; no pictures, and nothing of the API. The pages' CSRF tokens are masked (see
+/// [`mask_csrf`](crate::auth::mask_csrf)), so the length of a compressed page tells nothing about them.
+fn is_text(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
+    let media_type = headers.get(CONTENT_TYPE);
+    let media_type = media_type.and_then(|media_type| media_type.to_str().ok());
+    media_type.is_some_and(|media_type| {
+        media_type.starts_with("text/") || media_type.starts_with("image/svg+xml")
+    })
+}
+
+fn pages(api: Router<App>) -> Router<App> {
+    api.route("/", get(timeline::show))
         .route(
             "/sign-up",
             get(account::show_sign_up).post(account::sign_up),
@@ -69,6 +91,7 @@ fn pages() -> Router<App> {
         .route("/pictures/{id}", get(pictures::show))
         .route("/pictures/{id}/like", post(pictures::like))
         .route("/pictures/{id}/comments", post(pictures::comment))
+        .route("/pictures/{id}/alt", post(pictures::describe))
         .route("/pictures/{id}/share", post(pictures::share))
         .route("/pictures/{id}/delete", post(pictures::delete))
         .route("/comments/{id}/delete", post(pictures::delete_comment))

@@ -105,6 +105,25 @@ pub(super) async fn comment(
     }
 }
 
+/// What the owner says a picture shows.
+#[derive(Deserialize)]
+pub(super) struct Description {
+    csrf: String,
+    alt: String,
+}
+
+pub(super) async fn describe(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path(picture): Path<String>,
+    Form(description): Form<Description>,
+) -> Answer {
+    check_csrf(&viewer, &description.csrf)?;
+    let picture = id(&picture, "picture")?;
+    service::describe_picture(&app, viewer.author.id, picture, &description.alt).await?;
+    Ok(see(&format!("/pictures/{picture}")))
+}
+
 #[derive(Template)]
 #[template(path = "pages/shared.html")]
 struct SharedPage {

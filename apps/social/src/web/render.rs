@@ -28,6 +28,7 @@ pub(super) fn blank_picture() -> PictureView {
             album: nobody,
             owner: blank_author(),
             caption: String::new(),
+            alt: String::new(),
             media: Media::Jpeg,
             width: 1,
             height: 1,

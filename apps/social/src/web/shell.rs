@@ -4,7 +4,7 @@ use http::request::Parts;
 use jiff::Timestamp;
 
 use super::statics;
-use crate::auth::{MaybeViewer, Viewer};
+use crate::auth::{MaybeViewer, Viewer, mask_csrf};
 use crate::model::{Comment, Id, Picture, User, topic};
 use crate::{App, Failure};
 
@@ -73,7 +73,7 @@ impl Shell {
         };
         Ok(Self {
             viewer: user.map(me),
-            csrf: viewer.csrf.clone(),
+            csrf: mask_csrf(&viewer.csrf),
             ..Self::anonymous(path)
         })
     }
@@ -142,6 +142,19 @@ impl Shell {
         reason = "templates call methods of what they have"
     )]
     pub(super) fn alt(&self, picture: &Picture) -> String {
+        match (picture.alt.as_str(), picture.caption.as_str()) {
+            ("", "") => format!("Picture by {}", picture.owner.name),
+            ("", caption) => caption.to_owned(),
+            (alt, _) => alt.to_owned(),
+        }
+    }
+
+    /// What a page of this picture is called.
+    #[expect(
+        clippy::unused_self,
+        reason = "templates call methods of what they have"
+    )]
+    pub(super) fn title(&self, picture: &Picture) -> String {
         match picture.caption.as_str() {
             "" => format!("Picture by {}", picture.owner.name),
             caption => caption.to_owned(),

@@ -2,7 +2,7 @@ use axum::extract::multipart::Field;
 use axum::extract::{Path, Request, State};
 use tempfile::TempPath;
 
-use super::albums::show_trouble;
+use super::albums::{Texts, show_trouble};
 use super::form::{Trouble, id, see};
 use super::render::Answer;
 use crate::api::spool::{Pace, refused, spool, text};
@@ -17,6 +17,7 @@ use crate::{App, Failure};
 struct Sent {
     file: Option<TempPath>,
     caption: String,
+    alt: String,
 }
 
 /// Takes a picture from a browser without scripts. The form's token stands before the file, so that nothing is kept of what
@@ -30,14 +31,17 @@ pub(super) async fn receive(
     let album = id(&album, "album")?;
     app.limits.upload(viewer.author.id)?;
     // Before anything is received in vain.
-    service::album_to_fill(&app, viewer.author.id, album).await?;
+    service::check_room(&app, viewer.author.id, album).await?;
     let sent = read(&app, &viewer, request).await?;
-    let caption = sent.caption.clone();
+    let texts = Texts {
+        caption: sent.caption.clone(),
+        alt: sent.alt.clone(),
+    };
     match add(&app, &viewer, album, sent).await {
         Ok(()) => Ok(see(&format!("/albums/{album}"))),
         Err(failure) => {
             let trouble = Trouble::of(failure)?.about("picture");
-            show_trouble(&app, &viewer, album, trouble, caption).await
+            show_trouble(&app, &viewer, album, trouble, texts).await
         }
     }
 }
@@ -52,8 +56,9 @@ async fn add(
         field: "picture",
         rule: "choose a picture".to_owned(),
     })?;
-    let caption = sent.caption;
-    service::upload(app, &viewer.author, album, vec![Upload { file, caption }]).await?;
+    let (caption, alt) = (sent.caption, sent.alt);
+    let upload = Upload { file, caption, alt };
+    service::upload(app, &viewer.author, album, vec![upload]).await?;
     Ok(())
 }
 
@@ -74,6 +79,7 @@ async fn read(app: &App, viewer: &Viewer, request: Request) -> Result<Sent, Fail
                 is_ours = true;
             }
             Some("caption") if is_ours => sent.caption = text(part, "caption").await?,
+            Some("alt") if is_ours => sent.alt = text(part, "alt").await?,
             Some("picture") if is_ours => sent.file = keep(app, part).await?,
             _ => {}
         }

@@ -27,11 +27,15 @@ pub(crate) async fn one_picture_comes_in_three_sizes_and_as_it_was(store: StoreS
     let (ada, grace) = (server.user("ada").await, server.user("grace").await);
     let album = ada.album("mine").await;
     let original = png(900, 300);
-    let parts: [(&str, &[u8]); 2] = [("picture", &original), ("caption", "äh\r\noh".as_bytes())];
+    let parts: [(&str, &[u8]); 3] = [
+        ("picture", &original),
+        ("caption", "äh\r\noh".as_bytes()),
+        ("alt", b"A black square."),
+    ];
     let views: Value = ada.upload(&album, &parts).await.json(StatusCode::CREATED);
     let view = &views[0];
     let expected = json!({
-        "id": view["id"], "album": album, "owner": view["owner"], "caption": "äh\noh", "media": "png", "width": 900,
+        "id": view["id"], "album": album, "owner": view["owner"], "caption": "äh\noh", "alt": "A black square.", "media": "png", "width": 900,
         "height": 300, "bytes": original.len(), "created_at": view["created_at"], "likes": 0, "likes_seq": 0,
         "comments": 0, "comments_seq": 0, "liked": false,
     });
@@ -165,6 +169,97 @@ pub(crate) async fn a_bomb_is_refused_by_its_head(store: StoreSettings) {
     assert!(detail.contains("1001 x 1000 pixels; 1000000"), "{detail}");
 }
 
+/// A decoder would make the rest of it grey, and say nothing.
+pub(crate) async fn a_jpeg_that_is_cut_off_is_refused(store: StoreSettings) {
+    let server = small(store).await;
+    let ada = server.user("ada").await;
+    let album = ada.album("mine").await;
+    let mut whole = std::io::Cursor::new(Vec::new());
+    image::DynamicImage::new_rgb8(300, 300)
+        .write_to(&mut whole, image::ImageFormat::Jpeg)
+        .expect("the picture is encoded");
+    let whole = whole.into_inner();
+    let half = &whole[..whole.len() / 2];
+    let answer = ada.upload(&album, &[("picture", half)]).await;
+    let detail = answer.problem(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert!(detail.contains("the file is cut off"), "{detail}");
+    ada.upload(&album, &[("picture", &whole)])
+        .await
+        .expect(StatusCode::CREATED);
+}
+
+pub(crate) async fn a_user_has_so_much_room(store: StoreSettings) {
+    let picture = png(300, 200);
+    let bytes = picture.len() as u64;
+    let server = TestApp::with(|settings| {
+        settings.store = store;
+        settings.pictures.per_user_max = 4;
+        settings.pictures.bytes_per_user_max = ByteSize(2 * bytes + bytes / 2);
+    });
+    let server = server.await;
+    let ada = server.user("ada").await;
+    let album = ada.album("mine").await;
+    let one = [("picture", &picture[..])];
+    let first: Value = ada.upload(&album, &one).await.json(StatusCode::CREATED);
+    let storage: Value = ada.get("/api/me/storage").await.json(StatusCode::OK);
+    let expected = json!({
+        "pictures": 1, "pictures_max": 4, "bytes": bytes, "bytes_max": 2 * bytes + bytes / 2,
+    });
+    assert_eq!(storage, expected);
+    let two = ada.upload(&album, &[one[0], one[0]]).await;
+    let detail = two.problem(StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(detail.contains("there is no room for"), "{detail}");
+    // There is room for one of them, whichever it is.
+    let (here, there) = tokio::join!(ada.upload(&album, &one), ada.upload(&album, &one));
+    let mut statuses = [here.status, there.status];
+    statuses.sort();
+    assert_eq!(
+        statuses,
+        [StatusCode::CREATED, StatusCode::PAYLOAD_TOO_LARGE]
+    );
+    let page = ada.get(&format!("/albums/{album}")).await;
+    let page = String::from_utf8_lossy(&page.body).into_owned();
+    assert!(page.contains("2 of 4 pictures"), "{page}");
+
+    let path = format!("/api/pictures/{}", first[0]["id"].as_str().expect("a text"));
+    ada.delete(&path).await.expect(StatusCode::NO_CONTENT);
+    let tiny = png(2, 2);
+    for _ in 0..3 {
+        let answer = ada.upload(&album, &[("picture", &tiny)]).await;
+        answer.expect(StatusCode::CREATED);
+    }
+    let answer = ada.upload(&album, &[("picture", &tiny)]).await;
+    let detail = answer.problem(StatusCode::PAYLOAD_TOO_LARGE);
+    let expected = "you have 4 pictures, and may have 4: delete some first";
+    assert_eq!(detail, expected);
+    let grace = server.user("grace").await;
+    let album = grace.album("another").await;
+    grace.upload(&album, &one).await.expect(StatusCode::CREATED);
+}
+
+pub(crate) async fn what_a_picture_shows_is_said_by_its_owner(store: StoreSettings) {
+    let server = small(store).await;
+    let (ada, grace) = (server.user("ada").await, server.user("grace").await);
+    let picture = ada.picture(&ada.album("mine").await).await;
+    let path = format!("/api/pictures/{picture}");
+    let describe = async |client: &Client, alt: &str| {
+        let request = client.request(Method::PATCH, &path);
+        send(request.json(&json!({ "alt": alt }))).await
+    };
+    let described = describe(&ada, " A black square. ").await;
+    let described: Value = described.json(StatusCode::OK);
+    assert_eq!(described["alt"], "A black square.");
+    describe(&grace, "Mine!")
+        .await
+        .problem(StatusCode::FORBIDDEN);
+    assert_eq!(describe(&ada, &"x".repeat(501)).await.field(), "alt");
+    let shown: Value = grace.get(&path).await.json(StatusCode::OK);
+    assert_eq!(shown["alt"], "A black square.");
+    let page = grace.get(&format!("/pictures/{picture}")).await;
+    let page = String::from_utf8_lossy(&page.body).into_owned();
+    assert!(page.contains("alt=\"A black square.\""), "{page}");
+}
+
 pub(crate) async fn only_its_owner_fills_an_album(store: StoreSettings) {
     let server = small(store).await;
     let (ada, grace) = (server.user("ada").await, server.user("grace").await);
@@ -197,6 +292,7 @@ pub(crate) async fn other_parts_and_other_bodies_are_refused(store: StoreSetting
         &[][..],
         &[("caption", &b"of nothing"[..])],
         &[whole, ("caption", b"one"), ("caption", b"two")],
+        &[whole, ("alt", b"one"), ("caption", b""), ("alt", b"two")],
         &[whole, ("title", b"?")],
     ] {
         let answer = ada.upload(&album, parts).await;

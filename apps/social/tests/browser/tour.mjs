@@ -2,8 +2,8 @@
 // connection that was lost; what the server refuses is said in words; and all of it works with a keyboard, without scripts, and on a telephone.
 import assert from "node:assert/strict";
 import {
-  browser, expectMistakes, expectNoReload, expectNoSidewaysScroll, expectText, isShared, mark, order, person, replicas, say, shoot,
-  untilItAnswers,
+  browser, expectAccessible, expectMistakes, expectNoReload, expectNoSidewaysScroll, expectText, expectWhole, isShared, mark, order,
+  person, replicas, say, shoot, untilItAnswers,
 } from "./world.mjs";
 import {
   PASSWORD, bellNumber, cards, connection, likeButton, likes, logIn, makeAlbum, otherFile, pictureFile, signUp, tile, upload,
@@ -250,18 +250,71 @@ const scenes = {
     await plain.context.close();
   },
 
-  async "deleting, with the keyboard alone"() {
+  async "what a picture shows is said in words"() {
+    await tileOf(ada, "By hand");
+    await ada.page.locator("summary", { hasText: "Describe" }).click();
+    await expectWhole(ada.page.locator(".sure-box").filter({ hasText: "What it shows" }));
+    await ada.page.fill("#alt", "A green disc on stripes");
+    await shoot(ada.page, "describe");
+    await ada.page.getByRole("button", { name: "Save" }).click();
+    await ada.page.locator('.stage img[alt="A green disc on stripes"]').waitFor();
     await ada.page.goto(album);
-    await tile(ada.page, "By hand").locator("a").press("Enter");
+    await ada.page.setInputFiles("#picture", pictureFile());
+    await ada.page.locator(".upload-caption").fill("With words");
+    await ada.page.locator(".upload-alt").fill("A disc that somebody has described");
+    await shoot(ada.page, "upload-words");
+    await ada.page.getByRole("button", { name: "Upload" }).click();
+    await tile(ada.page, "A disc that somebody has described").waitFor();
+    await expectText(ada.page.locator(".upload .hint", { hasText: "You use" }), /of 20\.0 GiB, and \d+ of 20000 pictures/);
+  },
+
+  async "deleting, with the keyboard alone"() {
+    await grace.page.goto("/");
+    await mark(grace.page);
+    await cards(grace.page, "By hand").waitFor();
+    await ada.page.goto(album);
+    await tile(ada.page, "A green disc on stripes").locator("a").press("Enter");
     await ada.page.waitForURL(/\/pictures\//);
-    await ada.page.locator("summary").press("Enter");
+    const summary = ada.page.locator("summary", { hasText: "Delete" });
+    await summary.press("Enter");
     await ada.page.getByRole("button", { name: "Yes, delete it" }).waitFor();
+    await expectWhole(ada.page.locator(".sure-box").filter({ hasText: "Delete this picture?" }));
+    await shoot(ada.page, "delete");
     await ada.page.keyboard.press("Escape");
     await ada.page.getByRole("button", { name: "Yes, delete it" }).waitFor({ state: "hidden" });
-    await ada.page.locator("summary").press("Enter");
+    await summary.press("Enter");
     await ada.page.getByRole("button", { name: "Yes, delete it" }).press("Enter");
     await ada.page.waitForURL(album);
-    assert.equal(await tile(ada.page, "By hand").count(), 0);
+    assert.equal(await tile(ada.page, "A green disc on stripes").count(), 0);
+  },
+
+  async "what is deleted leaves open pages"() {
+    await cards(grace.page, "By hand").waitFor({ state: "detached" });
+    const other = await makeAlbum(ada, "For a moment");
+    await upload(ada, ["Gone with its album"]);
+    await cards(grace.page, "Gone with its album").waitFor();
+    await ada.page.goto(other);
+    await ada.page.locator("summary", { hasText: "Delete" }).click();
+    await expectWhole(ada.page.locator(".sure-box"));
+    await ada.page.getByRole("button", { name: "Yes, delete the album" }).click();
+    await cards(grace.page, "Gone with its album").waitFor({ state: "detached" });
+    await expectNoReload(grace.page);
+  },
+
+  async "no page is wrong for who cannot see it"() {
+    const picture = await (async () => { await tileOf(ada, "The first disc"); return ada.page.url(); })();
+    for (const colorScheme of ["light", "dark"]) {
+      await ada.page.emulateMedia({ colorScheme });
+      for (const path of ["/", "/api", "/albums/new", "/users/ada", "/settings", "/bell", album, picture]) {
+        await ada.page.goto(path);
+        await expectAccessible(ada.page);
+      }
+      await ada.page.locator("summary", { hasText: "Delete" }).click();
+      await expectAccessible(ada.page);
+      await ada.page.goto("/api");
+      await shoot(ada.page, `api-${colorScheme}`);
+    }
+    await ada.page.emulateMedia({ colorScheme: "light" });
   },
 
   async "on a telephone, light and dark"() {
@@ -273,7 +326,7 @@ const scenes = {
       await shoot(phone.page, `phone-${colorScheme}-welcome`);
       await logIn(phone, "ada");
       await phone.page.waitForURL("/");
-      for (const [name, path] of Object.entries({ timeline: "/", album, profile: "/users/ada", settings: "/settings", bell: "/bell" })) {
+      for (const [name, path] of Object.entries({ timeline: "/", album, profile: "/users/ada", settings: "/settings", bell: "/bell", api: "/api" })) {
         await phone.page.goto(path);
         await expectNoSidewaysScroll(phone.page);
         await shoot(phone.page, `phone-${colorScheme}-${name}`);
@@ -283,6 +336,9 @@ const scenes = {
       await phone.page.waitForURL(/\/pictures\//);
       await expectNoSidewaysScroll(phone.page);
       await shoot(phone.page, `phone-${colorScheme}-picture`);
+      await phone.page.locator("summary", { hasText: "Delete" }).tap();
+      await expectWhole(phone.page.locator(".sure-box").filter({ hasText: "Delete this picture?" }));
+      await shoot(phone.page, `phone-${colorScheme}-delete`);
       expectMistakes(phone);
       await phone.context.close();
     }

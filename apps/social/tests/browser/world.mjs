@@ -1,5 +1,6 @@
 // The browser, the servers, and what all scenes need of them.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { join } from "node:path";
 
@@ -84,6 +85,30 @@ export async function shoot(page, name) {
   await page.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.finished.catch(() => null))));
   const file = `${String(shots).padStart(2, "0")}-${name}.png`;
   await page.screenshot({ path: join(process.env.TOUR_SCREENSHOTS, file) });
+}
+
+// What axe-core finds wrong with a page, as a screen reader would read it and as eyes would see it, in the words of its rules.
+const axe = readFileSync(process.env.TOUR_AXE, "utf8");
+export async function expectAccessible(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run());
+  const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" ")}`);
+  assert.deepEqual(found, [], `${page.url()} is not accessible`);
+}
+
+// All of it can be seen: no box that scrolls or hides, and not the window, cuts a part off.
+export async function expectWhole(locator) {
+  await locator.scrollIntoViewIfNeeded();
+  const cut = await locator.evaluate((element) => {
+    const box = element.getBoundingClientRect();
+    for (let around = element.parentElement; around; around = around.parentElement) {
+      if (getComputedStyle(around).overflowX === "visible") continue;
+      const { left, right } = around === document.documentElement ? { left: 0, right: innerWidth } : around.getBoundingClientRect();
+      if (box.left < left - 1 || box.right > right + 1) return `${around.tagName} ${around.className}`;
+    }
+    return box.left < 0 || box.right > innerWidth ? "the window" : null;
+  });
+  assert.equal(cut, null, "it is cut off");
 }
 
 export async function expectNoSidewaysScroll(page) {

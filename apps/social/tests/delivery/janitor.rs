@@ -1,8 +1,12 @@
 //! What is left of pictures that are gone.
 
+use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use social::model::TaskKind;
+use serde_json::json;
+use social::config::FilesSettings;
+use social::model::{Id, TaskKind};
 
 use crate::office::Office;
 
@@ -21,6 +25,7 @@ async fn a_deleted_album_leaves_nothing_behind_though_a_replica_dies() {
             .delete_album(album.id)
             .await
             .expect("the storage is there")
+            .is_some()
     );
     // A replica claims the task and dies.
     let claimed = office
@@ -53,6 +58,7 @@ async fn a_deleted_picture_leaves_nothing_behind() {
             .delete_picture(gone.id)
             .await
             .expect("the storage is there")
+            .is_some()
     );
     let replica = office.replica();
     office.done(&replica, TaskKind::Remove).await;
@@ -99,7 +105,43 @@ async fn an_orderly_end_waits_for_what_is_under_way() {
     );
 }
 
-async fn removed(office: &Office, album: social::model::Id) -> usize {
+async fn removed(office: &Office, album: Id) -> usize {
     let removed = office.store.removed_pictures(album, 1_000).await;
     removed.expect("the storage is there").len()
+}
+
+/// A process stored the files of two pictures and the record of one, and was killed while it stored those of a third.
+#[tokio::test]
+async fn files_without_a_record_are_swept() {
+    let office = Office::open().await;
+    let ada = office.user("ada").await;
+    let kept = office.picture(&office.album(&ada).await, "").await.id;
+    let (unkept, cut_off) = (Id::new(), Id::new());
+    let FilesSettings::Directory(directory) = &office.settings.files else {
+        panic!("the office has a directory");
+    };
+    let place = |picture: Id, name: &str| {
+        let id = picture.to_string();
+        let shelf = directory.join(&id[id.len() - 3..]);
+        fs::create_dir_all(&shelf).expect("there is room for a directory");
+        shelf.join(format!("{id}-{name}"))
+    };
+    let files = [
+        place(kept, "small"),
+        place(unkept, "small"),
+        place(unkept, "original"),
+        place(cut_off, "original#1"),
+    ];
+    for file in &files {
+        fs::write(file, b"a picture").expect("there is room for a file");
+    }
+    for picture in [kept, unkept, cut_off] {
+        let key = format!("sweep-picture:{picture}");
+        let payload = json!({ "unkept": picture });
+        office.add(&key, TaskKind::Remove, payload).await;
+    }
+    let replica = office.replica();
+    office.done(&replica, TaskKind::Remove).await;
+    let left: Vec<&PathBuf> = files.iter().filter(|file| file.exists()).collect();
+    assert_eq!(left, [&files[0]]);
 }

@@ -147,6 +147,7 @@ impl Office {
             album: album.id,
             owner: album.owner.clone(),
             caption: caption.to_owned(),
+            alt: String::new(),
             media: Media::Png,
             width: 1,
             height: 1,

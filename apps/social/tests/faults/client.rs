@@ -205,6 +205,21 @@ impl Replicas {
         album: &str,
         pictures: Vec<Vec<u8>>,
     ) -> Vec<String> {
+        let Answer::Acknowledged(body) = self.try_upload(login, album, pictures).await else {
+            panic!("all replicas run, and there is room for pictures");
+        };
+        let pictures = body.as_array().expect("uploads are answered with a list");
+        let id = |picture: &Value| picture["id"].as_str().expect("of identifiers").to_owned();
+        pictures.iter().map(id).collect()
+    }
+
+    /// Uploads pictures once.
+    pub(crate) async fn try_upload(
+        &self,
+        login: &Login,
+        album: &str,
+        pictures: Vec<Vec<u8>>,
+    ) -> Answer {
         let part = |picture| reqwest::multipart::Part::bytes(picture).file_name("picture.png");
         let form = pictures
             .into_iter()
@@ -217,20 +232,6 @@ impl Replicas {
             .post(url)
             .header("cookie", &login.cookie)
             .header("x-csrf-token", &login.csrf);
-        let answer = request
-            .multipart(form)
-            .send()
-            .await
-            .expect("all replicas run");
-        assert_eq!(
-            answer.status(),
-            StatusCode::CREATED,
-            "{:?}",
-            answer.text().await
-        );
-        let body: Value = answer.json().await.expect("uploads are answered with JSON");
-        let pictures = body.as_array().expect("with a list");
-        let id = |picture: &Value| picture["id"].as_str().expect("of identifiers").to_owned();
-        pictures.iter().map(id).collect()
+        self.read(request.multipart(form).send().await).await
     }
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use social::config::FeedSettings;
 use social::model::{
     Album, ApiKey, Comment, Effects, Event, Head, Id, NewTask, Outcome, Picture, PushSubscription,
-    Session, Task, TaskKind, User, UserChange, topic,
+    Session, StorageUsed, Task, TaskKind, User, UserChange, topic,
 };
 use social::store::{LikeChange, PicturesOf, Result, Retention, Store, StoreError};
 
@@ -74,11 +74,13 @@ switched! {
     insert_album(album: &Album) -> ();
     album(id: Id) -> Option<Album>;
     albums(owner: Id) -> Vec<Album>;
-    delete_album(id: Id) -> bool;
+    delete_album(id: Id) -> Option<Vec<Event>>;
     insert_picture(picture: &Picture, effects: Effects) -> Vec<Event>;
     picture(id: Id) -> Option<Picture>;
     pictures(of: PicturesOf, before: Option<Id>, limit: u32) -> Vec<Picture>;
-    delete_picture(id: Id) -> bool;
+    delete_picture(id: Id) -> Option<Vec<Event>>;
+    set_alt(id: Id, alt: &str) -> Option<Picture>;
+    storage_used(owner: Id) -> StorageUsed;
     removed_pictures(album: Id, limit: u32) -> Vec<Id>;
     purge_picture(id: Id) -> ();
     set_like(picture: Id, user: Id, liked: bool, effects: Effects) -> LikeChange;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use social::model::{Album, Effects, Id, Picture, TaskKind, User, topic};
+use social::model::{Album, Effects, Id, Picture, StorageUsed, TaskKind, User, topic};
 use social::store::PicturesOf::{self, Everybody};
 use social::store::Store;
 
@@ -95,7 +95,8 @@ pub(crate) async fn an_album_is_deleted_with_all_its_pictures(store: Arc<dyn Sto
     let second = insert_picture_of(&*store, &album).await;
     let other_album = insert_album(&*store, &owner).await;
     let other = insert_picture_of(&*store, &other_album).await;
-    assert!(store.delete_album(album.id).await.expect("deleted"));
+    let deleted = store.delete_album(album.id).await.expect("deleted");
+    assert!(deleted.is_some());
 
     assert_eq!(store.album(album.id).await.expect("gone"), None);
     assert_eq!(store.albums(owner.id).await.expect("albums"), [other_album]);
@@ -138,8 +139,9 @@ pub(crate) async fn an_album_is_deleted_once(store: Arc<dyn Store>) {
     let (_, album, _) = insert_picture(&*store).await;
     let deletions = join_all((0..10).map(|_| store.delete_album(album.id))).await;
     let done = deletions.into_iter().map(|deleted| deleted.expect("asked"));
-    assert_eq!(done.filter(|deleted| *deleted).count(), 1);
-    assert!(!store.delete_album(Id::new()).await.expect("no such album"));
+    assert_eq!(done.flatten().count(), 1);
+    let deleted = store.delete_album(Id::new()).await;
+    assert_eq!(deleted.expect("no such album"), None);
     let tasks = claim(&*store, TaskKind::Remove, in_seconds(1)).await;
     assert_eq!(tasks.len(), 1);
 }
@@ -156,7 +158,7 @@ pub(crate) async fn a_picture_that_comes_while_its_album_is_deleted_does_not_sta
         store.delete_album(album.id),
         join_all(after.iter().map(insert)),
     );
-    assert!(deleted.expect("deleted"));
+    assert!(deleted.expect("deleted").is_some());
     let removed = removed(&*store, &album).await;
     for (picture, inserted) in pictures.iter().zip(early.iter().chain(&late)) {
         assert_no_trace_of(&*store, picture).await;
@@ -172,14 +174,16 @@ pub(crate) async fn a_picture_that_comes_while_its_album_is_deleted_does_not_sta
 pub(crate) async fn a_picture_is_deleted_alone(store: Arc<dyn Store>) {
     let (_, album, first) = insert_picture(&*store).await;
     let second = insert_picture_of(&*store, &album).await;
-    assert!(store.delete_picture(first.id).await.expect("deleted"));
-    assert!(!store.delete_picture(first.id).await.expect("gone already"));
-    assert!(
-        !store
-            .delete_picture(Id::new())
-            .await
-            .expect("no such picture")
+    let deleted = store.delete_picture(first.id).await.expect("deleted");
+    let told: Vec<_> = deleted.iter().flatten().collect();
+    assert_eq!(
+        (told.len(), &told[0].topic[..], &told[0].body),
+        (1, topic::TIMELINE, &json!({ "deleted": first.id }))
     );
+    for gone in [first.id, Id::new()] {
+        let deleted = store.delete_picture(gone).await;
+        assert_eq!(deleted.expect("it is not there"), None);
+    }
     assert_no_trace_of(&*store, &first).await;
     assert_eq!(
         page(&*store, PicturesOf::Album(album.id), None).await,
@@ -334,11 +338,65 @@ pub(crate) async fn nobody_reads_a_deleted_picture_in_the_timeline(store: Arc<dy
     let gone = json!({ "gone": true });
     let told = |picture: &Picture| json!({ "key": picture.id.to_string() });
     store.delete_picture(alone.id).await.expect("deleted");
+    let deleted = json!({ "deleted": alone.id });
     assert_eq!(
         bodies().await,
-        [gone.clone(), told(&kept), told(&with_album)]
+        [
+            gone.clone(),
+            told(&kept),
+            told(&with_album),
+            deleted.clone()
+        ]
     );
     store.delete_album(albums[1].id).await.expect("deleted");
     store.purge_picture(with_album.id).await.expect("purged");
-    assert_eq!(bodies().await, [gone.clone(), told(&kept), gone]);
+    let album = json!({ "deleted_album": albums[1].id });
+    assert_eq!(
+        bodies().await,
+        [gone.clone(), told(&kept), gone, deleted, album]
+    );
+}
+
+pub(crate) async fn what_a_picture_shows_can_be_said_later(store: Arc<dyn Store>) {
+    let (_, album, picture) = insert_picture(&*store).await;
+    let other = insert_picture_of(&*store, &album).await;
+    let described = Picture {
+        alt: "A duck on a pond, \"quoted\" 🦆".to_owned(),
+        ..picture.clone()
+    };
+    let changed = store.set_alt(picture.id, &described.alt).await;
+    assert_eq!(changed.expect("changed"), Some(described.clone()));
+    let found = store.picture(picture.id).await.expect("found");
+    assert_eq!(found, Some(described));
+    let found = store.picture(other.id).await.expect("found");
+    assert_eq!(found, Some(other));
+    store.delete_picture(picture.id).await.expect("deleted");
+    for gone in [picture.id, Id::new()] {
+        let changed = store.set_alt(gone, "nothing").await;
+        assert_eq!(changed.expect("it is not there"), None);
+    }
+}
+
+pub(crate) async fn what_a_user_has_stored_is_known(store: Arc<dyn Store>) {
+    let (owner, album, first) = insert_picture(&*store).await;
+    let used = async |user: &User| store.storage_used(user.id).await.expect("sums");
+    let of = |pictures: u64| StorageUsed {
+        pictures,
+        bytes: pictures * first.bytes,
+    };
+    let second = insert_picture_of(&*store, &album).await;
+    let other_album = insert_album(&*store, &owner).await;
+    for _ in 0..2 {
+        insert_picture_of(&*store, &other_album).await;
+    }
+    let stranger = insert_user(&*store, "stranger").await;
+    assert_eq!((used(&owner).await, used(&stranger).await), (of(4), of(0)));
+    for _ in 0..2 {
+        store.delete_picture(second.id).await.expect("deleted");
+    }
+    assert_eq!(used(&owner).await, of(3));
+    store.delete_album(other_album.id).await.expect("deleted");
+    assert_eq!(used(&owner).await, of(1));
+    store.purge_picture(second.id).await.expect("purged");
+    assert_eq!(used(&owner).await, of(1));
 }

@@ -61,6 +61,7 @@ pub(crate) fn picture(album: &Album) -> Picture {
         album: album.id,
         owner: album.owner.clone(),
         caption: "A duck".to_owned(),
+        alt: "A mallard".to_owned(),
         media: Media::Webp,
         width: 4_000,
         height: 3_000,

@@ -8,8 +8,8 @@ use super::fault::fault;
 use super::intents::{Change, Intent, Settled};
 use super::records::{Stored, Tombstone, nanoseconds};
 use super::tables::{Tables, all, delete, find, insert, records};
-use crate::model::{Album, Effects, Id, NewTask, TaskKind};
-use crate::store::{Result, StoreError};
+use crate::model::{Album, Effects, Event, Id, NewTask, TaskKind};
+use crate::store::{Result, StoreError, deleted_album};
 
 /// What is stored without effects needs no intent.
 const NO_INTENT: &str = "";
@@ -36,14 +36,19 @@ impl Tables {
         Ok(records(all(found.sort(doc! { "_id": -1 })).await?))
     }
 
-    pub(super) async fn delete_album(&self, id: Id) -> Result<bool> {
+    pub(super) async fn delete_album(&self, id: Id) -> Result<Option<Vec<Event>>> {
         if self.album(id).await?.is_none() {
-            return Ok(false);
+            return Ok(None);
         }
-        let effects = removal(format!("remove-album:{id}"), &json!({ "album": id }));
+        let effects = Effects {
+            events: vec![deleted_album(id)],
+            ..removal(format!("remove-album:{id}"), &json!({ "album": id }))
+        };
         let intent = Intent::new(Change::DeleteAlbum, &album_tombstone(id), id, &effects);
-        let settled = self.make(&intent, Tombstone::now()).await?;
-        Ok(matches!(settled, Settled::Done(_)))
+        match self.make(&intent, Tombstone::now()).await? {
+            Settled::Done(events) => Ok(Some(events)),
+            Settled::Refused | Settled::TakenBack => Ok(None),
+        }
     }
 
     pub(super) async fn is_album_deleted(&self, id: Id) -> Result<bool> {

@@ -21,6 +21,9 @@
 //! An upload is the exception: a picture whose writer did not finish is taken back, since its
 //! uploader was told of a failure.
 //!
+//! What a picture shows is an update too: one that hides the picture may be lost beside it, so who makes it looks for a tombstone
+//! afterwards.
+//!
 //! The profile of a user is changed by one update. `MongoDB` does this atomically; with `FerretDB`,
 //! one of two changes to the same user in the same millisecond can be lost.
 
@@ -52,7 +55,7 @@ use url::Url;
 use super::{LikeChange, PicturesOf, Result, Retention, Store};
 use crate::model::{
     Album, ApiKey, Comment, Effects, Event, Head, Id, NewTask, Outcome, Picture, PushSubscription,
-    Session, Task, TaskKind, User, UserChange,
+    Session, StorageUsed, Task, TaskKind, User, UserChange,
 };
 use sweeper::Sweeper;
 use tables::Tables;
@@ -164,7 +167,7 @@ impl Store for Mongo {
         self.tables.within(self.tables.albums(owner)).await
     }
 
-    async fn delete_album(&self, id: Id) -> Result<bool> {
+    async fn delete_album(&self, id: Id) -> Result<Option<Vec<Event>>> {
         self.tables.within(self.tables.delete_album(id)).await
     }
 
@@ -189,8 +192,16 @@ impl Store for Mongo {
             .await
     }
 
-    async fn delete_picture(&self, id: Id) -> Result<bool> {
+    async fn delete_picture(&self, id: Id) -> Result<Option<Vec<Event>>> {
         self.tables.within(self.tables.delete_picture(id)).await
+    }
+
+    async fn set_alt(&self, id: Id, alt: &str) -> Result<Option<Picture>> {
+        self.tables.within(self.tables.set_alt(id, alt)).await
+    }
+
+    async fn storage_used(&self, owner: Id) -> Result<StorageUsed> {
+        self.tables.within(self.tables.storage_used(owner)).await
     }
 
     async fn removed_pictures(&self, album: Id, limit: u32) -> Result<Vec<Id>> {

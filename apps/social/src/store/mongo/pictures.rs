@@ -1,15 +1,17 @@
 //! Pictures.
 
-use mongodb::bson::doc;
+use futures_util::TryStreamExt;
+use mongodb::bson::{Bson, Document, doc};
+use mongodb::options::ReturnDocument;
 use serde_json::json;
 
 use super::albums::removal;
 use super::fault::fault;
 use super::intents::{Change, Intent, Settled};
 use super::records::Tombstone;
-use super::tables::{Tables, delete, delete_all, find, page, records};
-use crate::model::{Effects, Event, Id, Picture, topic};
-use crate::store::{PicturesOf, Result, StoreError};
+use super::tables::{Tables, delete, delete_all, find, name, page, records};
+use crate::model::{Effects, Event, Id, Picture, StorageUsed, topic};
+use crate::store::{PicturesOf, Result, StoreError, deleted_picture};
 
 impl Tables {
     pub(super) async fn insert_picture(
@@ -56,13 +58,52 @@ impl Tables {
         Ok(records(page(found, limit).await?))
     }
 
-    pub(super) async fn delete_picture(&self, id: Id) -> Result<bool> {
+    pub(super) async fn delete_picture(&self, id: Id) -> Result<Option<Vec<Event>>> {
         if self.picture(id).await?.is_none() {
-            return Ok(false);
+            return Ok(None);
         }
-        let intent = Intent::new(Change::DeletePicture, &tombstone(id), id, &removal_of(id));
-        let settled = self.make(&intent, Tombstone::now()).await?;
-        Ok(matches!(settled, Settled::Done(_)))
+        let effects = Effects {
+            events: vec![deleted_picture(id)],
+            ..removal_of(id)
+        };
+        let intent = Intent::new(Change::DeletePicture, &tombstone(id), id, &effects);
+        match self.make(&intent, Tombstone::now()).await? {
+            Settled::Done(events) => Ok(Some(events)),
+            Settled::Refused | Settled::TakenBack => Ok(None),
+        }
+    }
+
+    pub(super) async fn set_alt(&self, id: Id, alt: &str) -> Result<Option<Picture>> {
+        let shown = doc! { "_id": id.to_string(), "removed": false };
+        let changed = self
+            .pictures
+            .find_one_and_update(shown, doc! { "$set": { "record.alt": alt } })
+            .return_document(ReturnDocument::After)
+            .await;
+        let Some(picture) = changed.map_err(fault)?.map(|stored| stored.record) else {
+            return Ok(None);
+        };
+        let tombstone = find(&self.tombstones, &tombstone(id)).await?;
+        if tombstone.is_some() || self.is_album_deleted(picture.album).await? {
+            self.hide_picture(id).await?;
+            return Ok(None);
+        }
+        Ok(Some(picture))
+    }
+
+    pub(super) async fn storage_used(&self, owner: Id) -> Result<StorageUsed> {
+        let of_owner = doc! { "record.owner.id": owner.to_string(), "removed": false };
+        // Summed here: `FerretDB` sums nothing that is within a record.
+        let pictures = self.database.collection::<Document>(name::PICTURES);
+        let only_bytes = doc! { "record.bytes": 1 };
+        let found = pictures.find(of_owner).projection(only_bytes).await;
+        let mut found = found.map_err(fault)?;
+        let mut used = StorageUsed::default();
+        while let Some(picture) = found.try_next().await.map_err(fault)? {
+            used.pictures += 1;
+            used.bytes += bytes(&picture)?;
+        }
+        Ok(used)
     }
 
     pub(super) async fn hide_picture(&self, id: Id) -> Result<()> {
@@ -106,6 +147,17 @@ impl Tables {
         self.blank_event(topic::TIMELINE, &text).await?;
         delete(&self.pictures, &text).await.map(drop)
     }
+}
+
+/// A number comes in the type in which it was stored.
+fn bytes(picture: &Document) -> Result<u64> {
+    let record = picture.get_document("record").map_err(StoreError::broken)?;
+    let bytes = match record.get("bytes") {
+        Some(Bson::Int32(bytes)) => i64::from(*bytes),
+        Some(Bson::Int64(bytes)) => *bytes,
+        other => return Err(StoreError::broken(format!("no number of bytes: {other:?}"))),
+    };
+    u64::try_from(bytes).map_err(StoreError::broken)
 }
 
 fn removal_of(id: Id) -> Effects {

@@ -1,10 +1,10 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
-use super::outbox;
+use super::log;
 use super::values::{At, now};
-use crate::model::{Album, Author, Id, NewTask, TaskKind};
-use crate::store::Result;
+use crate::model::{Album, Author, Effects, Event, Id, NewTask, TaskKind};
+use crate::store::{Result, deleted_album};
 
 pub(super) fn insert_album(db: &Connection, album: &Album) -> Result<()> {
     let sql =
@@ -31,12 +31,12 @@ pub(super) fn albums(db: &Connection, owner: Id) -> Result<Vec<Album>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-pub(super) fn delete_album(db: &Connection, id: Id) -> Result<bool> {
+pub(super) fn delete_album(db: &Connection, id: Id) -> Result<Option<Vec<Event>>> {
     let deleted = db
         .prepare_cached("DELETE FROM albums WHERE id = ?1")?
         .execute([id])?;
     if deleted == 0 {
-        return Ok(false);
+        return Ok(None);
     }
     let sql = "UPDATE pictures SET removed = TRUE WHERE album = ?1 AND NOT removed";
     db.prepare_cached(sql)?.execute([id])?;
@@ -46,8 +46,11 @@ pub(super) fn delete_album(db: &Connection, id: Id) -> Result<bool> {
         payload: json!({ "album": id }),
         due: now(),
     };
-    outbox::add(db, &[removal])?;
-    Ok(true)
+    let effects = Effects {
+        events: vec![deleted_album(id)],
+        tasks: vec![removal],
+    };
+    log::store(db, effects).map(Some)
 }
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Album> {

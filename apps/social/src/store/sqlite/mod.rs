@@ -33,7 +33,7 @@ use rusqlite::Connection;
 use super::{LikeChange, PicturesOf, Result, Retention, Store, StoreError};
 use crate::model::{
     Album, ApiKey, Comment, Effects, Event, Head, Id, NewTask, Outcome, Picture, PushSubscription,
-    Session, Task, TaskKind, User, UserChange,
+    Session, StorageUsed, Task, TaskKind, User, UserChange,
 };
 use database::{Database, Lock};
 use readers::{READERS_MAX, Readers};
@@ -177,7 +177,7 @@ impl Store for Sqlite {
         self.read(move |db| albums::albums(db, owner)).await
     }
 
-    async fn delete_album(&self, id: Id) -> Result<bool> {
+    async fn delete_album(&self, id: Id) -> Result<Option<Vec<Event>>> {
         self.write(move |db| albums::delete_album(db, id)).await
     }
 
@@ -201,8 +201,17 @@ impl Store for Sqlite {
             .await
     }
 
-    async fn delete_picture(&self, id: Id) -> Result<bool> {
+    async fn delete_picture(&self, id: Id) -> Result<Option<Vec<Event>>> {
         self.write(move |db| pictures::delete_picture(db, id)).await
+    }
+
+    async fn set_alt(&self, id: Id, alt: &str) -> Result<Option<Picture>> {
+        let alt = alt.to_owned();
+        self.write(move |db| pictures::set_alt(db, id, &alt)).await
+    }
+
+    async fn storage_used(&self, owner: Id) -> Result<StorageUsed> {
+        self.read(move |db| pictures::storage_used(db, owner)).await
     }
 
     async fn removed_pictures(&self, album: Id, limit: u32) -> Result<Vec<Id>> {

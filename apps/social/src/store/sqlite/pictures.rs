@@ -1,10 +1,10 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
+use super::log;
 use super::values::{At, Natural, before, now};
-use super::{log, outbox};
-use crate::model::{Author, Effects, Event, Id, NewTask, Picture, TaskKind, topic};
-use crate::store::{PicturesOf, Result, StoreError};
+use crate::model::{Author, Effects, Event, Id, NewTask, Picture, StorageUsed, TaskKind, topic};
+use crate::store::{PicturesOf, Result, StoreError, deleted_picture};
 
 pub(super) fn insert_picture(
     db: &Connection,
@@ -12,8 +12,8 @@ pub(super) fn insert_picture(
     effects: Effects,
 ) -> Result<Vec<Event>> {
     let sql = "INSERT INTO pictures
-        (id, album, owner, owner_name, caption, media, width, height, bytes, created_at)
-        SELECT ?1, id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM albums WHERE id = ?2";
+        (id, album, owner, owner_name, caption, media, width, height, bytes, created_at, alt)
+        SELECT ?1, id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 FROM albums WHERE id = ?2";
     let added = db.prepare_cached(sql)?.execute(params![
         picture.id,
         picture.album,
@@ -25,6 +25,7 @@ pub(super) fn insert_picture(
         picture.height,
         Natural(picture.bytes),
         At(picture.created_at),
+        picture.alt,
     ])?;
     if added == 0 {
         return Err(StoreError::Conflict("the album is gone"));
@@ -76,10 +77,10 @@ const OF_ALBUM: &str = "SELECT * FROM pictures
 const OF_OWNER: &str = "SELECT * FROM pictures
     WHERE owner = ?3 AND id < ?1 AND NOT removed ORDER BY id DESC LIMIT ?2";
 
-pub(super) fn delete_picture(db: &Connection, id: Id) -> Result<bool> {
+pub(super) fn delete_picture(db: &Connection, id: Id) -> Result<Option<Vec<Event>>> {
     let sql = "UPDATE pictures SET removed = TRUE WHERE id = ?1 AND NOT removed";
     if db.prepare_cached(sql)?.execute([id])? == 0 {
-        return Ok(false);
+        return Ok(None);
     }
     log::blank(db, topic::TIMELINE, &id.to_string())?;
     let removal = NewTask {
@@ -88,8 +89,26 @@ pub(super) fn delete_picture(db: &Connection, id: Id) -> Result<bool> {
         payload: json!({ "picture": id }),
         due: now(),
     };
-    outbox::add(db, &[removal])?;
-    Ok(true)
+    let effects = Effects {
+        events: vec![deleted_picture(id)],
+        tasks: vec![removal],
+    };
+    log::store(db, effects).map(Some)
+}
+
+pub(super) fn set_alt(db: &Connection, id: Id, alt: &str) -> Result<Option<Picture>> {
+    let sql = "UPDATE pictures SET alt = ?2 WHERE id = ?1 AND NOT removed";
+    db.prepare_cached(sql)?.execute(params![id, alt])?;
+    picture(db, id)
+}
+
+pub(super) fn storage_used(db: &Connection, owner: Id) -> Result<StorageUsed> {
+    let mut query = db.prepare_cached("SELECT pictures, bytes FROM storage WHERE user = ?1")?;
+    let used = query.query_row([owner], |row| {
+        let (Natural(pictures), Natural(bytes)) = (row.get("pictures")?, row.get("bytes")?);
+        Ok(StorageUsed { pictures, bytes })
+    });
+    Ok(used.optional()?.unwrap_or_default())
 }
 
 pub(super) fn removed_pictures(db: &Connection, album: Id, limit: u32) -> Result<Vec<Id>> {
@@ -125,6 +144,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Picture> {
             name: row.get("owner_name")?,
         },
         caption: row.get("caption")?,
+        alt: row.get("alt")?,
         media: row.get("media")?,
         width: row.get("width")?,
         height: row.get("height")?,

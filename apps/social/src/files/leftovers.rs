@@ -1,0 +1,62 @@
+//! Files that a killed process has left behind.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// What the names of uploads begin with: without a bucket of their own they lie beside others' files.
+pub(super) const UPLOAD: &str = "social-upload-";
+
+/// Deletes the files of a directory whose names begin so and which were last written before `until`; gives their number. Another
+/// process may delete them at the same time.
+pub(super) fn sweep(directory: &Path, prefix: &str, until: SystemTime) -> io::Result<usize> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    let mut swept = 0;
+    for entry in entries {
+        let entry = entry?;
+        let is_ours = entry.file_name().to_string_lossy().starts_with(prefix);
+        if is_ours && is_old(&entry, until) && fs::remove_file(entry.path()).is_ok() {
+            swept += 1;
+        }
+    }
+    Ok(swept)
+}
+
+/// What is gone meanwhile is not.
+fn is_old(entry: &fs::DirEntry, until: SystemTime) -> bool {
+    let metadata = entry.metadata();
+    let written = metadata.and_then(|metadata| metadata.modified());
+    written.is_ok_and(|written| written < until)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_is_old_and_of_this_name_is_deleted() {
+        let directory = tempfile::tempdir().expect("there is room for a directory");
+        let hour = Duration::from_hours(1);
+        let make = |name: &str, age: Duration| {
+            let file = fs::File::create(directory.path().join(name)).expect("a file");
+            let written = SystemTime::now() - age;
+            file.set_modified(written).expect("its time can be set");
+        };
+        make("social-upload-old", 2 * hour);
+        make("social-upload-new", Duration::ZERO);
+        make("other", 2 * hour);
+        let until = SystemTime::now() - hour;
+        let swept = sweep(directory.path(), UPLOAD, until).expect("it can be read");
+        assert_eq!(swept, 1);
+        let left = |name| directory.path().join(name).exists();
+        assert!(left("social-upload-new") && left("other"));
+        let nowhere = directory.path().join("nowhere");
+        assert_eq!(sweep(&nowhere, UPLOAD, until).expect("there is nothing"), 0);
+    }
+}

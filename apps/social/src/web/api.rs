@@ -1,0 +1,33 @@
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::routing::get;
+
+use super::render::{Answer, page};
+use super::shell::Shell;
+use crate::App;
+use crate::api::{Operation, operations};
+
+/// The API, for who looks at it with a browser.
+#[derive(Template)]
+#[template(path = "pages/api.html")]
+struct ApiPage {
+    shell: Shell,
+    about: &'static str,
+    operations: Arc<Vec<Operation>>,
+}
+
+pub(super) fn router(app: &App) -> Router<App> {
+    let operations = Arc::new(operations(app));
+    let show = async move |shell: Shell| show(shell, operations);
+    Router::new().route("/api", get(show))
+}
+
+fn show(shell: Shell, operations: Arc<Vec<Operation>>) -> Answer {
+    page(&ApiPage {
+        shell,
+        about: crate::api::ABOUT,
+        operations,
+    })
+}
