@@ -7,6 +7,7 @@ use crate::{Limits, TrustedProxies};
 pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) drain_deadline: Duration,
+    pub(crate) drain_grace: Duration,
     pub(crate) access_log: bool,
     pub(crate) half_close: bool,
     pub(crate) trusted_proxies: TrustedProxies,
@@ -17,6 +18,7 @@ impl Default for Settings {
         Self {
             limits: Limits::default(),
             drain_deadline: Duration::from_secs(30),
+            drain_grace: Duration::from_millis(500),
             access_log: false,
             half_close: false,
             trusted_proxies: TrustedProxies::default(),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod acceptors;
+mod addresses;
 mod bodies_request;
 mod bodies_response;
 mod client;
@@ -10,16 +11,19 @@ mod connections;
 mod continues;
 mod cut_short;
 mod drain;
+mod drain_idle;
 mod http2;
 mod informational;
 mod lag;
 mod leaving;
 mod limits;
 mod listening;
+mod memory;
 mod panics;
 mod pipelining;
 mod proxied;
 mod rig;
 mod timeouts;
 mod timeouts_body;
+mod timeouts_response;
 mod upgrades;
