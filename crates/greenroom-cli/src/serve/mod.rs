@@ -67,6 +67,7 @@ fn bind(args: &ServeArgs) -> Result<Server, Error> {
     let mut builder = Server::builder()
         .limits(args.limits.to_limits())
         .drain_deadline(args.drain_deadline)
+        .drain_grace(args.drain_grace)
         .trusted_proxies(args.trusted_proxies())
         .access_log(!args.log.no_access_log);
     if let Some(loops) = args.loops {
