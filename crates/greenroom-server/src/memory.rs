@@ -28,6 +28,12 @@ impl Memory {
         self.held.load(Ordering::Relaxed) >= self.held_max
     }
 
+    /// The same for a connection that holds so much itself.
+    pub(crate) fn is_full_beside(&self, bytes: usize) -> bool {
+        let held = self.held.load(Ordering::Relaxed);
+        held.saturating_sub(bytes) >= self.held_max
+    }
+
     /// A connection holds `now` where it held `before`.
     pub(crate) fn change(&self, before: usize, now: usize) {
         if now > before {

@@ -70,7 +70,7 @@ impl<A: App> Connection<A> {
 
     /// Whether a head that is only half there is waited for.
     pub(super) fn may_wait_for_head(&self) -> bool {
-        let is_full = self.home.memory.is_full();
+        let is_full = self.home.memory.is_full_beside(self.held);
         if is_full {
             self.home.meter.count_declined("memory");
         }
