@@ -8,6 +8,7 @@ use greenroom_stage::ClientKey;
 use crate::error::StartError;
 use crate::gateway::Gateway;
 use crate::supervisor;
+use crate::uploads::Uploads;
 
 /// The most workers that one application may have.
 pub const WORKERS_MAX: usize = 1_024;
@@ -17,6 +18,9 @@ pub const BODY_BYTES_MAX: u64 = 2 * 1_024 * 1_024;
 
 /// The most bytes of a request's body that can be held in memory: 16 MiB.
 pub const BODY_MEMORY_MAX: usize = 16 * 1_024 * 1_024;
+
+/// How many bytes the bodies of an application's requests may take in all, unless it is said: 1 GiB.
+pub const UPLOADS_BYTES_MAX: u64 = 1_024 * 1_024 * 1_024;
 
 /// The most requests at once that a worker can be given: a million.
 pub const CONCURRENCY_MAX: u32 = 1_000_000;
@@ -66,6 +70,7 @@ pub(crate) struct Settings {
     pub(crate) client_key: Option<ClientKey>,
     pub(crate) body_bytes_max: u64,
     pub(crate) body_memory_max: usize,
+    pub(crate) uploads: Arc<Uploads>,
     pub(crate) perl: PathBuf,
     pub(crate) mount: String,
 }
@@ -93,6 +98,7 @@ impl Builder {
                 client_key: None,
                 body_bytes_max: BODY_BYTES_MAX,
                 body_memory_max: 64 * 1_024,
+                uploads: Uploads::new(UPLOADS_BYTES_MAX),
                 perl: PathBuf::from("perl"),
                 mount: String::new(),
             },
@@ -259,6 +265,21 @@ impl Builder {
     #[must_use]
     pub fn body_memory_max(mut self, bytes: usize) -> Self {
         self.settings.body_memory_max = bytes;
+        self
+    }
+
+    /// How many bytes of bodies are held in all, in memory and in files, from the first byte that comes
+    /// until the request is answered. Beyond it, a request that brings more is answered with 503 and `Retry-After`, and what
+    /// came of it is dropped; the others go on. Default: [`UPLOADS_BYTES_MAX`], 512 bodies of 2 MiB. A longer
+    /// body than this is never served. Clones of this builder share what is left.
+    ///
+    /// To let uploads wait for each other instead would not do: each holds what the others wait for. What a
+    /// client only promises by `Content-Length` does not count, or it could take all the room without a byte.
+    /// It has nothing to do with the server's
+    /// [`memory_max`](greenroom_server::Limits::memory_max), as most of it is on a disk.
+    #[must_use]
+    pub fn uploads_bytes_max(mut self, bytes: u64) -> Self {
+        self.settings.uploads = Uploads::new(bytes);
         self
     }
 

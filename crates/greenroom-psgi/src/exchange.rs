@@ -24,6 +24,9 @@ use crate::upload::{Upload, UploadError};
 /// How many workers a request is given to before it is answered with 502.
 const WORKERS_MAX: usize = 2;
 
+/// Seconds after which a client may try again whose body there was no room for.
+const UPLOADS_RETRY_AFTER: u64 = 1;
+
 /// How often a request is taken back from a worker that is held up before it stays where it is.
 const RECALLS_MAX: usize = 1;
 
@@ -52,7 +55,8 @@ impl Exchange {
         let wish = upgrade::wish(&mut parts);
         let settings = self.gateway.settings();
         let (bytes_max, memory_max) = (settings.body_bytes_max, settings.body_memory_max);
-        let upload = match Upload::receive(body, bytes_max, memory_max).await {
+        let uploads = &settings.uploads;
+        let upload = match Upload::receive(body, bytes_max, memory_max, uploads).await {
             Ok(upload) => upload,
             Err(error) => return not_received(&parts, &error),
         };
@@ -272,6 +276,12 @@ fn route(parts: &Parts) -> String {
 fn not_received(parts: &Parts, error: &UploadError) -> Response<AnswerBody> {
     match error {
         UploadError::Client(error) => plain(error.status(), error),
+        UploadError::Full(full) => {
+            let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, full);
+            let seconds = HeaderValue::from(UPLOADS_RETRY_AFTER);
+            response.headers_mut().insert(RETRY_AFTER, seconds);
+            response
+        }
         UploadError::File(_) => {
             tracing::error!(target: "psgi", %error, route = route(parts), "a request is refused");
             plain(

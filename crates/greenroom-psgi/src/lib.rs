@@ -27,12 +27,13 @@ mod status;
 mod supervisor;
 mod upgrade;
 mod upload;
+mod uploads;
 
 pub use app::{Connected, Mounts};
 pub use body::AnswerBody;
 pub use builder::{
     BODY_BYTES_MAX, BODY_MEMORY_MAX, Builder, CONCURRENCY_MAX, Concurrency, QUEUE_MAX,
-    REQUESTS_MAX, WORKERS_MAX, is_mount,
+    REQUESTS_MAX, UPLOADS_BYTES_MAX, WORKERS_MAX, is_mount,
 };
 pub use error::{EndStatus, StartError};
 pub use gateway::{Gateway, KilledWorker, ShutdownReport, status};

@@ -8,17 +8,22 @@ use greenroom_server::{BodyError, RequestBody};
 use http_body::Body;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use tempfile::{NamedTempFile, TempPath};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 
 use crate::link::Input;
+use crate::uploads::{Full, Held, Uploads};
 
 /// A body that is all there.
 #[derive(Debug)]
 pub(crate) enum Upload {
     None,
-    Bytes(Bytes),
+    Bytes {
+        bytes: Bytes,
+        _held: Held,
+    },
     /// The file is removed when this is dropped; a worker that has opened it keeps what it has.
     File {
         path: Spilled,
@@ -26,21 +31,22 @@ pub(crate) enum Upload {
     },
 }
 
-/// A file that is removed on a thread that may block: that takes its time for a large one.
+/// A file that is removed on a thread that may block: that takes its time for a large one. Its bytes count
+/// until then.
 #[derive(Debug)]
-pub(crate) struct Spilled(Option<TempPath>);
+pub(crate) struct Spilled(Option<(TempPath, Held)>);
 
 impl Spilled {
     fn bytes(&self) -> &[u8] {
-        let path = self.0.as_deref();
+        let path = self.0.as_ref().map(|(path, _)| path);
         path.map_or(&[], |path| path.as_os_str().as_bytes())
     }
 }
 
 impl Drop for Spilled {
     fn drop(&mut self) {
-        let path = self.0.take();
-        tokio::task::spawn_blocking(move || drop(path));
+        let file = self.0.take();
+        tokio::task::spawn_blocking(move || drop(file));
     }
 }
 
@@ -50,17 +56,20 @@ pub(crate) enum UploadError {
     /// The client's doing.
     #[error(transparent)]
     Client(#[from] BodyError),
+    #[error(transparent)]
+    Full(#[from] Full),
     #[error("a request's body cannot be kept in a file: {0}")]
     File(#[from] io::Error),
 }
 
 impl Upload {
     /// Receives `body`, of at most `bytes_max`: up to `memory_max` bytes are kept in memory, more in
-    /// a file.
+    /// a file, as long as `uploads` have room.
     pub(crate) async fn receive(
         body: RequestBody,
         bytes_max: u64,
         memory_max: usize,
+        uploads: &Arc<Uploads>,
     ) -> Result<Self, UploadError> {
         if body.is_end_stream() {
             return Ok(Self::None);
@@ -68,14 +77,19 @@ impl Upload {
         if body.size_hint().lower() > bytes_max {
             return Err(BodyError::TooLarge.into());
         }
+        let mut held = uploads.begin();
         let body = match body.try_into_bytes() {
-            Ok(bytes) if bytes.len() <= memory_max => return Ok(Self::Bytes(bytes)),
+            Ok(bytes) if bytes.len() <= memory_max => {
+                held.grow(bytes.len())?;
+                return Ok(Self::Bytes { bytes, _held: held });
+            }
             Ok(bytes) => RequestBody::full(bytes),
             Err(body) => body,
         };
         let mut parts = Parts {
             body,
             left: bytes_max,
+            held,
         };
         let mut kept = BytesMut::new();
         while let Some(part) = parts.next().await? {
@@ -84,13 +98,16 @@ impl Upload {
             }
             kept.extend_from_slice(&part);
         }
-        Ok(Self::Bytes(kept.freeze()))
+        Ok(Self::Bytes {
+            bytes: kept.freeze(),
+            _held: parts.held,
+        })
     }
 
     pub(crate) fn input(&self) -> Input<'_> {
         match self {
             Self::None => Input::Bytes(&[]),
-            Self::Bytes(bytes) => Input::Bytes(bytes),
+            Self::Bytes { bytes, .. } => Input::Bytes(bytes),
             Self::File { path, .. } => Input::File(path.bytes()),
         }
     }
@@ -99,7 +116,7 @@ impl Upload {
     pub(crate) fn length(&self) -> Option<u64> {
         match self {
             Self::None => None,
-            Self::Bytes(bytes) => Some(bytes.len() as u64),
+            Self::Bytes { bytes, .. } => Some(bytes.len() as u64),
             Self::File { bytes, .. } => Some(*bytes),
         }
     }
@@ -109,10 +126,11 @@ impl Upload {
 struct Parts {
     body: RequestBody,
     left: u64,
+    held: Held,
 }
 
 impl Parts {
-    async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
+    async fn next(&mut self) -> Result<Option<Bytes>, UploadError> {
         loop {
             let frame = poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx)).await;
             match frame.transpose()?.map(http_body::Frame::into_data) {
@@ -120,6 +138,7 @@ impl Parts {
                 Some(Ok(bytes)) => {
                     let left = self.left.checked_sub(bytes.len() as u64);
                     self.left = left.ok_or(BodyError::TooLarge)?;
+                    self.held.grow(bytes.len())?;
                     return Ok(Some(bytes));
                 }
                 Some(Err(_trailers)) => {}
@@ -143,6 +162,6 @@ async fn spill(kept: &[u8], part: &[u8], mut parts: Parts) -> Result<Upload, Upl
         bytes += part.len() as u64;
     }
     file.flush().await?;
-    let path = Spilled(Some(path));
+    let path = Spilled(Some((path, parts.held)));
     Ok(Upload::File { path, bytes })
 }

@@ -8,6 +8,7 @@
 
 mod access;
 mod address;
+mod addresses;
 mod app;
 mod body;
 mod connection;
@@ -20,6 +21,7 @@ mod handover;
 mod informational;
 mod limits;
 mod listen;
+mod memory;
 mod proxies;
 mod request_handle;
 mod server;

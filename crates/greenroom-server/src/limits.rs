@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use crate::memory::memory_default;
+
 /// What one client may ask of the server, and for how long it may keep it waiting.
 ///
 /// All but `body_bytes_max` are on by default, and safe on the open internet. How long a body may be
@@ -38,10 +40,20 @@ pub struct Limits {
     /// and of nginx' `upstream`. Behind Google's application load balancers, which keep theirs for
     /// 600 s, set 620 s.
     pub keep_alive_timeout: Duration,
-    /// Time in which a client must take at least one byte of what is sent to it; else the
-    /// connection is cut. Over HTTP/2 a stream whose client takes nothing of its response is reset, and
-    /// the connection is closed if nothing of any was taken and no other stream is open. Default: 30 s.
+    /// Time in which a client must take at least one byte of what is sent to it, and by which it may be
+    /// behind `response_rate_min`; else the connection is reset. Over HTTP/2 a stream whose client takes
+    /// nothing of its response is reset, and the connection is closed if nothing of any was taken and no
+    /// other stream is open. Default: 30 s.
     pub write_timeout: Duration,
+    /// Bytes a second that a client of HTTP/1 must take of what is sent to it. Only the time counts in which
+    /// there is something to send and the system takes no more of it, so events and long polls that send
+    /// little are not concerned. Each byte taken makes up for some of that time; whoever is behind by
+    /// `write_timeout` is reset. Default: 1,000; 0 for no limit.
+    ///
+    /// A client that takes 1,200 bytes each 1.5 s, 800 a second, loses 0.2 s a second and is reset after
+    /// 150 s; one that takes 1,000 a second may take any time. What it has taken before is no
+    /// credit: after a gigabyte, too, it may stop for 30 s.
+    pub response_rate_min: u64,
     /// Connections at once, over all loops. At the limit, accepting pauses and the connections
     /// that are idle longest are closed. Default: 90 % of the process' descriptor limit.
     pub connections_max: usize,
@@ -54,6 +66,33 @@ pub struct Limits {
     /// no more than what was passed on of it: a body that is one piece is in memory as a whole.
     /// Default: 262,144.
     pub output_bytes_max: usize,
+    /// Connections at once of one address: of one of IPv4, or of the /64 of one of IPv6, which a client has
+    /// for itself. Beyond it, newcomers get 429 and are closed, unread. Default: `usize::MAX`, no limit,
+    /// since behind one address there may be a whole office, or a proxy. On the open internet, without a proxy
+    /// in front: 100, say.
+    ///
+    /// Trusted proxies have no limit, nor have Unix sockets. Where the PROXY protocol announces a
+    /// client, it is the client's address that counts.
+    pub address_connections_max: usize,
+    /// Requests a second of one address, as of `address_connections_max`; of a request that a
+    /// [trusted proxy](crate::TrustedProxies) sent, of the client that it tells. Beyond it (and beyond
+    /// `address_requests_burst`): 429 with `Retry-After`, and the connection is kept. Default: 0, no limit.
+    ///
+    /// 65,536 addresses are remembered at a time, in 2 MiB. With more at once some are limited less.
+    pub address_requests_rate_max: u32,
+    /// Requests at once by which an address may be ahead of `address_requests_rate_max`, at least 1.
+    /// Default: 200, more than a browser asks for when it opens a page. With 50 a second: 200 at once, then one each
+    /// 20 ms; 4 s without any, and there are 200 again.
+    pub address_requests_burst: u32,
+    /// Bytes that all connections of HTTP/1 may hold together while they wait: heads and bodies of requests
+    /// that are not answered yet, as far as they are in the server's hands, input that is no whole request yet, and
+    /// output that clients do not take. Beyond it a request is declined with 503 and `Retry-After`, before the application sees
+    /// it, and its connection is closed; what is under way goes on. Default: a quarter of the memory of the
+    /// machine, or of the container's (cgroup v2).
+    ///
+    /// One connection holds up to some 320 KiB: with 1 GiB, 3,300 of them may do their worst.
+    /// What the application makes of a request, such as a body that it collects, is its own.
+    pub memory_max: usize,
     /// Time that what is ready may wait for its loop. Beyond half of it, if that lasts for
     /// `loop_lag_standing`, the loop accepts new connections slowly, and the application is told
     /// ([`Pressure`](crate::Pressure)); newcomers that wait for twice as long (40 ms) are refused with
@@ -79,9 +118,14 @@ impl Default for Limits {
             body_rate_min: 1_000,
             keep_alive_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
+            response_rate_min: 1_000,
             connections_max: connections_default(),
             streams_max: 100,
             output_bytes_max: 262_144,
+            address_connections_max: usize::MAX,
+            address_requests_rate_max: 0,
+            address_requests_burst: 200,
+            memory_max: memory_default(),
             loop_lag_max: Duration::from_millis(20),
             loop_lag_standing: Duration::from_secs(1),
         }
@@ -97,7 +141,16 @@ impl Limits {
             ..greenroom_http::Limits::default()
         }
     }
+
+    /// For how long the system keeps trying to send to a client that takes nothing.
+    pub(crate) fn untaken_max(&self) -> Duration {
+        self.write_timeout.saturating_mul(2).max(UNTAKEN_MIN)
+    }
 }
+
+/// The system gives up a client that takes nothing no sooner than this, and no sooner than after twice
+/// `write_timeout`: the server, which tells the client by a reset, comes first.
+const UNTAKEN_MIN: Duration = Duration::from_mins(1);
 
 /// The rest of the descriptors is for listeners, logs, files and upstream connections.
 fn connections_default() -> usize {

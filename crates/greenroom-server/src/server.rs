@@ -14,10 +14,12 @@ use tokio::runtime::{Builder as Runtime, LocalOptions};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use crate::addresses::Addresses;
 use crate::app::App;
 use crate::drain::{Cut, Phase};
 use crate::event_loop::{Balance, Hooks, Loops, Member, loop_name, run};
 use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
+use crate::memory::Memory;
 use crate::settings::Settings;
 use crate::{Address, DrainReport, Error, Limits, TrustedProxies};
 
@@ -148,6 +150,16 @@ impl<S: From<Server>> ServerBuilder<S> {
         self
     }
 
+    /// How long an idle connection is kept once the server drains, for a request that is on its way: it is
+    /// served, and the connection ends with its response. Default: 500 ms, which is more than a request
+    /// takes around the world; zero closes at once what has sent nothing yet. Like a time-out it comes up to
+    /// 250 ms late.
+    #[must_use]
+    pub fn drain_grace(mut self, grace: Duration) -> Self {
+        self.settings.drain_grace = grace;
+        self
+    }
+
     /// Tells of each request at level `info`, target `greenroom::access`. Default: off.
     #[must_use]
     pub fn access_log(mut self, on: bool) -> Self {
@@ -196,6 +208,10 @@ impl<S: From<Server>> ServerBuilder<S> {
                 listener.is_proxied = *is_proxied;
             }
             bound.push(of_address);
+        }
+        let untaken_max = self.settings.limits.untaken_max();
+        for listener in bound.iter().flatten() {
+            listener.set_untaken_max(untaken_max);
         }
         let firsts = bound.iter().filter_map(|of_address| of_address.first());
         let listened = firsts.map(|listener| listener.address.clone());
@@ -256,8 +272,8 @@ pub struct Server {
 pub struct Handle(Arc<watch::Sender<Phase>>);
 
 impl Handle {
-    /// Stops accepting, finishes what is under way, and ends. Idle connections are closed at
-    /// once, answers from now on say `Connection: close`, a WebSocket gets a close frame, and handlers
+    /// Stops accepting, finishes what is under way, and ends. Idle connections are closed after their
+    /// [grace](ServerBuilder::drain_grace), answers from now on say `Connection: close`, a WebSocket gets a close frame, and handlers
     /// that ask for the [notice](crate::Draining) are told.
     pub fn drain(&self) {
         self.advance(Phase::Draining);
@@ -377,6 +393,8 @@ impl Server {
         let loops = self.listeners.len();
         let balance = Balance::new(loops, self.settings.limits.connections_max);
         let balance = Arc::new(balance);
+        let memory = Arc::new(Memory::new(self.settings.limits.memory_max));
+        let addresses = Addresses::new(&self.settings.limits, &self.settings.trusted_proxies);
         let (others, inboxes): (Vec<_>, Vec<_>) =
             (0..loops).map(|_| mpsc::channel(INBOX_MAX)).unzip();
         let mut accepting = JoinSet::new();
@@ -395,6 +413,8 @@ impl Server {
                 settings: Arc::clone(&self.settings),
                 told: self.handle.0.subscribe(),
                 balance: Arc::clone(&balance),
+                addresses: Arc::clone(&addresses),
+                memory: Arc::clone(&memory),
                 listeners,
                 inbox,
                 others: others.clone(),

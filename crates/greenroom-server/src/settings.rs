@@ -10,6 +10,7 @@ pub(crate) struct Settings {
     pub(crate) drain_deadline: Duration,
     /// Connections that wait to be accepted, of each listener.
     pub(crate) backlog: u16,
+    pub(crate) drain_grace: Duration,
     pub(crate) access_log: bool,
     pub(crate) half_close: bool,
     pub(crate) trusted_proxies: TrustedProxies,
@@ -21,6 +22,7 @@ impl Default for Settings {
             limits: Limits::default(),
             drain_deadline: Duration::from_secs(30),
             backlog: BACKLOG,
+            drain_grace: Duration::from_millis(500),
             access_log: false,
             half_close: false,
             trusted_proxies: TrustedProxies::default(),

@@ -108,6 +108,12 @@ impl<L> Serve<L> {
         self.set(|builder| builder.drain_deadline(deadline))
     }
 
+    /// How long an idle connection is kept once the server drains, for a request that is on its way: see
+    /// [`ServerBuilder::drain_grace`]. Default: 500 ms.
+    pub fn drain_grace(self, grace: Duration) -> Self {
+        self.set(|builder| builder.drain_grace(grace))
+    }
+
     /// Tells of each request at level `info`, target `greenroom::access`. Default: off.
     pub fn access_log(self, on: bool) -> Self {
         self.set(|builder| builder.access_log(on))

@@ -105,6 +105,19 @@ pub(crate) struct LimitArgs {
     )]
     write_timeout: Duration,
 
+    /// Size that a client of HTTP/1 must take each second of what is sent to it, 0 for any; cut off below
+    ///
+    /// Only the time counts in which it is waited for, and it may be behind by --write-timeout. Events and long polls
+    /// that send little are not concerned.
+    #[arg(
+        long,
+        env = "GREENROOM_RESPONSE_RATE_MIN",
+        value_name = "SIZE",
+        default_value = "1kB",
+        value_parser = value::size
+    )]
+    response_rate_min: ByteSize,
+
     /// Connections at once; beyond it new ones wait and the longest idle are closed
     ///
     /// Default: 90 % of the limit on open descriptors, which is first raised as far as it goes.
@@ -137,6 +150,50 @@ pub(crate) struct LimitArgs {
         value_parser = value::size
     )]
     output_bytes_max: ByteSize,
+
+    /// Connections at once of one address (of IPv6: of its /64); 429 beyond (default: off)
+    ///
+    /// On the open internet, without a proxy in front, 100 is generous. Trusted proxies and Unix sockets have no limit.
+    #[arg(
+        long,
+        env = "GREENROOM_ADDRESS_CONNECTIONS_MAX",
+        value_name = "NUMBER",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    address_connections_max: Option<u32>,
+
+    /// Requests a second of one address (of IPv6: of its /64), 0 for any; 429 with Retry-After beyond
+    ///
+    /// Behind a --trusted-proxy it is the client's address that counts, and the proxy's does not.
+    #[arg(
+        long,
+        env = "GREENROOM_ADDRESS_REQUESTS_RATE_MAX",
+        value_name = "NUMBER",
+        default_value = "0"
+    )]
+    address_requests_rate_max: u32,
+
+    /// Requests at once by which an address may be ahead of --address-requests-rate-max
+    #[arg(
+        long,
+        env = "GREENROOM_ADDRESS_REQUESTS_BURST",
+        value_name = "NUMBER",
+        default_value = "200",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    address_requests_burst: u32,
+
+    /// Memory that all connections may hold for requests and responses under way; 503 for more requests beyond
+    ///
+    /// Default: a quarter of the memory of this machine, or of its container. What an application makes of a request,
+    /// and its processes, are not counted.
+    #[arg(
+        long,
+        env = "GREENROOM_MEMORY_MAX",
+        value_name = "SIZE",
+        value_parser = value::positive_size
+    )]
+    memory_max: Option<ByteSize>,
 
     /// Time that what is ready may wait for its loop; 503 for newcomers beyond
     ///
@@ -179,12 +236,21 @@ impl LimitArgs {
             write_timeout: self.write_timeout,
             streams_max: self.streams_max,
             output_bytes_max: bytes(self.output_bytes_max),
+            response_rate_min: self.response_rate_min.as_u64(),
+            address_requests_rate_max: self.address_requests_rate_max,
+            address_requests_burst: self.address_requests_burst,
             loop_lag_max: self.loop_lag_max,
             loop_lag_standing: self.loop_lag_standing,
             ..Limits::default()
         };
         if let Some(number) = self.connections_max {
             limits.connections_max = usize::try_from(number).unwrap_or(usize::MAX);
+        }
+        if let Some(number) = self.address_connections_max {
+            limits.address_connections_max = usize::try_from(number).unwrap_or(usize::MAX);
+        }
+        if let Some(size) = self.memory_max {
+            limits.memory_max = bytes(size);
         }
         limits
     }
@@ -233,9 +299,14 @@ mod tests {
             "--body-rate-min=3B",
             "--keep-alive-timeout=4s",
             "--write-timeout=5s",
+            "--response-rate-min=9B",
             "--connections-max=6",
             "--streams-max=9",
             "--output-bytes-max=10KiB",
+            "--address-connections-max=10",
+            "--address-requests-rate-max=11",
+            "--address-requests-burst=12",
+            "--memory-max=13MiB",
             "--loop-lag-max=7ms",
             "--loop-lag-standing=8s",
         ]);
@@ -249,9 +320,14 @@ mod tests {
             body_rate_min: 3,
             keep_alive_timeout: Duration::from_secs(4),
             write_timeout: Duration::from_secs(5),
+            response_rate_min: 9,
             connections_max: 6,
             streams_max: 9,
             output_bytes_max: 10 * 1024,
+            address_connections_max: 10,
+            address_requests_rate_max: 11,
+            address_requests_burst: 12,
+            memory_max: 13 * 1024 * 1024,
             loop_lag_max: Duration::from_millis(7),
             loop_lag_standing: Duration::from_secs(8),
         };

@@ -108,6 +108,18 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) drain_deadline: Duration,
 
+    /// How long a drain keeps idle connections, for requests that are on their way
+    ///
+    /// Such a request is served, and its connection ends with the response.
+    #[arg(
+        long,
+        env = "GREENROOM_DRAIN_GRACE",
+        value_name = "TIME",
+        default_value = "500ms",
+        value_parser = value::time
+    )]
+    pub(crate) drain_grace: Duration,
+
     #[command(flatten)]
     psgi: PsgiArgs,
 

@@ -64,6 +64,7 @@ fn bind(
     let mut builder = Server::builder()
         .limits(args.limits.to_limits())
         .drain_deadline(args.drain_deadline)
+        .drain_grace(args.drain_grace)
         .backlog(args.listen.backlog)
         .trusted_proxies(args.trusted_proxies())
         .access_log(!args.log.no_access_log);

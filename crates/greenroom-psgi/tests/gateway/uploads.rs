@@ -80,6 +80,36 @@ async fn a_body_over_the_limit_never_reaches_the_application() {
     .await;
 }
 
+#[tokio::test]
+async fn bodies_have_so_much_room_in_all_and_no_more() {
+    within(async {
+        let rig = Rig::with(APP, |builder| builder.uploads_bytes_max(1_000_000)).await;
+        // Nothing is taken by what only was promised.
+        let mut promises = rig.connect().await;
+        let head = "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n";
+        promises.write_all(head.as_bytes()).await.unwrap();
+        for bytes in [65_536, 1_000_000] {
+            let answer = rig.post("/", vec![1; bytes]).await;
+            assert_eq!(text(&answer), expected(bytes));
+        }
+        for _ in 0..3 {
+            let answer = rig.post("/", vec![1; 1_000_001]).await;
+            assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(answer.headers()["retry-after"], "1");
+        }
+        // A file is removed behind its answer.
+        loop {
+            let answer = rig.post("/", vec![1; 1_000_000]).await;
+            if answer.status() == StatusCode::OK {
+                break;
+            }
+        }
+        drop(promises);
+        rig.end().await;
+    })
+    .await;
+}
+
 /// The front takes a gigabyte, and holds next to nothing of it in memory.
 #[tokio::test]
 async fn a_gigabyte_goes_through_in_bounded_memory() {

@@ -95,6 +95,13 @@ impl Feeder {
         self.promised.unwrap_or(0).saturating_sub(self.received)
     }
 
+    /// Bytes that the application has not taken yet.
+    pub(crate) fn held(&self) -> usize {
+        let slot = lock(&self.slot);
+        let data = slot.part.as_ref().and_then(Frame::data_ref);
+        data.map_or(0, Bytes::len)
+    }
+
     /// Hands a part over. The connection's own task is not woken: it goes on anyway.
     pub(crate) fn feed(&mut self, part: Frame<Bytes>, cx: &Context<'_>) {
         let mut slot = lock(&self.slot);

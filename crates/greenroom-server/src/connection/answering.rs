@@ -7,7 +7,7 @@ use greenroom_http::{BodySize, ReasonPhrase};
 use http::{Extensions, HeaderMap, Response, StatusCode};
 use http_body::Body;
 
-use super::closing::Closing;
+use super::closing::{Closing, Leaving};
 use super::exchange::{Handled, Part};
 use super::outbox::Uncopied;
 use super::requesting::DISCARDED_BYTES_MAX;
@@ -16,7 +16,6 @@ use super::waiting::Wait;
 use super::{Connection, Outcome, Scratch, Turn};
 use crate::access;
 use crate::app::App;
-use crate::drain::Phase;
 use crate::failure;
 use crate::request_handle::during;
 
@@ -81,7 +80,11 @@ impl<A: App> Connection<A> {
     /// does not ask for yet, is kept, up to a limit.
     fn watch(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
         while !self.ended && !scratch.is_full() {
-            match self.socket.poll_read(scratch.room(), cx) {
+            // Without memory for more, no more is read than tells whether the client has left.
+            let is_short = self.home.memory.is_full();
+            let room = scratch.room();
+            let room_bytes = if is_short { 1 } else { room.len() };
+            match self.socket.poll_read(&mut room[..room_bytes], cx) {
                 Poll::Pending => break,
                 Poll::Ready(Ok(0)) => {
                     self.ended = true;
@@ -89,7 +92,12 @@ impl<A: App> Connection<A> {
                         return self.end_of_input();
                     }
                 }
-                Poll::Ready(Ok(bytes)) => scratch.filled(bytes),
+                Poll::Ready(Ok(bytes)) => {
+                    scratch.filled(bytes);
+                    if is_short {
+                        break;
+                    }
+                }
                 Poll::Ready(Err(error)) => return self.broken(&error),
             }
         }
@@ -100,6 +108,7 @@ impl<A: App> Connection<A> {
     }
 
     fn begin_answer(&mut self, mut response: Response<A::Body>, scratch: &mut Scratch) {
+        let is_leaving = self.is_leaving();
         let Some(exchange) = &mut self.exchange else {
             return;
         };
@@ -113,7 +122,7 @@ impl<A: App> Connection<A> {
         }
         let unread = feeder.map_or(0, crate::body::Feeder::unread);
         let too_long = unread > DISCARDED_BYTES_MAX as u64;
-        if unsure || too_long || self.home.phase() != Phase::Serving {
+        if unsure || too_long || is_leaving {
             self.http.close_after_answer();
         }
         exchange.as_mut().about().status = Some(response.status());
@@ -220,7 +229,11 @@ impl<A: App> Connection<A> {
         self.drop_exchange();
         self.answered = true;
         if !self.http.keeps_alive() {
-            self.closing = if self.http.is_received() && scratch.unread().is_empty() {
+            // A client that did not ask for the end may have sent its next request ahead. It is not
+            // waited for where somebody needs its descriptor.
+            let lingers = self.is_leaving() && self.leaving != Leaving::Evicted;
+            let is_over = self.http.is_received() && scratch.unread().is_empty();
+            self.closing = if is_over && !lingers {
                 Closing::Flush
             } else {
                 Closing::Linger

@@ -34,11 +34,26 @@ pub(super) enum Closing {
     Linger,
 }
 
+/// Whether a connection ends as soon as no request is under way, other than by a drain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leaving {
+    No,
+    /// It was idle for too long, or for the grace of a drain.
+    Expired,
+    /// Its descriptor is needed for another.
+    Evicted,
+}
+
 impl<A: App> Connection<A> {
     /// Heeds what the loop has to tell; the outcome if that ends the connection at once.
     pub(super) fn heed(&mut self, notice: Notice, scratch: &mut Scratch) -> Option<Outcome<A>> {
-        self.evicted |= notice.evicted;
+        if notice.evicted {
+            self.leaving = Leaving::Evicted;
+        }
         if self.home.phase() == Phase::Ending {
+            if !self.outbox.is_empty() {
+                self.socket.reset_at_end();
+            }
             self.report_cut();
             return Some(Outcome::Closed);
         }
@@ -64,15 +79,28 @@ impl<A: App> Connection<A> {
                 Turn::End(outcome) => Some(outcome),
                 Turn::Again | Turn::Wait(_) => None,
             },
-            Wait::Idle => {
-                self.closing = Closing::Flush;
+            Wait::Idle | Wait::Grace => {
+                if self.leaving == Leaving::No {
+                    self.leaving = Leaving::Expired;
+                }
                 None
             }
-            Wait::Discard | Wait::Linger | Wait::Write => {
+            Wait::Write => self.give_up_untaken(),
+            Wait::Discard | Wait::Linger => {
                 self.cut_exchange();
                 Some(Outcome::Closed)
             }
         }
+    }
+
+    fn give_up_untaken(&mut self) -> Option<Outcome<A>> {
+        if !self.is_taken_too_slowly() {
+            return None;
+        }
+        // Else the system would keep what is unsent for minutes, for a client that takes none of it.
+        self.socket.reset_at_end();
+        self.cut_exchange();
+        Some(Outcome::Closed)
     }
 
     /// Whether a client that has just ended its side is gone. One that only has no more to send says so
@@ -152,6 +180,42 @@ impl<A: App> Connection<A> {
         self.http.dismiss(status, text, &context, &mut scratch.out);
         drop(context);
         self.closing = Closing::Linger;
+    }
+
+    /// Whether the request under way, or the next if there is none, is the last.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.leaving != Leaving::No || self.home.phase() != Phase::Serving
+    }
+
+    /// Ends an idle connection, unless its next request is there already, or comes within the grace of a
+    /// drain: that one is served, as the last. A socket that is closed with a request unread, or on its
+    /// way, is reset, and its client cannot know whether the request was served.
+    pub(super) fn leave(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        if self.leaving == Leaving::No && !self.home.settings.drain_grace.is_zero() {
+            return self.read(Wait::Grace, cx, scratch);
+        }
+        match self.poll_flush(cx, scratch) {
+            Poll::Ready(Ok(())) => {}
+            Poll::Pending => return Turn::Wait(Wait::Write),
+            Poll::Ready(Err(error)) => return self.broken(&error),
+        }
+        match self.socket.look(scratch.room(), cx) {
+            Poll::Ready(Ok(0)) => self.end_of_input(),
+            Poll::Ready(Ok(bytes)) => {
+                scratch.filled(bytes);
+                self.waiting.heard();
+                Turn::Again
+            }
+            Poll::Ready(Err(error)) => self.broken(&error),
+            Poll::Pending => {
+                self.closing = match self.leaving {
+                    // Somebody waits for its descriptor.
+                    Leaving::Evicted => Closing::Flush,
+                    Leaving::Expired | Leaving::No => Closing::Linger,
+                };
+                Turn::Again
+            }
+        }
     }
 
     /// Takes one step towards the end of the connection.

@@ -28,6 +28,8 @@ pin_project! {
         pub(super) continue_due: bool,
         // Ticks in which the application waited for the client's body.
         pub(super) body_waited: Tick,
+        // Bytes of the request's head, and of its body if that came with it.
+        bytes: usize,
     }
 }
 
@@ -101,6 +103,7 @@ impl<A: App> Exchange<A> {
             feeder: None,
             continue_due: false,
             body_waited: 0,
+            bytes: 0,
         }
     }
 
@@ -111,8 +114,10 @@ impl<A: App> Exchange<A> {
         since: Tick,
         client: Option<ForwardedFor>,
         began: Option<Instant>,
+        bytes: usize,
     ) {
         let mut this = self.project();
+        *this.bytes = bytes;
         *this.about = About {
             method: request.method().clone(),
             target,
@@ -151,6 +156,11 @@ impl<A: App> Exchange<A> {
 
     pub(super) fn body_waited(self: Pin<&mut Self>) -> &mut Tick {
         self.project().body_waited
+    }
+
+    /// Bytes of the request that are in memory.
+    pub(super) fn held(&self) -> usize {
+        self.bytes + self.feeder.as_ref().map_or(0, Feeder::held)
     }
 
     pub(super) fn is_answering(&self) -> bool {

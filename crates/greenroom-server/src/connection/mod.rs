@@ -6,11 +6,13 @@
 
 mod answering;
 mod closing;
+mod declining;
 mod exchange;
 mod outbox;
 mod requesting;
 mod scratch;
 mod socket;
+mod taking;
 mod waiting;
 
 use std::io;
@@ -27,6 +29,7 @@ pub(crate) use scratch::Scratch;
 pub(crate) use socket::Socket;
 
 use crate::access;
+use crate::addresses::Place;
 use crate::app::App;
 use crate::body::BodyError;
 use crate::event_loop::{Loop, Seat};
@@ -34,8 +37,9 @@ use crate::handover::Handed;
 use crate::listen::Accepted;
 use crate::proxies::Sender;
 use crate::request_handle::Line;
-use closing::Closing;
+use closing::{Closing, Leaving};
 use outbox::{Outbox, Uncopied};
+use taking::Taking;
 use waiting::{Wait, Waiting};
 
 /// Turns that a connection may take before the others of its loop get theirs.
@@ -54,7 +58,10 @@ pub(crate) struct Connection<A: App> {
     /// Shared with the handles of its requests, for as long as there are any.
     line: Option<Arc<Line>>,
     kept: Vec<u8>,
+    /// Bytes that it holds, as it last told the server.
+    held: usize,
     outbox: Outbox,
+    taking: Taking,
     waiting: Waiting,
     closing: Closing,
     /// Its key in the loop's registry, once it had to wait.
@@ -67,7 +74,7 @@ pub(crate) struct Connection<A: App> {
     ended: bool,
     /// There while the body of an answer to a client that ended its side has nothing to send.
     silence: Option<Pin<Box<Sleep>>>,
-    evicted: bool,
+    leaving: Leaving,
 }
 
 /// What is left to do when a connection's service ends.
@@ -86,12 +93,17 @@ enum Turn<A: App> {
 }
 
 impl<A: App> Connection<A> {
-    pub(crate) fn new(home: Rc<Loop<A>>, service: A::Service, accepted: Accepted) -> Self {
+    pub(crate) fn new(
+        home: Rc<Loop<A>>,
+        service: A::Service,
+        accepted: Accepted,
+        place: Option<Place>,
+    ) -> Self {
         let peer = accepted.info.peer;
         let proxies = &home.settings.trusted_proxies;
         Self {
             sender: proxies.sender(peer),
-            seat: Some(home.seats.take()),
+            seat: Some(home.seats.take(place)),
             socket: accepted.socket.into(),
             service,
             peer,
@@ -99,7 +111,9 @@ impl<A: App> Connection<A> {
             exchange: None,
             line: None,
             kept: accepted.input,
+            held: 0,
             outbox: Outbox::default(),
+            taking: Taking::default(),
             waiting: Waiting::for_first_head(home.now(), accepted.deferred),
             closing: Closing::No,
             key: None,
@@ -107,7 +121,7 @@ impl<A: App> Connection<A> {
             answered: false,
             ended: false,
             silence: None,
-            evicted: false,
+            leaving: Leaving::No,
             home,
         }
     }
@@ -135,6 +149,7 @@ impl<A: App> Connection<A> {
         let outcome = self.drive(cx, &mut scratch);
         scratch.save(&mut self.kept);
         self.home.give_scratch(scratch);
+        self.note_held();
         if let Some(watch) = self.home.watch() {
             watch.connection_ends();
         }
@@ -176,10 +191,10 @@ impl<A: App> Connection<A> {
     }
 
     fn poll_outbox(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let before = self.outbox.len();
+        let before = self.outbox.taken();
         let flushed = self.outbox.poll_flush(&mut self.socket, cx);
-        if self.outbox.len() < before {
-            self.waiting.restart(self.home.now());
+        if self.outbox.taken() > before {
+            self.count_taken();
         }
         flushed
     }
@@ -282,6 +297,9 @@ impl<A: App> Drop for Connection<A> {
             self.socket.reset_at_end();
         }
         self.drop_exchange();
+        if self.held > 0 {
+            self.home.memory.change(self.held, 0);
+        }
         if let Some(key) = self.key {
             self.home.registry().remove(key);
         }

@@ -12,6 +12,8 @@ pub(super) struct Outbox {
     bytes: Vec<u8>,
     sent: usize,
     rest: Uncopied,
+    /// Bytes that the socket took, since the connection began.
+    taken: u64,
     /// Something is left, here or in a stream that keeps what was written to it.
     is_left: bool,
 }
@@ -56,7 +58,9 @@ impl Outbox {
         debug_assert!(self.is_empty(), "what is kept goes first");
         self.rest = rest;
         let mut sent = 0;
+        let all = bytes.len() + self.rest.len();
         let done = poll_send_all(bytes, &mut sent, &mut self.rest, socket, cx);
+        self.taken += (all - (bytes.len() - sent + self.rest.len())) as u64;
         if done.is_pending() {
             self.bytes = bytes.split_off(sent);
             self.sent = 0;
@@ -72,21 +76,44 @@ impl Outbox {
         socket: &mut Socket,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(poll_send_all(
-            &self.bytes,
-            &mut self.sent,
-            &mut self.rest,
-            socket,
-            cx
-        ))?;
+        let before = self.left();
+        let done = poll_send_all(&self.bytes, &mut self.sent, &mut self.rest, socket, cx);
+        self.taken += (before - self.left()) as u64;
+        ready!(done)?;
         self.bytes = Vec::new();
         self.sent = 0;
         self.is_left = false;
         Poll::Ready(Ok(()))
     }
 
-    /// Bytes still to be sent: when this falls, the client reads.
-    pub(super) fn len(&self) -> usize {
+    /// Sends what the socket takes at this moment, whether or not the system has said that it would:
+    /// it says so only once there is room for much more than a byte.
+    pub(super) fn look(&mut self, socket: &mut Socket) -> io::Result<()> {
+        let kept = &self.bytes[self.sent..];
+        let first = [kept, &self.rest.part, self.rest.end]
+            .into_iter()
+            .find(|part| !part.is_empty())
+            .unwrap_or_default();
+        let taken = socket.try_write(first)?;
+        let of_bytes = taken.min(kept.len());
+        self.sent += of_bytes;
+        self.rest.advance(taken - of_bytes);
+        self.taken += taken as u64;
+        Ok(())
+    }
+
+    /// Bytes that the socket took in all: while this grows, the client reads.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Bytes that are kept here. What is sent from where it is belongs to the application, which may send
+    /// it to many.
+    pub(super) fn kept(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn left(&self) -> usize {
         self.bytes.len() - self.sent + self.rest.len()
     }
 }

@@ -4,8 +4,8 @@ use std::task::Context;
 
 use bytes::Bytes;
 use greenroom_http::{BodyLength, CONTINUE, Event, Received, Refusal, RequestHead};
-use http::HeaderMap;
-use http_body::Frame;
+use http::{HeaderMap, StatusCode};
+use http_body::{Body, Frame};
 use tokio::time::Instant;
 
 use super::closing::Closing;
@@ -13,8 +13,8 @@ use super::waiting::Wait;
 use super::{Connection, Outcome, Scratch, Turn};
 use crate::app::App;
 use crate::body::{BodyError, BodyPace, RequestBody, pair};
-use crate::drain::Phase;
 use crate::handover::{Handed, Protocol};
+use crate::proxies::ForwardedFor;
 
 /// A body that is passed over may be this long; beyond it, closing is cheaper.
 pub(super) const DISCARDED_BYTES_MAX: usize = 256 * 1_024;
@@ -31,10 +31,8 @@ enum Behind {
 impl<A: App> Connection<A> {
     /// Takes one step towards the next request.
     pub(super) fn request(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
-        let leaving = self.evicted || self.home.phase() != Phase::Serving;
-        if leaving && self.http.is_idle() && scratch.unread().is_empty() {
-            self.closing = Closing::Flush;
-            return Turn::Again;
+        if self.is_leaving() && self.http.is_idle() && scratch.unread().is_empty() {
+            return self.leave(cx, scratch);
         }
         let received = {
             let mut context = self.home.context.borrow_mut();
@@ -46,14 +44,24 @@ impl<A: App> Connection<A> {
         };
         match event {
             Event::Head(head) if head.upgrade => self.hand_over(Protocol::Upgrade, scratch),
-            Event::Head(head) => {
+            Event::Head(mut head) => {
                 scratch.consume(consumed);
-                self.begin(head, scratch);
+                let proxies = &self.home.settings.trusted_proxies;
+                let client = proxies.tell(self.sender, self.peer, &mut head.request);
+                if let Err(declined) = self.admit(client) {
+                    return self.decline(&declined, &head, scratch);
+                }
+                self.begin(head, consumed, client, scratch);
                 self.handle(cx, scratch)
             }
             Event::NeedMore => {
                 scratch.consume(consumed);
                 let wait = self.wait_for_request(scratch);
+                if wait == Wait::Head && !scratch.unread().is_empty() && !self.may_wait_for_head() {
+                    let status = StatusCode::SERVICE_UNAVAILABLE;
+                    self.dismiss(status, "too much is under way", scratch);
+                    return Turn::Again;
+                }
                 self.read(wait, cx, scratch)
             }
             Event::Data(data) => {
@@ -91,7 +99,13 @@ impl<A: App> Connection<A> {
         Turn::Again
     }
 
-    fn begin(&mut self, head: RequestHead, scratch: &mut Scratch) {
+    fn begin(
+        &mut self,
+        head: RequestHead,
+        head_bytes: usize,
+        client: Option<ForwardedFor>,
+        scratch: &mut Scratch,
+    ) {
         let mut exchange = self.home.take_exchange();
         let RequestHead {
             mut request,
@@ -100,7 +114,9 @@ impl<A: App> Connection<A> {
             expects_continue,
             ..
         } = head;
+        let mut bytes = head_bytes;
         let body = if let Some(body) = self.whole_body(length, scratch) {
+            bytes += usize::try_from(body.size_hint().lower()).unwrap_or_default();
             body
         } else {
             let pace = BodyPace::default();
@@ -111,13 +127,12 @@ impl<A: App> Connection<A> {
             *exchange.as_mut().continue_due() = expects_continue;
             RequestBody::streamed(reader)
         };
-        let settings = &self.home.settings;
-        let proxies = &settings.trusted_proxies;
-        let client = proxies.tell(self.sender, self.peer, &mut request);
-        let began = settings.access_log.then(Instant::now);
+        let began = self.home.settings.access_log.then(Instant::now);
         let now = self.home.now();
         let request = request.map(|()| body);
-        exchange.as_mut().begin(request, target, now, client, began);
+        exchange
+            .as_mut()
+            .begin(request, target, now, client, began, bytes);
         if let Some(line) = &self.line {
             line.begin(self.http.takes_informational());
         }

@@ -84,6 +84,30 @@ impl Socket {
         }
     }
 
+    /// Reads what has come by now, whether or not the runtime knows of it yet. Pending means that
+    /// there is nothing; nobody is woken when there is.
+    pub(crate) fn look(
+        &mut self,
+        room: &mut [u8],
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Tcp(stream) => or_pending(recv(&*stream, room)),
+            Self::Unix(stream) => or_pending(recv(&*stream, room)),
+            other => other.poll_read(room, cx),
+        }
+    }
+
+    /// Writes what the system takes by now, whether or not the runtime knows that it would: how many
+    /// bytes. Of a stream of another type only the runtime knows.
+    pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => send(stream, bytes),
+            Self::Unix(stream) => send(stream, bytes),
+            _ => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
     /// Writes some of `first`, then of `second` and `third`: how many bytes of the three together.
     pub(crate) fn poll_write(
         &mut self,

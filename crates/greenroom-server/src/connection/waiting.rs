@@ -21,6 +21,8 @@ pub(super) enum Wait {
     Head,
     /// The next request.
     Idle,
+    /// The next request, which may be on its way, while the server drains.
+    Grace,
     /// More of a body that the application wants.
     Body,
     /// More of a body that nobody wants.
@@ -78,6 +80,9 @@ impl<A: App> Connection<A> {
     pub(super) fn note_wait(&mut self, wait: Wait) {
         let now = self.home.now();
         if self.waiting.wait != wait {
+            if wait == Wait::Write {
+                self.count_taken_before();
+            }
             self.waiting.wait = wait;
             self.waiting.since = now;
         }
@@ -96,9 +101,10 @@ impl<A: App> Connection<A> {
             Wait::Head if self.waiting.deferred => limits.head_timeout.saturating_sub(DEFERRED),
             Wait::Head => limits.head_timeout,
             Wait::Idle => limits.keep_alive_timeout,
+            Wait::Grace => self.home.settings.drain_grace,
             Wait::Body => self.body_time(),
             Wait::Discard => limits.body_grace,
-            Wait::Write => limits.write_timeout,
+            Wait::Write => return self.next_look(),
             Wait::Linger => LINGER,
         };
         tick_after(self.waiting.since, time)

@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::connection::{Connection, Outcome, message};
 use crate::drain::Phase;
 use crate::handover;
-use crate::listen::{Accepted, Fault, Listener};
+use crate::listen::{Accepted, BUSY, Fault, Listener, TOO_MANY};
 
 /// Connections accepted before the others of the loop get a turn.
 const BATCH: usize = 64;
@@ -188,7 +188,7 @@ fn refuse_late<A: App>(
             break;
         }
         home.meter.count_refused();
-        accepted.refuse();
+        accepted.refuse(BUSY);
     }
     Ok(())
 }
@@ -226,8 +226,13 @@ pub(super) fn begin<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
 
 /// Serves a connection for as long as it need not wait, and has it wait as a task of its own.
 fn serve_at_once<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
+    let address = accepted.info.peer.map(|peer| peer.ip());
+    let Ok(place) = home.addresses.connect(address) else {
+        home.meter.count_declined("address_connections");
+        return accepted.refuse(TOO_MANY);
+    };
     let service = home.app.connect(&accepted.info);
-    let mut connection = Connection::new(Rc::clone(home), service, accepted);
+    let mut connection = Connection::new(Rc::clone(home), service, accepted, place);
     let mut idle = Context::from_waker(Waker::noop());
     match connection.poll_served(&mut idle) {
         Poll::Ready(outcome) => settle(home, outcome),

@@ -31,11 +31,13 @@ pub(crate) use seats::{Seat, Seats};
 pub(crate) use watching::Hooks;
 pub(crate) use wheel::{Clock, NEVER, Tick};
 
+use crate::addresses::Addresses;
 use crate::app::App;
 use crate::connection::{Exchange, Scratch};
 use crate::drain::{Cut, Phase};
 use crate::handover::Ledger;
 use crate::listen::Accepted;
+use crate::memory::Memory;
 use crate::settings::Settings;
 use lag::Meter;
 use registry::Registry;
@@ -73,6 +75,8 @@ pub(crate) struct Loop<A: App> {
     pub(crate) seats: Arc<Seats>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) meter: Meter,
+    pub(crate) addresses: Arc<Addresses>,
+    pub(crate) memory: Arc<Memory>,
     app: A,
     phase: Cell<Phase>,
     ending: Notify,
@@ -103,6 +107,8 @@ impl<A: App> Loop<A> {
                 limits,
                 member.watch.clone(),
             ),
+            addresses: Arc::clone(&member.addresses),
+            memory: Arc::clone(&member.memory),
             app,
             phase: Cell::new(Phase::Serving),
             ending: Notify::new(),

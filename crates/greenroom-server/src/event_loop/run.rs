@@ -10,9 +10,11 @@ use tokio::time::{sleep, timeout};
 
 use super::acceptor::{BATCH_RAISED, accept, take_over, watched};
 use super::{Balance, Loop, Pressure, TICK};
+use crate::addresses::Addresses;
 use crate::app::{App, LoopWatch};
 use crate::drain::{Cut, Phase};
 use crate::listen::{Accepted, Listener};
+use crate::memory::Memory;
 use crate::settings::Settings;
 
 /// How long connections that are cut off may take to notice.
@@ -24,6 +26,8 @@ pub(crate) struct Member {
     pub(crate) settings: Arc<Settings>,
     pub(crate) told: watch::Receiver<Phase>,
     pub(crate) balance: Arc<Balance>,
+    pub(crate) addresses: Arc<Addresses>,
+    pub(crate) memory: Arc<Memory>,
     pub(crate) listeners: Vec<Listener>,
     /// Connections that other loops accepted for this one.
     pub(crate) inbox: mpsc::Receiver<Accepted>,

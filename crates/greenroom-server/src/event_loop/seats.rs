@@ -3,6 +3,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use super::Balance;
+use crate::addresses::Place;
 
 /// A loop's place in the balance.
 #[derive(Debug)]
@@ -16,7 +17,11 @@ pub(crate) struct Seats {
 /// A connection's place in the count, until it is dropped. It goes wherever the connection goes,
 /// even to another thread with an upgraded one.
 #[derive(Debug)]
-pub(crate) struct Seat(Arc<Seats>);
+pub(crate) struct Seat {
+    seats: Arc<Seats>,
+    /// Its place among those of its address, if that is limited.
+    _place: Option<Place>,
+}
 
 impl Seats {
     pub(crate) fn new(index: usize, balance: Arc<Balance>) -> Self {
@@ -27,9 +32,12 @@ impl Seats {
         }
     }
 
-    pub(crate) fn take(self: &Arc<Self>) -> Seat {
+    pub(crate) fn take(self: &Arc<Self>, place: Option<Place>) -> Seat {
         self.balance.add(self.index);
-        Seat(Arc::clone(self))
+        Seat {
+            seats: Arc::clone(self),
+            _place: place,
+        }
     }
 
     pub(crate) fn are_empty(&self) -> bool {
@@ -39,7 +47,7 @@ impl Seats {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.0.balance.remove(self.0.index);
-        self.0.left.notify_one();
+        self.seats.balance.remove(self.seats.index);
+        self.seats.left.notify_one();
     }
 }

@@ -50,7 +50,7 @@ impl Rewound {
         let time = self.write_timeout;
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(time)));
         ready!(stalled.as_mut().poll(cx));
-        // The system would keep what is unsent, and try to send it for minutes.
+        // Else the system would keep what is unsent for minutes, for a client that takes none of it.
         self.socket.reset_at_end();
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }

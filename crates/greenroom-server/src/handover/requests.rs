@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use greenroom_http::{Refusal, check_http2};
+use http::header::RETRY_AFTER;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -20,6 +21,7 @@ use super::http2::{Stream, Streams};
 use super::ledger::Entry;
 use super::length;
 use crate::access;
+use crate::addresses::TooMany;
 use crate::app::{App, BoxError};
 use crate::body::{FromHyper, Noted, RequestBody};
 use crate::connection::{About, message};
@@ -134,8 +136,19 @@ impl<A: App> Requests<A> {
                 None => Reuse::Kept,
             },
             stream,
+            too_many: None,
             under_way: None,
         }
+    }
+
+    /// Counts a request against what its client's address may ask for.
+    fn admit(&self, about: &About) -> Result<(), TooMany> {
+        let address = match self.sender {
+            Sender::Client => self.peer.map(|peer| peer.ip()),
+            Sender::TrustedProxy => about.client.map(|client| client.ip),
+        };
+        let counted = self.home.addresses.request(address);
+        counted.inspect_err(|_| self.home.meter.count_declined("address_requests"))
     }
 
     /// The request with a body of ours, and what is noted of that if there is one.
@@ -175,6 +188,7 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
             return self.refuse(refusal, request.method(), stream);
         }
         let about = self.about(&mut request);
+        let too_many = self.admit(&about).err();
         let line = match &self.entry {
             Some(entry) => {
                 entry.rename(about.route());
@@ -194,6 +208,7 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
         };
         Answering {
             noted,
+            too_many,
             under_way: Some(under_way),
             ..self.answering(state, stream)
         }
@@ -231,6 +246,7 @@ pin_project! {
         #[pin]
         state: State<A>,
         noted: Option<Noted>,
+        too_many: Option<TooMany>,
         tell: Rc<watch::Sender<Phase>>,
         line: Option<Arc<Line>>,
         reuse: Reuse,
@@ -282,9 +298,11 @@ impl<A: App> Future for Answering<A> {
         }
         let tell = Rc::clone(&self.tell);
         let mut line = self.as_mut().project().line.take();
+        let too_many = self.too_many;
         let run = || self.as_mut().poll_service(cx);
-        let polled = during(&tell, &mut line, false, || {
-            catch_unwind(AssertUnwindSafe(run))
+        let polled = during(&tell, &mut line, false, || match too_many {
+            Some(_) => Ok(Poll::Pending),
+            None => catch_unwind(AssertUnwindSafe(run)),
         });
         let this = self.project();
         *this.line = line;
@@ -293,18 +311,21 @@ impl<A: App> Future for Answering<A> {
             failure::log_panic(&message(panic.as_ref()), &route().unwrap_or_default());
         }
         let refused = this.noted.as_ref().and_then(|noted| noted.refused.get());
-        let mut answer = match (refused, polled) {
-            (Some(error), _) => text(error.status(), error.to_string()),
-            (None, Ok(Poll::Pending)) => return Poll::Pending,
-            (None, Ok(Poll::Ready(Ok(response)))) => response.map(|body| Content::App { body }),
-            (None, Ok(Poll::Ready(Err(error)))) => {
+        let mut answer = match (too_many, refused, polled) {
+            (Some(too_many), ..) => declined(too_many),
+            (None, Some(error), _) => text(error.status(), error.to_string()),
+            (None, None, Ok(Poll::Pending)) => return Poll::Pending,
+            (None, None, Ok(Poll::Ready(Ok(response)))) => {
+                response.map(|body| Content::App { body })
+            }
+            (None, None, Ok(Poll::Ready(Err(error)))) => {
                 let Some(under_way) = this.under_way.as_ref() else {
                     return Poll::Ready(Err(error));
                 };
                 let (status, said) = failure::answer_to(&error, &under_way.about);
                 text(status, said.to_owned())
             }
-            (None, Err(_)) => {
+            (None, None, Err(_)) => {
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
                 text(status, failure::PANICKED.to_owned())
             }
@@ -329,4 +350,15 @@ impl<A: App> Future for Answering<A> {
         length::correct(&mut answer);
         Poll::Ready(Ok(answer))
     }
+}
+
+/// The answer to one request too many.
+fn declined<B>(too_many: TooMany) -> Response<Content<B>> {
+    let mut response = text(
+        StatusCode::TOO_MANY_REQUESTS,
+        "too many requests".to_owned(),
+    );
+    let seconds = HeaderValue::from(too_many.retry_after);
+    response.headers_mut().insert(RETRY_AFTER, seconds);
+    response
 }

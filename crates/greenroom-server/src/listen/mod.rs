@@ -12,6 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -20,6 +21,7 @@ pub(crate) use acceptor::AnyStream;
 pub use acceptor::{AcceptedStream, Acceptor};
 pub(crate) use defer_accept::DEFERRED;
 pub use inherited::InheritedSocket;
+pub(crate) use refuse::{BUSY, TOO_MANY};
 
 use crate::{Address, Error};
 
@@ -43,6 +45,18 @@ pub(crate) struct Listener {
     pub(crate) alone: bool,
     /// Each connection begins with a header of the PROXY protocol.
     pub(crate) is_proxied: bool,
+}
+
+impl Listener {
+    /// Has the system end connections whose client takes nothing of what was sent for `time`, and those
+    /// that were closed with something left to send, which it would else keep for minutes (tcp(7),
+    /// `TCP_USER_TIMEOUT`). Accepted connections inherit it.
+    pub(crate) fn set_untaken_max(&self, time: Duration) {
+        if let ListenerSocket::Tcp(listener) = &self.socket {
+            // A system that does not know it has limits of its own.
+            let _set = socket2::SockRef::from(listener).set_tcp_user_timeout(Some(time));
+        }
+    }
 }
 
 impl ListenerSocket {

@@ -117,6 +117,21 @@ async fn a_body_that_the_client_does_not_read_in_time_ends_by_a_reset() {
     .await;
 }
 
+/// Whatever ends the body: the system would else keep what the client does not take for minutes.
+#[tokio::test]
+async fn a_body_in_chunks_that_the_client_does_not_read_in_time_ends_by_a_reset() {
+    within(async {
+        let server = Tcp::start();
+        let request = "GET /long HTTP/1.1\r\nHost: test\r\n\r\n";
+        let mut client = TcpStream::connect(server.address).await.unwrap();
+        client.write_all(request.as_bytes()).await.unwrap();
+        client.ready(Interest::ERROR).await.unwrap();
+        let error = client.take_error().unwrap().expect("the socket has failed");
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_body_that_is_whole_ends_in_order() {
     within(async {

@@ -56,7 +56,7 @@ async fn asking(server: &Rig, path: &str) -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_under_way_is_finished_and_the_rest_is_closed_at_once() {
+async fn what_is_under_way_is_finished_and_the_rest_is_closed_soon() {
     local(async {
         let server = Rig::start(app(handler));
         let mut idle = server.connect().await;
@@ -79,6 +79,7 @@ async fn what_is_under_way_is_finished_and_the_rest_is_closed_at_once() {
         assert!(busy.is_closed().await);
         assert_eq!(streaming.answer().await.text(), "partpartpartpartpart");
         assert!(streaming.is_closed().await);
+        drop((idle, silent, busy, streaming));
         assert_eq!(server.ended().await.cut, []);
         assert!(since.elapsed() < 6 * SECOND);
     })
@@ -250,6 +251,7 @@ async fn handlers_that_ask_are_told_and_end_at_once() {
             rest.contains("the last") && rest.ends_with("0\r\n\r\n"),
             "{rest}"
         );
+        drop((told, streaming));
         assert_eq!(server.ended().await.cut, []);
         assert!(since.elapsed() < SECOND);
     })

@@ -23,7 +23,7 @@ use crate::rig::{Body, Reply, Rig, app, assert_elapsed, local, measure, settle, 
 const SECOND: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
-struct OnThisThread;
+pub(crate) struct OnThisThread;
 
 impl<F: Future + 'static> hyper::rt::Executor<F> for OnThisThread {
     fn execute(&self, future: F) {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod acceptors;
+mod addresses;
 mod bodies_request;
 mod bodies_response;
 mod client;
@@ -10,6 +11,7 @@ mod connections;
 mod continues;
 mod cut_short;
 mod drain;
+mod drain_idle;
 mod http2;
 mod http2_frames;
 mod http2_heads;
@@ -19,10 +21,12 @@ mod lag;
 mod leaving;
 mod limits;
 mod listening;
+mod memory;
 mod panics;
 mod pipelining;
 mod proxied;
 mod rig;
 mod timeouts;
 mod timeouts_body;
+mod timeouts_response;
 mod upgrades;

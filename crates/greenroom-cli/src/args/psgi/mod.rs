@@ -114,6 +114,16 @@ pub(crate) struct PsgiArgs {
     )]
     body_memory_max: ByteSize,
 
+    /// Size of all bodies of requests that an application's workers have not answered, in memory and in files; 503 beyond
+    #[arg(
+        long,
+        env = "GREENROOM_UPLOADS_BYTES_MAX",
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = value::positive_size
+    )]
+    uploads_bytes_max: ByteSize,
+
     /// Serve the application that plackup has loaded, by way of standard input and this directory
     #[arg(long, value_name = "DIR", hide = true, conflicts_with_all = ["app", "evaluate", "file", "mount"])]
     attach: Option<PathBuf>,
@@ -175,6 +185,7 @@ impl PsgiArgs {
             .start_timeout(self.start_timeout)
             .queue_max(usize::try_from(self.worker_queue_max).unwrap_or(usize::MAX))
             .queue_wait_max(self.worker_queue_wait_max)
+            .uploads_bytes_max(self.uploads_bytes_max.as_u64())
             .body_memory_max(usize::try_from(self.body_memory_max.as_u64()).unwrap_or(usize::MAX));
         for directory in &self.include {
             builder = builder.include(directory);

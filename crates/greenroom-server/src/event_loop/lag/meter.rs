@@ -71,6 +71,11 @@ impl Meter {
         self.record.count_refused();
     }
 
+    /// Counts a connection or a request that is declined, and for what.
+    pub(crate) fn count_declined(&self, why: &'static str) {
+        self.record.count_declined(why);
+    }
+
     /// Counts a poll; whether it is time to look after the probe.
     pub(super) fn count_poll(&self) -> bool {
         let polls = self.polls.get().wrapping_add(1);

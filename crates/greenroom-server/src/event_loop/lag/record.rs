@@ -91,6 +91,11 @@ impl Record {
         self.refused_told.increment(1);
     }
 
+    pub(super) fn count_declined(&self, why: &'static str) {
+        let labels = [("loop", self.name.clone()), ("for", why.to_owned())];
+        metrics::counter!("greenroom_declined_total", &labels).increment(1);
+    }
+
     pub(super) fn status(&self) -> LoopStatus {
         let lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
         let copied = lags.clone();

@@ -1,0 +1,119 @@
+//! Requests that are well formed, and that the server has no room for: no application sees them.
+
+use greenroom_http::{BodyLength, BodySize, RequestHead};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode};
+
+use super::closing::Closing;
+use super::requesting::DISCARDED_BYTES_MAX;
+use super::{Connection, Scratch, Turn};
+use crate::access;
+use crate::addresses::TooMany;
+use crate::app::App;
+use crate::proxies::{ForwardedFor, Sender};
+
+/// Why a request is declined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Declined {
+    status: StatusCode,
+    retry_after: u64,
+    text: &'static [u8],
+    /// Whether the connection ends with it, which frees what it holds.
+    closes: bool,
+}
+
+const OUT_OF_MEMORY: Declined = Declined {
+    status: StatusCode::SERVICE_UNAVAILABLE,
+    retry_after: 1,
+    text: b"too much is under way\n",
+    closes: true,
+};
+
+impl From<TooMany> for Declined {
+    fn from(too_many: TooMany) -> Self {
+        Self {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            retry_after: too_many.retry_after,
+            text: b"too many requests\n",
+            closes: false,
+        }
+    }
+}
+
+impl<A: App> Connection<A> {
+    /// Tells the server how much the connection holds while it waits.
+    pub(super) fn note_held(&mut self) {
+        let exchange = self.exchange.as_ref();
+        let of_request = exchange.map_or(0, |exchange| exchange.held());
+        let held = self.kept.len() + self.outbox.kept() + of_request;
+        if held != self.held {
+            self.home.memory.change(self.held, held);
+            self.held = held;
+        }
+    }
+
+    /// Whether there is room for a request of `client`, or else of the peer.
+    pub(super) fn admit(&self, client: Option<ForwardedFor>) -> Result<(), Declined> {
+        if self.home.memory.is_full() {
+            self.home.meter.count_declined("memory");
+            return Err(OUT_OF_MEMORY);
+        }
+        let address = match self.sender {
+            Sender::Client => self.peer.map(|peer| peer.ip()),
+            Sender::TrustedProxy => client.map(|client| client.ip),
+        };
+        self.home.addresses.request(address).map_err(|too_many| {
+            self.home.meter.count_declined("address_requests");
+            too_many.into()
+        })
+    }
+
+    /// Whether a head that is only half there is waited for.
+    pub(super) fn may_wait_for_head(&self) -> bool {
+        let is_full = self.home.memory.is_full_beside(self.held);
+        if is_full {
+            self.home.meter.count_declined("memory");
+        }
+        !is_full
+    }
+
+    /// Tells the client to ask again later. The connection is kept if what follows of the request can be
+    /// passed over.
+    pub(super) fn decline(
+        &mut self,
+        declined: &Declined,
+        head: &RequestHead,
+        scratch: &mut Scratch,
+    ) -> Turn<A> {
+        if self.home.settings.access_log {
+            access::log_refusal(declined.status, self.peer);
+        }
+        let too_long =
+            matches!(head.body, BodyLength::Exact(bytes) if bytes > DISCARDED_BYTES_MAX as u64);
+        // A client that was not told to go on may or may not send its body.
+        if declined.closes || head.expects_continue || too_long || self.is_leaving() {
+            self.http.close_after_answer();
+        }
+        let mut response = Response::new(());
+        *response.status_mut() = declined.status;
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from(declined.retry_after));
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        headers.insert(CONTENT_TYPE, plain);
+        let size = BodySize::Exact(declined.text.len() as u64);
+        let context = self.home.context.borrow();
+        self.http
+            .respond(&response, size, &context, &mut scratch.out);
+        let sent = self.http.data(declined.text.len(), &mut scratch.out).length;
+        scratch.out.extend_from_slice(&declined.text[..sent]);
+        // Nothing of it is missing.
+        let _whole = self.http.finish(None, &mut scratch.out);
+        drop(context);
+        self.answered = true;
+        self.waiting.over(self.home.now());
+        if !self.http.keeps_alive() {
+            self.closing = Closing::Linger;
+        }
+        Turn::Again
+    }
+}

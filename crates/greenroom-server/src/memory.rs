@@ -1,0 +1,87 @@
+//! What the connections of a server hold in memory, and how much they may.
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What connections may hold unless it is said, if the system does not tell its memory: 256 MiB.
+const UNKNOWN: usize = 256 * 1_024 * 1_024;
+/// The part of the memory that connections may hold unless it is said: a quarter.
+const SHARE: usize = 4;
+
+/// Bytes that the connections of all loops hold.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    held: AtomicUsize,
+    held_max: usize,
+}
+
+impl Memory {
+    pub(crate) fn new(held_max: usize) -> Self {
+        Self {
+            held: AtomicUsize::new(0),
+            held_max,
+        }
+    }
+
+    /// Whether nothing more is to be begun.
+    pub(crate) fn is_full(&self) -> bool {
+        self.held.load(Ordering::Relaxed) >= self.held_max
+    }
+
+    /// The same for a connection that holds so much itself.
+    pub(crate) fn is_full_beside(&self, bytes: usize) -> bool {
+        let held = self.held.load(Ordering::Relaxed);
+        held.saturating_sub(bytes) >= self.held_max
+    }
+
+    /// A connection holds `now` where it held `before`.
+    pub(crate) fn change(&self, before: usize, now: usize) {
+        if now > before {
+            self.held.fetch_add(now - before, Ordering::Relaxed);
+        } else {
+            self.held.fetch_sub(before - now, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A quarter of the memory of this machine, or of the container that this process is in.
+pub(crate) fn memory_default() -> usize {
+    let of_machine = fs::read_to_string("/proc/meminfo").ok();
+    let of_machine = of_machine.and_then(|text| total(&text));
+    // Without a limit it says `max`.
+    let of_container = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let of_container = of_container.and_then(|text| text.trim().parse().ok());
+    let known = of_machine.into_iter().chain(of_container).min();
+    known.map_or(UNKNOWN, |bytes: usize| bytes / SHARE)
+}
+
+/// `MemTotal` of `/proc/meminfo` (proc(5)), in bytes.
+fn total(text: &str) -> Option<usize> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: usize = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1_024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_is_read_as_the_system_tells_it() {
+        let text = "MemTotal:        8010264 kB\nMemFree:          524288 kB\n";
+        assert_eq!(total(text), Some(8_202_510_336));
+        assert_eq!(total("MemFree: 1 kB\n"), None);
+    }
+
+    #[test]
+    fn what_is_given_back_is_free() {
+        let memory = Memory::new(10);
+        memory.change(0, 4);
+        memory.change(4, 10);
+        assert!(memory.is_full());
+        memory.change(10, 9);
+        assert!(!memory.is_full());
+    }
+}
