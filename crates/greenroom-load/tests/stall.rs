@@ -84,6 +84,6 @@ impl Witness {
     fn finish(self) -> Duration {
         drop(self.stop);
         let longest = self.thread.join().expect("it does not panic");
-        (longest - Self::INTERVAL) * HOPS
+        longest.saturating_sub(Self::INTERVAL) * HOPS
     }
 }
