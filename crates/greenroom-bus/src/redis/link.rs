@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use redis::Value;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tracing::{debug, info, warn};
 
 use crate::PublishError;
@@ -96,7 +96,8 @@ impl Link {
         let connection = &mut session.connection;
         // Before what waits to be published, so that our own subscribers hear that too.
         self.subscribe(connection).await?;
-        let mut pings = interval(self.redis.settings.ping_interval);
+        let every = self.redis.settings.ping_interval;
+        let mut pings = interval_at(Instant::now() + every, every);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {

@@ -9,7 +9,7 @@ use greenroom_bus::{Bus, QueueSettings, RedisSettings, Subscription};
 use redis::cluster_routing::Slot;
 
 use crate::gaps::{check_numbers, publish_numbers, receive_until};
-use crate::server::Server;
+use crate::server::{Certificates, Server, free_port};
 use crate::{failure, gap, impatient, publish, publish_at_last, subscribe, text, until, within};
 
 const LOGIN: &str = ":secret@";
@@ -266,6 +266,30 @@ async fn a_wrong_password_and_a_server_that_is_no_cluster_are_told_of() {
     );
     let error = failure(&impatient(settings.login("default", "secret"))).await;
     assert!(error.contains("cluster support disabled"), "{error}");
+}
+
+#[tokio::test]
+async fn a_cluster_is_spoken_to_by_tls() {
+    let certificates = Certificates::new();
+    let [plain, bus] = [free_port(), free_port()].map(|port| port.to_string());
+    let tls = ["--tls-auth-clients", "no", "--tls-cluster", "yes"];
+    let cluster = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+    let arguments = [&tls[..], &cluster[..], &["--port", &plain]].concat();
+    let server = Server::start_tls(&certificates, &arguments);
+    let client = redis::Client::open(format!("redis://127.0.0.1:{plain}"));
+    let mut client = client
+        .and_then(|client| client.get_connection())
+        .expect("it runs");
+    let mut slots = redis::cmd("CLUSTER");
+    let slots = slots.arg("ADDSLOTSRANGE").arg(0).arg(16_383);
+    slots.exec(&mut client).expect("they are free");
+    let url = format!("rediss://localhost:{}", server.port);
+    let settings = RedisSettings::cluster([url]).expect("an address");
+    let settings = settings.tls_roots(certificates.authority).expect("PEM");
+    let bus = impatient(settings.sharded(true));
+    let mut subscription = subscribe(&bus, "/a").await;
+    publish_at_last(&bus, "/a", "in").await;
+    while text_or_gap(&mut subscription).await != "in" {}
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use greenroom_bus::{Bus, Event, GapCause, RedisSettings, Subscription};
 
 /// Far longer than anything here takes: a test that waits so long has failed.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(DEADLINE, future)

@@ -38,12 +38,13 @@ impl Group {
         settings.login("default", "secret")
     }
 
+    /// Who becomes the master closes the connections of those who ask it just then.
     async fn failed_over(&self) {
         let role = || {
-            self.replica
-                .ask_as::<String>(LOGIN, &["INFO", "replication"])
+            let replica = &self.replica;
+            replica.try_ask_as::<String>(LOGIN, &["INFO", "replication"])
         };
-        until(|| role().contains("role:master")).await;
+        until(|| role().is_ok_and(|role| role.contains("role:master"))).await;
     }
 }
 

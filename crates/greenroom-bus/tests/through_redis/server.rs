@@ -163,7 +163,7 @@ impl Server {
     ) -> redis::RedisResult<T> {
         let url = format!("redis://{login}127.0.0.1:{}", self.port);
         let client = redis::Client::open(url).expect("an address");
-        let mut connection = client.get_connection().expect("it runs");
+        let mut connection = client.get_connection()?;
         let mut request = redis::cmd(command[0]);
         request.arg(&command[1..]).query(&mut connection)
     }
