@@ -51,6 +51,7 @@ const NEEDS: &[Need] = &[
     programs("redis-server", &["redis-server"]),
     programs("haproxy", &["haproxy"]),
     programs("iproute2", &["ip"]),
+    programs("systemd", &["systemd-analyze"]),
     programs("chromium", &["chromium"]),
     programs("perl", &["perl"]),
     programs("systemd", &["systemd-socket-activate"]),

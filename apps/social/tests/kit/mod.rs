@@ -5,7 +5,7 @@
 pub(crate) mod app;
 pub(crate) mod ferretdb;
 pub(crate) mod port;
-mod program;
+pub(crate) mod program;
 pub(crate) mod redis;
 pub(crate) mod smtp;
 

@@ -135,7 +135,8 @@ impl Channels {
         changes
     }
 
-    /// The server has confirmed a channel: tells all who had been heard before of the gap.
+    /// The server has confirmed a channel: tells all who had been heard before of the gap. A second
+    /// confirmation on the same connection, as after a look at the cluster's slots, changes nothing.
     pub(super) fn confirm(&self, kind: Kind, name: &str, core: &Core) {
         let members;
         let owed: Vec<_> = {
@@ -143,7 +144,9 @@ impl Channels {
             let Some(entry) = state.map(kind).get_mut(name) else {
                 return;
             };
-            entry.is_live = true;
+            if std::mem::replace(&mut entry.is_live, true) {
+                return;
+            }
             // Under the lock, so that who is about to settle finds the channel live after this,
             // and not before: then it would be owed a gap here.
             members = entry.members(core);
@@ -170,25 +173,11 @@ impl Channels {
         }
     }
 
-    /// The server has ended a subscription. If that was not asked for, as when the slot of a
-    /// cluster moves, it is asked for again.
-    pub(super) fn ended_by_server(&self, kind: Kind, name: &str) {
+    /// Whether the server is to be subscribed to it on this connection.
+    pub(super) fn is_asked(&self, kind: Kind, name: &str) -> bool {
         let mut state = lock(&self.state);
-        let Some((name, _)) = state.map(kind).get_key_value(name) else {
-            return;
-        };
-        let name = Arc::clone(name);
-        let Some(entry) = state
-            .map(kind)
-            .get_mut(&name)
-            .filter(|entry| entry.is_asked)
-        else {
-            return;
-        };
-        entry.is_asked = false;
-        entry.is_live = false;
-        state.list(Channel { kind, name });
-        self.changed.notify_one();
+        let entry = state.map(kind).get(name);
+        entry.is_some_and(|entry| entry.is_asked)
     }
 
     /// The connection is lost: all is to be asked for again on the next.

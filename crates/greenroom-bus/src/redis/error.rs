@@ -5,6 +5,10 @@ use redis::RedisError;
 pub(super) enum LinkError {
     #[error("the server closed the connection")]
     Closed,
+    #[error("the server ended a subscription: its slot moves to another server of the cluster")]
+    Moved,
+    #[error("the server's answers do not fit what it was asked")]
+    OutOfStep,
     #[error(transparent)]
     Redis(#[from] RedisError),
 }

@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Pipeline, RedisResult, Value};
-use tokio::sync::Notify;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use redis::Value;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tracing::{debug, info, warn};
 
 use crate::PublishError;
 use crate::core::Core;
 use crate::lock::lock;
 
-use super::channels::{Change, Channel};
+use super::channels::Change;
+use super::connection::{Command, Connection, Outcome};
 use super::error::LinkError;
 use super::outbox::Entry;
-use super::push::Pushes;
+use super::push::{Pushes, Signals};
 use super::{ConnectionState, Redis, RedisSettings};
 
 /// How many topics are subscribed or unsubscribed with one round trip.
@@ -32,8 +31,8 @@ pub(super) struct Link {
 }
 
 struct Session {
-    connection: MultiplexedConnection,
-    lost: Arc<Notify>,
+    connection: Connection,
+    signals: Arc<Signals>,
 }
 
 /// How a connection ended that nobody lost.
@@ -76,37 +75,35 @@ impl Link {
     }
 
     async fn open(&self) -> Result<Session, LinkError> {
-        let lost = Arc::new(Notify::new());
-        let settings = &self.redis.settings;
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(settings.connect_timeout))
-            .set_response_timeout(Some(settings.command_timeout))
-            .set_push_sender(Pushes {
-                core: Arc::clone(&self.core),
-                redis: Arc::clone(&self.redis),
-                lost: Arc::clone(&lost),
-            });
-        let client = &settings.client;
-        let connection = client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await?;
+        let signals = Arc::new(Signals::default());
+        let pushes = Pushes {
+            core: Arc::clone(&self.core),
+            redis: Arc::clone(&self.redis),
+            signals: Arc::clone(&signals),
+        };
+        let (connection, address) = Connection::open(&self.redis.settings, pushes).await?;
         self.redis.outbox.come_back();
         let connected = ConnectionState::Connected;
         self.redis.state.send_replace(connected);
-        info!(address = %client.get_connection_info().addr(), "connected to Redis");
-        Ok(Session { connection, lost })
+        info!(address, "connected to Redis");
+        Ok(Session {
+            connection,
+            signals,
+        })
     }
 
     async fn serve(&self, mut session: Session) -> Result<Ended, LinkError> {
         let connection = &mut session.connection;
         // Before what waits to be published, so that our own subscribers hear that too.
         self.subscribe(connection).await?;
-        let mut pings = interval(self.redis.settings.ping_interval);
+        let every = self.redis.settings.ping_interval;
+        let mut pings = interval_at(Instant::now() + every, every);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
-                () = session.lost.notified() => return Err(LinkError::Closed),
+                () = session.signals.closed.notified() => return Err(LinkError::Closed),
+                () = session.signals.moved.notified() => return Err(LinkError::Moved),
                 () = self.redis.ended() => {
                     while self.publish(connection).await? {}
                     return Ok(Ended);
@@ -115,38 +112,38 @@ impl Link {
                 () = self.redis.outbox.filled.notified() => {
                     self.publish(connection).await?;
                 }
-                _ = pings.tick() => {
-                    redis::cmd("PING").query_async::<Value>(connection).await?;
-                }
+                _ = pings.tick() => connection.ping().await?,
             }
         }
     }
 
     /// Asks the server for what is wanted and was not asked for.
-    async fn subscribe(&self, connection: &mut MultiplexedConnection) -> Result<(), LinkError> {
+    async fn subscribe(&self, connection: &mut Connection) -> Result<(), LinkError> {
         loop {
             let changes = self.redis.channels.next_changes(CHANGES_MAX);
             if changes.is_empty() {
                 return Ok(());
             }
-            let mut pipeline = Pipeline::with_capacity(changes.len());
-            for change in &changes {
-                let (command, channel) = request(change);
-                pipeline.cmd(command).arg(&*channel.name);
-            }
-            let answers = query(&mut pipeline, connection).await?;
-            for (change, answer) in changes.iter().zip(answers) {
-                if let (Change::Subscribe(channel), Err(error)) = (change, answer) {
-                    warn!(channel = %channel.name, %error, "Redis refused a subscription");
-                    let reason = error.to_string().into();
-                    self.redis.channels.refuse(channel, &reason, &self.core);
+            let commands: Vec<_> = changes.iter().map(command).collect();
+            let outcomes = connection.query(&commands).await;
+            for (change, outcome) in changes.iter().zip(outcomes) {
+                match (change, outcome) {
+                    (Change::Subscribe(channel), Outcome::Refused(error)) => {
+                        warn!(channel = %channel.name, %error, "Redis refused a subscription");
+                        let reason = error.to_string().into();
+                        self.redis.channels.refuse(channel, &reason, &self.core);
+                    }
+                    (_, Outcome::Undone(error) | Outcome::Unknown(error)) => {
+                        return Err(error.into());
+                    }
+                    (Change::Unsubscribe(_), Outcome::Refused(_)) | (_, Outcome::Done(_)) => {}
                 }
             }
         }
     }
 
     /// Sends what waits, up to one batch. Says whether there was something.
-    async fn publish(&self, connection: &mut MultiplexedConnection) -> Result<bool, LinkError> {
+    async fn publish(&self, connection: &mut Connection) -> Result<bool, LinkError> {
         let batch = self
             .redis
             .outbox
@@ -154,43 +151,52 @@ impl Link {
         if batch.is_empty() {
             return Ok(false);
         }
-        let command = if self.redis.settings.is_sharded {
+        let name = if self.redis.settings.is_sharded {
             "SPUBLISH"
         } else {
             "PUBLISH"
         };
-        let mut pipeline = Pipeline::with_capacity(batch.len());
-        for entry in &batch {
-            pipeline
-                .cmd(command)
-                .arg(entry.topic.as_str())
-                .arg(&*entry.payload);
-        }
-        match query(&mut pipeline, connection).await {
-            Ok(answers) => {
-                for (entry, answer) in batch.into_iter().zip(answers) {
-                    self.settle(entry, answer);
+        let command = |entry| message(name, entry);
+        let commands: Vec<_> = batch.iter().map(command).collect();
+        let outcomes = connection.query(&commands).await;
+        drop(commands);
+        let mut failure = None;
+        let mut undone = Vec::new();
+        for (entry, outcome) in batch.into_iter().zip(outcomes) {
+            match outcome {
+                Outcome::Undone(error) => {
+                    undone.push(entry);
+                    failure = Some(error.into());
                 }
-                Ok(true)
-            }
-            Err(error) => {
-                for entry in batch {
-                    self.fail(entry, PublishError::Unknown);
-                }
-                Err(error.into())
+                outcome => failure = self.settle(entry, outcome).err().or(failure),
             }
         }
+        self.redis.outbox.give_back(undone);
+        failure.map_or(Ok(true), Err)
     }
 
-    fn settle(&self, entry: Entry, answer: RedisResult<Value>) {
-        match answer {
-            Ok(_) => {
+    /// An error is the connection's.
+    fn settle(&self, entry: Entry, outcome: Outcome) -> Result<(), LinkError> {
+        match outcome {
+            // How many heard it.
+            Outcome::Done(Value::Int(_)) => {
                 self.core.meters.published.add(1);
                 entry.succeed();
+                Ok(())
             }
-            Err(error) => {
+            Outcome::Refused(error) => {
                 let reason = error.to_string();
                 self.fail(entry, PublishError::Refused { reason });
+                Ok(())
+            }
+            // An unasked confirmation was taken for the answer.
+            Outcome::Done(_) => {
+                self.fail(entry, PublishError::Unknown);
+                Err(LinkError::OutOfStep)
+            }
+            Outcome::Undone(error) | Outcome::Unknown(error) => {
+                self.fail(entry, PublishError::Unknown);
+                Err(error.into())
             }
         }
     }
@@ -202,16 +208,22 @@ impl Link {
     }
 
     fn note(&self, error: &LinkError, delay: std::time::Duration) {
-        *lock(&self.redis.last_error) = Some(error.to_string());
+        let text = error.to_string();
+        let before = lock(&self.redis.last_error).replace(text.clone());
         let millis = delay.as_millis();
         if self.is_connected() {
             warn!(%error, retry_millis = millis, "the connection to Redis is lost");
             self.core.meters.connections_lost.add(1);
             self.go_away(ConnectionState::Away);
-        } else {
-            debug!(%error, retry_millis = millis, "Redis cannot be reached");
-            self.redis.channels.lost();
+            return;
         }
+        // Each reason once, such as a wrong password: not every try of a long night.
+        if before.as_ref() == Some(&text) {
+            debug!(%error, retry_millis = millis, "Redis cannot be reached");
+        } else {
+            warn!(%error, retry_millis = millis, "Redis cannot be reached");
+        }
+        self.redis.channels.lost();
     }
 
     fn is_connected(&self) -> bool {
@@ -242,17 +254,22 @@ fn backoff(settings: &RedisSettings) -> ExponentialBackoff {
         .build()
 }
 
-fn request(change: &Change) -> (&'static str, &Channel) {
-    match change {
+fn command(change: &Change) -> Command<'_> {
+    let (name, channel) = match change {
         Change::Subscribe(channel) => (channel.kind.subscribe(), channel),
         Change::Unsubscribe(channel) => (channel.kind.unsubscribe(), channel),
+    };
+    Command {
+        name,
+        channel: &channel.name,
+        payload: None,
     }
 }
 
-/// The server's answer to each command, or what happened to the connection.
-async fn query(
-    pipeline: &mut Pipeline,
-    connection: &mut MultiplexedConnection,
-) -> RedisResult<Vec<RedisResult<Value>>> {
-    pipeline.ignore_errors().query_async(connection).await
+fn message<'a>(name: &'static str, entry: &'a Entry) -> Command<'a> {
+    Command {
+        name,
+        channel: entry.topic.as_str(),
+        payload: Some(&entry.payload),
+    }
 }

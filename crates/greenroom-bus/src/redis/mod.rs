@@ -2,10 +2,12 @@
 
 mod channel;
 mod channels;
+mod connection;
 mod error;
 mod link;
 mod outbox;
 mod push;
+mod servers;
 mod settings;
 
 use std::io;
@@ -123,6 +125,7 @@ impl Redis {
 /// A thread of its own, because a handler that holds up its event loop would hold up all deliveries
 /// there, and its pings would be late for no fault of the server.
 pub(crate) fn start(core: Arc<Core>, redis: Arc<Redis>) -> io::Result<()> {
+    redis.settings.servers.choose_cryptography();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

@@ -130,6 +130,14 @@ impl Outbox {
         batch
     }
 
+    /// Takes back what was not sent, before all that waits.
+    pub(super) fn give_back(&self, entries: Vec<Entry>) {
+        let mut state = lock(&self.state);
+        for entry in entries.into_iter().rev() {
+            state.entries.push_front(entry);
+        }
+    }
+
     /// Messages and bytes that wait or are on their way.
     pub(super) fn sizes(&self) -> (usize, usize) {
         (

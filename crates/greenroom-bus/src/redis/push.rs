@@ -21,8 +21,17 @@ use super::channel::Answer;
 pub(super) struct Pushes {
     pub(super) core: Arc<Core>,
     pub(super) redis: Arc<Redis>,
-    /// The connection is gone.
-    pub(super) lost: Arc<Notify>,
+    pub(super) signals: Arc<Signals>,
+}
+
+/// What ends a connection from the server's side.
+#[derive(Default)]
+pub(super) struct Signals {
+    /// It is gone, or one of a cluster's is.
+    pub(super) closed: Notify,
+    /// A subscription ended that was not asked to. The driver takes such a push for the answer to
+    /// whatever it has asked last, so nothing after it can be relied on.
+    pub(super) moved: Notify,
 }
 
 impl redis::aio::AsyncPushSender for Pushes {
@@ -30,7 +39,7 @@ impl redis::aio::AsyncPushSender for Pushes {
         let payload = take_payload(&mut push.data);
         let names: SmallVec<[&str; 2]> = push.data.iter().filter_map(text).collect();
         match (push.kind, names.as_slice(), payload) {
-            (PushKind::Disconnection, ..) => self.lost.notify_one(),
+            (PushKind::Disconnection, ..) => self.signals.closed.notify_one(),
             (PushKind::Message | PushKind::SMessage, [channel], Some(payload)) => {
                 self.deliver(channel, payload);
             }
@@ -41,8 +50,10 @@ impl redis::aio::AsyncPushSender for Pushes {
                 Some(Answer::Subscribed(kind)) => {
                     self.redis.channels.confirm(kind, name, &self.core);
                 }
-                Some(Answer::Unsubscribed(kind)) => self.redis.channels.ended_by_server(kind, name),
-                None => {}
+                Some(Answer::Unsubscribed(kind)) if self.redis.channels.is_asked(kind, name) => {
+                    self.signals.moved.notify_one();
+                }
+                Some(Answer::Unsubscribed(_)) | None => {}
             },
             _ => {}
         }

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use redis::{Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
-
 use crate::PAYLOAD_BYTES_MAX;
+
+use super::servers::{Servers, Topology};
 
 /// How to reach Redis, and how long to wait for it. Redis 6 is needed (RESP3), 7 for
 /// [`sharded`](Self::sharded).
@@ -18,7 +18,7 @@ use crate::PAYLOAD_BYTES_MAX;
 /// ```
 #[derive(Clone, Debug)]
 pub struct RedisSettings {
-    pub(super) client: Client,
+    pub(super) servers: Servers,
     pub(super) is_sharded: bool,
     pub(super) connect_timeout: Duration,
     pub(super) command_timeout: Duration,
@@ -43,25 +43,92 @@ pub enum WhileAway {
     Queue,
 }
 
-/// Settings that cannot work.
+/// Settings that cannot work. No error shows an address, for there may be a password in it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// The address is no URL of Redis.
-    #[error("no address of Redis, such as `redis://user:password@host:6379`: {0}")]
-    Address(#[source] redis::RedisError),
+    /// An address is no URL of Redis.
+    #[error(
+        "address {number} of Redis cannot be used: {reason}; it must be like \
+         `redis://user:password@host:6379`, `rediss://user:password@host:6379` for TLS, or \
+         `unix:///path` for one server on this machine; in a user and a password, `%`, `/`, `:`, \
+         `?`, `#` and `@` are written `%25`, `%2F`, `%3A`, `%3F`, `%23` and `%40`"
+    )]
+    Address {
+        /// Which, from 1.
+        number: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is none.
+    #[error("at least one address of Redis must be given, such as `redis://host:6379`")]
+    NoAddress,
+    /// Certificates are given for a connection without TLS.
+    #[error("certificates are for TLS: the addresses of Redis must begin with `rediss://`")]
+    NoTls,
+    /// A certificate or a key cannot be used.
+    #[error("{what} must be given as PEM (`-----BEGIN …-----`): {reason}")]
+    Pem {
+        /// Which of them.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Addresses of one cluster, or of one master's Sentinels, do not agree.
+    #[error("address {number} of Redis differs from address 1 in {what}; all must agree")]
+    Unlike {
+        /// Which, from 1.
+        number: usize,
+        /// User, password or TLS.
+        what: &'static str,
+    },
 }
 
 impl RedisSettings {
-    /// The server at a URL: `redis://[user[:password]@]host[:port]`, or `unix:///path`. There is
-    /// no TLS. Pub/sub knows no numbered databases: all that use one server share its topics.
+    /// The server at a URL: `redis://[user[:password]@]host[:port]`, `rediss://…` for TLS, or
+    /// `unix:///path`. Pub/sub knows no numbered databases: all that use one server share its
+    /// topics.
+    ///
+    /// With TLS the server's certificate must be for the host of the URL, and be signed by one of
+    /// the system's authorities, or of [`tls_roots`](Self::tls_roots). If the process has not
+    /// chosen a provider of cryptography for `rustls`, the bus chooses `ring`.
     ///
     /// # Errors
     /// What is wrong with the URL. The server is not asked.
     pub fn new(url: &str) -> Result<Self, SettingsError> {
-        let info = connection_info(url).map_err(SettingsError::Address)?;
-        Ok(Self {
-            client: Client::open(info).map_err(SettingsError::Address)?,
+        Servers::new(Topology::One, [url]).map(Self::of)
+    }
+
+    /// A cluster, by the URLs of some of its servers, which tell of the others. One is enough; more
+    /// are for when that one is away. User, password and TLS are those of all servers. With
+    /// [`sharded`](Self::sharded) each message goes to the servers of its topic's slot only.
+    ///
+    /// # Errors
+    /// What is wrong with the URLs, or that they do not agree. The servers are not asked.
+    pub fn cluster<T: AsRef<str>>(
+        urls: impl IntoIterator<Item = T>,
+    ) -> Result<Self, SettingsError> {
+        Servers::new(Topology::Cluster, urls).map(Self::of)
+    }
+
+    /// The server that is the master of this name at the moment, by the URLs of its Sentinels, of
+    /// which the first that knows is believed. They are asked before every connection, each for
+    /// 1.5 s at most. User and password of the URLs are those of the Sentinels; those of the
+    /// servers are given by [`login`](Self::login). TLS is used with all or none.
+    ///
+    /// # Errors
+    /// What is wrong with the URLs, or that they do not agree. The Sentinels are not asked.
+    pub fn sentinels<T: AsRef<str>>(
+        urls: impl IntoIterator<Item = T>,
+        master: impl Into<String>,
+    ) -> Result<Self, SettingsError> {
+        let master = master.into();
+        Servers::new(Topology::Sentinels { master }, urls).map(Self::of)
+    }
+
+    fn of(servers: Servers) -> Self {
+        Self {
+            servers,
             is_sharded: false,
             connect_timeout: Duration::from_secs(2),
             command_timeout: Duration::from_secs(2),
@@ -71,13 +138,45 @@ impl RedisSettings {
             while_away: WhileAway::default(),
             publish_queue_max: 1_024,
             publish_queue_bytes_max: 8 * PAYLOAD_BYTES_MAX,
-        })
+        }
+    }
+
+    /// Logs in to the servers with this user (`default`, if Redis knows no others) and password,
+    /// instead of what the URLs say. Neither logs, errors nor `Debug` show the password.
+    #[must_use]
+    pub fn login(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
+        self.servers.log_in(user.into(), password.into());
+        self
+    }
+
+    /// Believes servers whose certificate is signed by one of these (PEM, one or more), instead of
+    /// the system's authorities.
+    ///
+    /// # Errors
+    /// There is no certificate in it, or the addresses are without TLS.
+    pub fn tls_roots(mut self, pem: impl Into<Vec<u8>>) -> Result<Self, SettingsError> {
+        self.servers.trust(pem.into())?;
+        Ok(self)
+    }
+
+    /// Shows servers that ask for it (`tls-auth-clients yes`, Redis' default) this certificate with
+    /// its key, both as PEM.
+    ///
+    /// # Errors
+    /// There is no certificate or key in it, or the addresses are without TLS.
+    pub fn tls_identity(
+        mut self,
+        certificate: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Result<Self, SettingsError> {
+        self.servers.identify(certificate.into(), key.into())?;
+        Ok(self)
     }
 
     /// Uses sharded pub/sub (`SPUBLISH`, `SSUBSCRIBE`), in which a node of a cluster does not tell
     /// all others of each message. Default no. All who share topics must choose the same. There
-    /// are no patterns then. The bus talks to one node: topics that another one is responsible for
-    /// are refused with that node's address in the server's words (`MOVED`).
+    /// are no patterns then. In a cluster use it with [`cluster`](Self::cluster): a bus that knows
+    /// one server only is refused the topics of others (`MOVED`).
     #[must_use]
     pub fn sharded(mut self, is_sharded: bool) -> Self {
         self.is_sharded = is_sharded;
@@ -138,24 +237,75 @@ impl RedisSettings {
     }
 }
 
-fn connection_info(url: &str) -> redis::RedisResult<ConnectionInfo> {
-    let info = url.into_connection_info()?;
-    let redis = info.redis_settings().clone();
-    Ok(info.set_redis_settings(redis.set_protocol(ProtocolVersion::RESP3)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn error(settings: Result<RedisSettings, SettingsError>) -> String {
+        settings.expect_err("it cannot work").to_string()
+    }
+
     #[test]
-    fn a_wrong_address_is_refused_with_an_example() {
-        let error = RedisSettings::new("http://127.0.0.1").expect_err("no address of Redis");
+    fn a_wrong_address_is_refused_with_an_example_and_without_its_password() {
+        for url in [
+            "http://user:hidden@127.0.0.1",
+            "redis://user:hid/den@127.0.0.1",
+            "redis://user:hid#den@127.0.0.1",
+            "redis://user:hidden@",
+            "rediss://user:hidden@127.0.0.1/#insecure",
+        ] {
+            let error = error(RedisSettings::new(url));
+            assert!(
+                error.contains("`redis://user:password@host:6379`"),
+                "{error}"
+            );
+            assert!(!error.contains("hid"), "{error}");
+        }
+        for url in [
+            "redis://127.0.0.1:6379",
+            "rediss://127.0.0.1",
+            "unix:///run/redis",
+            "redis://user:hid%2Fden@localhost",
+        ] {
+            assert!(RedisSettings::new(url).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_do_not_agree_are_refused_by_their_number() {
+        let nothing: [&str; 0] = [];
+        assert!(error(RedisSettings::cluster(nothing)).contains("at least one address"));
+        let cluster = |second| error(RedisSettings::cluster(["redis://u:p@a", second]));
+        let unlike = |what| format!("address 2 of Redis differs from address 1 in {what}");
+        assert!(cluster("redis://u:other@b").starts_with(&unlike("password")));
+        assert!(cluster("redis://other:p@b").starts_with(&unlike("user")));
+        assert!(cluster("rediss://u:p@b").starts_with(&unlike("TLS")));
+        assert!(cluster("http://u:p@b").starts_with("address 2 of Redis cannot be used"));
+        let socket = error(RedisSettings::sentinels(["unix:///run/redis"], "one"));
+        assert!(socket.contains("reached by TCP"), "{socket}");
+    }
+
+    #[test]
+    fn certificates_must_be_some_and_for_tls() {
+        let settings = |url| RedisSettings::new(url).expect("an address");
+        let pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        let error_of = |url, pem: &str| error(settings(url).tls_roots(pem));
+        assert!(error_of("redis://a", pem).contains("`rediss://`"));
+        assert!(error_of("rediss://a", "/etc/ssl/ca.pem").contains("no certificate in it"));
+        let keyless = error(settings("rediss://a").tls_identity(pem, pem));
         assert!(
-            error
-                .to_string()
-                .contains("`redis://user:password@host:6379`")
+            keyless.contains("the client's key must be given as PEM"),
+            "{keyless}"
         );
-        assert!(RedisSettings::new("redis://127.0.0.1:6379").is_ok());
+    }
+
+    #[test]
+    fn debug_shows_no_password() {
+        let urls = ["rediss://one:hidden@a:1", "rediss://one:hidden@b:2"];
+        let settings = RedisSettings::sentinels(urls, "m").expect("they agree");
+        let settings = settings.login("two", "hidden too");
+        let text = format!("{settings:?}");
+        assert!(!text.contains("hidden"), "{text}");
+        assert!(text.contains("one") && text.contains("two"), "{text}");
     }
 }

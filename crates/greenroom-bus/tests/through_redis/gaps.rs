@@ -4,25 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use greenroom_bus::{Bus, ConnectionState, Event, RedisSettings, Subscription};
+use greenroom_bus::{Bus, ConnectionState, Event, Subscription};
 
 use crate::server::Server;
-use crate::{is_reconnection, next, publish, subscribe, text, within};
-
-/// Short waits, so that the tests are.
-fn impatient(server: &Server) -> RedisSettings {
-    let millis = Duration::from_millis;
-    server.settings().backoff(millis(5), millis(50))
-}
-
-fn bus(settings: RedisSettings) -> Bus {
-    Bus::redis(settings).expect("a thread")
-}
+use crate::{impatient, is_reconnection, next, publish, subscribe, text, within};
 
 #[tokio::test]
 async fn after_a_restart_all_are_told_of_the_gap_and_hear_again() {
     let mut server = Server::start();
-    let (here, there) = (bus(impatient(&server)), bus(impatient(&server)));
+    let (here, there) = (impatient(server.settings()), impatient(server.settings()));
     let mut subscriptions = Vec::new();
     for pattern in ["/a", "/a", "/*", "/**"] {
         subscriptions.push(subscribe(&there, pattern).await);
@@ -60,13 +50,22 @@ async fn after_a_restart_all_are_told_of_the_gap_and_hear_again() {
 }
 
 /// Publishes numbers until it is told to stop, and notes the last that the server took.
-async fn publish_numbers(bus: Bus, taken: Arc<AtomicU64>, stop: Arc<AtomicU64>) -> Vec<u64> {
+pub(crate) async fn publish_numbers(
+    bus: Bus,
+    topic: String,
+    taken: Arc<AtomicU64>,
+    stop: Arc<AtomicU64>,
+) -> Vec<u64> {
     let mut published = Vec::new();
     for number in 1.. {
         if stop.load(Ordering::Acquire) > 0 {
             break;
         }
-        if bus.publish("/load", number.to_string()).await.is_ok() {
+        if bus
+            .publish(topic.as_str(), number.to_string())
+            .await
+            .is_ok()
+        {
             published.push(number);
             taken.store(number, Ordering::Release);
         } else {
@@ -77,7 +76,7 @@ async fn publish_numbers(bus: Bus, taken: Arc<AtomicU64>, stop: Arc<AtomicU64>) 
 }
 
 /// Receives until a number of at least `last`, and notes numbers, and 0 for a gap.
-async fn receive_until(subscription: &mut Subscription, last: u64) -> Vec<u64> {
+pub(crate) async fn receive_until(subscription: &mut Subscription, last: u64) -> Vec<u64> {
     let mut seen = Vec::new();
     loop {
         match next(subscription).await {
@@ -95,7 +94,7 @@ async fn receive_until(subscription: &mut Subscription, last: u64) -> Vec<u64> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_under_load_no_message_is_missing_without_a_gap() {
     let mut server = Server::start();
-    let (here, there) = (bus(impatient(&server)), bus(impatient(&server)));
+    let (here, there) = (impatient(server.settings()), impatient(server.settings()));
     within(here.connected()).await;
     let queue = greenroom_bus::QueueSettings::default();
     let queue = queue.events_max(10_000_000.try_into().expect("not zero"));
@@ -104,7 +103,13 @@ async fn killed_under_load_no_message_is_missing_without_a_gap() {
         .await
         .expect("established");
     let (taken, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let load = tokio::spawn(publish_numbers(here, Arc::clone(&taken), Arc::clone(&stop)));
+    let load = publish_numbers(
+        here,
+        "/load".to_owned(),
+        Arc::clone(&taken),
+        Arc::clone(&stop),
+    );
+    let load = tokio::spawn(load);
     let mut seen = Vec::new();
     for _ in 0..3 {
         let last = taken.load(Ordering::Acquire);
@@ -118,6 +123,11 @@ async fn killed_under_load_no_message_is_missing_without_a_gap() {
     let published = load.await.expect("no panic");
     let gaps = seen.iter().filter(|number| **number == 0).count();
     assert_eq!(gaps, 3, "one for each restart");
+    check_numbers(&seen, &published);
+}
+
+/// All that was published was seen, in its order and once, or there is a gap in its place.
+pub(crate) fn check_numbers(seen: &[u64], published: &[u64]) {
     for pair in seen.windows(2).filter(|pair| !pair.contains(&0)) {
         assert!(pair[0] < pair[1], "in order, none twice: {pair:?}");
         let missing = published
@@ -131,11 +141,12 @@ async fn killed_under_load_no_message_is_missing_without_a_gap() {
 async fn a_server_that_stands_still_counts_as_away() {
     let server = Server::start();
     let millis = Duration::from_millis;
-    let settings = impatient(&server)
+    let settings = server
+        .settings()
         .ping_interval(millis(20))
         .command_timeout(millis(300))
         .connect_timeout(millis(300));
-    let bus = bus(settings);
+    let bus = impatient(settings);
     let mut subscription = subscribe(&bus, "/a").await;
     server.freeze();
     let frozen = within(async {
@@ -162,7 +173,7 @@ async fn a_server_that_stands_still_counts_as_away() {
 #[tokio::test]
 async fn a_connection_that_the_server_ends_is_made_again() {
     let server = Server::start();
-    let bus = bus(impatient(&server));
+    let bus = impatient(server.settings());
     let mut by_name = subscribe(&bus, "/a").await;
     let mut by_pattern = subscribe(&bus, "/*").await;
     let killed: u64 = server.ask(&["CLIENT", "KILL", "TYPE", "pubsub"]);
@@ -180,7 +191,7 @@ async fn a_connection_that_the_server_ends_is_made_again() {
 #[tokio::test]
 async fn a_sink_is_told_of_the_gap_too() {
     let mut server = Server::start();
-    let bus = bus(impatient(&server));
+    let bus = impatient(server.settings());
     let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
     let sink = bus.subscribe_sink("/a", move |event| {
         sender

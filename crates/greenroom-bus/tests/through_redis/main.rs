@@ -1,21 +1,47 @@
 //! The bus through a real Redis, which every test starts for itself.
 
 mod away;
+mod cluster;
 mod delivery;
 mod gaps;
+mod sentinel;
 mod server;
+mod tls;
 
 use std::time::Duration;
 
-use greenroom_bus::{Bus, Event, GapCause, Subscription};
+use greenroom_bus::{Bus, Event, GapCause, RedisSettings, Subscription};
 
 /// Far longer than anything here takes: a test that waits so long has failed.
-const DEADLINE: Duration = Duration::from_mins(1);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(DEADLINE, future)
         .await
         .expect("in time")
+}
+
+/// Short waits, so that the tests are.
+fn impatient(settings: RedisSettings) -> Bus {
+    let millis = Duration::from_millis;
+    Bus::redis(settings.backoff(millis(5), millis(50))).expect("a thread")
+}
+
+/// Until it holds. Something else must make it so.
+async fn until(mut holds: impl FnMut() -> bool) {
+    within(async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// Until the bus could not connect, and why.
+async fn failure(bus: &Bus) -> String {
+    let error = || bus.status().redis.expect("it is there").last_error;
+    until(|| error().is_some()).await;
+    error().expect("it was there")
 }
 
 /// A subscription that the server knows of.
@@ -44,6 +70,21 @@ async fn text(subscription: &mut Subscription) -> String {
         .message()
         .unwrap_or_else(|| panic!("not a message: {event:?}"));
     String::from_utf8(message.payload().to_vec()).expect("a text was published")
+}
+
+/// Receives up to the gap of a reconnection.
+async fn gap(subscription: &mut Subscription) {
+    while !is_reconnection(&next(subscription).await) {}
+}
+
+/// Publishes until the servers take it: they may not know yet that they are to.
+async fn publish_at_last(bus: &Bus, topic: &str, text: &str) {
+    within(async {
+        while bus.publish(topic, text.to_owned()).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
 }
 
 fn is_reconnection(event: &Event) -> bool {

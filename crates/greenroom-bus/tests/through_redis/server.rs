@@ -1,12 +1,15 @@
 //! A Redis of the test's own.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 
 use greenroom_bus::{Bus, RedisSettings};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -15,10 +18,27 @@ use tempfile::TempDir;
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 pub(crate) struct Server {
-    port: u16,
+    pub(crate) port: u16,
+    kind: Kind,
     arguments: Vec<String>,
     directory: TempDir,
     process: Option<Child>,
+}
+
+/// How it listens, and what it is.
+enum Kind {
+    Plain,
+    /// With the certificate, the key and the clients' authority in its directory.
+    Tls,
+    /// With its bus at this port.
+    InCluster {
+        bus: u16,
+    },
+    /// Beside this master.
+    Sentinel {
+        master: u16,
+        password: String,
+    },
 }
 
 impl Server {
@@ -27,17 +47,60 @@ impl Server {
     }
 
     pub(crate) fn start_with(arguments: &[&str]) -> Self {
+        Self::prepare(arguments).started()
+    }
+
+    pub(crate) fn start_tls(certificates: &Certificates, arguments: &[&str]) -> Self {
         let mut server = Self::prepare(arguments);
-        while !server.try_run() {
-            server.port = free_port();
+        server.kind = Kind::Tls;
+        let write = |name, text: &str| {
+            fs::write(server.directory.path().join(name), text).expect("there is room");
+        };
+        write("server.pem", &certificates.server);
+        write("server.key", &certificates.server_key);
+        write("ca.pem", &certificates.authority);
+        server.started()
+    }
+
+    pub(crate) fn start_in_cluster(arguments: &[&str]) -> Self {
+        let mut server = Self::prepare(arguments);
+        server.kind = Kind::InCluster { bus: free_port() };
+        server.started()
+    }
+
+    /// Where it speaks with its cluster.
+    pub(crate) fn cluster_port(&self) -> u16 {
+        match self.kind {
+            Kind::InCluster { bus } => bus,
+            _ => panic!("it is in no cluster"),
         }
-        server
+    }
+
+    /// Its word alone is enough to declare the master dead, which it does not of itself.
+    pub(crate) fn start_sentinel(master: &Server, password: &str) -> Self {
+        let mut server = Self::prepare(&[]);
+        server.kind = Kind::Sentinel {
+            master: master.port,
+            password: password.to_owned(),
+        };
+        server.started()
+    }
+
+    fn started(mut self) -> Self {
+        while !self.try_run() {
+            self.port = free_port();
+            if let Kind::InCluster { bus } = &mut self.kind {
+                *bus = free_port();
+            }
+        }
+        self
     }
 
     /// Has a port, but does not run yet.
     pub(crate) fn prepare(arguments: &[&str]) -> Self {
         Self {
             port: free_port(),
+            kind: Kind::Plain,
             arguments: arguments.iter().map(ToString::to_string).collect(),
             directory: TempDir::new().expect("a directory"),
             process: None,
@@ -84,21 +147,33 @@ impl Server {
 
     /// Asks the server itself, past the bus.
     pub(crate) fn ask<T: redis::FromRedisValue>(&self, command: &[&str]) -> T {
-        let client = redis::Client::open(self.url()).expect("an address");
-        let mut connection = client.get_connection().expect("it runs");
+        self.ask_as("", command)
+    }
+
+    /// As `user:password@`.
+    pub(crate) fn ask_as<T: redis::FromRedisValue>(&self, login: &str, command: &[&str]) -> T {
+        self.try_ask_as(login, command).expect("an answer")
+    }
+
+    /// What the server may refuse.
+    pub(crate) fn try_ask_as<T: redis::FromRedisValue>(
+        &self,
+        login: &str,
+        command: &[&str],
+    ) -> redis::RedisResult<T> {
+        let url = format!("redis://{login}127.0.0.1:{}", self.port);
+        let client = redis::Client::open(url).expect("an address");
+        let mut connection = client.get_connection()?;
         let mut request = redis::cmd(command[0]);
-        request
-            .arg(&command[1..])
-            .query(&mut connection)
-            .expect("an answer")
+        request.arg(&command[1..]).query(&mut connection)
     }
 
     fn try_run(&mut self) -> bool {
         // Whatever ends the test's thread ends the server.
         let process = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "redis-server"])
-            .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
-            .args(["--save", "", "--appendonly", "no", "--dir"])
+            .args(self.own_arguments())
+            .args(["--bind", "127.0.0.1", "--dir"])
             .arg(self.directory.path())
             .args(&self.arguments)
             .stdin(Stdio::null())
@@ -107,7 +182,11 @@ impl Server {
         let mut process = process.expect("setpriv of util-linux");
         let output = process.stdout.take().expect("it is piped");
         let mut lines = BufReader::new(output).lines().map_while(Result::ok);
-        let is_ready = lines.any(|line| line.contains("Ready to accept connections"));
+        let ready = match self.kind {
+            Kind::Sentinel { .. } => "Sentinel ID is",
+            _ => "Ready to accept connections",
+        };
+        let is_ready = lines.any(|line| line.contains(ready));
         if is_ready {
             thread::spawn(move || lines.for_each(drop));
             self.process = Some(process);
@@ -120,6 +199,35 @@ impl Server {
             );
         }
         is_ready
+    }
+
+    fn own_arguments(&self) -> Vec<String> {
+        let port = self.port.to_string();
+        let file = |name| self.directory.path().join(name).display().to_string();
+        let in_memory = ["--save", "", "--appendonly", "no"].map(str::to_owned);
+        let mut own = Vec::from(in_memory);
+        let mut add = |name: &str, value: String| own.extend([name.to_owned(), value]);
+        match &self.kind {
+            Kind::Plain => add("--port", port),
+            Kind::Tls => {
+                add("--port", "0".to_owned());
+                add("--tls-port", port);
+                add("--tls-cert-file", file("server.pem"));
+                add("--tls-key-file", file("server.key"));
+                add("--tls-ca-cert-file", file("ca.pem"));
+            }
+            Kind::InCluster { bus } => {
+                add("--port", port);
+                add("--cluster-enabled", "yes".to_owned());
+                add("--cluster-port", bus.to_string());
+            }
+            Kind::Sentinel { master, password } => {
+                let config = sentinel_config(self.directory.path(), *master, password);
+                own = vec![config.display().to_string()];
+                own.extend(["--sentinel", "--port", &port].map(str::to_owned));
+            }
+        }
+        own
     }
 
     fn signal(&self, signal: Signal) {
@@ -138,7 +246,58 @@ impl Drop for Server {
     }
 }
 
-fn free_port() -> u16 {
+/// An hour without an answer makes a master dead: the tests say themselves when it is.
+fn sentinel_config(directory: &Path, master: u16, password: &str) -> PathBuf {
+    let file = directory.join("sentinel.conf");
+    let text = format!(
+        "sentinel monitor main 127.0.0.1 {master} 1\n\
+         sentinel auth-pass main {password}\n\
+         sentinel down-after-milliseconds main 3600000\n"
+    );
+    fs::write(&file, text).expect("there is room");
+    file
+}
+
+/// An authority, and what it has signed: a server at `localhost`, and a client. All as PEM.
+pub(crate) struct Certificates {
+    pub(crate) authority: String,
+    pub(crate) server: String,
+    pub(crate) server_key: String,
+    pub(crate) client: String,
+    pub(crate) client_key: String,
+}
+
+impl Certificates {
+    pub(crate) fn new() -> Self {
+        let mut params = CertificateParams::default();
+        // Not that of the others: who has signed with his own name has signed himself.
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "authority");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        let authority = params.self_signed(&key).expect("it signs itself").pem();
+        let issuer = Issuer::new(params, key);
+        let signed = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+            let key = KeyPair::generate().expect("a key");
+            let params = CertificateParams::new(names).expect("names of hosts");
+            let certificate = params.signed_by(&key, &issuer).expect("it is signed");
+            (certificate.pem(), key.serialize_pem())
+        };
+        let (server, server_key) = signed(&["localhost"]);
+        let (client, client_key) = signed(&["client"]);
+        Self {
+            authority,
+            server,
+            server_key,
+            client,
+            client_key,
+        }
+    }
+}
+
+pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let ports = PORTS.end - PORTS.start;
     let begin = u16::try_from(std::process::id() % u32::from(ports)).expect("it is below");

@@ -1,0 +1,90 @@
+//! A name server for one kind of question: which IPv4 address has this name?
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::net::UdpSocket;
+use tokio::task::JoinHandle;
+
+/// Of RFC 1035, 4.1.1: a header's length, and its flags for "recursion is available" and "there is no such name".
+const HEADER: usize = 12;
+const RESPONSE: u8 = 0x84;
+const NO_SUCH_NAME: u8 = 3;
+
+type Addresses = Arc<Mutex<HashMap<String, IpAddr>>>;
+
+pub(crate) struct Names {
+    pub(crate) address: SocketAddr,
+    addresses: Addresses,
+    task: JoinHandle<()>,
+}
+
+impl Names {
+    pub(crate) async fn start() -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+        let address = socket.local_addr().expect("it is bound");
+        let addresses = Addresses::default();
+        let task = tokio::spawn(serve(socket, Arc::clone(&addresses)));
+        Self {
+            address,
+            addresses,
+            task,
+        }
+    }
+
+    /// From now on the name has this address.
+    pub(crate) fn tell(&self, name: &str, address: IpAddr) {
+        let mut addresses = self
+            .addresses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        addresses.insert(name.to_owned(), address);
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(socket: UdpSocket, addresses: Addresses) {
+    let mut question = [0; 512];
+    while let Ok((length, from)) = socket.recv_from(&mut question).await {
+        if let Some(answer) = answer(&question[..length], &addresses) {
+            // Whoever asked asks again.
+            let _ = socket.send_to(&answer, from).await;
+        }
+    }
+}
+
+/// The question, with the answer behind it. Nothing for what is no question.
+fn answer(message: &[u8], addresses: &Addresses) -> Option<Vec<u8>> {
+    let mut name = Vec::new();
+    let mut at = HEADER;
+    while let length @ 1.. = usize::from(*message.get(at)?) {
+        name.push(String::from_utf8_lossy(message.get(at + 1..=at + length)?).into_owned());
+        at += 1 + length;
+    }
+    let question_end = at + 5;
+    let is_a = message.get(at + 1..at + 3)? == [0, 1];
+    let name = name.join(".");
+    let known = addresses
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(&name)
+        .copied();
+    let mut answer = message.get(..question_end)?.to_vec();
+    answer[2] = RESPONSE;
+    answer[3] = if known.is_some() { 0 } else { NO_SUCH_NAME };
+    // No records but the question's.
+    answer[6..HEADER].fill(0);
+    if let (true, Some(IpAddr::V4(address))) = (is_a, known) {
+        answer[7] = 1;
+        // The question's name, an address of the internet, for one second, four bytes.
+        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
+        answer.extend(address.octets());
+    }
+    Some(answer)
+}
