@@ -13,6 +13,7 @@ use crate::feed::Feed;
 use crate::files::Files;
 use crate::images::Images;
 use crate::outbox::Outbox;
+use crate::passwords::Passwords;
 use crate::share::Share;
 use crate::store::{self, Store};
 
@@ -35,6 +36,8 @@ pub struct App {
     pub files: Files,
     /// What computes on pictures.
     pub images: Images,
+    /// What computes digests of passwords.
+    pub passwords: Passwords,
     /// Mails, notifications and removals.
     pub outbox: Outbox,
     /// The third party; `None` if none is configured.
@@ -63,6 +66,7 @@ impl App {
         let cache = Cache::start(&bus, settings.redis.as_ref())?;
         let files = Files::open(&settings.files)?;
         let images = Images::new(&settings.pictures)?;
+        let passwords = Passwords::new(&settings.passwords)?;
         let feed = Feed::start(&system, &bus, &store, &settings.feed)?;
         let outbox = Outbox::start(&system, &store, &files, &settings)?;
         let share = match &settings.share {
@@ -79,6 +83,7 @@ impl App {
             feed,
             files,
             images,
+            passwords,
             outbox,
             share,
             limits,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use utoipa::ToSchema;
 
-use crate::auth::Caller;
+use crate::auth::{Caller, MaybeViewer};
 use crate::model::{PushSubscription, TextError};
 use crate::service;
 use crate::{App, Failure, Problem};
@@ -71,6 +71,7 @@ pub(super) async fn push_key(State(app): State<App>) -> Json<PushKey> {
 pub(super) async fn add(
     State(app): State<App>,
     Caller(author): Caller,
+    MaybeViewer(viewer): MaybeViewer,
     Json(subscription): Json<Subscription>,
 ) -> Result<StatusCode, Failure> {
     let unpadded = |text: &str| text.trim_end_matches('=').to_owned();
@@ -79,6 +80,7 @@ pub(super) async fn add(
         user: author.id,
         p256dh: unpadded(&subscription.keys.p256dh),
         auth: unpadded(&subscription.keys.auth),
+        session: viewer.map(|viewer| viewer.session),
     };
     service::add_browser(&app, &browser).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -23,6 +23,8 @@ pub struct Viewer {
     pub author: Author,
     /// What forms send back in a hidden field, and scripts in the header [`CSRF_HEADER`].
     pub csrf: String,
+    /// The hash of the session's token.
+    pub session: String,
 }
 
 impl FromRequestParts<App> for Viewer {

@@ -19,6 +19,7 @@ pub use keys::{create_key, delete_key, keys};
 pub use likes::{LikeView, set_like};
 pub use pages::{PAGE_MAX, Page, PictureView, of_album, of_user, one, timeline};
 pub use people::{NewUser, authenticate, change_user, register, user};
+pub(crate) use people::{author_key, generation_key, reach_key};
 pub use pictures::{Upload, delete_picture, find_picture, share, upload};
 
 use jiff::Timestamp;

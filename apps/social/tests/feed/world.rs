@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 use social::config::{FeedSettings, StoreSettings};
-use social::feed::Feed;
+use social::feed::{Feed, Watcher};
 use social::model::{Effects, Event, Id, NewEvent, User};
 use social::store::{self, Store};
 use tempfile::TempDir;
@@ -90,6 +90,7 @@ fn somebody() -> User {
         digest: false,
         bell_seen: 0,
         joined_at: Timestamp::now(),
+        generation: 0,
     }
 }
 
@@ -157,6 +158,7 @@ impl Drop for Replica {
 #[derive(Deserialize)]
 struct Viewer {
     viewer: Option<Id>,
+    session: Option<String>,
 }
 
 async fn connect(
@@ -164,5 +166,9 @@ async fn connect(
     Query(who): Query<Viewer>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    feed.connect(who.viewer, upgrade)
+    let watcher = who.viewer.map(|user| Watcher {
+        user,
+        session: who.session,
+    });
+    feed.connect(watcher, upgrade)
 }

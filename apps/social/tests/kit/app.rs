@@ -46,6 +46,7 @@ impl TestApp {
             sample: Some(false),
             limits: LimitSettings {
                 log_ins: 0,
+                mails: 0,
                 sign_ups: 0,
                 changes: 0,
                 uploads: 0,

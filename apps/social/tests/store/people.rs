@@ -161,6 +161,7 @@ fn session(token_hash: &str, seconds: i64) -> Session {
         user: Id::new(),
         csrf: "csrf".to_owned(),
         expires_at: in_seconds(seconds),
+        generation: 0,
     }
 }
 
@@ -272,5 +273,6 @@ fn browser(name: &str, user: Id) -> PushSubscription {
         user,
         p256dh: "key".to_owned(),
         auth: "secret".to_owned(),
+        session: None,
     }
 }

@@ -12,7 +12,12 @@ use super::error::OpenError;
 use crate::store::Result;
 
 /// The steps that make the schema, the oldest first. One that was released never changes.
-const STEPS: &[M<'static>] = &[M::up(include_str!("../../../migrations/sqlite/1.sql"))];
+const STEPS: &[M<'static>] = &[
+    M::up(include_str!("../../../migrations/sqlite/1.sql")),
+    M::up(include_str!(
+        "../../../migrations/sqlite/2-accounts.sql"
+    )),
+];
 
 /// What `PRAGMA application_id` says of databases of this program; set by the first step.
 const APPLICATION: i32 = 0x736f_6369;
