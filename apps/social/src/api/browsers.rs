@@ -58,7 +58,24 @@ pub(super) async fn push_key(State(app): State<App>) -> Json<PushKey> {
     })
 }
 
-/// Send notifications to this browser.
+/// Where push services take messages for the browsers of the user who asks.
+#[utoipa::path(
+    get, path = "/api/me/push", tag = "push", operation_id = "browsers", security(("session" = []), ("signature" = [])),
+    responses(
+        (status = 200, body = Vec<String>),
+        (status = 401, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    Caller(author): Caller,
+) -> Result<Json<Vec<String>>, Failure> {
+    let browsers = service::browsers(&app, author.id).await?;
+    let endpoints = browsers.into_iter().map(|browser| browser.endpoint.into());
+    Ok(Json(endpoints.collect()))
+}
+
+/// Send notifications to this browser, until the session ends by which it asks.
 #[utoipa::path(
     post, path = "/api/me/push", tag = "push", operation_id = "add_browser", request_body = Subscription,
     security(("session" = [], "csrf" = []), ("signature" = [])),

@@ -103,7 +103,7 @@ impl Feed {
             system: system.clone(),
             bus: bus.clone(),
             shared: Arc::new(shared),
-            _ends: Arc::new(ends),
+            _ends: ends,
         })
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt;
 use greenroom::actor::web::{Frame, Outbox};
 use greenroom::bus::{self, Bus, SinkSubscription};
 use jiff::Timestamp;
@@ -130,23 +131,33 @@ pub(super) fn hear(
     bus: &Bus,
     store: &Arc<dyn Store>,
     connections: &Arc<Connections>,
-) -> anyhow::Result<SinkSubscription> {
-    let (store, connections) = (Arc::clone(store), Arc::clone(connections));
+) -> anyhow::Result<Arc<SinkSubscription>> {
     let runtime = Handle::current();
+    let (theirs, ours) = (Arc::clone(store), Arc::clone(connections));
     let hear = move |event| {
         match event {
             bus::Event::Message(message) => match message.json::<Ended>() {
-                Ok(ended) => connections.end(&ended),
+                Ok(ended) => ours.end(&ended),
                 Err(error) => tracing::warn!(%error, "the end of a session is not understood"),
             },
             bus::Event::Gap { .. } => {
-                let look = look_at_all(Arc::clone(&store), Arc::clone(&connections));
+                let look = look_at_all(Arc::clone(&theirs), Arc::clone(&ours));
                 runtime.spawn(look);
             }
         }
         Ok(())
     };
-    Ok(bus.subscribe_sink(TOPIC, hear)?)
+    let subscription = Arc::new(bus.subscribe_sink(TOPIC, hear)?);
+    if subscription.established().now_or_never().is_none() {
+        let established = Arc::clone(&subscription);
+        let (store, connections) = (Arc::clone(store), Arc::clone(connections));
+        tokio::spawn(async move {
+            if established.established().await.is_ok() {
+                look_at_all(store, connections).await;
+            }
+        });
+    }
+    Ok(subscription)
 }
 
 /// Ends the connections here at once, and those of other replicas soon.

@@ -72,6 +72,14 @@ impl World {
         .await
     }
 
+    /// Adds a user.
+    pub(crate) async fn user(&self) -> Id {
+        let user = somebody();
+        let added = self.store.insert_user(&user, Effects::default()).await;
+        added.expect("the user is new");
+        user.id
+    }
+
     pub(crate) async fn replica_with(&self, bus: &Bus, settings: FeedSettings) -> Replica {
         Replica::start(self.clone(), bus.clone(), &settings).await
     }
@@ -142,6 +150,10 @@ impl Replica {
 
     pub(crate) async fn client_of(&self, viewer: Id) -> Client {
         Client::connect(self.address, Some(viewer)).await
+    }
+
+    pub(crate) async fn client_of_session(&self, user: Id, session: &str) -> Client {
+        Client::connect_by(self.address, user, session).await
     }
 
     pub(crate) async fn shut_down(&self) {

@@ -14,9 +14,7 @@ use crate::store::Result;
 /// The steps that make the schema, the oldest first. One that was released never changes.
 const STEPS: &[M<'static>] = &[
     M::up(include_str!("../../../migrations/sqlite/1.sql")),
-    M::up(include_str!(
-        "../../../migrations/sqlite/2-accounts.sql"
-    )),
+    M::up(include_str!("../../../migrations/sqlite/2-accounts.sql")),
 ];
 
 /// What `PRAGMA application_id` says of databases of this program; set by the first step.
