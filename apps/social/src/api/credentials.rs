@@ -20,7 +20,7 @@ pub(super) struct NewPassword {
     new: String,
 }
 
-/// Change the password. All sessions end, with their WebSockets and the browsers that get notifications; a new one begins.
+/// Change the password. All sessions end, with their connections to the feed and the browsers that get notifications; a new one begins.
 #[utoipa::path(
     put, path = "/api/me/password", tag = "me", operation_id = "change_password", request_body = NewPassword,
     security(("session" = [], "csrf" = []), ("signature" = [])),
@@ -153,7 +153,7 @@ pub(super) async fn reset(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Log out everywhere: all sessions of the user who asks end, on all replicas, with their WebSockets and the browsers that get
+/// Log out everywhere: all sessions of the user who asks end, on all replicas, with their connections to the feed and the browsers that get
 /// notifications. Keys stay.
 #[utoipa::path(
     delete, path = "/api/sessions", tag = "sessions", operation_id = "log_out_everywhere",

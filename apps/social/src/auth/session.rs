@@ -103,7 +103,7 @@ pub async fn start_session(app: &App, user: &User) -> Result<LoggedIn, Failure> 
     })
 }
 
-/// Ends the session of these cookies, if there is one, on all replicas, with its WebSockets and the browsers that
+/// Ends the session of these cookies, if there is one, on all replicas, with its connections to the feed and the browsers that
 /// get notifications by it; gives the cookie that removes the browser's.
 ///
 /// # Errors

@@ -43,7 +43,7 @@ async fn password_change(
     })
 }
 
-/// Ends all sessions of a user, on all replicas, with their WebSockets, and the browsers that get notifications. Keys for
+/// Ends all sessions of a user, on all replicas, with their connections to the feed, and the browsers that get notifications. Keys for
 /// programs stay.
 ///
 /// # Errors
