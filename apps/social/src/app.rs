@@ -13,6 +13,7 @@ use crate::feed::Feed;
 use crate::files::Files;
 use crate::images::Images;
 use crate::outbox::Outbox;
+use crate::passwords::Passwords;
 use crate::share::Share;
 use crate::store::{self, Store};
 use crate::turns::Turns;
@@ -38,6 +39,8 @@ pub struct App {
     pub images: Images,
     /// Who stores an upload at the moment: each user one at a time.
     pub keeping: Turns,
+    /// What computes digests of passwords.
+    pub passwords: Passwords,
     /// Mails, notifications and removals.
     pub outbox: Outbox,
     /// The third party; `None` if none is configured.
@@ -66,6 +69,7 @@ impl App {
         let cache = Cache::start(&bus, settings.redis.as_ref())?;
         let files = Files::open(&settings.files)?;
         let images = Images::new(&settings.pictures)?;
+        let passwords = Passwords::new(&settings.passwords)?;
         let feed = Feed::start(&system, &bus, &store, &settings.feed)?;
         let outbox = Outbox::start(&system, &store, &files, &settings)?;
         let share = match &settings.share {
@@ -85,6 +89,7 @@ impl App {
             files,
             images,
             keeping,
+            passwords,
             outbox,
             share,
             limits,

@@ -27,6 +27,7 @@ export function followBadge(feed) {
   feed.watch(badge.dataset.bell, Number(badge.dataset.seq), ({ seq }) => moveTo("seq", seq), reload);
   windows.addEventListener("message", ({ data }) => moveTo("seen", data));
   document.addEventListener("seen", ({ detail }) => moveTo("seen", detail));
+  feed.addEventListener("state", ({ detail }) => { if (detail === "ended") badge.hidden = true; });
 }
 
 export function followBellList(feed) {

@@ -19,7 +19,13 @@ export function showConnection(feed) {
   feed.addEventListener("state", ({ detail: state }) => {
     const wasLost = line.dataset.state === "lost";
     clearTimeout(timer);
-    if (state === "lost" && !wasLost) {
+    if (state === "ended") {
+      say("lost", "You are no longer logged in here. ");
+      const link = document.createElement("a");
+      link.href = location.href;
+      link.textContent = "Load the page again";
+      line.append(link);
+    } else if (state === "lost" && !wasLost) {
       timer = setTimeout(() => say("lost", "The connection is gone. What you see may be old; trying again…"), LOST_AFTER);
     } else if (state === "open" && wasLost) {
       say("back", "The connection is back, and everything is up to date.");

@@ -7,6 +7,8 @@ const RETRY_MOST = 10_000;
 const SILENCE = 30_000;
 // … and has so long to give one.
 const ANSWER = 15_000;
+// The server's close code when the session has ended: to connect again would be of no use.
+const SESSION_ENDED = 3000;
 // Topics in one message; the server takes 16 KiB at a time.
 const TOPICS_PER_MESSAGE = 100;
 
@@ -64,7 +66,7 @@ export class Feed extends EventTarget {
     this.#socket = socket;
     socket.addEventListener("open", () => this.#opened());
     socket.addEventListener("message", (event) => this.#received(JSON.parse(event.data)));
-    socket.addEventListener("close", () => this.#closed(socket));
+    socket.addEventListener("close", ({ code }) => this.#closed(socket, code));
   }
 
   #opened() {
@@ -76,15 +78,26 @@ export class Feed extends EventTarget {
     this.dispatchEvent(new CustomEvent("state", { detail: "open" }));
   }
 
-  #closed(socket) {
+  #closed(socket, code) {
     if (socket !== this.#socket) return;
     this.#socket = null;
     clearInterval(this.#pulse);
+    if (code === SESSION_ENDED) {
+      this.#end();
+      return;
+    }
     const wait = Math.min(RETRY_MOST, RETRY_LEAST * 2 ** this.#failures);
     this.#failures += 1;
     // A fleet of browsers that lost the same server must not come back in the same instant.
     this.#retry = setTimeout(() => this.#connect(), wait * (0.5 + Math.random() / 2));
     this.dispatchEvent(new CustomEvent("state", { detail: "lost" }));
+  }
+
+  // Whoever was logged in on this page is so no longer.
+  #end() {
+    this.#topics.clear();
+    this.#leave();
+    this.dispatchEvent(new CustomEvent("state", { detail: "ended" }));
   }
 
   #leave() {
@@ -134,7 +147,13 @@ export class Feed extends EventTarget {
     for (const [topic, seq] of Object.entries(message.at ?? {})) this.#began(topic, seq);
     for (const event of message.events ?? []) this.#happened(event);
     for (const topic of Object.keys(message.reset ?? {})) this.#reload(topic);
-    for (const topic of Object.keys(message.refused ?? {})) this.#topics.delete(topic);
+    for (const topic of Object.keys(message.refused ?? {})) this.#refused(topic);
+  }
+
+  // The bell is refused to who has logged out while there was no connection.
+  #refused(topic) {
+    if (topic.startsWith("/user/")) this.#end();
+    else this.#topics.delete(topic);
   }
 
   #began(topic, seq) {

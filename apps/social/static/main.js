@@ -11,7 +11,7 @@ import { followComments } from "./comments.js";
 import { improveUpload } from "./upload.js";
 import { improveShare } from "./share.js";
 import { improveMenus } from "./menus.js";
-import { offerPush } from "./push.js";
+import { endPushWithSession, offerPush } from "./push.js";
 
 const feed = new Feed(new URL("/feed", location.href));
 showConnection(feed);
@@ -27,4 +27,5 @@ improveUpload();
 improveShare();
 improveMenus();
 offerPush();
+endPushWithSession();
 feed.open();

@@ -2,6 +2,9 @@
 import { call } from "./api.js";
 import { notice } from "./notice.js";
 
+// Nobody waits longer for the push service to log out.
+const LOG_OUT_WAIT = 1_000;
+
 export async function offerPush() {
   const section = document.getElementById("push");
   if (!section || !("serviceWorker" in navigator) || !("PushManager" in window)) return;
@@ -12,7 +15,7 @@ export async function offerPush() {
     button.setAttribute("aria-pressed", String(isOn));
     section.hidden = false;
   };
-  let subscription = await worker.pushManager.getSubscription();
+  let subscription = await known(await worker.pushManager.getSubscription());
   show(subscription !== null);
   button.addEventListener("click", async () => {
     button.disabled = true;
@@ -25,6 +28,31 @@ export async function offerPush() {
       show(subscription !== null);
     }
   });
+}
+
+// What the server still sends to: it has forgotten what was switched on by a session that has ended.
+async function known(subscription) {
+  if (!subscription) return null;
+  const endpoints = await call("GET", "/api/me/push");
+  return endpoints.includes(subscription.endpoint) ? subscription : null;
+}
+
+// Who logs out gets no more notifications: the server forgets the browser, and the browser its subscription.
+export function endPushWithSession() {
+  const form = document.querySelector('form[action="/log-out"]');
+  if (!form || !("serviceWorker" in navigator)) return;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const patience = new Promise((done) => setTimeout(done, LOG_OUT_WAIT));
+    await Promise.race([unsubscribe().catch(() => null), patience]);
+    form.submit();
+  });
+}
+
+async function unsubscribe() {
+  const worker = await navigator.serviceWorker.getRegistration();
+  const subscription = await worker?.pushManager?.getSubscription();
+  await subscription?.unsubscribe();
 }
 
 async function switchOn(worker, key) {

@@ -1,6 +1,7 @@
 //! The API, over HTTP, on each storage.
 
 mod api {
+    pub(crate) mod accounts;
     pub(crate) mod albums;
     pub(crate) mod comments;
     pub(crate) mod description;
@@ -42,6 +43,16 @@ macro_rules! every_behaviour {
                 pages_of_other_origins_change_nothing,
                 who_has_logged_out_is_nobody,
                 an_invented_cookie_is_nobody;
+            accounts:
+                another_password_ends_all_other_sessions,
+                another_address_is_confirmed_by_a_mail_to_it,
+                a_forgotten_password_is_reset_by_mail,
+                a_token_is_good_for_one_thing_and_not_for_ever,
+                who_logs_out_everywhere_is_nobody_everywhere,
+                a_log_out_ends_what_the_session_has_open,
+                private_pages_are_kept_nowhere,
+                a_deleted_account_leaves_nothing,
+                mails_that_are_asked_for_are_limited_by_client;
             me:
                 only_the_user_themself_sees_and_changes_everything,
                 a_webhook_is_an_address_with_tls,
@@ -74,6 +85,7 @@ macro_rules! every_behaviour {
             likes:
                 to_like_twice_is_to_like_once,
                 likes_of_many_are_counted,
+                a_like_that_comes_again_is_no_news_to_a_webhook,
                 who_is_not_logged_in_likes_nothing;
             comments:
                 comments_are_shown_the_oldest_first,

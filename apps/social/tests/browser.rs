@@ -73,6 +73,7 @@ impl Replica {
             .env("RUST_LOG", "warn")
             .env("SOCIAL_LIMITS__SIGN_UPS", "0")
             .env("SOCIAL_LIMITS__LOG_INS", "0")
+            .env("SOCIAL_LIMITS__MAILS", "0")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

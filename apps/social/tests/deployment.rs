@@ -206,11 +206,19 @@ fn images_are_of_one_version() {
 #[tokio::test]
 async fn the_composed_redis_lets_in_whom_it_should() {
     let commands = compose("command").into_iter();
-    let command = only(commands.filter(|command| command.contains("redis-server")).collect());
+    let command = only(
+        commands
+            .filter(|command| command.contains("redis-server"))
+            .collect(),
+    );
     let words: Vec<String> = serde_json::from_str(&command).expect("a list");
     let options = words.into_iter().skip(1).map(|word| {
         let is_secret = word.starts_with(">${REDIS_PASSWORD:?");
-        OsString::from(if is_secret { ">secret".to_owned() } else { word })
+        OsString::from(if is_secret {
+            ">secret".to_owned()
+        } else {
+            word
+        })
     });
     let options: Vec<_> = options.collect();
     let own = |port: u16, _: &Path| {

@@ -9,5 +9,6 @@ mod feed {
     mod redis;
     mod refusals;
     mod replicas;
+    mod sessions;
     mod world;
 }

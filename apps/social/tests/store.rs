@@ -37,7 +37,13 @@ macro_rules! every_behaviour {
                 a_nonce_is_used_once,
                 of_ten_uses_of_a_nonce_at_once_one_is_the_first,
                 old_nonces_are_pruned,
-                a_browser_is_kept_once;
+                a_browser_is_kept_once,
+                users_are_found_by_their_address,
+                a_new_generation_ends_sessions,
+                a_browser_goes_with_its_session,
+                a_ticket_is_used_once,
+                old_tickets_are_pruned,
+                a_deleted_user_is_hidden_until_nothing_is_left;
             pictures:
                 albums_are_listed_the_newest_first,
                 pictures_are_kept_as_they_are,
@@ -59,15 +65,18 @@ macro_rules! every_behaviour {
                 effects_of_no_change_are_not_stored,
                 a_hundred_users_like_at_once,
                 one_user_likes_a_hundred_times_at_once,
-                only_liked_pictures_are_liked;
+                only_liked_pictures_are_liked,
+                likes_are_found_by_user;
             comments:
                 comments_are_listed_in_pages,
                 a_comment_needs_its_picture,
                 a_comment_is_deleted_once,
+                comments_are_found_by_author,
                 nobody_reads_a_deleted_comment_in_the_log;
             log:
                 numbers_have_no_gaps_and_totals_are_sums,
                 an_event_is_written_once,
+                an_event_is_blanked_alone,
                 events_are_read_in_pages,
                 the_last_events_are_in_their_order,
                 topics_without_events_have_no_head,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use utoipa::ToSchema;
 
-use crate::auth::Caller;
+use crate::auth::{Caller, MaybeViewer};
 use crate::model::{PushSubscription, TextError};
 use crate::service;
 use crate::{App, Failure, Problem};
@@ -58,7 +58,24 @@ pub(super) async fn push_key(State(app): State<App>) -> Json<PushKey> {
     })
 }
 
-/// Send notifications to this browser.
+/// Where push services take messages for the browsers of the user who asks.
+#[utoipa::path(
+    get, path = "/api/me/push", tag = "push", operation_id = "browsers", security(("session" = []), ("signature" = [])),
+    responses(
+        (status = 200, body = Vec<String>),
+        (status = 401, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    Caller(author): Caller,
+) -> Result<Json<Vec<String>>, Failure> {
+    let browsers = service::browsers(&app, author.id).await?;
+    let endpoints = browsers.into_iter().map(|browser| browser.endpoint.into());
+    Ok(Json(endpoints.collect()))
+}
+
+/// Send notifications to this browser, until the session ends by which it asks.
 #[utoipa::path(
     post, path = "/api/me/push", tag = "push", operation_id = "add_browser", request_body = Subscription,
     security(("session" = [], "csrf" = []), ("signature" = [])),
@@ -71,6 +88,7 @@ pub(super) async fn push_key(State(app): State<App>) -> Json<PushKey> {
 pub(super) async fn add(
     State(app): State<App>,
     Caller(author): Caller,
+    MaybeViewer(viewer): MaybeViewer,
     Json(subscription): Json<Subscription>,
 ) -> Result<StatusCode, Failure> {
     let unpadded = |text: &str| text.trim_end_matches('=').to_owned();
@@ -79,6 +97,7 @@ pub(super) async fn add(
         user: author.id,
         p256dh: unpadded(&subscription.keys.p256dh),
         auth: unpadded(&subscription.keys.auth),
+        session: viewer.map(|viewer| viewer.session),
     };
     service::add_browser(&app, &browser).await?;
     Ok(StatusCode::NO_CONTENT)

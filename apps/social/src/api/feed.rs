@@ -2,7 +2,8 @@ use axum::extract::{State, WebSocketUpgrade};
 use axum::response::Response;
 use http::HeaderMap;
 
-use crate::auth::{MaybeCaller, is_from_elsewhere};
+use crate::auth::{MaybeCaller, MaybeViewer, is_from_elsewhere};
+use crate::feed::Watcher;
 use crate::{App, Failure, Problem};
 
 /// The live feed: a WebSocket, whose frames are described beside this document.
@@ -15,7 +16,8 @@ use crate::{App, Failure, Problem};
 )]
 pub(super) async fn feed(
     State(app): State<App>,
-    caller: MaybeCaller,
+    MaybeCaller(caller): MaybeCaller,
+    MaybeViewer(viewer): MaybeViewer,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Failure> {
@@ -23,5 +25,9 @@ pub(super) async fn feed(
     if is_from_elsewhere(&app, &headers) {
         return Err(Failure::Forbidden("pages of other origins may not listen"));
     }
-    Ok(app.feed.connect(caller.id(), upgrade))
+    let watcher = caller.map(|author| Watcher {
+        user: author.id,
+        session: viewer.map(|viewer| viewer.session),
+    });
+    Ok(app.feed.connect(watcher, upgrade))
 }

@@ -13,7 +13,8 @@ use crate::{App, Failure, Problem};
 
 /// A picture's files never change.
 const FOR_ALL: &str = "public, max-age=31536000, s-maxage=300, immutable";
-const FOR_OWNER: &str = "private, max-age=31536000, immutable";
+/// Nobody finds it in the browser after its owner has logged out.
+const FOR_OWNER: &str = "no-store";
 
 /// A picture's file. The smaller sizes are for everybody, the original is for its owner: it has in it what the camera wrote.
 #[utoipa::path(

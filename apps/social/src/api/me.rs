@@ -82,7 +82,7 @@ impl TryFrom<MeChange> for UserChange {
             about: change.about,
             digest: change.digest,
             webhook,
-            bell_seen: None,
+            ..Self::default()
         })
     }
 }

@@ -4,6 +4,7 @@ mod albums;
 mod bell;
 mod browsers;
 mod comments;
+mod credentials;
 mod description;
 mod feed;
 mod files;
@@ -88,14 +89,19 @@ fn json_routes(app: &App) -> OpenApiRouter<App> {
         .routes(routes!(users::user))
         .routes(routes!(users::albums))
         .routes(routes!(users::pictures))
-        .routes(routes!(sessions::log_in))
+        .routes(routes!(sessions::log_in, credentials::log_out_everywhere))
         .routes(routes!(sessions::log_out))
-        .routes(routes!(me::me, me::change))
+        .routes(routes!(me::me, me::change, credentials::delete_me))
+        .routes(routes!(credentials::change_password))
+        .routes(routes!(credentials::change_email))
+        .routes(routes!(credentials::confirm_email))
+        .routes(routes!(credentials::forgotten))
+        .routes(routes!(credentials::reset))
         .routes(routes!(keys::keys, keys::create))
         .routes(routes!(keys::delete))
         .routes(routes!(bell::bell, bell::see))
         .routes(routes!(browsers::push_key))
-        .routes(routes!(browsers::add, browsers::remove))
+        .routes(routes!(browsers::list, browsers::add, browsers::remove))
         .routes(routes!(albums::create))
         .routes(routes!(albums::album, albums::delete))
         .routes(routes!(albums::pictures))

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::auth::{self, Caller, Client};
+use crate::auth::{self, Caller, Client, Viewer};
 use crate::model::Author;
 use crate::{App, Failure, Problem};
 
@@ -29,6 +29,15 @@ pub(super) struct LoggedIn {
     csrf: String,
 }
 
+impl From<Viewer> for LoggedIn {
+    fn from(viewer: Viewer) -> Self {
+        Self {
+            user: viewer.author,
+            csrf: viewer.csrf,
+        }
+    }
+}
+
 /// Log in: the session is in a cookie.
 #[utoipa::path(
     post, path = "/api/sessions", tag = "sessions", request_body = LogIn,
@@ -44,19 +53,16 @@ pub(super) async fn log_in(
     Json(who): Json<LogIn>,
 ) -> Result<impl IntoResponse, Failure> {
     let begun = auth::log_in(&app, client, &who.name, &who.password).await?;
-    let answer = LoggedIn {
-        user: begun.viewer.author,
-        csrf: begun.viewer.csrf,
-    };
     let cookies = CookieJar::new().add(begun.cookie);
-    Ok((StatusCode::CREATED, cookies, Json(answer)))
+    let answer = Json(LoggedIn::from(begun.viewer));
+    Ok((StatusCode::CREATED, cookies, answer))
 }
 
 /// Log out.
 #[utoipa::path(
     delete, path = "/api/sessions/current", tag = "sessions", security(("session" = [], "csrf" = [])),
     responses(
-        (status = 204, description = "The session has ended, on all replicas"),
+        (status = 204, description = "The session has ended, on all replicas, with its WebSockets and the browsers that get notifications by it"),
         (status = 401, description = "There is no session", body = Problem, content_type = "application/problem+json"),
     )
 )]

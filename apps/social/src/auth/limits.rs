@@ -35,6 +35,7 @@ struct Inner {
     requests: Limit<IpAddr>,
     log_ins_from: Limit<IpAddr>,
     failed_log_ins: FailedLogIns,
+    mails: Limit<IpAddr>,
     sign_ups: Limit<IpAddr>,
     changes: Limit<Id>,
     uploads: Limit<Id>,
@@ -48,6 +49,7 @@ impl Limits {
             requests: Limit::new(settings.requests),
             log_ins_from: Limit::new(settings.log_ins),
             failed_log_ins: FailedLogIns::new(settings.log_ins.saturating_mul(NAME_SHARE)),
+            mails: Limit::new(settings.mails),
             sign_ups: Limit::new(settings.sign_ups),
             changes: Limit::new(settings.changes),
             uploads: Limit::new(settings.uploads),
@@ -75,6 +77,14 @@ impl Limits {
     /// Counts a try to log in that failed, for the name.
     pub fn failed_log_in(&self, name: &str) {
         self.0.failed_log_ins.count(name, Instant::now());
+    }
+
+    /// Counts a mail that somebody asks for.
+    ///
+    /// # Errors
+    /// See [`request`](Self::request).
+    pub fn mail(&self, client: Client) -> Result<(), Failure> {
+        self.0.mails.count(&client.0)
     }
 
     /// Counts a sign-up.

@@ -17,6 +17,8 @@ pub use client::Client;
 pub use limits::{Limits, limit_requests};
 pub use mask::mask_csrf;
 pub use origin::{is_from_elsewhere, refuse_from_elsewhere};
-pub use session::{COOKIE, LoggedIn, log_in, log_out, sign_up, start_session};
+pub use session::{
+    COOKIE, LoggedIn, check_password, log_in, log_out, no_cookie, sign_up, start_session,
+};
 pub use signature::{SignedUploads, WINDOW_SECONDS, check_signature};
 pub use viewer::{CSRF_HEADER, Caller, MaybeCaller, MaybeViewer, Viewer, check_csrf};

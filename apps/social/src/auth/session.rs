@@ -1,16 +1,13 @@
 use std::time::Duration;
 
 use axum_extra::extract::cookie::{Cookie, CookieJar, SameSite};
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::{Client, Viewer};
-use crate::model::{Author, Session, User};
+use crate::model::{Author, Id, Session, TextError, User};
 use crate::service::{self, NewUser};
-use crate::{App, Failure};
+use crate::{App, Failure, secret};
 
 /// The cookie's name.
 pub const COOKIE: &str = "session";
@@ -18,8 +15,8 @@ pub const COOKIE: &str = "session";
 const SESSION_FOR: Duration = Duration::from_hours(30 * 24);
 /// How long a session is read from the cache, at most.
 const SESSION_TTL: Duration = Duration::from_secs(10);
-/// 32 bytes in base64url.
-const TOKEN_LENGTH: usize = 43;
+/// Nobody whom we know.
+const NOBODY: Failure = Failure::Unauthenticated("nobody is logged in");
 
 /// Somebody who has just logged in.
 #[derive(Debug)]
@@ -59,17 +56,41 @@ pub async fn log_in(
     start_session(app, &user).await
 }
 
-/// Begins a session without asking for a password: for who has just signed up.
+/// Asks a user who is known already for their password, before what must not be done by who has only found the browser open.
+/// Wrong ones are counted as [failed log-ins](super::Limits::failed_log_in).
+///
+/// # Errors
+/// [`Failure::TooMany`]; [`Failure::Invalid`], which names `field`; [`Failure::NotFound`] if the user is gone.
+pub async fn check_password(
+    app: &App,
+    client: Client,
+    user: &Author,
+    field: &'static str,
+    password: &str,
+) -> Result<User, Failure> {
+    app.limits.log_in(client, &user.name)?;
+    match service::authenticate(app, &user.name, password).await {
+        Err(Failure::Unauthenticated(_)) => {
+            app.limits.failed_log_in(&user.name);
+            let rule = "this is not your password".to_owned();
+            Err(TextError { field, rule }.into())
+        }
+        known => known,
+    }
+}
+
+/// Begins a session without asking for a password: for who has just signed up, or given it.
 ///
 /// # Errors
 /// Those of the storage.
 pub async fn start_session(app: &App, user: &User) -> Result<LoggedIn, Failure> {
-    let token = random_text();
+    let token = secret::random_text();
     let session = Session {
-        token_hash: hash(&token),
+        token_hash: secret::hash(&token).ok_or(NOBODY)?,
         user: user.id,
-        csrf: random_text(),
+        csrf: secret::random_text(),
         expires_at: Timestamp::now() + SESSION_FOR,
+        generation: user.generation,
     };
     app.store.insert_session(&session).await?;
     Ok(LoggedIn {
@@ -77,38 +98,45 @@ pub async fn start_session(app: &App, user: &User) -> Result<LoggedIn, Failure> 
         viewer: Viewer {
             author: user.author(),
             csrf: session.csrf,
+            session: session.token_hash,
         },
     })
 }
 
-/// Ends the session of these cookies, if there is one, on all replicas; gives the cookie that removes the browser's.
+/// Ends the session of these cookies, if there is one, on all replicas, with its connections to the feed and the browsers that
+/// get notifications by it; gives the cookie that removes the browser's.
 ///
 /// # Errors
 /// Those of the storage.
 pub async fn log_out(app: &App, cookies: &CookieJar) -> Result<Cookie<'static>, Failure> {
-    if let Some(hash) = token_hash(cookies) {
-        app.store.delete_session(&hash).await?;
-        app.cache.invalidate(&[cache_key(&hash)]).await;
+    if let Some(viewer) = find(app, cookies).await? {
+        app.store.delete_session(&viewer.session).await?;
+        let (user, session) = (viewer.author.id, viewer.session);
+        let keys = [session_key(&session), service::reach_key(user)];
+        app.cache.invalidate(&keys).await;
+        app.feed.end_sessions(user, Some(session));
     }
-    Ok(cookie(app, String::new(), Duration::ZERO))
+    Ok(no_cookie(app))
 }
 
-/// Who has logged in with the token of these cookies; `None` if nobody has, or it has expired.
+/// What removes the cookie of a session from the browser.
+#[must_use]
+pub fn no_cookie(app: &App) -> Cookie<'static> {
+    cookie(app, String::new(), Duration::ZERO)
+}
+
+/// Who has logged in with the token of these cookies; `None` if nobody has, or the session is over.
 pub(super) async fn find(app: &App, cookies: &CookieJar) -> Result<Option<Viewer>, Failure> {
-    let Some(hash) = token_hash(cookies) else {
+    let Some(hash) = cookies.get(COOKIE).and_then(|it| secret::hash(it.value())) else {
         return Ok(None);
     };
-    let now = Timestamp::now();
-    let key = cache_key(&hash);
-    let known = app
-        .cache
-        .get_or_load(&key, SESSION_TTL, load(app, &hash, now));
-    match known.await {
-        Ok(known) if known.expires_at > now => Ok(Some(Viewer {
+    match known(app, &hash, Timestamp::now()).await {
+        Ok(known) => Ok(Some(Viewer {
             author: known.author,
             csrf: known.csrf,
+            session: hash,
         })),
-        Ok(_) | Err(Failure::Unauthenticated(_)) => Ok(None),
+        Err(Failure::Unauthenticated(_)) => Ok(None),
         Err(failure) => Err(failure),
     }
 }
@@ -119,35 +147,41 @@ struct Known {
     author: Author,
     csrf: String,
     expires_at: Timestamp,
+    generation: u64,
 }
 
+async fn known(app: &App, hash: &str, now: Timestamp) -> Result<Known, Failure> {
+    let key = session_key(hash);
+    let load = load(app, hash, now);
+    let known = app.cache.get_or_load(&key, SESSION_TTL, load).await?;
+    // Kept apart, under a key of the user's: one word to all replicas ends all of their sessions.
+    let key = service::generation_key(known.author.id);
+    let load = generation(app, known.author.id);
+    let generation = app.cache.get_or_load(&key, SESSION_TTL, load).await?;
+    if known.generation != generation || known.expires_at <= now {
+        return Err(NOBODY);
+    }
+    Ok(known)
+}
+
+/// Nobody is an error, because the cache does not keep errors: invented tokens would fill it.
 async fn load(app: &App, hash: &str, now: Timestamp) -> Result<Known, Failure> {
-    // An error, because the cache does not keep errors: invented tokens would fill it.
-    const NOBODY: Failure = Failure::Unauthenticated("nobody is logged in");
-    let session = app.store.session(hash, now).await?.ok_or(NOBODY)?;
-    let user = app.store.user(session.user).await?.ok_or(NOBODY)?;
+    let found = app.store.live_session(hash, now).await?;
+    let (session, user) = found.ok_or(NOBODY)?;
     Ok(Known {
         author: user.author(),
         csrf: session.csrf,
         expires_at: session.expires_at,
+        generation: session.generation,
     })
 }
 
-fn token_hash(cookies: &CookieJar) -> Option<String> {
-    let token = cookies.get(COOKIE)?.value();
-    (token.len() == TOKEN_LENGTH).then(|| hash(token))
+async fn generation(app: &App, user: Id) -> Result<u64, Failure> {
+    Ok(app.store.user(user).await?.ok_or(NOBODY)?.generation)
 }
 
-fn hash(token: &str) -> String {
-    hex::encode(Sha256::digest(token))
-}
-
-fn cache_key(hash: &str) -> String {
+fn session_key(hash: &str) -> String {
     format!("session:{hash}")
-}
-
-fn random_text() -> String {
-    URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
 }
 
 fn cookie(app: &App, token: String, lasts: Duration) -> Cookie<'static> {

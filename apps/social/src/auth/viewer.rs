@@ -23,6 +23,8 @@ pub struct Viewer {
     pub author: Author,
     /// What forms send back in a hidden field, and scripts in the header [`CSRF_HEADER`]; in pages it is [masked](super::mask_csrf).
     pub csrf: String,
+    /// The hash of the session's token.
+    pub session: String,
 }
 
 impl FromRequestParts<App> for Viewer {

@@ -5,6 +5,6 @@ mod settings;
 
 pub use args::Args;
 pub use settings::{
-    FeedSettings, FilesSettings, LimitSettings, MailSettings, PictureSettings, PushSettings,
-    Settings, ShareSettings, StoreSettings, WebhookSettings,
+    FeedSettings, FilesSettings, LimitSettings, MailSettings, PasswordSettings, PictureSettings,
+    PushSettings, Settings, ShareSettings, StoreSettings, WebhookSettings,
 };

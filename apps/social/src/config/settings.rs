@@ -37,6 +37,8 @@ pub struct Settings {
     pub limits: LimitSettings,
     /// See [`MailSettings`].
     pub mail: MailSettings,
+    /// See [`PasswordSettings`].
+    pub passwords: PasswordSettings,
     /// See [`PictureSettings`].
     pub pictures: PictureSettings,
     /// See [`PushSettings`].
@@ -62,6 +64,7 @@ impl Default for Settings {
             feed: FeedSettings::default(),
             limits: LimitSettings::default(),
             mail: MailSettings::default(),
+            passwords: PasswordSettings::default(),
             pictures: PictureSettings::default(),
             push: PushSettings::default(),
             webhook: WebhookSettings::default(),
@@ -235,6 +238,8 @@ impl Default for FeedSettings {
 pub struct LimitSettings {
     /// Log-ins by address; failed ones by name, ten times as many. Default: 20
     pub log_ins: u32,
+    /// Mails that somebody asks for, to set a new password or to confirm an address, by address. Default: 10
+    pub mails: u32,
     /// Sign-ups by address. Default: 10
     pub sign_ups: u32,
     /// Changes (likes, comments, albums …) by user. Default: 300
@@ -249,6 +254,7 @@ impl Default for LimitSettings {
     fn default() -> Self {
         Self {
             log_ins: 20,
+            mails: 10,
             sign_ups: 10,
             changes: 300,
             uploads: 60,
@@ -280,6 +286,29 @@ impl Default for MailSettings {
             digest_hour: 17,
             timeout: Duration::from_secs(20),
             give_up_after: Duration::from_hours(72),
+        }
+    }
+}
+
+/// Passwords: their digests are computed on a stage of their own.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PasswordSettings {
+    /// Threads that compute digests, each of which takes 19 MiB. Default: 2
+    pub threads: usize,
+    /// Log-ins and sign-ups that may wait for a thread. Default: 256
+    pub queue_max: usize,
+    /// The longest that one may wait for a thread. Default: 5 s
+    #[serde(with = "humantime_serde")]
+    pub queue_wait_max: Duration,
+}
+
+impl Default for PasswordSettings {
+    fn default() -> Self {
+        Self {
+            threads: 2,
+            queue_max: 256,
+            queue_wait_max: Duration::from_secs(5),
         }
     }
 }

@@ -8,6 +8,7 @@ mod frame;
 mod log;
 mod meters;
 mod page;
+mod sessions;
 mod subscriber;
 mod watchable;
 
@@ -17,7 +18,7 @@ use axum::extract::WebSocketUpgrade;
 use axum::response::Response;
 use greenroom::actor::web::{WebSocketSettings, websocket};
 use greenroom::actor::{ActorRef, ActorSystem};
-use greenroom::bus::{Bus, PublishError};
+use greenroom::bus::{Bus, PublishError, SinkSubscription};
 use tokio::sync::Semaphore;
 
 use crate::config::FeedSettings;
@@ -27,6 +28,9 @@ use client::{Client, OUTBOX_FRAMES};
 use command::COMMAND_BYTES_MAX;
 use feeder::Feeder;
 use meters::Meters;
+use sessions::{Connections, Ended};
+
+pub use sessions::Watcher;
 
 /// The dispatcher of Subscriber and Feeder. Clients are on `loop`, beside their connections.
 const DISPATCHER: &str = "actors";
@@ -40,6 +44,7 @@ pub struct Feed {
     system: ActorSystem,
     bus: Bus,
     shared: Arc<Shared>,
+    _ends: Arc<SinkSubscription>,
 }
 
 /// What all clients need.
@@ -50,13 +55,14 @@ struct Shared {
     settings: FeedSettings,
     reads: Semaphore,
     meters: Meters,
+    connections: Arc<Connections>,
 }
 
 impl Feed {
     /// Starts the actors Subscriber and Feeder, on the dispatcher `actors`.
     ///
     /// # Errors
-    /// If a setting is 0 that must not be, or the system has no dispatcher `actors`.
+    /// If a setting is 0 that must not be, the system has no dispatcher `actors`, or the bus takes no more subscriptions.
     pub fn start(
         system: &ActorSystem,
         bus: &Bus,
@@ -79,7 +85,10 @@ impl Feed {
             let (bus, store, settings) = (bus.clone(), Arc::clone(store), settings.clone());
             move || Feeder::new(bus.clone(), Arc::clone(&store), settings.clone())
         };
+        let connections = Arc::new(Connections::default());
+        let ends = sessions::hear(bus, store, &connections)?;
         let shared = Shared {
+            connections,
             store: Arc::clone(store),
             feeder: system
                 .build(make)
@@ -94,6 +103,7 @@ impl Feed {
             system: system.clone(),
             bus: bus.clone(),
             shared: Arc::new(shared),
+            _ends: ends,
         })
     }
 
@@ -112,15 +122,22 @@ impl Feed {
         }
     }
 
-    /// Turns a connection into a client of the feed. Who `viewer` is was checked before, and so was the origin of the page
+    /// Ends the connections of a session, or all of a user, on all replicas: with the code 3000, "Unauthorized". The session
+    /// must have ended in the storage before.
+    pub fn end_sessions(&self, user: Id, session: Option<String>) {
+        let ended = Ended { user, session };
+        sessions::tell(&self.bus, &self.shared.connections, &ended);
+    }
+
+    /// Turns a connection into a client of the feed. Who the watcher is was checked before, and so was the origin of the page
     /// that connects.
-    pub fn connect(&self, viewer: Option<Id>, upgrade: WebSocketUpgrade) -> Response {
+    pub fn connect(&self, watcher: Option<Watcher>, upgrade: WebSocketUpgrade) -> Response {
         let settings = WebSocketSettings::default()
             .outbox(OUTBOX_FRAMES)
             .frame_bytes_max(COMMAND_BYTES_MAX);
         let shared = Arc::clone(&self.shared);
         websocket(upgrade, &self.system, &settings, move |outbox| {
-            Client::new(Arc::clone(&shared), viewer, outbox)
+            Client::new(Arc::clone(&shared), watcher.clone(), outbox)
         })
     }
 

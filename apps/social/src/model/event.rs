@@ -1,8 +1,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::NewTask;
+use super::{Comment, Id, NewTask};
 
 /// Something that has happened, as the log of its topic keeps it and clients get it.
 ///
@@ -34,6 +34,38 @@ pub struct NewEvent {
     pub delta: i64,
     /// See [`Event::body`].
     pub body: Value,
+}
+
+impl NewEvent {
+    /// Somebody likes a picture, or does no longer.
+    #[must_use]
+    pub fn like(picture: Id, by: &str, liked: bool) -> Self {
+        Self {
+            topic: topic::likes(picture),
+            key: Id::new().to_string(),
+            delta: if liked { 1 } else { -1 },
+            body: json!({"by": by, "liked": liked}),
+        }
+    }
+
+    /// A comment is deleted.
+    #[must_use]
+    pub fn comment_deleted(comment: &Comment) -> Self {
+        let id = comment.id;
+        Self {
+            topic: topic::comments(comment.picture),
+            key: format!("deleted:{id}"),
+            delta: -1,
+            body: json!({"deleted": id}),
+        }
+    }
+
+    /// The key by which a bell tells of a like: the same each time, so that it rings once for whoever likes a picture again
+    /// and again.
+    #[must_use]
+    pub fn key_of_like(picture: Id, user: Id) -> String {
+        format!("like:{picture}:{user}")
+    }
 }
 
 /// The end of a topic's log. A topic without events has 0 and 0.

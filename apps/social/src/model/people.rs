@@ -28,6 +28,9 @@ pub struct User {
     pub bell_seen: u64,
     /// When they signed up.
     pub joined_at: Timestamp,
+    /// Counts how often all sessions were ended: those of an earlier generation hold no more, nor do tickets.
+    #[serde(default)]
+    pub generation: u64,
 }
 
 impl User {
@@ -63,6 +66,13 @@ pub struct UserChange {
     pub digest: Option<bool>,
     /// See [`User::bell_seen`]; a smaller number than the stored one changes nothing.
     pub bell_seen: Option<u64>,
+    /// See [`User::email`].
+    pub email: Option<String>,
+    /// See [`User::password`].
+    pub password: Option<String>,
+    /// Whether a new [generation](User::generation) begins: sessions, tickets, and browsers that get notifications
+    /// belong to the old one, and are deleted.
+    pub ends_sessions: bool,
 }
 
 /// A log-in that lasts.
@@ -76,6 +86,52 @@ pub struct Session {
     pub csrf: String,
     /// When it ends by itself.
     pub expires_at: Timestamp,
+    /// Of its user when it began: see [`User::generation`].
+    #[serde(default)]
+    pub generation: u64,
+}
+
+/// A right that was sent by mail: to do one thing, once, without a password. Each is good for as long as the user's
+/// [generation](User::generation) is the same.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Ticket {
+    /// The SHA-256 of the token in the mail, as hexadecimal digits: who reads the database can do nothing with it.
+    pub token_hash: String,
+    /// Whose it is.
+    pub user: Id,
+    /// What it is for.
+    pub purpose: TicketPurpose,
+    /// The address that it was sent to: for a new password the user's own, which must still be theirs; else the one
+    /// that is to become theirs.
+    pub email: String,
+    /// Of the user when it was made.
+    pub generation: u64,
+    /// From then on it is good for nothing.
+    pub expires_at: Timestamp,
+}
+
+/// What a [`Ticket`] is for.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TicketPurpose {
+    /// To say that mails to an address arrive.
+    ConfirmEmail,
+    /// To set another password.
+    ResetPassword,
+}
+
+impl TicketPurpose {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::ConfirmEmail, Self::ResetPassword];
+
+    /// As it is stored: `reset_password`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ConfirmEmail => "confirm_email",
+            Self::ResetPassword => "reset_password",
+        }
+    }
 }
 
 /// A shared secret with which a program signs its requests.
@@ -114,4 +170,8 @@ pub struct PushSubscription {
     pub p256dh: String,
     /// The shared authentication secret, base64url, 16 bytes.
     pub auth: String,
+    /// The [hash](Session::token_hash) of the session by which it subscribed, and with which it ends; `None` for a
+    /// program that signs.
+    #[serde(default)]
+    pub session: Option<String>,
 }

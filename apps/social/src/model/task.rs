@@ -40,7 +40,8 @@ pub enum TaskKind {
     Mail,
     /// Notifier sends a message to a browser, by Web Push.
     Push,
-    /// Janitor deletes the files of pictures that are gone, and then what is left of their records.
+    /// Janitor deletes the files of pictures that are gone, and then what is left of their records; and what users have made who
+    /// are gone.
     Remove,
     /// Notifier posts to a user's webhook.
     Webhook,

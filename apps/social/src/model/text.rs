@@ -44,7 +44,8 @@ pub fn check_password(password: &str) -> Result<(), TextError> {
     Err(refuse("password", "a password has 10 to 200 characters"))
 }
 
-/// An address that mails can go to, as far as its form tells.
+/// An address that mails can go to, as far as its form tells. Capital letters are made small, so that it is found again however
+/// it is written.
 ///
 /// # Errors
 /// Names the field `email`.
@@ -52,7 +53,7 @@ pub fn check_email(email: &str) -> Result<String, TextError> {
     let email = email.trim();
     let is_short = email.len() <= 254;
     match email.parse::<lettre::Address>() {
-        Ok(_) if is_short => Ok(email.to_owned()),
+        Ok(_) if is_short => Ok(email.to_ascii_lowercase()),
         _ => Err(refuse(
             "email",
             "an address for mails is needed, such as ada@example.org",
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn emails() {
         assert_eq!(
-            check_email(" ada@example.org "),
+            check_email(" Ada@Example.org "),
             Ok("ada@example.org".to_owned())
         );
         for email in [

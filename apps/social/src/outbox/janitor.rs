@@ -1,4 +1,4 @@
-//! Deletes what is left of pictures that are gone, and what has expired.
+//! Deletes what is left of pictures and of users that are gone, and what has expired.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,17 +9,19 @@ use tokio::time::Instant;
 use super::Clock;
 use super::worker::{Doer, Setback, payload};
 use crate::files::Files;
-use crate::model::{Id, Task, TaskKind};
-use crate::store::{self, Retention, Store};
+use crate::model::{Effects, Id, NewEvent, Task, TaskKind, topic};
+use crate::store::{self, Retention, Store, StoreError};
 
 /// How often the storage is pruned.
 const PRUNE_EVERY: Duration = Duration::from_mins(1);
 /// How often it is pruned again at once, at most, while there is more: up to a million of each kind.
 const PRUNES_MAX: u32 = 100;
-/// How long one try removes an album's pictures. Then the next try goes on, before this one has taken too long.
+/// How long one try removes an album's pictures, or a user's comments and likes. Then the next try goes on, before this one has taken too long.
 const WORK_MAX: Duration = Duration::from_secs(20);
-/// Pictures that are looked up at a time.
+/// Pictures, comments or likes that are looked up at a time.
 const PAGE: u32 = 100;
+/// How long after its user was deleted a request may still be under way that was let in before.
+const LATE: Duration = Duration::from_secs(30);
 
 /// How long is kept what nobody needs any more.
 const RETENTION: Retention = Retention {
@@ -44,6 +46,7 @@ enum Gone {
     Picture(Id),
     /// Files that were stored for a picture; its record may never have been.
     Unkept(Id),
+    User(Id),
 }
 
 impl Janitor {
@@ -112,6 +115,93 @@ impl Janitor {
     }
 }
 
+/// What a user has made. Events tell open pages of it.
+impl Janitor {
+    /// The record goes last, and not before what may still come has come.
+    async fn remove_user(&self, user: Id, task: &Task) -> Result<(), Setback> {
+        let began = Instant::now();
+        for album in self.store.albums(user).await? {
+            self.store.delete_album(album.id).await?;
+        }
+        self.remove_comments(user, began).await?;
+        self.remove_likes(user, began).await?;
+        let age = (self.clock)().duration_since(task.added_at);
+        let age = Duration::try_from(age).unwrap_or_default();
+        if let Some(rest) = LATE.checked_sub(age).filter(|rest| !rest.is_zero()) {
+            return Err(Setback::Temporary {
+                error: "what comes late is waited for".to_owned(),
+                after: Some(rest),
+            });
+        }
+        Ok(self.store.purge_user(user).await?)
+    }
+
+    async fn remove_comments(&self, user: Id, began: Instant) -> Result<(), Setback> {
+        loop {
+            let comments = self.store.comments_by(user, PAGE).await?;
+            if comments.is_empty() {
+                return Ok(());
+            }
+            for comment in &comments {
+                check_time(began)?;
+                self.unring(comment.picture, &comment.id.to_string())
+                    .await?;
+                let effects = told(NewEvent::comment_deleted(comment));
+                self.store.delete_comment(comment.id, effects).await?;
+            }
+        }
+    }
+
+    async fn remove_likes(&self, user: Id, began: Instant) -> Result<(), Setback> {
+        loop {
+            let pictures = self.store.likes_by(user, PAGE).await?;
+            let mut are_left = false;
+            for picture in &pictures {
+                check_time(began)?;
+                are_left |= self.remove_like(*picture, user).await?;
+            }
+            if !are_left {
+                return Ok(());
+            }
+        }
+    }
+
+    /// `false` if the picture is gone: then its likes go with it.
+    async fn remove_like(&self, picture: Id, user: Id) -> Result<bool, Setback> {
+        self.unring(picture, &NewEvent::key_of_like(picture, user))
+            .await?;
+        let effects = told(NewEvent::like(picture, "", false));
+        match self.store.set_like(picture, user, false, effects).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::Conflict(_)) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The bell of a picture's owner says no longer who has done something with it.
+    async fn unring(&self, picture: Id, key: &str) -> Result<(), Setback> {
+        if let Some(picture) = self.store.picture(picture).await? {
+            let bell = topic::bell(picture.owner.id);
+            self.store.blank_event(&bell, key).await?;
+        }
+        Ok(())
+    }
+}
+
+fn check_time(began: Instant) -> Result<(), Setback> {
+    if began.elapsed() >= WORK_MAX {
+        return Err(Setback::Unfinished);
+    }
+    Ok(())
+}
+
+fn told(event: NewEvent) -> Effects {
+    Effects {
+        events: vec![event],
+        tasks: Vec::new(),
+    }
+}
+
 impl Doer for Janitor {
     const KIND: TaskKind = TaskKind::Remove;
     const CHORE_EVERY: Option<Duration> = Some(PRUNE_EVERY);
@@ -121,6 +211,7 @@ impl Doer for Janitor {
             Gone::Album(album) => self.remove_album(album).await,
             Gone::Picture(picture) => self.remove_picture(picture).await,
             Gone::Unkept(picture) => self.sweep_picture(picture).await,
+            Gone::User(user) => self.remove_user(user, task).await,
         }
     }
 

@@ -14,6 +14,21 @@ pub(super) fn settings(base: &Url) -> Url {
     page(base, &["settings"])
 }
 
+/// Where somebody sets another password with a token.
+pub(super) fn reset_password(base: &Url, token: &str) -> Url {
+    with_token(page(base, &["reset-password"]), token)
+}
+
+/// Where somebody confirms with a token that mails arrive.
+pub(super) fn confirm_email(base: &Url, token: &str) -> Url {
+    with_token(page(base, &["confirm-email"]), token)
+}
+
+fn with_token(mut page: Url, token: &str) -> Url {
+    page.query_pairs_mut().append_pair("token", token);
+    page
+}
+
 fn page(base: &Url, path: &[&str]) -> Url {
     let mut page = base.clone();
     if let Ok(mut segments) = page.path_segments_mut() {

@@ -5,8 +5,6 @@ mod paint;
 use std::io::Write;
 
 use anyhow::Context;
-use argon2::Argon2;
-use argon2::password_hash::PasswordHasher;
 use jiff::Timestamp;
 
 use crate::App;
@@ -122,20 +120,18 @@ pub(crate) async fn fill(app: &App) -> anyhow::Result<()> {
 }
 
 async fn add_person(app: &App, person: &Person) -> anyhow::Result<(Author, Album)> {
-    let password = Argon2::default()
-        .hash_password(PASSWORD.as_bytes())?
-        .to_string();
     let user = User {
         id: Id::new(),
         name: person.name.to_owned(),
         display: person.display.to_owned(),
         email: format!("{}@localhost", person.name),
         about: person.about.to_owned(),
-        password,
+        password: app.passwords.hash(PASSWORD).await?,
         webhook: None,
         digest: false,
         bell_seen: 0,
         joined_at: Timestamp::now(),
+        generation: 0,
     };
     app.store.insert_user(&user, Effects::default()).await?;
     let album = service::create_album(app, user.author(), person.album).await?;

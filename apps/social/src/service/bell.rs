@@ -99,7 +99,8 @@ fn entry(event: Event) -> Option<BellEntry> {
     })
 }
 
-/// What follows for a picture's owner from what somebody did with it: nothing from what they did themselves.
+/// What follows for a picture's owner from what somebody did with it: nothing from what they did themselves, and nothing beyond the
+/// bell's event, which is not written twice, if the bell has one of this key.
 pub(super) async fn tell_owner(
     app: &App,
     by: &Author,
@@ -111,7 +112,18 @@ pub(super) async fn tell_owner(
     if owner == by.id {
         return Ok(Effects::default());
     }
+    let bell = NewEvent {
+        topic: topic::bell(owner),
+        key: action.to_owned(),
+        delta: 1,
+        body: json!({"kind": kind, "by": by.name, "picture": picture.id}),
+    };
     let reach = reach(app, owner).await?;
+    let is_reached = reach.push || reach.webhook;
+    // The outbox forgets its keys after days, the bell does not.
+    if is_reached && app.store.has_event(&bell.topic, &bell.key).await? {
+        return Ok(Effects::default());
+    }
     let payload = json!({"user": owner, "kind": kind, "by": by.name, "picture": picture.id});
     let task = |kind: TaskKind| NewTask {
         key: format!("{kind}:{action}"),
@@ -126,12 +138,6 @@ pub(super) async fn tell_owner(
     if reach.webhook {
         tasks.push(task(TaskKind::Webhook));
     }
-    let bell = NewEvent {
-        topic: topic::bell(owner),
-        key: action.to_owned(),
-        delta: 1,
-        body: json!({"kind": kind, "by": by.name, "picture": picture.id}),
-    };
     Ok(Effects {
         events: vec![bell],
         tasks,

@@ -12,6 +12,14 @@ const POINT_BYTES: usize = 65;
 /// RFC 8291, section 3.2.
 const SECRET_BYTES: usize = 16;
 
+/// A user's browsers that get notifications.
+///
+/// # Errors
+/// Those of the storage.
+pub async fn browsers(app: &App, user: Id) -> Result<Vec<PushSubscription>, Failure> {
+    Ok(app.store.pushes(user).await?)
+}
+
 /// Sends notifications to one more browser of a user.
 ///
 /// # Errors

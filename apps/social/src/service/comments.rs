@@ -90,12 +90,7 @@ pub async fn delete_comment(app: &App, user: Id, id: Id) -> Result<(), Failure> 
         ));
     }
     let effects = Effects {
-        events: vec![NewEvent {
-            topic: topic::comments(comment.picture),
-            key: format!("deleted:{id}"),
-            delta: -1,
-            body: json!({"deleted": id}),
-        }],
+        events: vec![NewEvent::comment_deleted(&comment)],
         tasks: Vec::new(),
     };
     let events = app.store.delete_comment(id, effects).await?;

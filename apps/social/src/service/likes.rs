@@ -1,11 +1,10 @@
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::ToSchema;
 
 use super::bell::tell_owner;
 use super::pictures::find_picture;
 use super::{publish, wake};
-use crate::model::{Author, Id, NewEvent, topic};
+use crate::model::{Author, Effects, Id, NewEvent};
 use crate::{App, Failure};
 
 /// What became of a like.
@@ -19,7 +18,8 @@ pub struct LikeView {
     pub likes_seq: u64,
 }
 
-/// Makes a user like a picture, or no longer. To say it twice changes nothing.
+/// Makes a user like a picture, or no longer. To say it twice changes nothing. The owner is told of the first time only: a like
+/// that comes again after its end rings no more.
 ///
 /// # Errors
 /// [`Failure::NotFound`] if there is no such picture.
@@ -30,18 +30,12 @@ pub async fn set_like(
     liked: bool,
 ) -> Result<LikeView, Failure> {
     let picture = find_picture(app, picture).await?;
-    let action = Id::new().to_string();
-    let like = NewEvent {
-        topic: topic::likes(picture.id),
-        key: action.clone(),
-        delta: if liked { 1 } else { -1 },
-        body: json!({"by": user.name, "liked": liked}),
-    };
-    let mut effects = if liked {
-        tell_owner(app, user, &picture, "like", &action).await?
-    } else {
-        crate::model::Effects::default()
-    };
+    let mut effects = Effects::default();
+    if liked {
+        let key = NewEvent::key_of_like(picture.id, user.id);
+        effects = tell_owner(app, user, &picture, "like", &key).await?;
+    }
+    let like = NewEvent::like(picture.id, &user.name, liked);
     effects.events.push(like);
     let kinds: Vec<_> = effects.tasks.iter().map(|task| task.kind).collect();
     let change = app

@@ -5,6 +5,7 @@ mod albums;
 mod bell;
 mod browsers;
 mod comments;
+mod credentials;
 mod keys;
 mod likes;
 mod pages;
@@ -14,12 +15,17 @@ mod storage;
 
 pub use albums::{album, album_to_fill, albums, create_album, delete_album};
 pub use bell::{Bell, BellEntry, bell, see_bell};
-pub use browsers::{add_browser, remove_browser};
+pub use browsers::{add_browser, browsers, remove_browser};
 pub use comments::{CommentPage, comment, comments, delete_comment};
+pub use credentials::{
+    ask_for_email, ask_for_reset, confirm_email, delete_account, end_sessions, find_ticket,
+    reset_password, set_password,
+};
 pub use keys::{create_key, delete_key, keys};
 pub use likes::{LikeView, set_like};
 pub use pages::{PAGE_MAX, Page, PictureView, of_album, of_user, one, timeline};
 pub use people::{NewUser, authenticate, change_user, register, user};
+pub(crate) use people::{author_key, generation_key, reach_key};
 pub use pictures::{
     Upload, check_room, delete_picture, describe_picture, find_picture, share, upload,
 };

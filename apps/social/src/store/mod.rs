@@ -22,7 +22,7 @@ use serde_json::json;
 use crate::config::StoreSettings;
 use crate::model::{
     Album, ApiKey, Comment, Effects, Event, Head, Id, NewEvent, NewTask, Outcome, Picture,
-    PushSubscription, Session, StorageUsed, Task, TaskKind, User, UserChange, topic,
+    PushSubscription, Session, StorageUsed, Task, TaskKind, Ticket, User, UserChange, topic,
 };
 pub use error::{Result, StoreError};
 
@@ -108,15 +108,44 @@ pub trait Store: Debug + Send + Sync {
     async fn user_by_name(&self, name: &str) -> Result<Option<User>>;
     /// Users in the order of their identifiers, those behind `after`.
     async fn users(&self, after: Option<Id>, limit: u32) -> Result<Vec<User>>;
+    /// Users to whom mails go at exactly that address.
+    async fn users_by_email(&self, email: &str, limit: u32) -> Result<Vec<User>>;
     /// Changes a user and gives the new state; `None` if there is none of that identifier.
     async fn update_user(&self, id: Id, change: UserChange) -> Result<Option<User>>;
+    /// Deletes a user; `false` if there was none. From then on no other method but [`purge_user`](Self::purge_user) finds
+    /// them, their sessions, keys, tickets and browsers are gone, and a task of the kind [`TaskKind::Remove`] with the payload
+    /// `{"user": id}` and the key `remove-user:ID` waits. What they have made is still there, and their name is still taken.
+    async fn delete_user(&self, id: Id) -> Result<bool>;
+    /// Deletes what is left of a deleted user: their record, and the events of their bell. The name is free from then on.
+    /// Does nothing to one that is not deleted.
+    async fn purge_user(&self, id: Id) -> Result<()>;
 
     /// Adds a session.
     async fn insert_session(&self, session: &Session) -> Result<()>;
     /// A session that has not expired at `now`.
     async fn session(&self, token_hash: &str, now: Timestamp) -> Result<Option<Session>>;
-    /// Deletes a session, if there is one.
+    /// Deletes a session, if there is one, and the browsers that subscribed by it.
     async fn delete_session(&self, token_hash: &str) -> Result<()>;
+    /// A session that holds at `now`, and its user: they are not deleted, and have not ended all sessions since.
+    async fn live_session(
+        &self,
+        token_hash: &str,
+        now: Timestamp,
+    ) -> Result<Option<(Session, User)>> {
+        let Some(session) = self.session(token_hash, now).await? else {
+            return Ok(None);
+        };
+        let user = self.user(session.user).await?;
+        let user = user.filter(|user| user.generation == session.generation);
+        Ok(user.map(|user| (session, user)))
+    }
+
+    /// Adds a ticket.
+    async fn insert_ticket(&self, ticket: &Ticket) -> Result<()>;
+    /// A ticket that has not expired at `now`.
+    async fn ticket(&self, token_hash: &str, now: Timestamp) -> Result<Option<Ticket>>;
+    /// Deletes a ticket; `false` if there was none. Of several at once that delete the same one, one is told `true`.
+    async fn delete_ticket(&self, token_hash: &str) -> Result<bool>;
 
     /// Adds a key.
     async fn insert_key(&self, key: &ApiKey) -> Result<()>;
@@ -178,6 +207,8 @@ pub trait Store: Debug + Send + Sync {
     ) -> Result<LikeChange>;
     /// Those of `pictures` that the user likes.
     async fn liked(&self, user: Id, pictures: &[Id]) -> Result<Vec<Id>>;
+    /// Pictures that the user likes, in whatever order.
+    async fn likes_by(&self, user: Id, limit: u32) -> Result<Vec<Id>>;
 
     /// Adds a comment. [`Conflict`](StoreError::Conflict) if the picture is gone.
     async fn insert_comment(&self, comment: &Comment, effects: Effects) -> Result<Vec<Event>>;
@@ -185,6 +216,8 @@ pub trait Store: Debug + Send + Sync {
     async fn comment(&self, id: Id) -> Result<Option<Comment>>;
     /// A picture's comments, the oldest first, those behind `after` (by identifier).
     async fn comments(&self, picture: Id, after: Option<Id>, limit: u32) -> Result<Vec<Comment>>;
+    /// Comments of a user, on whatever picture, the oldest first.
+    async fn comments_by(&self, author: Id, limit: u32) -> Result<Vec<Comment>>;
     /// Deletes a comment; `None` if there was none, and then the effects are not stored. The body of the event that told of
     /// it (on the picture's topic of comments, with the comment's identifier as its key) is blanked: `{"gone": true}`.
     async fn delete_comment(&self, id: Id, effects: Effects) -> Result<Option<Vec<Event>>>;
@@ -194,6 +227,10 @@ pub trait Store: Debug + Send + Sync {
     async fn events(&self, topic: &str, after: u64, limit: u32) -> Result<Vec<Event>>;
     /// The last events of a topic, in their order.
     async fn last_events(&self, topic: &str, limit: u32) -> Result<Vec<Event>>;
+    /// Whether a topic has an event of that key.
+    async fn has_event(&self, topic: &str, key: &str) -> Result<bool>;
+    /// Blanks the body of an event, if there is one: `{"gone": true}`.
+    async fn blank_event(&self, topic: &str, key: &str) -> Result<()>;
     /// The ends of topics; topics without events are left out.
     async fn heads(&self, topics: &[String]) -> Result<HashMap<String, Head>>;
 
@@ -220,7 +257,7 @@ pub trait Store: Debug + Send + Sync {
     /// Deletes a browser, if there is one.
     async fn delete_push(&self, endpoint: &str) -> Result<()>;
 
-    /// Forgets what has expired: sessions, nonces, old events, finished tasks. At most 10,000 of each at a time;
+    /// Forgets what has expired: sessions, tickets, nonces, old events, finished tasks. At most 10,000 of each at a time;
     /// gives whether there may be more.
     /// This is the one method that is many steps: others' changes come in between, and if it fails some of it is done.
     async fn prune(&self, now: Timestamp, retention: Retention) -> Result<bool>;

@@ -38,7 +38,6 @@ pub(super) async fn show_sign_up(shell: Shell) -> Answer {
     })
 }
 
-/// Computes a digest of the password, so this stays on the stage.
 pub(super) async fn sign_up(
     State(app): State<App>,
     client: Client,
@@ -106,7 +105,6 @@ pub(super) struct LogIn {
     next: String,
 }
 
-/// Computes a digest of the password, so this stays on the stage.
 pub(super) async fn log_in(
     State(app): State<App>,
     client: Client,

@@ -4,6 +4,7 @@ mod account;
 mod albums;
 mod api;
 mod bell;
+mod credentials;
 mod error_page;
 mod form;
 mod pictures;
@@ -16,11 +17,14 @@ mod timeline;
 mod upload;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::{get, post};
+use axum_extra::extract::cookie::CookieJar;
 use bytesize::ByteSize;
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, SET_COOKIE,
     X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Extensions, HeaderMap, HeaderValue, StatusCode, Version};
@@ -30,7 +34,7 @@ use tower_http::compression::predicate::{Predicate, SizeAbove};
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::App;
-use crate::auth::{limit_requests, refuse_from_elsewhere};
+use crate::auth::{COOKIE, limit_requests, refuse_from_elsewhere};
 use crate::body_limit::body_limit;
 
 /// What a page may load: what is ours, and previews of files that the reader has chosen. Should escaping ever fail, an
@@ -56,7 +60,7 @@ pub fn router(app: &App) -> Router<App> {
         .layer(header(CONTENT_SECURITY_POLICY, POLICY))
         .layer(header(X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .layer(header(REFERRER_POLICY, "same-origin"))
-        .layer(header(CACHE_CONTROL, "private, no-cache"))
+        .layer(from_fn(keep_private))
         .merge(statics::router().layer(limit))
         .layer(
             CompressionLayer::new()
@@ -96,9 +100,51 @@ fn pages(api: Router<App>) -> Router<App> {
         .route("/pictures/{id}/delete", post(pictures::delete))
         .route("/comments/{id}/delete", post(pictures::delete_comment))
         .route("/settings", get(settings::show).post(settings::save))
+        .route("/settings/account", get(credentials::show))
+        .route("/settings/password", post(credentials::change_password))
+        .route("/settings/email", post(credentials::change_email))
+        .route(
+            "/settings/log-out-everywhere",
+            post(credentials::log_out_everywhere),
+        )
+        .route("/settings/delete", post(credentials::delete_account))
         .route("/settings/keys", post(settings::make_key))
         .route("/settings/keys/{id}/delete", post(settings::delete_key))
         .route("/bell", get(bell::show).post(bell::mark_seen))
+        .merge(pages_of_mails())
+}
+
+/// For who is not logged in.
+fn pages_of_mails() -> Router<App> {
+    Router::new()
+        .route(
+            "/forgot-password",
+            get(credentials::show_forgot).post(credentials::forgot),
+        )
+        .route(
+            "/reset-password",
+            get(credentials::show_reset).post(credentials::reset),
+        )
+        .route(
+            "/confirm-email",
+            get(credentials::show_confirm).post(credentials::confirm),
+        )
+        .layer(header(CACHE_CONTROL, "no-store"))
+}
+
+/// Middleware: what was made for somebody is kept nowhere, so after they have logged out the browser's way back shows nothing of it.
+async fn keep_private(request: Request, next: Next) -> Response {
+    let is_for_somebody = CookieJar::from_headers(request.headers())
+        .get(COOKIE)
+        .is_some();
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    if is_for_somebody || headers.contains_key(SET_COOKIE) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    } else if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    }
+    response
 }
 
 fn uploads(app: &App) -> Router<App> {

@@ -59,7 +59,7 @@ impl Entered {
             about: Some(self.about.clone()),
             webhook: Some(webhook(self.webhook.trim())?),
             digest: Some(self.digest.is_some()),
-            bell_seen: None,
+            ..UserChange::default()
         })
     }
 }

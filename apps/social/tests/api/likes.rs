@@ -1,9 +1,18 @@
+use std::future::ready;
+use std::time::Duration;
+
+use axum::{Json, Router};
 use futures_util::future::join_all;
-use http::StatusCode;
+use http::{Method, StatusCode};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use social::config::StoreSettings;
+use social::model::TaskKind;
+use social::store::Retention;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 
-use crate::kit::app::TestApp;
+use crate::kit::app::{TestApp, send};
 
 pub(crate) async fn to_like_twice_is_to_like_once(store: StoreSettings) {
     let server = TestApp::on(store).await;
@@ -77,4 +86,60 @@ pub(crate) async fn who_is_not_logged_in_likes_nothing(store: StoreSettings) {
         .problem(StatusCode::UNAUTHORIZED);
     let nothing = "/api/pictures/0198c0ffee007abc8def0123456789ab/like";
     ada.put(nothing).await.problem(StatusCode::NOT_FOUND);
+}
+
+pub(crate) async fn a_like_that_comes_again_is_no_news_to_a_webhook(store: StoreSettings) {
+    const NOTHING: Retention = Retention {
+        events_max: 0,
+        events_for: Duration::from_hours(1),
+        tasks_for: Duration::ZERO,
+    };
+    let server = TestApp::with(|settings| {
+        settings.store = store;
+        settings.webhook.allow_private = true;
+    })
+    .await;
+    let (posted, mut heard) = mpsc::unbounded_channel();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("it is bound");
+    let hook = move |Json(body): Json<Value>| {
+        let told = posted.send(body["kind"].clone());
+        ready(told.map_or(StatusCode::GONE, |()| StatusCode::NO_CONTENT))
+    };
+    let hook = Router::new().fallback(hook);
+    let serving = tokio::spawn(async move { axum::serve(listener, hook).await });
+    let (ada, grace) = (server.user("ada").await, server.user("grace").await);
+    let picture = ada.picture(&ada.album("mine").await).await;
+    let request = ada.request(Method::PATCH, "/api/me");
+    let change = json!({"webhook": format!("http://{address}/")});
+    send(request.json(&change)).await.expect(StatusCode::OK);
+    let path = format!("/api/pictures/{picture}");
+    let like = format!("{path}/like");
+    let storage = &server.app.store;
+    let all_done = async || {
+        while storage
+            .next_task(TaskKind::Webhook)
+            .await
+            .expect("asked")
+            .is_some()
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+
+    grace.put(&like).await.expect(StatusCode::OK);
+    assert_eq!(heard.recv().await, Some(json!("like")));
+    all_done().await;
+    // The outbox forgets what it has done.
+    let later = Timestamp::now() + Duration::from_mins(1);
+    storage.prune(later, NOTHING).await.expect("pruned");
+    grace.delete(&like).await.expect(StatusCode::OK);
+    grace.put(&like).await.expect(StatusCode::OK);
+    let said = json!({"text": "fine"});
+    let said = grace.post(&format!("{path}/comments"), &said).await;
+    said.expect(StatusCode::CREATED);
+    assert_eq!(heard.recv().await, Some(json!("comment")));
+    all_done().await;
+    assert!(heard.try_recv().is_err());
+    serving.abort();
 }

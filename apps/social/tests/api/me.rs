@@ -150,15 +150,30 @@ pub(crate) async fn the_bell_tells_what_others_did_until_it_was_seen(store: Stor
         let bell: Value = see(seen).await.json(StatusCode::OK);
         assert_eq!(bell["unseen"], unseen, "after {seen}");
     }
-    // Who says to have seen more than there is has not seen what comes.
+    // Who likes it again after a while is not news.
     grace
         .delete(&format!("{path}/like"))
         .await
         .expect(StatusCode::OK);
-    grace
+    let again: Value = grace
         .put(&format!("{path}/like"))
         .await
-        .expect(StatusCode::OK);
+        .json(StatusCode::OK);
+    assert_eq!(
+        (&again["liked"], &again["likes"]),
+        (&json!(true), &json!(2))
+    );
+    let bell: Value = ada.get("/api/me/bell").await.json(StatusCode::OK);
+    assert_eq!(
+        (&bell["unseen"], &bell["seq"]),
+        (&json!(0), &json!(2)),
+        "{bell}"
+    );
+    // Who says to have seen more than there is has not seen what comes.
+    let comment = grace
+        .post(&format!("{path}/comments"), &json!({"text": "really"}))
+        .await;
+    comment.expect(StatusCode::CREATED);
     let bell: Value = ada.get("/api/me/bell").await.json(StatusCode::OK);
     assert_eq!(bell["unseen"], 1);
 }

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::json;
 use social::config::FilesSettings;
-use social::model::{Id, TaskKind};
+use social::model::{Comment, Effects, Id, TaskKind, topic};
 
 use crate::office::Office;
 
@@ -75,6 +76,57 @@ async fn a_deleted_picture_leaves_nothing_behind() {
         .await
         .expect("the storage is there");
     assert_eq!(found.map(|picture| picture.id), Some(kept.id));
+}
+
+/// What comes late, from a request that was let in before, goes too.
+#[tokio::test]
+async fn a_deleted_user_leaves_nothing_behind() {
+    let office = Office::open().await;
+    let (ada, bob) = (office.user("ada").await, office.user("bob").await);
+    let hers = office.picture(&office.album(&ada).await, "").await;
+    let theirs = office.picture(&office.album(&bob).await, "").await;
+    let store = &office.store;
+    let say = async || {
+        let comment = Comment {
+            id: Id::new(),
+            picture: theirs.id,
+            author: ada.author(),
+            text: "fine".to_owned(),
+            created_at: Timestamp::now(),
+        };
+        let said = store.insert_comment(&comment, Effects::default()).await;
+        said.expect("the picture is there");
+    };
+    say().await;
+    let like = store.set_like(theirs.id, ada.id, true, Effects::default());
+    like.await.expect("the picture is there");
+    assert!(store.delete_user(ada.id).await.expect("deleted"));
+    let replica = office.replica();
+    replica.outbox.wake(TaskKind::Remove);
+    while !store
+        .comments_by(ada.id, 9)
+        .await
+        .expect("asked")
+        .is_empty()
+    {
+        tokio::task::yield_now().await;
+    }
+    say().await;
+    office.done(&replica, TaskKind::Remove).await;
+    assert_eq!(store.comments_by(ada.id, 9).await.expect("asked"), []);
+    assert_eq!(store.likes_by(ada.id, 9).await.expect("asked"), []);
+    assert_eq!(store.picture(hers.id).await.expect("asked"), None);
+    assert_eq!(store.albums(ada.id).await.expect("asked"), []);
+    let likes = topic::likes(theirs.id);
+    let heads = store
+        .heads(std::slice::from_ref(&likes))
+        .await
+        .expect("asked");
+    assert_eq!(
+        heads[&likes].total, -1,
+        "the like, whose event nobody wrote here, has ended"
+    );
+    office.user("ada").await;
 }
 
 #[tokio::test]

@@ -121,6 +121,7 @@ impl Office {
             digest: true,
             bell_seen: 0,
             joined_at: Timestamp::now(),
+            generation: 0,
         };
         let inserted = self.store.insert_user(&user, Effects::default()).await;
         inserted.expect("the user is new");

@@ -89,6 +89,7 @@ impl PushService {
             user,
             p256dh: URL_SAFE_NO_PAD.encode(secret.public_key().to_encoded_point(false)),
             auth: URL_SAFE_NO_PAD.encode(auth),
+            session: None,
         };
         let browser = Browser { secret, auth };
         self.browsers

@@ -35,6 +35,15 @@ pub(crate) enum Said {
 impl Client {
     pub(crate) async fn connect(address: SocketAddr, viewer: Option<Id>) -> Self {
         let query = viewer.map(|id| format!("?viewer={id}")).unwrap_or_default();
+        Self::connect_with(address, &query).await
+    }
+
+    /// By a session of a user.
+    pub(crate) async fn connect_by(address: SocketAddr, user: Id, session: &str) -> Self {
+        Self::connect_with(address, &format!("?viewer={user}&session={session}")).await
+    }
+
+    async fn connect_with(address: SocketAddr, query: &str) -> Self {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket
             .set_recv_buffer_size(RECEIVE_BYTES)

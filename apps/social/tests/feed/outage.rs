@@ -12,7 +12,7 @@ use serde_json::json;
 use social::config::FeedSettings;
 use social::model::{
     Album, ApiKey, Comment, Effects, Event, Head, Id, NewTask, Outcome, Picture, PushSubscription,
-    Session, StorageUsed, Task, TaskKind, User, UserChange, topic,
+    Session, StorageUsed, Task, TaskKind, Ticket, User, UserChange, topic,
 };
 use social::store::{LikeChange, PicturesOf, Result, Retention, Store, StoreError};
 
@@ -62,10 +62,16 @@ switched! {
     user(id: Id) -> Option<User>;
     user_by_name(name: &str) -> Option<User>;
     users(after: Option<Id>, limit: u32) -> Vec<User>;
+    users_by_email(email: &str, limit: u32) -> Vec<User>;
     update_user(id: Id, change: UserChange) -> Option<User>;
+    delete_user(id: Id) -> bool;
+    purge_user(id: Id) -> ();
     insert_session(session: &Session) -> ();
     session(token_hash: &str, now: Timestamp) -> Option<Session>;
     delete_session(token_hash: &str) -> ();
+    insert_ticket(ticket: &Ticket) -> ();
+    ticket(token_hash: &str, now: Timestamp) -> Option<Ticket>;
+    delete_ticket(token_hash: &str) -> bool;
     insert_key(key: &ApiKey) -> ();
     key(id: Id) -> Option<ApiKey>;
     keys(user: Id) -> Vec<ApiKey>;
@@ -85,12 +91,16 @@ switched! {
     purge_picture(id: Id) -> ();
     set_like(picture: Id, user: Id, liked: bool, effects: Effects) -> LikeChange;
     liked(user: Id, pictures: &[Id]) -> Vec<Id>;
+    likes_by(user: Id, limit: u32) -> Vec<Id>;
     insert_comment(comment: &Comment, effects: Effects) -> Vec<Event>;
     comment(id: Id) -> Option<Comment>;
     comments(picture: Id, after: Option<Id>, limit: u32) -> Vec<Comment>;
+    comments_by(author: Id, limit: u32) -> Vec<Comment>;
     delete_comment(id: Id, effects: Effects) -> Option<Vec<Event>>;
     events(topic: &str, after: u64, limit: u32) -> Vec<Event>;
     last_events(topic: &str, limit: u32) -> Vec<Event>;
+    has_event(topic: &str, key: &str) -> bool;
+    blank_event(topic: &str, key: &str) -> ();
     heads(topics: &[String]) -> HashMap<String, Head>;
     add_tasks(tasks: Vec<NewTask>) -> ();
     claim_tasks(kind: TaskKind, now: Timestamp, lease: Duration, limit: u32) -> Vec<Task>;

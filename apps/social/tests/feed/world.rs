@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 use social::config::{FeedSettings, StoreSettings};
-use social::feed::Feed;
+use social::feed::{Feed, Watcher};
 use social::model::{Effects, Event, Id, NewEvent, User};
 use social::store::{self, Store};
 use tempfile::TempDir;
@@ -72,6 +72,14 @@ impl World {
         .await
     }
 
+    /// Adds a user.
+    pub(crate) async fn user(&self) -> Id {
+        let user = somebody();
+        let added = self.store.insert_user(&user, Effects::default()).await;
+        added.expect("the user is new");
+        user.id
+    }
+
     pub(crate) async fn replica_with(&self, bus: &Bus, settings: FeedSettings) -> Replica {
         Replica::start(self.clone(), bus.clone(), &settings).await
     }
@@ -90,6 +98,7 @@ fn somebody() -> User {
         digest: false,
         bell_seen: 0,
         joined_at: Timestamp::now(),
+        generation: 0,
     }
 }
 
@@ -143,6 +152,10 @@ impl Replica {
         Client::connect(self.address, Some(viewer)).await
     }
 
+    pub(crate) async fn client_of_session(&self, user: Id, session: &str) -> Client {
+        Client::connect_by(self.address, user, session).await
+    }
+
     pub(crate) async fn shut_down(&self) {
         self.system.shutdown(Duration::from_secs(10)).await;
     }
@@ -157,6 +170,7 @@ impl Drop for Replica {
 #[derive(Deserialize)]
 struct Viewer {
     viewer: Option<Id>,
+    session: Option<String>,
 }
 
 async fn connect(
@@ -164,5 +178,9 @@ async fn connect(
     Query(who): Query<Viewer>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    feed.connect(who.viewer, upgrade)
+    let watcher = who.viewer.map(|user| Watcher {
+        user,
+        session: who.session,
+    });
+    feed.connect(watcher, upgrade)
 }

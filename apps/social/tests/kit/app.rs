@@ -9,7 +9,7 @@ use rustls::crypto::ring;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use social::App;
-use social::config::{FilesSettings, LimitSettings, Settings, StoreSettings};
+use social::config::{FilesSettings, LimitSettings, PasswordSettings, Settings, StoreSettings};
 use social::server::Server;
 use tempfile::TempDir;
 
@@ -44,8 +44,14 @@ impl TestApp {
             store: StoreSettings::Sqlite(directory.path().join("social.db")),
             files: FilesSettings::Directory(directory.path().join("files")),
             sample: Some(false),
+            // Longer than many tests at once on a slow machine make it.
+            passwords: PasswordSettings {
+                queue_wait_max: Duration::from_mins(1),
+                ..PasswordSettings::default()
+            },
             limits: LimitSettings {
                 log_ins: 0,
+                mails: 0,
                 sign_ups: 0,
                 changes: 0,
                 uploads: 0,

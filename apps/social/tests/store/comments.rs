@@ -4,7 +4,9 @@ use serde_json::json;
 use social::model::{Effects, Head, Id, topic};
 use social::store::Store;
 
-use super::sample::{comment, event, events, insert_picture, insert_picture_of, is_conflict};
+use super::sample::{
+    comment, event, events, insert_picture, insert_picture_of, insert_user, is_conflict,
+};
 
 pub(crate) async fn comments_are_listed_in_pages(store: Arc<dyn Store>) {
     let (owner, album, picture) = insert_picture(&*store).await;
@@ -102,4 +104,29 @@ pub(crate) async fn nobody_reads_a_deleted_comment_in_the_log(store: Arc<dyn Sto
     assert_eq!(bodies, [gone, kept, deleted]);
     let totals: Vec<i64> = log.iter().map(|event| event.total).collect();
     assert_eq!(totals, [1, 2, 1], "the counts stay");
+}
+
+pub(crate) async fn comments_are_found_by_author(store: Arc<dyn Store>) {
+    let (owner, album, picture) = insert_picture(&*store).await;
+    let other = insert_picture_of(&*store, &album).await;
+    let stranger = insert_user(&*store, "stranger").await;
+    let mut theirs = Vec::new();
+    for (picture, author) in [
+        (&picture, &stranger),
+        (&picture, &owner),
+        (&other, &stranger),
+    ] {
+        let comment = comment(picture.id, author, "mine");
+        let inserted = store.insert_comment(&comment, Effects::default()).await;
+        inserted.expect("said");
+        if author.id == stranger.id {
+            theirs.push(comment);
+        }
+    }
+    let found = async |limit| {
+        let found = store.comments_by(stranger.id, limit).await;
+        found.expect("comments")
+    };
+    assert_eq!(found(10).await, theirs);
+    assert_eq!(found(1).await, theirs[..1]);
 }

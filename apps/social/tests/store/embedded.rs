@@ -129,6 +129,26 @@ async fn other_databases_are_refused() {
     );
 }
 
+#[tokio::test]
+async fn a_database_of_the_first_version_is_brought_up_to_date() {
+    let directory = directory();
+    let path = directory.path().join("social.db");
+    execute(&path, include_str!("../../migrations/sqlite/1.sql"));
+    execute(
+        &path,
+        "PRAGMA user_version = 1;
+        INSERT INTO users VALUES (x'0198c0ffee007abc8def0123456789ab', 'ada', 'Ada', 'Ada@Example.org', '', '', NULL, TRUE, 0, 0);
+        INSERT INTO sessions VALUES ('hash', x'0198c0ffee007abc8def0123456789ab', 'csrf', 9000000000000000);",
+    );
+    let store = open(&path).await;
+    let ada = store.user_by_name("ada").await.expect("asked");
+    let ada = ada.expect("she is there still");
+    assert_eq!((ada.email.as_str(), ada.generation), ("ada@example.org", 0));
+    let session = store.live_session("hash", sample::now()).await;
+    let (session, user) = session.expect("asked").expect("she is logged in still");
+    assert_eq!((session.csrf.as_str(), user), ("csrf", ada));
+}
+
 fn execute(path: &Path, sql: &str) {
     let connection = rusqlite::Connection::open(path).expect("a database");
     connection.execute_batch(sql).expect("good SQL");

@@ -150,3 +150,25 @@ pub(crate) async fn only_liked_pictures_are_liked(store: Arc<dyn Store>) {
     assert_eq!(store.liked(fan, &[second.id]).await.expect("likes"), []);
     assert_eq!(store.liked(fan, &[]).await.expect("likes"), []);
 }
+
+pub(crate) async fn likes_are_found_by_user(store: Arc<dyn Store>) {
+    let (_, album, first) = insert_picture(&*store).await;
+    let second = insert_picture_of(&*store, &album).await;
+    let third = insert_picture_of(&*store, &album).await;
+    let (fan, other) = (Id::new(), Id::new());
+    for (picture, user, liked) in [
+        (&first, fan, true),
+        (&second, fan, true),
+        (&second, other, true),
+        (&third, fan, true),
+        (&third, fan, false),
+    ] {
+        let change = store.set_like(picture.id, user, liked, Effects::default());
+        change.await.expect("set");
+    }
+    let mut liked = store.likes_by(fan, 10).await.expect("likes");
+    liked.sort();
+    assert_eq!(liked, [first.id, second.id]);
+    assert_eq!(store.likes_by(fan, 1).await.expect("likes").len(), 1);
+    assert_eq!(store.likes_by(Id::new(), 10).await.expect("likes"), []);
+}

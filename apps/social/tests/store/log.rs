@@ -191,3 +191,21 @@ async fn write_numbered(store: &dyn Store, topic: &str, count: u32) {
     let written = write(store, new.collect()).await;
     assert_eq!(seqs(&written), (1..=u64::from(count)).collect::<Vec<u64>>());
 }
+
+pub(crate) async fn an_event_is_blanked_alone(store: Arc<dyn Store>) {
+    write(&*store, vec![event("/a", "1", 1), event("/a", "2", 1)]).await;
+    for (key, is_there) in [("1", true), ("2", true), ("3", false)] {
+        let known = store.has_event("/a", key).await;
+        assert_eq!(known.expect("asked"), is_there, "{key}");
+    }
+    assert!(!store.has_event("/b", "1").await.expect("asked"));
+    store.blank_event("/a", "1").await.expect("blanked");
+    store
+        .blank_event("/a", "3")
+        .await
+        .expect("nothing to blank");
+    let log = store.events("/a", 0, 10).await.expect("a log");
+    let bodies: Vec<_> = log.iter().map(|event| event.body.to_string()).collect();
+    assert_eq!(bodies, [r#"{"gone":true}"#, r#"{"key":"2"}"#]);
+    assert!(store.has_event("/a", "1").await.expect("asked"));
+}

@@ -1,7 +1,10 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use social::model::{ApiKey, Effects, Id, PushSubscription, Session, TaskKind, User, UserChange};
+use social::model::{
+    ApiKey, Effects, Id, PushSubscription, Session, TaskKind, Ticket, TicketPurpose, User,
+    UserChange, topic,
+};
 use social::store::Store;
 
 use super::sample::{self, NOTHING, event, in_seconds, insert_user, is_conflict, now, task, user};
@@ -161,6 +164,7 @@ fn session(token_hash: &str, seconds: i64) -> Session {
         user: Id::new(),
         csrf: "csrf".to_owned(),
         expires_at: in_seconds(seconds),
+        generation: 0,
     }
 }
 
@@ -272,5 +276,163 @@ fn browser(name: &str, user: Id) -> PushSubscription {
         user,
         p256dh: "key".to_owned(),
         auth: "secret".to_owned(),
+        session: None,
     }
+}
+
+pub(crate) async fn users_are_found_by_their_address(store: Arc<dyn Store>) {
+    let ada = insert_user(&*store, "ada").await;
+    let twin = User {
+        email: ada.email.clone(),
+        ..user("twin")
+    };
+    let inserted = store.insert_user(&twin, Effects::default()).await;
+    inserted.expect("the name is free");
+    let found = async |email: &str, limit| {
+        let found = store.users_by_email(email, limit).await;
+        found.expect("asked")
+    };
+    assert_eq!(found(&ada.email, 10).await, [ada.clone(), twin]);
+    assert_eq!(found(&ada.email, 1).await, [ada.clone()]);
+    let change = UserChange {
+        email: Some("new@example.org".to_owned()),
+        ..UserChange::default()
+    };
+    let changed = store.update_user(ada.id, change).await.expect("changed");
+    assert_eq!(found("new@example.org", 10).await, Vec::from_iter(changed));
+    assert_eq!(found("ada@example.or", 10).await, []);
+}
+
+pub(crate) async fn a_new_generation_ends_sessions(store: Arc<dyn Store>) {
+    let ada = insert_user(&*store, "ada").await;
+    let of_ada = |token: &str, generation| Session {
+        user: ada.id,
+        generation,
+        ..session(token, 60)
+    };
+    let keep = async |session: &Session| store.insert_session(session).await.expect("kept");
+    let live = async |token: &str| {
+        let live = store.live_session(token, now()).await;
+        live.expect("asked").map(|(_, user)| user)
+    };
+    keep(&of_ada("before", 0)).await;
+    store
+        .insert_push(&browser("1", ada.id))
+        .await
+        .expect("kept");
+    let mut ticket = ticket("reset", 60);
+    ticket.user = ada.id;
+    store.insert_ticket(&ticket).await.expect("kept");
+    assert_eq!(live("before").await, Some(ada.clone()));
+
+    let change = UserChange {
+        password: Some("another".to_owned()),
+        ends_sessions: true,
+        ..UserChange::default()
+    };
+    let changed = store.update_user(ada.id, change).await.expect("changed");
+    let changed = changed.expect("she is there");
+    assert_eq!(
+        (changed.password.as_str(), changed.generation),
+        ("another", 1)
+    );
+    assert_eq!(live("before").await, None);
+    assert_eq!(store.session("before", now()).await.expect("asked"), None);
+    assert_eq!(store.pushes(ada.id).await.expect("asked"), []);
+    assert_eq!(store.ticket("reset", now()).await.expect("asked"), None);
+    // Who had checked the old password before comes too late.
+    keep(&of_ada("late", 0)).await;
+    assert_eq!(live("late").await, None);
+    keep(&of_ada("after", 1)).await;
+    assert_eq!(live("after").await, Some(changed));
+}
+
+pub(crate) async fn a_browser_goes_with_its_session(store: Arc<dyn Store>) {
+    let ada = Id::new();
+    let of_session = |name: &str, session: Option<&str>| PushSubscription {
+        session: session.map(str::to_owned),
+        ..browser(name, ada)
+    };
+    let kept = [of_session("1", Some("b")), of_session("2", None)];
+    for browser in kept.iter().chain([&of_session("3", Some("a"))]) {
+        store.insert_push(browser).await.expect("kept");
+    }
+    store.delete_session("a").await.expect("deleted");
+    let mut left = store.pushes(ada).await.expect("browsers");
+    left.sort_by(|one, other| one.endpoint.cmp(&other.endpoint));
+    assert_eq!(left, kept);
+}
+
+pub(crate) async fn a_ticket_is_used_once(store: Arc<dyn Store>) {
+    let ticket = ticket("one", 60);
+    store.insert_ticket(&ticket).await.expect("kept");
+    let found = async |now| store.ticket("one", now).await.expect("asked");
+    assert_eq!(found(now()).await, Some(ticket));
+    assert_eq!(found(in_seconds(61)).await, None);
+    let uses = (0..10).map(|_| store.delete_ticket("one"));
+    let uses = join_all(uses).await.into_iter();
+    let used: Vec<_> = uses
+        .filter(|used| *used.as_ref().expect("deleted"))
+        .collect();
+    assert_eq!(used.len(), 1);
+    assert_eq!(found(now()).await, None);
+}
+
+pub(crate) async fn old_tickets_are_pruned(store: Arc<dyn Store>) {
+    for (token, seconds) in [("old", 10), ("young", 1_000)] {
+        store
+            .insert_ticket(&ticket(token, seconds))
+            .await
+            .expect("kept");
+    }
+    store.prune(in_seconds(100), NOTHING).await.expect("pruned");
+    assert!(!store.delete_ticket("old").await.expect("asked"));
+    assert!(store.delete_ticket("young").await.expect("asked"));
+}
+
+fn ticket(token_hash: &str, seconds: i64) -> Ticket {
+    Ticket {
+        token_hash: token_hash.to_owned(),
+        user: Id::new(),
+        purpose: TicketPurpose::ResetPassword,
+        email: "ada@example.org".to_owned(),
+        generation: 3,
+        expires_at: in_seconds(seconds),
+    }
+}
+
+pub(crate) async fn a_deleted_user_is_hidden_until_nothing_is_left(store: Arc<dyn Store>) {
+    let ada = user("ada");
+    let bell = topic::bell(ada.id);
+    let effects = sample::events(vec![event(&bell, "1", 1)]);
+    store
+        .insert_user(&ada, effects)
+        .await
+        .expect("the name is free");
+    let grace = insert_user(&*store, "grace").await;
+    let theirs = key(ada.id, 1);
+    store.insert_key(&theirs).await.expect("kept");
+    store.purge_user(ada.id).await.expect("nothing to do");
+    assert!(store.delete_user(ada.id).await.expect("deleted"));
+    assert!(!store.delete_user(ada.id).await.expect("gone already"));
+
+    assert_eq!(store.user(ada.id).await.expect("asked"), None);
+    assert_eq!(store.user_by_name("ada").await.expect("asked"), None);
+    assert_eq!(
+        store.users_by_email(&ada.email, 9).await.expect("asked"),
+        []
+    );
+    assert_eq!(store.users(None, 9).await.expect("asked"), [grace]);
+    assert_eq!(store.key(theirs.id).await.expect("asked"), None);
+    let change = store.update_user(ada.id, UserChange::default()).await;
+    assert_eq!(change.expect("nobody to change"), None);
+    let tasks = sample::claim(&*store, TaskKind::Remove, in_seconds(1)).await;
+    assert_eq!(tasks[0].key, format!("remove-user:{}", ada.id));
+    assert_eq!(tasks[0].payload, serde_json::json!({"user": ada.id}));
+    let again = store.insert_user(&user("ada"), Effects::default()).await;
+    assert!(is_conflict(&again), "{again:?}");
+
+    store.purge_user(ada.id).await.expect("purged");
+    assert_eq!(store.events(&bell, 0, 9).await.expect("a log"), []);
+    insert_user(&*store, "ada").await;
 }

@@ -43,6 +43,7 @@ pub(crate) fn user(name: &str) -> User {
         digest: true,
         bell_seen: 0,
         joined_at: now(),
+        generation: 0,
     }
 }
 

@@ -7,6 +7,7 @@ use sha2::Sha256;
 use super::Error;
 use super::parse::Signature;
 use crate::model::{Author, Id};
+use crate::service;
 use crate::{App, Failure};
 
 /// How far the clocks may be apart, and how long a request may take to come here, in seconds.
@@ -51,7 +52,7 @@ async fn author(app: &App, id: Id) -> Result<Author, Failure> {
         let user = app.store.user(id).await?;
         Ok::<_, Failure>(user.ok_or(Error::Wrong)?.author())
     };
-    let key = format!("author:{id}");
+    let key = service::author_key(id);
     app.cache.get_or_load(&key, AUTHOR_TTL, load).await
 }
 

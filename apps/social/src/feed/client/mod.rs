@@ -16,6 +16,7 @@ use super::command::Command;
 use super::feeder::{Unwatch, Watch};
 use super::frame::{Events, Notices};
 use super::page::{self, Found, Page};
+use super::sessions::{self, Standing, Watcher};
 use cursor::Cursor;
 use rate::Rate;
 
@@ -33,6 +34,8 @@ const NOT_UNDERSTOOD: u16 = 1007;
 const POLICY: u16 = 1008;
 const INTERNAL_ERROR: u16 = 1011;
 const RESTART: u16 = 1012;
+/// "Try again later" (the registry of close codes).
+const TRY_AGAIN: u16 = 1013;
 /// What a close frame holds beside the code, in bytes (RFC 6455, 5.5).
 const REASON_BYTES_MAX: usize = 123;
 
@@ -48,6 +51,10 @@ pub(super) struct Client {
     is_reading: bool,
     waits_for_room: bool,
     rate: Rate,
+    /// Of a user.
+    standing: Option<Standing>,
+    /// Its session was looked for after it could be found here.
+    is_confirmed: bool,
     shared: Arc<Shared>,
 }
 
@@ -70,11 +77,15 @@ struct Looked {
 impl Client {
     pub(super) fn new(
         shared: Arc<Shared>,
-        viewer: Option<crate::model::Id>,
+        watcher: Option<Watcher>,
         outbox: Outbox<Frame>,
     ) -> Self {
         shared.meters.clients.increment(1);
+        let viewer = watcher.as_ref().map(|watcher| watcher.user);
+        let enter = |watcher| shared.connections.enter(watcher, outbox.clone());
         Self {
+            standing: watcher.map(enter),
+            is_confirmed: false,
             outbox,
             notices: Notices::default(),
             watching: watching::Watching::new(viewer, shared.settings.topics_max),
@@ -156,6 +167,22 @@ impl Client {
         self.is_reading = context.pipe(look, |looked| looked).is_ok();
     }
 
+    /// Whether the session holds still, asked once: it may have ended after the request was let in and before the
+    /// connection could be found here. If not, or if that is not known, the connection is closed.
+    async fn confirm_session(&mut self) -> bool {
+        let Some(standing) = self.standing.as_ref().filter(|_| !self.is_confirmed) else {
+            return true;
+        };
+        // The semaphore is never closed, and if it were, to read would still be right.
+        let _turn = self.shared.reads.acquire().await;
+        match sessions::is_live(&*self.shared.store, &standing.watcher).await {
+            Ok(true) => self.is_confirmed = true,
+            Ok(false) => self.close(sessions::UNAUTHORIZED, sessions::REASON),
+            Err(_) => self.close(TRY_AGAIN, "the storage is away: connect again"),
+        }
+        self.is_confirmed
+    }
+
     async fn obey(&mut self, command: Command, context: &mut Context<Self>) {
         let left = self.watching.unwatch(command.unwatch, &mut self.notices);
         let Ok(asked) = self.watching.watch(command.watch, &mut self.notices) else {
@@ -221,6 +248,9 @@ impl AsyncHandler<Frame> for Client {
             self.close(UNSUPPORTED, "messages are text");
             return;
         };
+        if !self.confirm_session().await {
+            return;
+        }
         match Command::parse(text) {
             Ok(command) if !self.rate.admits(command.watch.len()) => {
                 self.close(POLICY, "too many messages, or topics in them");

@@ -54,6 +54,98 @@ struct DigestHtml<'a> {
     settings: &'a Url,
 }
 
+/// What a mail says that has one link, or none.
+#[derive(Template)]
+#[template(path = "mail/plain.txt")]
+struct PlainText<'a> {
+    user: &'a User,
+    before: &'a str,
+    page: Option<&'a Url>,
+    after: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "mail/plain.html")]
+struct PlainHtml<'a> {
+    user: &'a User,
+    before: &'a str,
+    page: Option<&'a Url>,
+    link: &'a str,
+    after: &'a str,
+}
+
+struct Plain<'a> {
+    to: &'a str,
+    subject: &'a str,
+    before: &'a str,
+    page: Option<&'a Url>,
+    /// What the link is called where it needs not be written out.
+    link: &'a str,
+    after: &'a str,
+}
+
+impl Plain<'_> {
+    fn letter(&self, user: &User) -> Result<Letter, Setback> {
+        let text = PlainText {
+            user,
+            before: self.before,
+            page: self.page,
+            after: self.after,
+        };
+        let html = PlainHtml {
+            user,
+            before: self.before,
+            page: self.page,
+            link: self.link,
+            after: self.after,
+        };
+        Ok(Letter {
+            to: mailbox_at(user, self.to)?,
+            subject: self.subject.to_owned(),
+            text: rendered(&text)?,
+            html: rendered(&html)?,
+            unsubscribe: None,
+        })
+    }
+}
+
+pub(super) fn reset(user: &User, page: &Url) -> Result<Letter, Setback> {
+    let plain = Plain {
+        to: &user.email,
+        subject: "A new password for Greenroom social",
+        before: "somebody, hopefully you, wants to set a new password for your account. This link is good for an hour, and once:",
+        page: Some(page),
+        link: "Set a new password",
+        after: "If it was not you, you need not do anything: your password stays as it is.",
+    };
+    plain.letter(user)
+}
+
+pub(super) fn confirm(user: &User, email: &str, page: &Url) -> Result<Letter, Setback> {
+    let plain = Plain {
+        to: email,
+        subject: "Is this your new address?",
+        before: "mails for your account are to come to this address. Please confirm that they arrive. This link is good for an hour, and once:",
+        page: Some(page),
+        link: "Yes, this is my address",
+        after: "If you know nothing of this, you need not do anything.",
+    };
+    plain.letter(user)
+}
+
+pub(super) fn moved(user: &User, from: &str, to: &str) -> Result<Letter, Setback> {
+    let before = format!("mails for your account now go to {to}, and no longer to this address.");
+    let plain = Plain {
+        to: from,
+        subject: "Your mails go to another address now",
+        before: &before,
+        page: None,
+        link: "",
+        after: "If it was not you who changed that, somebody else knows your password. Write to whoever runs this network.",
+    };
+    plain.letter(user)
+}
+
 pub(super) fn welcome(user: &User, home: &Url) -> Result<Letter, Setback> {
     Ok(Letter {
         to: mailbox(user)?,
@@ -90,7 +182,11 @@ pub(super) fn digest(user: &User, base: &Url, news: &News) -> Result<Letter, Set
 /// With the name, which is checked strictly: anybody can sign up with a stranger's address, and what is free
 /// could carry a text to them.
 fn mailbox(user: &User) -> Result<Mailbox, Setback> {
-    let address = user.email.parse().map_err(Setback::permanent)?;
+    mailbox_at(user, &user.email)
+}
+
+fn mailbox_at(user: &User, address: &str) -> Result<Mailbox, Setback> {
+    let address = address.parse().map_err(Setback::permanent)?;
     Ok(Mailbox::new(Some(user.name.clone()), address))
 }
 

@@ -1,5 +1,6 @@
-//! Sends mails: welcomes, and digests of the day.
+//! Sends mails: welcomes, digests of the day, and what users need who change what they log in with.
 
+mod credentials;
 mod digest;
 mod letter;
 mod smtp;
@@ -16,7 +17,7 @@ use url::Url;
 use super::Clock;
 use super::worker::{Doer, Setback, payload};
 use crate::config::Settings;
-use crate::model::{Id, Task, TaskKind, User};
+use crate::model::{Id, Task, TaskKind};
 use crate::store::{self, Store};
 use letter::Letter;
 use smtp::Smtp;
@@ -39,10 +40,35 @@ pub(super) struct Mailman {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "mail", rename_all = "lowercase")]
+#[serde(tag = "mail", rename_all = "snake_case")]
 enum MailTask {
-    Welcome { user: Id },
-    Digest { user: Id, day: Date },
+    Welcome {
+        user: Id,
+    },
+    Digest {
+        user: Id,
+        day: Date,
+    },
+    /// Somebody who has this address, or says so, has forgotten a password.
+    Reset {
+        email: String,
+    },
+    /// One of the users that has it.
+    ResetOf {
+        user: Id,
+        email: String,
+    },
+    /// A user wants to have this address.
+    Confirm {
+        user: Id,
+        email: String,
+    },
+    /// A user has another address.
+    Moved {
+        user: Id,
+        from: String,
+        to: String,
+    },
 }
 
 impl Mailman {
@@ -75,27 +101,24 @@ impl Mailman {
         })
     }
 
+    /// `None` if the user is gone; so do the others.
     async fn welcome(&self, user: Id) -> Result<Option<Letter>, Setback> {
-        let user = self.user(user).await?;
-        Ok(Some(letter::welcome(&user, &self.base_url)?))
+        let user = self.store.user(user).await?;
+        let letter = user.map(|user| letter::welcome(&user, &self.base_url));
+        letter.transpose()
     }
 
     /// `None` if nothing has happened after all, or the user wants none any more.
     async fn digest(&self, user: Id, day: Date) -> Result<Option<Letter>, Setback> {
-        let user = self.user(user).await?;
-        if !user.digest {
+        let user = self.store.user(user).await?;
+        let Some(user) = user.filter(|user| user.digest) else {
             return Ok(None);
-        }
+        };
         let window = digest::window(day, self.digest_hour);
         let Some(news) = digest::news(&*self.store, user.id, &window).await? else {
             return Ok(None);
         };
         Ok(Some(letter::digest(&user, &self.base_url, &news)?))
-    }
-
-    async fn user(&self, id: Id) -> Result<User, Setback> {
-        let user = self.store.user(id).await?;
-        user.ok_or_else(|| Setback::permanent("there is no such user"))
     }
 
     async fn deliver(&self, letter: &Letter, task: &Task) -> Result<(), Setback> {
@@ -142,6 +165,10 @@ impl Doer for Mailman {
         let letter = match payload(task)? {
             MailTask::Welcome { user } => self.welcome(user).await?,
             MailTask::Digest { user, day } => self.digest(user, day).await?,
+            MailTask::Reset { email } => return self.reset_each(task, &email).await,
+            MailTask::ResetOf { user, email } => self.reset(task, user, &email).await?,
+            MailTask::Confirm { user, email } => self.confirm(task, user, &email).await?,
+            MailTask::Moved { user, from, to } => self.moved(task, user, &from, &to).await?,
         };
         match letter {
             Some(letter) => self.deliver(&letter, task).await,

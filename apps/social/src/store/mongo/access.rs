@@ -5,7 +5,7 @@ use mongodb::bson::doc;
 
 use super::fault::{fault, is_duplicate};
 use super::records::{Expiring, Stored, nanoseconds};
-use super::tables::{Tables, all, delete, find, insert, records};
+use super::tables::{Tables, all, delete, delete_all, find, insert, records};
 use crate::model::{ApiKey, Id, PushSubscription, Session};
 use crate::store::{Result, StoreError};
 
@@ -36,6 +36,7 @@ impl Tables {
     }
 
     pub(super) async fn delete_session(&self, token_hash: &str) -> Result<()> {
+        delete_all(&self.pushes, doc! { "record.session": token_hash }).await?;
         delete(&self.sessions, token_hash).await.map(drop)
     }
 

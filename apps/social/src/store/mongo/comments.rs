@@ -47,6 +47,12 @@ impl Tables {
         Ok(records(page(found, limit).await?))
     }
 
+    pub(super) async fn comments_by(&self, author: Id, limit: u32) -> Result<Vec<Comment>> {
+        let by_author = doc! { "record.author.id": author.to_string() };
+        let found = self.comments.find(by_author).sort(doc! { "_id": 1 });
+        Ok(records(page(found, limit).await?))
+    }
+
     pub(super) async fn delete_comment(
         &self,
         id: Id,

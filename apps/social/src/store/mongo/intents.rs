@@ -34,6 +34,7 @@ pub(super) enum Change {
     DeleteAlbum,
     DeletePicture,
     DeleteComment,
+    DeleteUser,
 }
 
 impl Change {
@@ -44,7 +45,9 @@ impl Change {
             Self::InsertPicture => name::PICTURES,
             Self::InsertComment => name::COMMENTS,
             Self::SetLike => name::LIKES,
-            Self::DeleteAlbum | Self::DeletePicture | Self::DeleteComment => name::TOMBSTONES,
+            Self::DeleteAlbum | Self::DeletePicture | Self::DeleteComment | Self::DeleteUser => {
+                name::TOMBSTONES
+            }
         }
     }
 }
@@ -164,6 +167,7 @@ impl Tables {
             Change::DeleteAlbum => self.hide_album(intent.subject).await,
             Change::DeletePicture => self.hide_picture(intent.subject).await,
             Change::DeleteComment => self.remove_comment(intent.subject).await,
+            Change::DeleteUser => self.hide_user(intent.subject).await,
             _ => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::fault::fault;
 use super::intents::{Change, Intent, Settled};
-use super::records::Toggle;
+use super::records::{Stored, Toggle};
 use super::tables::{Tables, all, find};
 use crate::model::{Effects, Head, Id, topic};
 use crate::store::{LikeChange, Result, StoreError};
@@ -149,12 +149,25 @@ impl Tables {
         let pictures: Vec<String> = pictures.iter().map(Id::to_string).collect();
         let filter =
             doc! { "record.user": user.to_string(), "record.picture": { "$in": pictures } };
-        let mut toggles = all(self.likes.find(filter)).await?;
-        toggles.sort_by_key(|toggle| (toggle.record.picture, -toggle.record.number));
-        toggles.dedup_by_key(|toggle| toggle.record.picture);
-        let on = toggles.into_iter().filter(|toggle| toggle.record.on);
-        Ok(on.map(|toggle| toggle.record.picture).collect())
+        Ok(on(all(self.likes.find(filter)).await?))
     }
+
+    /// Goes through all chains of the user: chains of likes that have ended are there too, so a page of toggles could hold none that
+    /// is on.
+    pub(super) async fn likes_by(&self, user: Id, limit: u32) -> Result<Vec<Id>> {
+        let by_user = doc! { "record.user": user.to_string() };
+        let mut pictures = on(all(self.likes.find(by_user)).await?);
+        pictures.truncate(limit as usize);
+        Ok(pictures)
+    }
+}
+
+/// The pictures whose chain ends with a like.
+fn on(mut toggles: Vec<Stored<Toggle>>) -> Vec<Id> {
+    toggles.sort_by_key(|toggle| (toggle.record.picture, -toggle.record.number));
+    toggles.dedup_by_key(|toggle| toggle.record.picture);
+    let on = toggles.into_iter().filter(|toggle| toggle.record.on);
+    on.map(|toggle| toggle.record.picture).collect()
 }
 
 fn identifier(picture: Id, user: Id, number: i64) -> String {

@@ -123,6 +123,12 @@ impl Tables {
             .collect()
     }
 
+    pub(super) async fn has_event(&self, topic: &str, key: &str) -> Result<bool> {
+        let event = doc! { "topic": topic, "key": key };
+        let found = self.events.find_one(event).await.map_err(fault)?;
+        Ok(found.is_some())
+    }
+
     /// Blanks the body of an event, if there is one; its number and its total stay. It can be repeated.
     pub(super) async fn blank_event(&self, topic: &str, key: &str) -> Result<()> {
         let event = doc! { "topic": topic, "key": key };

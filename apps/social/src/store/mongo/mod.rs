@@ -43,6 +43,7 @@ mod pruning;
 mod records;
 mod sweeper;
 mod tables;
+mod tickets;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -55,7 +56,7 @@ use url::Url;
 use super::{LikeChange, PicturesOf, Result, Retention, Store};
 use crate::model::{
     Album, ApiKey, Comment, Effects, Event, Head, Id, NewTask, Outcome, Picture, PushSubscription,
-    Session, StorageUsed, Task, TaskKind, User, UserChange,
+    Session, StorageUsed, Task, TaskKind, Ticket, User, UserChange,
 };
 use sweeper::Sweeper;
 use tables::Tables;
@@ -109,10 +110,24 @@ impl Store for Mongo {
         self.tables.within(self.tables.users(after, limit)).await
     }
 
+    async fn users_by_email(&self, email: &str, limit: u32) -> Result<Vec<User>> {
+        self.tables
+            .within(self.tables.users_by_email(email, limit))
+            .await
+    }
+
     async fn update_user(&self, id: Id, change: UserChange) -> Result<Option<User>> {
         self.tables
             .within(self.tables.update_user(id, change))
             .await
+    }
+
+    async fn delete_user(&self, id: Id) -> Result<bool> {
+        self.tables.within(self.tables.delete_user(id)).await
+    }
+
+    async fn purge_user(&self, id: Id) -> Result<()> {
+        self.tables.within(self.tables.purge_user(id)).await
     }
 
     async fn insert_session(&self, session: &Session) -> Result<()> {
@@ -130,6 +145,22 @@ impl Store for Mongo {
     async fn delete_session(&self, token_hash: &str) -> Result<()> {
         self.tables
             .within(self.tables.delete_session(token_hash))
+            .await
+    }
+
+    async fn insert_ticket(&self, ticket: &Ticket) -> Result<()> {
+        self.tables.within(self.tables.insert_ticket(ticket)).await
+    }
+
+    async fn ticket(&self, token_hash: &str, now: Timestamp) -> Result<Option<Ticket>> {
+        self.tables
+            .within(self.tables.ticket(token_hash, now))
+            .await
+    }
+
+    async fn delete_ticket(&self, token_hash: &str) -> Result<bool> {
+        self.tables
+            .within(self.tables.delete_ticket(token_hash))
             .await
     }
 
@@ -230,6 +261,10 @@ impl Store for Mongo {
         self.tables.within(self.tables.liked(user, pictures)).await
     }
 
+    async fn likes_by(&self, user: Id, limit: u32) -> Result<Vec<Id>> {
+        self.tables.within(self.tables.likes_by(user, limit)).await
+    }
+
     async fn insert_comment(&self, comment: &Comment, effects: Effects) -> Result<Vec<Event>> {
         self.tables
             .within(self.tables.insert_comment(comment, &effects))
@@ -243,6 +278,12 @@ impl Store for Mongo {
     async fn comments(&self, picture: Id, after: Option<Id>, limit: u32) -> Result<Vec<Comment>> {
         self.tables
             .within(self.tables.comments(picture, after, limit))
+            .await
+    }
+
+    async fn comments_by(&self, author: Id, limit: u32) -> Result<Vec<Comment>> {
+        self.tables
+            .within(self.tables.comments_by(author, limit))
             .await
     }
 
@@ -261,6 +302,16 @@ impl Store for Mongo {
     async fn last_events(&self, topic: &str, limit: u32) -> Result<Vec<Event>> {
         self.tables
             .within(self.tables.last_events(topic, limit))
+            .await
+    }
+
+    async fn has_event(&self, topic: &str, key: &str) -> Result<bool> {
+        self.tables.within(self.tables.has_event(topic, key)).await
+    }
+
+    async fn blank_event(&self, topic: &str, key: &str) -> Result<()> {
+        self.tables
+            .within(self.tables.blank_event(topic, key))
             .await
     }
 

@@ -2,11 +2,14 @@
 
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::ReturnDocument;
+use serde_json::json;
 
+use super::albums::removal;
 use super::fault::fault;
 use super::intents::{Change, Intent, Settled};
-use super::tables::{Tables, find, page, records};
-use crate::model::{Effects, Event, Id, User, UserChange};
+use super::records::Tombstone;
+use super::tables::{Tables, delete, delete_all, find, page, records};
+use crate::model::{Effects, Event, Id, User, UserChange, topic};
 use crate::store::{Result, StoreError};
 
 impl Tables {
@@ -20,34 +23,84 @@ impl Tables {
 
     pub(super) async fn user(&self, id: Id) -> Result<Option<User>> {
         let stored = find(&self.users, &id.to_string()).await?;
-        Ok(stored.map(|stored| stored.record))
+        let shown = stored.filter(|stored| !stored.removed);
+        Ok(shown.map(|stored| stored.record))
     }
 
     pub(super) async fn user_by_name(&self, name: &str) -> Result<Option<User>> {
-        let found = self.users.find_one(doc! { "record.name": name }).await;
+        let named = doc! { "record.name": name, "removed": false };
+        let found = self.users.find_one(named).await;
         Ok(found.map_err(fault)?.map(|stored| stored.record))
     }
 
-    pub(super) async fn users(&self, after: Option<Id>, limit: u32) -> Result<Vec<User>> {
-        let filter = after.map_or_else(
-            Document::new,
-            |id| doc! { "_id": { "$gt": id.to_string() } },
-        );
+    pub(super) async fn users_by_email(&self, email: &str, limit: u32) -> Result<Vec<User>> {
+        let filter = doc! { "record.email": email, "removed": false };
         let found = self.users.find(filter).sort(doc! { "_id": 1 });
         Ok(records(page(found, limit).await?))
     }
 
+    pub(super) async fn users(&self, after: Option<Id>, limit: u32) -> Result<Vec<User>> {
+        let mut filter = doc! { "removed": false };
+        if let Some(id) = after {
+            filter.insert("_id", doc! { "$gt": id.to_string() });
+        }
+        let found = self.users.find(filter).sort(doc! { "_id": 1 });
+        Ok(records(page(found, limit).await?))
+    }
+
+    /// What belongs to an earlier generation holds no more from the update on, whether it is deleted or not.
     pub(super) async fn update_user(&self, id: Id, change: UserChange) -> Result<Option<User>> {
+        let ends_sessions = change.ends_sessions;
         let update = update(change);
         if update.is_empty() {
             return self.user(id).await;
         }
         let changed = self
             .users
-            .find_one_and_update(doc! { "_id": id.to_string() }, update)
+            .find_one_and_update(doc! { "_id": id.to_string(), "removed": false }, update)
             .return_document(ReturnDocument::After)
             .await;
-        Ok(changed.map_err(fault)?.map(|stored| stored.record))
+        let changed = changed.map_err(fault)?;
+        if ends_sessions && changed.is_some() {
+            self.end_sessions(id).await?;
+        }
+        Ok(changed.map(|stored| stored.record))
+    }
+
+    async fn end_sessions(&self, id: Id) -> Result<()> {
+        let of_user = doc! { "record.user": id.to_string() };
+        delete_all(&self.pushes, of_user.clone()).await?;
+        delete_all(&self.tickets, of_user.clone()).await?;
+        delete_all(&self.sessions, of_user).await
+    }
+
+    pub(super) async fn delete_user(&self, id: Id) -> Result<bool> {
+        if self.user(id).await?.is_none() {
+            return Ok(false);
+        }
+        let effects = removal(format!("remove-user:{id}"), &json!({ "user": id }));
+        let intent = Intent::new(Change::DeleteUser, &format!("user:{id}"), id, &effects);
+        let settled = self.make(&intent, Tombstone::now()).await?;
+        Ok(matches!(settled, Settled::Done(_)))
+    }
+
+    pub(super) async fn hide_user(&self, id: Id) -> Result<()> {
+        let hide = doc! { "$set": { "removed": true } };
+        let user = doc! { "_id": id.to_string() };
+        self.users.update_one(user, hide).await.map_err(fault)?;
+        delete_all(&self.keys, doc! { "record.user": id.to_string() }).await?;
+        self.end_sessions(id).await
+    }
+
+    /// The record goes last, so that this is done again if it was not done to its end.
+    pub(super) async fn purge_user(&self, id: Id) -> Result<()> {
+        let stored = find(&self.users, &id.to_string()).await?;
+        if stored.is_none_or(|stored| !stored.removed) {
+            return Ok(());
+        }
+        self.end_sessions(id).await?;
+        self.delete_log(&topic::bell(id)).await?;
+        delete(&self.users, &id.to_string()).await.map(drop)
     }
 }
 
@@ -69,7 +122,16 @@ fn update(change: UserChange) -> Document {
     if let Some(digest) = change.digest {
         set.insert("record.digest", digest);
     }
+    if let Some(email) = change.email {
+        set.insert("record.email", email);
+    }
+    if let Some(password) = change.password {
+        set.insert("record.password", password);
+    }
     let mut update = Document::new();
+    if change.ends_sessions {
+        update.insert("$inc", doc! { "record.generation": 1_i64 });
+    }
     if !set.is_empty() {
         update.insert("$set", set);
     }

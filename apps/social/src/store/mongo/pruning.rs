@@ -32,6 +32,8 @@ impl Tables {
         let steps = [
             self.within(forget(&self.sessions, expired.clone(), id_of))
                 .await,
+            self.within(forget(&self.tickets, expired.clone(), id_of))
+                .await,
             self.within(forget(&self.nonces, expired, id_of)).await,
             self.within(forget(&self.tasks, settled, key)).await,
             self.within(forget(&self.claims, claimed, id_of)).await,

@@ -15,7 +15,7 @@ use super::fault::{fault, is_duplicate};
 use super::intents::Intent;
 use super::likes::Chains;
 use super::records::{Expiring, Hint, Stored, StoredEvent, StoredTask, Toggle, Tombstone};
-use crate::model::{Album, ApiKey, Comment, Picture, PushSubscription, Session, User};
+use crate::model::{Album, ApiKey, Comment, Picture, PushSubscription, Session, Ticket, User};
 use crate::store::{Result, StoreError};
 
 /// The names of those collections that intents can be about.
@@ -46,6 +46,7 @@ pub(super) struct Tables {
     pub(super) pushes: Collection<Stored<PushSubscription>>,
     pub(super) sessions: Collection<Expiring<Session>>,
     pub(super) tasks: Collection<StoredTask>,
+    pub(super) tickets: Collection<Expiring<Ticket>>,
     pub(super) tombstones: Collection<Stored<Tombstone>>,
     pub(super) users: Collection<Stored<User>>,
     pub(super) chains: Chains,
@@ -70,6 +71,7 @@ impl Tables {
             pushes: database.collection("pushes"),
             sessions: database.collection("sessions"),
             tasks: database.collection("tasks"),
+            tickets: database.collection("tickets"),
             tombstones: database.collection(name::TOMBSTONES),
             users: database.collection(name::USERS),
             chains: Chains::default(),
@@ -96,6 +98,7 @@ impl Tables {
         index(&self.albums, doc! { "record.owner.id": 1, "_id": -1 }).await?;
         index(&self.claims, doc! { "expires": 1 }).await?;
         index(&self.comments, doc! { "record.picture": 1, "_id": 1 }).await?;
+        index(&self.comments, doc! { "record.author.id": 1, "_id": 1 }).await?;
         index(&self.keys, doc! { "record.user": 1, "_id": 1 }).await?;
         let toggles = doc! { "record.user": 1, "record.picture": 1, "record.number": -1 };
         index(&self.likes, toggles).await?;
@@ -107,10 +110,15 @@ impl Tables {
         let of_owner = doc! { "record.owner.id": 1, "removed": 1, "_id": -1 };
         index(&self.pictures, of_owner).await?;
         index(&self.pushes, doc! { "record.user": 1 }).await?;
+        index(&self.pushes, doc! { "record.session": 1 }).await?;
         index(&self.sessions, doc! { "expires": 1 }).await?;
+        index(&self.sessions, doc! { "record.user": 1 }).await?;
         index(&self.tasks, doc! { "kind": 1, "state": 1, "due": 1 }).await?;
         index(&self.tasks, doc! { "finished_at": 1 }).await?;
-        index(&self.tombstones, doc! { "record.at": 1 }).await
+        index(&self.tickets, doc! { "expires": 1 }).await?;
+        index(&self.tickets, doc! { "record.user": 1 }).await?;
+        index(&self.tombstones, doc! { "record.at": 1 }).await?;
+        index(&self.users, doc! { "record.email": 1, "_id": 1 }).await
     }
 }
 

@@ -3,18 +3,21 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::values::At;
+use super::browsers;
+use super::values::{At, Natural};
 use crate::model::{ApiKey, Id, Session};
 use crate::store::Result;
 
 pub(super) fn insert_session(db: &Connection, session: &Session) -> Result<()> {
-    let sql = "INSERT INTO sessions (token_hash, user, csrf, expires_at) VALUES (?1, ?2, ?3, ?4)";
+    let sql = "INSERT INTO sessions (token_hash, user, csrf, expires_at, generation)
+        VALUES (?1, ?2, ?3, ?4, ?5)";
     let ends = At(session.expires_at);
     db.prepare_cached(sql)?.execute(params![
         session.token_hash,
         session.user,
         session.csrf,
-        ends
+        ends,
+        Natural(session.generation),
     ])?;
     Ok(())
 }
@@ -28,11 +31,13 @@ pub(super) fn session(
     let mut query = db.prepare_cached(sql)?;
     let found = query.query_row(params![token_hash, At(now)], |row| {
         let At(expires_at) = row.get("expires_at")?;
+        let Natural(generation) = row.get("generation")?;
         Ok(Session {
             token_hash: row.get("token_hash")?,
             user: row.get("user")?,
             csrf: row.get("csrf")?,
             expires_at,
+            generation,
         })
     });
     Ok(found.optional()?)
@@ -41,6 +46,12 @@ pub(super) fn session(
 pub(super) fn delete_session(db: &Connection, token_hash: &str) -> Result<()> {
     let sql = "DELETE FROM sessions WHERE token_hash = ?1";
     db.prepare_cached(sql)?.execute([token_hash])?;
+    browsers::delete_pushes_of_session(db, token_hash)
+}
+
+pub(super) fn delete_sessions(db: &Connection, user: Id) -> Result<()> {
+    let sql = "DELETE FROM sessions WHERE user = ?1";
+    db.prepare_cached(sql)?.execute([user])?;
     Ok(())
 }
 
@@ -77,6 +88,12 @@ fn key_from_row(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
 pub(super) fn delete_key(db: &Connection, id: Id, user: Id) -> Result<bool> {
     let sql = "DELETE FROM keys WHERE id = ?1 AND user = ?2";
     Ok(db.prepare_cached(sql)?.execute([id, user])? > 0)
+}
+
+pub(super) fn delete_keys(db: &Connection, user: Id) -> Result<()> {
+    let sql = "DELETE FROM keys WHERE user = ?1";
+    db.prepare_cached(sql)?.execute([user])?;
+    Ok(())
 }
 
 pub(super) fn use_nonce(db: &Connection, key: Id, nonce: &str, expires: Timestamp) -> Result<bool> {

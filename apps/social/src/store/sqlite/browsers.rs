@@ -5,12 +5,15 @@ use crate::model::{Id, PushSubscription};
 use crate::store::Result;
 
 pub(super) fn insert_push(db: &Connection, subscription: &PushSubscription) -> Result<()> {
-    let sql =
-        "INSERT OR REPLACE INTO pushes (endpoint, user, p256dh, auth) VALUES (?1, ?2, ?3, ?4)";
-    let endpoint = subscription.endpoint.as_str();
-    let (user, p256dh, auth) = (subscription.user, &subscription.p256dh, &subscription.auth);
-    db.prepare_cached(sql)?
-        .execute(params![endpoint, user, p256dh, auth])?;
+    let sql = "INSERT OR REPLACE INTO pushes (endpoint, user, p256dh, auth, session)
+        VALUES (?1, ?2, ?3, ?4, ?5)";
+    db.prepare_cached(sql)?.execute(params![
+        subscription.endpoint.as_str(),
+        subscription.user,
+        subscription.p256dh,
+        subscription.auth,
+        subscription.session,
+    ])?;
     Ok(())
 }
 
@@ -26,6 +29,18 @@ pub(super) fn delete_push(db: &Connection, endpoint: &str) -> Result<()> {
     Ok(())
 }
 
+pub(super) fn delete_pushes(db: &Connection, user: Id) -> Result<()> {
+    let sql = "DELETE FROM pushes WHERE user = ?1";
+    db.prepare_cached(sql)?.execute([user])?;
+    Ok(())
+}
+
+pub(super) fn delete_pushes_of_session(db: &Connection, token_hash: &str) -> Result<()> {
+    let sql = "DELETE FROM pushes WHERE session = ?1";
+    db.prepare_cached(sql)?.execute([token_hash])?;
+    Ok(())
+}
+
 fn from_row(row: &Row<'_>) -> rusqlite::Result<PushSubscription> {
     let Address(endpoint) = row.get("endpoint")?;
     Ok(PushSubscription {
@@ -33,5 +48,6 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<PushSubscription> {
         user: row.get("user")?,
         p256dh: row.get("p256dh")?,
         auth: row.get("auth")?,
+        session: row.get("session")?,
     })
 }

@@ -42,6 +42,13 @@ pub(super) fn comments(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+pub(super) fn comments_by(db: &Connection, author: Id, limit: u32) -> Result<Vec<Comment>> {
+    let sql = "SELECT * FROM comments WHERE author = ?1 ORDER BY id LIMIT ?2";
+    let mut query = db.prepare_cached(sql)?;
+    let rows = query.query_map(params![author, limit], from_row)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 pub(super) fn delete_comment(
     db: &Connection,
     id: Id,

@@ -15,6 +15,7 @@ use crate::store::Result;
 const STEPS: &[M<'static>] = &[
     M::up(include_str!("../../../migrations/sqlite/1.sql")),
     M::up(include_str!("../../../migrations/sqlite/2-pictures.sql")),
+    M::up(include_str!("../../../migrations/sqlite/3-accounts.sql")),
 ];
 
 /// What `PRAGMA application_id` says of databases of this program; set by the first step.

@@ -1,4 +1,4 @@
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 
 use super::{log, pictures};
 use crate::model::{Effects, Id, topic};
@@ -40,4 +40,11 @@ pub(super) fn liked(db: &Connection, user: Id, pictures: &[Id]) -> Result<Vec<Id
         }
     }
     Ok(liked)
+}
+
+pub(super) fn likes_by(db: &Connection, user: Id, limit: u32) -> Result<Vec<Id>> {
+    let sql = "SELECT picture FROM likes WHERE user = ?1 ORDER BY picture LIMIT ?2";
+    let mut query = db.prepare_cached(sql)?;
+    let rows = query.query_map(params![user, limit], |row| row.get("picture"))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

@@ -132,6 +132,12 @@ fn from_row(topic: &str, row: &Row<'_>) -> rusqlite::Result<Event> {
     })
 }
 
+pub(super) fn has(db: &Connection, topic: &str, key: &str) -> Result<bool> {
+    let sql = "SELECT 1 FROM events
+        WHERE topic = (SELECT id FROM topics WHERE name = ?1) AND key = ?2";
+    Ok(db.prepare_cached(sql)?.exists([topic, key])?)
+}
+
 /// Blanks the body of an event, if there is one; its number and its total stay.
 pub(super) fn blank(db: &Connection, topic: &str, key: &str) -> Result<()> {
     let sql = "UPDATE events SET body = ?3

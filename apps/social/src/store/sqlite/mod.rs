@@ -16,6 +16,7 @@ mod outbox;
 mod pictures;
 mod prune;
 mod readers;
+mod tickets;
 mod users;
 mod values;
 mod writer;
@@ -33,7 +34,7 @@ use rusqlite::Connection;
 use super::{LikeChange, PicturesOf, Result, Retention, Store, StoreError};
 use crate::model::{
     Album, ApiKey, Comment, Effects, Event, Head, Id, NewTask, Outcome, Picture, PushSubscription,
-    Session, StorageUsed, Task, TaskKind, User, UserChange,
+    Session, StorageUsed, Task, TaskKind, Ticket, User, UserChange,
 };
 use database::{Database, Lock};
 use readers::{READERS_MAX, Readers};
@@ -118,9 +119,23 @@ impl Store for Sqlite {
         self.read(move |db| users::users(db, after, limit)).await
     }
 
+    async fn users_by_email(&self, email: &str, limit: u32) -> Result<Vec<User>> {
+        let email = email.to_owned();
+        self.read(move |db| users::users_by_email(db, &email, limit))
+            .await
+    }
+
     async fn update_user(&self, id: Id, change: UserChange) -> Result<Option<User>> {
         self.write(move |db| users::update_user(db, id, &change))
             .await
+    }
+
+    async fn delete_user(&self, id: Id) -> Result<bool> {
+        self.write(move |db| users::delete_user(db, id)).await
+    }
+
+    async fn purge_user(&self, id: Id) -> Result<()> {
+        self.write(move |db| users::purge_user(db, id)).await
     }
 
     async fn insert_session(&self, session: &Session) -> Result<()> {
@@ -138,6 +153,24 @@ impl Store for Sqlite {
     async fn delete_session(&self, token_hash: &str) -> Result<()> {
         let token_hash = token_hash.to_owned();
         self.write(move |db| access::delete_session(db, &token_hash))
+            .await
+    }
+
+    async fn insert_ticket(&self, ticket: &Ticket) -> Result<()> {
+        let ticket = ticket.clone();
+        self.write(move |db| tickets::insert_ticket(db, &ticket))
+            .await
+    }
+
+    async fn ticket(&self, token_hash: &str, now: Timestamp) -> Result<Option<Ticket>> {
+        let token_hash = token_hash.to_owned();
+        self.read(move |db| tickets::ticket(db, &token_hash, now))
+            .await
+    }
+
+    async fn delete_ticket(&self, token_hash: &str) -> Result<bool> {
+        let token_hash = token_hash.to_owned();
+        self.write(move |db| tickets::delete_ticket(db, &token_hash))
             .await
     }
 
@@ -239,6 +272,10 @@ impl Store for Sqlite {
         self.read(move |db| likes::liked(db, user, &pictures)).await
     }
 
+    async fn likes_by(&self, user: Id, limit: u32) -> Result<Vec<Id>> {
+        self.read(move |db| likes::likes_by(db, user, limit)).await
+    }
+
     async fn insert_comment(&self, comment: &Comment, effects: Effects) -> Result<Vec<Event>> {
         let comment = comment.clone();
         self.write(move |db| comments::insert_comment(db, &comment, effects))
@@ -251,6 +288,11 @@ impl Store for Sqlite {
 
     async fn comments(&self, picture: Id, after: Option<Id>, limit: u32) -> Result<Vec<Comment>> {
         self.read(move |db| comments::comments(db, picture, after, limit))
+            .await
+    }
+
+    async fn comments_by(&self, author: Id, limit: u32) -> Result<Vec<Comment>> {
+        self.read(move |db| comments::comments_by(db, author, limit))
             .await
     }
 
@@ -269,6 +311,16 @@ impl Store for Sqlite {
         let topic = topic.to_owned();
         self.read(move |db| log::last_events(db, &topic, limit))
             .await
+    }
+
+    async fn has_event(&self, topic: &str, key: &str) -> Result<bool> {
+        let (topic, key) = (topic.to_owned(), key.to_owned());
+        self.read(move |db| log::has(db, &topic, &key)).await
+    }
+
+    async fn blank_event(&self, topic: &str, key: &str) -> Result<()> {
+        let (topic, key) = (topic.to_owned(), key.to_owned());
+        self.write(move |db| log::blank(db, &topic, &key)).await
     }
 
     async fn heads(&self, topics: &[String]) -> Result<HashMap<String, Head>> {

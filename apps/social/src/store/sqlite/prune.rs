@@ -19,11 +19,12 @@ const STEP_MAX: u32 = 500;
 /// Gives whether there may be more.
 pub(super) async fn prune(store: &Sqlite, now: Timestamp, retention: Retention) -> Result<bool> {
     let sessions = prune_rows(store, SESSIONS, now).await?;
+    let tickets = prune_rows(store, TICKETS, now).await?;
     let nonces = prune_rows(store, NONCES, now).await?;
     let tasks = prune_rows(store, TASKS, before(now, retention.tasks_for)).await?;
     let old = before(now, retention.events_for);
     let events = prune_events(store, retention.events_max, old).await?;
-    Ok(sessions || nonces || tasks || events)
+    Ok(sessions || tickets || nonces || tasks || events)
 }
 
 fn before(now: Timestamp, age: Duration) -> Timestamp {
@@ -32,6 +33,8 @@ fn before(now: Timestamp, age: Duration) -> Timestamp {
 
 const SESSIONS: &str = "DELETE FROM sessions WHERE token_hash IN
     (SELECT token_hash FROM sessions WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
+const TICKETS: &str = "DELETE FROM tickets WHERE token_hash IN
+    (SELECT token_hash FROM tickets WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
 const NONCES: &str = "DELETE FROM nonces WHERE (key, nonce) IN
     (SELECT key, nonce FROM nonces WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
 const TASKS: &str = "DELETE FROM tasks WHERE key IN

@@ -1,14 +1,16 @@
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
-use super::log;
-use super::values::{Address, At, Natural, after};
-use crate::model::{Effects, Event, Id, User, UserChange};
+use serde_json::json;
+
+use super::values::{Address, At, Natural, after, now};
+use super::{access, browsers, log, outbox, tickets};
+use crate::model::{Effects, Event, Id, NewTask, TaskKind, User, UserChange, topic};
 use crate::store::{Result, StoreError};
 
 pub(super) fn insert_user(db: &Connection, user: &User, effects: Effects) -> Result<Vec<Event>> {
     let sql = "INSERT INTO users
-        (id, name, display, email, about, password, webhook, digest, bell_seen, joined_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (name) DO NOTHING";
+        (id, name, display, email, about, password, webhook, digest, bell_seen, joined_at, generation)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (name) DO NOTHING";
     let added = db.prepare_cached(sql)?.execute(params![
         user.id,
         user.name,
@@ -20,6 +22,7 @@ pub(super) fn insert_user(db: &Connection, user: &User, effects: Effects) -> Res
         user.digest,
         Natural(user.bell_seen),
         At(user.joined_at),
+        Natural(user.generation),
     ])?;
     if added == 0 {
         return Err(StoreError::Conflict("the name is taken"));
@@ -28,17 +31,26 @@ pub(super) fn insert_user(db: &Connection, user: &User, effects: Effects) -> Res
 }
 
 pub(super) fn user(db: &Connection, id: Id) -> Result<Option<User>> {
-    let mut query = db.prepare_cached("SELECT * FROM users WHERE id = ?1")?;
+    let mut query = db.prepare_cached("SELECT * FROM users WHERE id = ?1 AND NOT removed")?;
     Ok(query.query_row([id], from_row).optional()?)
 }
 
 pub(super) fn user_by_name(db: &Connection, name: &str) -> Result<Option<User>> {
-    let mut query = db.prepare_cached("SELECT * FROM users WHERE name = ?1")?;
+    let sql = "SELECT * FROM users WHERE name = ?1 AND NOT removed";
+    let mut query = db.prepare_cached(sql)?;
     Ok(query.query_row([name], from_row).optional()?)
 }
 
+pub(super) fn users_by_email(db: &Connection, email: &str, limit: u32) -> Result<Vec<User>> {
+    let sql = "SELECT * FROM users WHERE email = ?1 AND NOT removed ORDER BY id LIMIT ?2";
+    let mut query = db.prepare_cached(sql)?;
+    let rows = query.query_map(params![email, limit], from_row)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 pub(super) fn users(db: &Connection, behind: Option<Id>, limit: u32) -> Result<Vec<User>> {
-    let mut query = db.prepare_cached("SELECT * FROM users WHERE id > ?1 ORDER BY id LIMIT ?2")?;
+    let sql = "SELECT * FROM users WHERE id > ?1 AND NOT removed ORDER BY id LIMIT ?2";
+    let mut query = db.prepare_cached(sql)?;
     let rows = query.query_map(params![after(behind.as_ref()), limit], from_row)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
@@ -49,8 +61,11 @@ pub(super) fn update_user(db: &Connection, id: Id, change: &UserChange) -> Resul
         about = coalesce(:about, about),
         webhook = CASE WHEN :has_webhook THEN :webhook ELSE webhook END,
         digest = coalesce(:digest, digest),
-        bell_seen = max(bell_seen, :bell_seen)
-        WHERE id = :id RETURNING *";
+        bell_seen = max(bell_seen, :bell_seen),
+        email = coalesce(:email, email),
+        password = coalesce(:password, password),
+        generation = generation + :ends_sessions
+        WHERE id = :id AND NOT removed RETURNING *";
     let webhook = change.webhook.as_ref().and_then(Option::as_ref);
     let values = named_params! {
         ":id": id,
@@ -60,17 +75,55 @@ pub(super) fn update_user(db: &Connection, id: Id, change: &UserChange) -> Resul
         ":webhook": webhook.map(url::Url::as_str),
         ":digest": change.digest,
         ":bell_seen": Natural(change.bell_seen.unwrap_or(0)),
+        ":email": change.email,
+        ":password": change.password,
+        ":ends_sessions": change.ends_sessions,
     };
-    Ok(db
-        .prepare_cached(sql)?
-        .query_row(values, from_row)
-        .optional()?)
+    let mut query = db.prepare_cached(sql)?;
+    let changed = query.query_row(values, from_row).optional()?;
+    if change.ends_sessions && changed.is_some() {
+        end_sessions(db, id)?;
+    }
+    Ok(changed)
+}
+
+fn end_sessions(db: &Connection, id: Id) -> Result<()> {
+    access::delete_sessions(db, id)?;
+    browsers::delete_pushes(db, id)?;
+    tickets::delete_tickets(db, id)
+}
+
+pub(super) fn delete_user(db: &Connection, id: Id) -> Result<bool> {
+    let sql = "UPDATE users SET removed = TRUE WHERE id = ?1 AND NOT removed";
+    if db.prepare_cached(sql)?.execute([id])? == 0 {
+        return Ok(false);
+    }
+    end_sessions(db, id)?;
+    access::delete_keys(db, id)?;
+    let removal = NewTask {
+        key: format!("remove-user:{id}"),
+        kind: TaskKind::Remove,
+        payload: json!({ "user": id }),
+        due: now(),
+    };
+    outbox::add(db, &[removal])?;
+    Ok(true)
+}
+
+pub(super) fn purge_user(db: &Connection, id: Id) -> Result<()> {
+    let sql = "DELETE FROM users WHERE id = ?1 AND removed";
+    if db.prepare_cached(sql)?.execute([id])? == 0 {
+        return Ok(());
+    }
+    end_sessions(db, id)?;
+    log::delete(db, &topic::bell(id))
 }
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<User> {
     let webhook: Option<Address> = row.get("webhook")?;
     let Natural(bell_seen) = row.get("bell_seen")?;
     let At(joined_at) = row.get("joined_at")?;
+    let Natural(generation) = row.get("generation")?;
     Ok(User {
         id: row.get("id")?,
         name: row.get("name")?,
@@ -82,5 +135,6 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<User> {
         digest: row.get("digest")?,
         bell_seen,
         joined_at,
+        generation,
     })
 }

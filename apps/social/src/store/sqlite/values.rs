@@ -5,7 +5,7 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, 
 use serde_json::Value;
 use url::Url;
 
-use crate::model::{Id, Media, TaskKind};
+use crate::model::{Id, Media, TaskKind, TicketPurpose};
 
 impl ToSql for Id {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
@@ -91,6 +91,20 @@ impl FromSql for Media {
         let name = value.as_str()?;
         let media = Self::ALL.into_iter().find(|media| media.name() == name);
         media.ok_or(FromSqlError::InvalidType)
+    }
+}
+
+impl ToSql for TicketPurpose {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.name().into())
+    }
+}
+
+impl FromSql for TicketPurpose {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let name = value.as_str()?;
+        let purpose = Self::ALL.into_iter().find(|known| known.name() == name);
+        purpose.ok_or(FromSqlError::InvalidType)
     }
 }
 

@@ -1,0 +1,193 @@
+//! Connections by who has opened them, so that they end with the session.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt;
+use greenroom::actor::web::{Frame, Outbox};
+use greenroom::bus::{self, Bus, SinkSubscription};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
+
+use crate::model::Id;
+use crate::store::{self, Store};
+
+/// Carries what [`Ended`] says to all replicas.
+const TOPIC: &str = "/sessions/ended";
+/// "Unauthorized" (the registry of close codes of RFC 6455).
+pub(super) const UNAUTHORIZED: u16 = 3000;
+/// What the close frame says beside the code.
+pub(super) const REASON: &str = "the session has ended";
+
+/// Who opens a connection, if anybody is known.
+#[derive(Clone, Debug)]
+pub struct Watcher {
+    /// Their own bell is for them alone.
+    pub user: Id,
+    /// The hash of the session's token; `None` for a program that signs.
+    pub session: Option<String>,
+}
+
+/// A session, or all connections of a user.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Ended {
+    pub(super) user: Id,
+    pub(super) session: Option<String>,
+}
+
+/// The connections of users that this replica has, by the user.
+#[derive(Debug, Default)]
+pub(super) struct Connections(Mutex<HashMap<Id, Vec<Arc<Connection>>>>);
+
+#[derive(Debug)]
+struct Connection {
+    session: Option<String>,
+    outbox: Outbox<Frame>,
+}
+
+/// Stands for a connection as long as it lasts.
+#[derive(Debug)]
+pub(super) struct Standing {
+    pub(super) watcher: Watcher,
+    connection: Arc<Connection>,
+    connections: Arc<Connections>,
+}
+
+impl Connections {
+    pub(super) fn enter(self: &Arc<Self>, watcher: Watcher, outbox: Outbox<Frame>) -> Standing {
+        let connection = Arc::new(Connection {
+            session: watcher.session.clone(),
+            outbox,
+        });
+        let mut all = self.lock();
+        let of_user = all.entry(watcher.user).or_default();
+        of_user.push(Arc::clone(&connection));
+        drop(all);
+        Standing {
+            watcher,
+            connection,
+            connections: Arc::clone(self),
+        }
+    }
+
+    /// Closes what belongs to an ended session.
+    pub(super) fn end(&self, ended: &Ended) {
+        let is_of = |connection: &&Arc<Connection>| {
+            ended.session.is_none() || connection.session == ended.session
+        };
+        let all = self.lock();
+        let of_user = all.get(&ended.user).map_or(&[][..], Vec::as_slice);
+        let to_close = of_user.iter().filter(is_of);
+        let to_close: Vec<_> = to_close.map(Arc::clone).collect();
+        drop(all);
+        for connection in to_close {
+            if let Err(error) = connection.outbox.close(UNAUTHORIZED, REASON) {
+                tracing::error!(%error, "a connection was not closed as it should be");
+            }
+        }
+    }
+
+    /// Of those that were opened by a session.
+    fn sessions(&self) -> Vec<Ended> {
+        let all = self.lock();
+        let sessions = all.iter().flat_map(|(user, connections)| {
+            let session = |it: &Arc<Connection>| {
+                let session = Some(it.session.clone()?);
+                Some(Ended {
+                    user: *user,
+                    session,
+                })
+            };
+            connections.iter().filter_map(session)
+        });
+        sessions.collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Vec<Arc<Connection>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        let mut all = self.connections.lock();
+        let Some(of_user) = all.get_mut(&self.watcher.user) else {
+            return;
+        };
+        of_user.retain(|it| !Arc::ptr_eq(it, &self.connection));
+        if of_user.is_empty() {
+            all.remove(&self.watcher.user);
+        }
+    }
+}
+
+/// Hears what sessions end on other replicas. What was missed while the bus was away is found out by asking the storage for
+/// all that are connected here. To be called within the runtime on which that is done.
+///
+/// # Errors
+/// If the bus takes no more subscriptions.
+pub(super) fn hear(
+    bus: &Bus,
+    store: &Arc<dyn Store>,
+    connections: &Arc<Connections>,
+) -> anyhow::Result<Arc<SinkSubscription>> {
+    let runtime = Handle::current();
+    let (theirs, ours) = (Arc::clone(store), Arc::clone(connections));
+    let hear = move |event| {
+        match event {
+            bus::Event::Message(message) => match message.json::<Ended>() {
+                Ok(ended) => ours.end(&ended),
+                Err(error) => tracing::warn!(%error, "the end of a session is not understood"),
+            },
+            bus::Event::Gap { .. } => {
+                let look = look_at_all(Arc::clone(&theirs), Arc::clone(&ours));
+                runtime.spawn(look);
+            }
+        }
+        Ok(())
+    };
+    let subscription = Arc::new(bus.subscribe_sink(TOPIC, hear)?);
+    if subscription.established().now_or_never().is_none() {
+        let established = Arc::clone(&subscription);
+        let (store, connections) = (Arc::clone(store), Arc::clone(connections));
+        tokio::spawn(async move {
+            if established.established().await.is_ok() {
+                look_at_all(store, connections).await;
+            }
+        });
+    }
+    Ok(subscription)
+}
+
+/// Ends the connections here at once, and those of other replicas soon.
+pub(super) fn tell(bus: &Bus, connections: &Connections, ended: &Ended) {
+    connections.end(ended);
+    let told = serde_json::to_vec(ended).map(|json| bus.try_publish(TOPIC, json));
+    if let Ok(Err(error)) = told {
+        tracing::warn!(%error, "other replicas are not told that a session has ended");
+    }
+}
+
+async fn look_at_all(store: Arc<dyn Store>, connections: Arc<Connections>) {
+    for session in connections.sessions() {
+        let watcher = Watcher {
+            user: session.user,
+            session: session.session.clone(),
+        };
+        match is_live(&*store, &watcher).await {
+            Ok(true) => {}
+            Ok(false) => connections.end(&session),
+            Err(error) => tracing::warn!(%error, "it is not known whether a session has ended"),
+        }
+    }
+}
+
+/// Whether the session holds still; a program's signature was checked when it came.
+pub(super) async fn is_live(store: &dyn Store, watcher: &Watcher) -> store::Result<bool> {
+    let Some(session) = &watcher.session else {
+        return Ok(true);
+    };
+    let found = store.live_session(session, Timestamp::now()).await?;
+    Ok(found.is_some())
+}

@@ -1,0 +1,222 @@
+//! How users change what they log in with, and how they go. Who asks has given their password, or a token from a mail.
+
+use jiff::Timestamp;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::albums::{albums, delete_album};
+use super::people::{author_key, generation_key, reach_key};
+use super::{now, wake};
+use crate::model::{
+    Author, Id, NewTask, TaskKind, TextError, Ticket, TicketPurpose, User, UserChange, check_email,
+    check_password,
+};
+use crate::{App, Failure, secret};
+
+/// An address gets one mail in so many seconds that somebody asks for, whoever asks, and on whatever replica.
+const MAIL_EVERY_SECONDS: i64 = 300;
+
+/// Sets another password, and ends all sessions.
+///
+/// # Errors
+/// [`Failure::Invalid`], which names `field`, if the password is not allowed; [`Failure::NotFound`] if the user is gone.
+pub async fn set_password(
+    app: &App,
+    id: Id,
+    field: &'static str,
+    password: &str,
+) -> Result<User, Failure> {
+    let change = password_change(app, field, password).await?;
+    end_sessions_by(app, id, change).await
+}
+
+async fn password_change(
+    app: &App,
+    field: &'static str,
+    password: &str,
+) -> Result<UserChange, Failure> {
+    check_password(password).map_err(|error| TextError { field, ..error })?;
+    Ok(UserChange {
+        password: Some(app.passwords.hash(password).await?),
+        ends_sessions: true,
+        ..UserChange::default()
+    })
+}
+
+/// Ends all sessions of a user, on all replicas, with their connections to the feed, and the browsers that get notifications. Keys for
+/// programs stay.
+///
+/// # Errors
+/// [`Failure::NotFound`] if the user is gone.
+pub async fn end_sessions(app: &App, id: Id) -> Result<(), Failure> {
+    let change = UserChange {
+        ends_sessions: true,
+        ..UserChange::default()
+    };
+    end_sessions_by(app, id, change).await.map(drop)
+}
+
+async fn end_sessions_by(app: &App, id: Id, change: UserChange) -> Result<User, Failure> {
+    let changed = app.store.update_user(id, change).await;
+    // Also if that failed: it may have been done all the same.
+    forget(app, id).await;
+    changed?.ok_or(Failure::NotFound("user"))
+}
+
+/// All that is kept in memory of who a user is.
+async fn forget(app: &App, id: Id) {
+    let keys = [generation_key(id), author_key(id), reach_key(id)];
+    app.cache.invalidate(&keys).await;
+    app.feed.end_sessions(id, None);
+}
+
+/// Has a mail sent to each user of an address, with a link to set another password. Whether there is any is found out only when
+/// that is done, so neither the answer nor its time tells it.
+///
+/// # Errors
+/// [`Failure::Invalid`] if it is no address.
+pub async fn ask_for_reset(app: &App, email: &str) -> Result<(), Failure> {
+    let email = check_email(email)?;
+    let key = format!("reset:{}", once_in_a_while(&email, now()));
+    let payload = json!({"mail": "reset", "email": email});
+    add_mail(app, key, payload).await
+}
+
+/// Sets another password with a token from a mail, and ends all sessions.
+///
+/// # Errors
+/// [`Failure::Invalid`], which names `password`, or `token` if that is not good any more.
+pub async fn reset_password(app: &App, token: &str, password: &str) -> Result<User, Failure> {
+    let (ticket, user) = find_ticket(app, token, TicketPurpose::ResetPassword).await?;
+    let change = password_change(app, "password", password).await?;
+    use_up(app, &ticket).await?;
+    end_sessions_by(app, user.id, change).await
+}
+
+/// Has a mail sent to what is to become a user's address, with a link to confirm it. Until then nothing changes.
+///
+/// # Errors
+/// [`Failure::Invalid`] if it is no address, or theirs already.
+pub async fn ask_for_email(app: &App, user: &User, email: &str) -> Result<(), Failure> {
+    let email = check_email(email)?;
+    if email == user.email {
+        let (field, rule) = ("email", "this is your address already".to_owned());
+        return Err(TextError { field, rule }.into());
+    }
+    let key = format!("confirm:{}:{}", user.id, once_in_a_while(&email, now()));
+    let payload = json!({"mail": "confirm", "user": user.id, "email": email});
+    add_mail(app, key, payload).await
+}
+
+/// Makes the address of which a mail's token comes the user's. The one that was theirs is told of it by a mail.
+///
+/// # Errors
+/// [`Failure::Invalid`], which names `token`, if that is not good any more.
+pub async fn confirm_email(app: &App, token: &str) -> Result<User, Failure> {
+    let (ticket, user) = find_ticket(app, token, TicketPurpose::ConfirmEmail).await?;
+    use_up(app, &ticket).await?;
+    // Before the change, so that none is without it; Mailman looks whether the change was made.
+    let key = format!("moved:{}", ticket.token_hash);
+    let payload = json!({"mail": "moved", "user": user.id, "from": user.email, "to": ticket.email});
+    add_mail(app, key, payload).await?;
+    let change = UserChange {
+        email: Some(ticket.email),
+        ..UserChange::default()
+    };
+    let changed = app.store.update_user(user.id, change).await?;
+    changed.ok_or(Failure::NotFound("user"))
+}
+
+/// The user of a token that is good.
+///
+/// # Errors
+/// See [`confirm_email`].
+pub async fn find_ticket(
+    app: &App,
+    token: &str,
+    purpose: TicketPurpose,
+) -> Result<(Ticket, User), Failure> {
+    let hash = secret::hash(token).ok_or_else(no_ticket)?;
+    let ticket = app.store.ticket(&hash, now()).await?;
+    let ticket = ticket.filter(|ticket| ticket.purpose == purpose);
+    let ticket = ticket.ok_or_else(no_ticket)?;
+    let user = app.store.user(ticket.user).await?;
+    let is_good = |user: &User| {
+        let is_theirs = purpose == TicketPurpose::ConfirmEmail || user.email == ticket.email;
+        user.generation == ticket.generation && is_theirs
+    };
+    let user = user.filter(is_good).ok_or_else(no_ticket)?;
+    Ok((ticket, user))
+}
+
+/// Of several at once with the same token, one goes on.
+async fn use_up(app: &App, ticket: &Ticket) -> Result<(), Failure> {
+    if app.store.delete_ticket(&ticket.token_hash).await? {
+        return Ok(());
+    }
+    Err(no_ticket())
+}
+
+fn no_ticket() -> Failure {
+    let rule = "this link was used before, or is too old; ask for another one".to_owned();
+    let field = "token";
+    TextError { field, rule }.into()
+}
+
+/// A part of a task's key, which is unique for ever.
+fn once_in_a_while(email: &str, now: Timestamp) -> String {
+    let digest = Sha256::digest(email);
+    let time = now.as_second() / MAIL_EVERY_SECONDS;
+    format!("{}:{time}", hex::encode(&digest[..16]))
+}
+
+async fn add_mail(app: &App, key: String, payload: serde_json::Value) -> Result<(), Failure> {
+    let mail = NewTask {
+        key,
+        kind: TaskKind::Mail,
+        payload,
+        due: now(),
+    };
+    app.store.add_tasks(vec![mail]).await?;
+    wake(app, &[TaskKind::Mail]);
+    Ok(())
+}
+
+/// Deletes a user, at once, with their albums, pictures, sessions, keys and browsers. What they have said and liked is deleted
+/// later, by the actor Janitor, and their name is free when that is done.
+///
+/// # Errors
+/// [`Failure::NotFound`] if they are gone already.
+pub async fn delete_account(app: &App, user: &Author) -> Result<(), Failure> {
+    for album in albums(app, user.id).await? {
+        match delete_album(app, user.id, album.id).await {
+            Ok(()) | Err(Failure::NotFound(_)) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    let deleted = app.store.delete_user(user.id).await;
+    forget(app, user.id).await;
+    if !deleted? {
+        return Err(Failure::NotFound("user"));
+    }
+    wake(app, &[TaskKind::Remove]);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_gets_one_mail_in_five_minutes() {
+        let key = |email, second| {
+            let now = Timestamp::from_second(second).expect("a time");
+            once_in_a_while(email, now)
+        };
+        let first = key("ada@example.org", 1_699_999_800);
+        assert_eq!(first, key("ada@example.org", 1_700_000_099));
+        assert_ne!(first, key("ada@example.org", 1_700_000_100));
+        assert_ne!(first, key("bob@example.org", 1_699_999_800));
+        assert!(!first.contains("ada"), "{first}");
+    }
+}

@@ -1,0 +1,433 @@
+//! What users log in with changes, and users go.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use http::header::{CACHE_CONTROL, COOKIE};
+use http::{Method, StatusCode};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use social::config::StoreSettings;
+use social::model::{Id, PushSubscription, Ticket, TicketPurpose};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+use crate::kit::app::{Answer, Client, PASSWORD, TestApp, send};
+use crate::kit::smtp::{Mail, SmtpSink};
+
+/// Longer than anything should take.
+const PATIENCE: Duration = Duration::from_mins(1);
+const NEW: &str = "another password of some length";
+
+async fn with_mails(store: StoreSettings, sink: &SmtpSink) -> TestApp {
+    let url = sink.url();
+    TestApp::with(|settings| {
+        settings.store = store;
+        settings.smtp = Some(url);
+    })
+    .await
+}
+
+async fn put(client: &Client, path: &str, body: &Value) -> Answer {
+    send(client.request(Method::PUT, path).json(body)).await
+}
+
+/// The mails of this subject, as soon as there are so many.
+async fn mails(sink: &SmtpSink, subject: &str, count: usize) -> Vec<Mail> {
+    let found = async {
+        loop {
+            let mails = sink.mails().into_iter();
+            let found: Vec<_> = mails
+                .filter(|mail| mail.headers["subject"] == subject)
+                .collect();
+            if found.len() >= count {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, found).await.expect("the mails arrive")
+}
+
+/// The token of the link in a mail.
+fn token(mail: &Mail) -> String {
+    let text = mail.text.split("token=").nth(1).expect("it has a link");
+    text.split_whitespace().next().expect("a token").to_owned()
+}
+
+fn id(client: &Client) -> Id {
+    let user = &client.session.as_ref().expect("they are logged in").user;
+    user["id"]
+        .as_str()
+        .expect("it has one")
+        .parse()
+        .expect("an identifier")
+}
+
+async fn log_in(server: &TestApp, name: &str, password: &str) -> StatusCode {
+    let who = json!({"name": name, "password": password});
+    server.client().post("/api/sessions", &who).await.status
+}
+
+pub(crate) async fn another_password_ends_all_other_sessions(store: StoreSettings) {
+    let server = TestApp::on(store).await;
+    let ada = server.user("ada").await;
+    let elsewhere = server.client().logged_in("ada", PASSWORD).await;
+    let wrong = json!({"old": "not her password", "new": NEW});
+    let refused = put(&ada, "/api/me/password", &wrong).await;
+    assert_eq!(refused.field(), "old");
+    let short = json!({"old": PASSWORD, "new": "short"});
+    let refused = put(&ada, "/api/me/password", &short).await;
+    assert_eq!(refused.field(), "new");
+    elsewhere.get("/api/me").await.expect(StatusCode::OK);
+
+    let right = json!({"old": PASSWORD, "new": NEW});
+    let changed = put(&ada, "/api/me/password", &right).await;
+    let begun: Value = changed.json(StatusCode::OK);
+    assert_eq!(begun["user"]["name"], "ada");
+    for over in [&ada, &elsewhere] {
+        over.get("/api/me").await.problem(StatusCode::UNAUTHORIZED);
+    }
+    let cookie = changed.header("set-cookie").split(';').next();
+    let request = server.client().request(Method::GET, "/api/me");
+    send(request.header(COOKIE, cookie.unwrap_or_default()))
+        .await
+        .expect(StatusCode::OK);
+    assert_eq!(
+        log_in(&server, "ada", PASSWORD).await,
+        StatusCode::UNAUTHORIZED
+    );
+    assert_eq!(log_in(&server, "ada", NEW).await, StatusCode::CREATED);
+}
+
+pub(crate) async fn another_address_is_confirmed_by_a_mail_to_it(store: StoreSettings) {
+    let sink = SmtpSink::start();
+    let server = with_mails(store, &sink).await;
+    let ada = server.user("ada").await;
+    let email = async || {
+        let me: Value = ada.get("/api/me").await.json(StatusCode::OK);
+        me["email"].clone()
+    };
+    for (body, field) in [
+        (
+            json!({"email": "new@example.org", "password": "wrong, wrong"}),
+            "password",
+        ),
+        (json!({"email": "new", "password": PASSWORD}), "email"),
+        (
+            json!({"email": "Somebody@example.org", "password": PASSWORD}),
+            "email",
+        ),
+    ] {
+        let refused = put(&ada, "/api/me/email", &body).await;
+        assert_eq!(refused.field(), field);
+    }
+    let body = json!({"email": "new@example.org", "password": PASSWORD});
+    let asked = put(&ada, "/api/me/email", &body).await;
+    asked.expect(StatusCode::ACCEPTED);
+    let mail = mails(&sink, "Is this your new address?", 1).await.remove(0);
+    assert_eq!(mail.to, ["new@example.org"]);
+    assert_eq!(
+        email().await,
+        "somebody@example.org",
+        "nothing has changed yet"
+    );
+    let page = format!("/confirm-email?token={}", token(&mail));
+    let looked = server.client().get(&page).await;
+    looked.expect(StatusCode::OK);
+    assert_eq!(looked.header("cache-control"), "no-store");
+    assert_eq!(
+        email().await,
+        "somebody@example.org",
+        "who looks changes nothing"
+    );
+
+    let confirm = json!({"token": token(&mail)});
+    let confirmed = server.client().post("/api/email/confirm", &confirm).await;
+    confirmed.expect(StatusCode::NO_CONTENT);
+    assert_eq!(email().await, "new@example.org");
+    let again = server.client().post("/api/email/confirm", &confirm).await;
+    assert_eq!(again.field(), "token");
+    let subject = "Your mails go to another address now";
+    let notice = mails(&sink, subject, 1).await.remove(0);
+    assert_eq!(notice.to, ["somebody@example.org"]);
+    assert!(notice.text.contains("new@example.org"), "{}", notice.text);
+}
+
+pub(crate) async fn a_forgotten_password_is_reset_by_mail(store: StoreSettings) {
+    let sink = SmtpSink::start();
+    let server = with_mails(store, &sink).await;
+    let ada = server.user("ada").await;
+    let mut answers = Vec::new();
+    for email in ["nobody@example.org", "Somebody@Example.org"] {
+        let body = json!({"email": email});
+        let answer = server.client().post("/api/password/forgotten", &body).await;
+        answers.push((answer.status, answer.body.clone()));
+    }
+    assert_eq!(answers[0], answers[1], "they tell who has signed up");
+    assert_eq!(answers[0].0, StatusCode::ACCEPTED);
+    let subject = "A new password for Greenroom social";
+    let mail = mails(&sink, subject, 1).await.remove(0);
+    assert_eq!(mail.to, ["somebody@example.org"]);
+    let page = format!("/reset-password?token={}", token(&mail));
+    let page = server.client().get(&page).await;
+    let text = String::from_utf8_lossy(&page.body);
+    assert!(text.contains("<strong>ada</strong>"), "{text}");
+    assert_eq!(page.header("cache-control"), "no-store");
+
+    let reset = async |password: &str| {
+        let body = json!({"token": token(&mail), "password": password});
+        server.client().post("/api/password/reset", &body).await
+    };
+    assert_eq!(reset("short").await.field(), "password");
+    reset(NEW).await.expect(StatusCode::NO_CONTENT);
+    assert_eq!(reset(NEW).await.field(), "token");
+    ada.get("/api/me").await.problem(StatusCode::UNAUTHORIZED);
+    assert_eq!(
+        log_in(&server, "ada", PASSWORD).await,
+        StatusCode::UNAUTHORIZED
+    );
+    assert_eq!(log_in(&server, "ada", NEW).await, StatusCode::CREATED);
+    // Nobody who reads the storage can use what is there.
+    let hash = hex::encode(Sha256::digest(token(&mail)));
+    let ticket = server.app.store.ticket(&hash, Timestamp::now()).await;
+    assert_eq!(ticket.expect("asked"), None);
+    assert!(
+        sink.mails()
+            .iter()
+            .all(|mail| mail.to != ["nobody@example.org"])
+    );
+}
+
+pub(crate) async fn a_token_is_good_for_one_thing_and_not_for_ever(store: StoreSettings) {
+    let server = TestApp::on(store).await;
+    let ada = server.user("ada").await;
+    let ticket = async |letter: &str, purpose, email: &str, seconds: u64| {
+        let token = letter.repeat(43);
+        let ticket = Ticket {
+            token_hash: hex::encode(Sha256::digest(&token)),
+            user: id(&ada),
+            purpose,
+            email: email.to_owned(),
+            generation: 0,
+            expires_at: Timestamp::now() + Duration::from_secs(seconds),
+        };
+        let inserted = server.app.store.insert_ticket(&ticket).await;
+        inserted.expect("kept");
+        token
+    };
+    let reset = async |token: &str| {
+        let body = json!({"token": token, "password": NEW});
+        server.client().post("/api/password/reset", &body).await
+    };
+    let (theirs, purpose) = ("somebody@example.org", TicketPurpose::ResetPassword);
+    let too_old = ticket("a", purpose, theirs, 0).await;
+    let other = ticket("b", TicketPurpose::ConfirmEmail, theirs, 600).await;
+    let moved = ticket("c", purpose, "before@example.org", 600).await;
+    for token in [too_old.as_str(), &other, &moved, "", "x", &"d".repeat(43)] {
+        assert_eq!(reset(token).await.field(), "token", "{token}");
+    }
+    // With the password goes every token that was there.
+    let good = ticket("e", purpose, theirs, 600).await;
+    let body = json!({"old": PASSWORD, "new": NEW});
+    put(&ada, "/api/me/password", &body)
+        .await
+        .expect(StatusCode::OK);
+    assert_eq!(reset(&good).await.field(), "token");
+}
+
+pub(crate) async fn who_logs_out_everywhere_is_nobody_everywhere(store: StoreSettings) {
+    let server = TestApp::on(store).await;
+    let ada = server.user("ada").await;
+    let elsewhere = server.client().logged_in("ada", PASSWORD).await;
+    let grace = server.user("grace").await;
+    let mut feed = Feed::connect(&server, &elsewhere).await;
+    let answer = ada.delete("/api/sessions").await;
+    answer.expect(StatusCode::NO_CONTENT);
+    for over in [&ada, &elsewhere] {
+        over.get("/api/me").await.problem(StatusCode::UNAUTHORIZED);
+    }
+    assert_eq!(feed.close_code().await, 3000);
+    grace.get("/api/me").await.expect(StatusCode::OK);
+    server.client().logged_in("ada", PASSWORD).await;
+}
+
+pub(crate) async fn a_log_out_ends_what_the_session_has_open(store: StoreSettings) {
+    let server = TestApp::on(store).await;
+    let ada = server.user("ada").await;
+    let elsewhere = server.client().logged_in("ada", PASSWORD).await;
+    let mut here = Feed::connect(&server, &ada).await;
+    let mut there = Feed::connect(&server, &elsewhere).await;
+    for (name, client) in [("here", &ada), ("there", &elsewhere)] {
+        let cookie = &client.session.as_ref().expect("she is logged in").cookie;
+        let token = cookie.split_once('=').expect("a value").1;
+        let browser = PushSubscription {
+            endpoint: format!("https://push.example.org/{name}")
+                .parse()
+                .expect("a URL"),
+            user: id(&ada),
+            p256dh: String::new(),
+            auth: String::new(),
+            session: Some(hex::encode(Sha256::digest(token))),
+        };
+        server.app.store.insert_push(&browser).await.expect("kept");
+    }
+    let answer = ada.delete("/api/sessions/current").await;
+    answer.expect(StatusCode::NO_CONTENT);
+    assert_eq!(here.close_code().await, 3000);
+    let browsers: Value = elsewhere.get("/api/me/push").await.json(StatusCode::OK);
+    assert_eq!(browsers, json!(["https://push.example.org/there"]));
+    there.watch("/timeline").await;
+    let refused = Feed::open(&server, &ada).await.watch_bell(id(&ada)).await;
+    assert!(refused.contains("refused"), "{refused}");
+}
+
+pub(crate) async fn private_pages_are_kept_nowhere(store: StoreSettings) {
+    let server = TestApp::on(store).await;
+    let ada = server.user("ada").await;
+    for path in [
+        "/",
+        "/settings",
+        "/settings/account",
+        "/bell",
+        "/users/ada",
+        "/nothing",
+    ] {
+        let answer = ada.get(path).await;
+        assert_eq!(
+            answer.headers.get(CACHE_CONTROL),
+            Some(&"no-store".parse().expect("a value")),
+            "{path}"
+        );
+    }
+    let page = server.client().get("/").await;
+    assert_eq!(page.header("cache-control"), "private, no-cache");
+}
+
+pub(crate) async fn a_deleted_account_leaves_nothing(store: StoreSettings) {
+    let server = TestApp::on(store).await;
+    let (ada, grace) = (server.user("ada").await, server.user("grace").await);
+    let hers = ada.picture(&ada.album("hers").await).await;
+    let picture = grace.picture(&grace.album("theirs").await).await;
+    let path = format!("/api/pictures/{picture}");
+    ada.put(&format!("{path}/like"))
+        .await
+        .expect(StatusCode::OK);
+    grace
+        .put(&format!("{path}/like"))
+        .await
+        .expect(StatusCode::OK);
+    let said = ada
+        .post(&format!("{path}/comments"), &json!({"text": "fine"}))
+        .await;
+    said.expect(StatusCode::CREATED);
+    let key = ada.post("/api/me/keys", &json!({"name": "one"})).await;
+    key.expect(StatusCode::CREATED);
+    let mut feed = Feed::connect(&server, &ada).await;
+
+    let delete = async |password: &str| {
+        let request = ada.request(Method::DELETE, "/api/me");
+        send(request.json(&json!({"password": password}))).await
+    };
+    assert_eq!(delete("wrong, wrong").await.field(), "password");
+    ada.get("/api/me").await.expect(StatusCode::OK);
+    delete(PASSWORD).await.expect(StatusCode::NO_CONTENT);
+    ada.get("/api/me").await.problem(StatusCode::UNAUTHORIZED);
+    assert_eq!(feed.close_code().await, 3000);
+    assert_eq!(
+        log_in(&server, "ada", PASSWORD).await,
+        StatusCode::UNAUTHORIZED
+    );
+    let client = server.client();
+    let user = client.get("/api/users/ada").await;
+    user.problem(StatusCode::NOT_FOUND);
+    let gone = client.get(&format!("/api/pictures/{hers}")).await;
+    gone.problem(StatusCode::NOT_FOUND);
+    assert_eq!(server.app.store.keys(id(&ada)).await.expect("asked"), []);
+
+    let counts = async || {
+        let view: Value = client.get(&path).await.json(StatusCode::OK);
+        (view["likes"].clone(), view["comments"].clone())
+    };
+    let settled = async {
+        while counts().await != (json!(1), json!(0)) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, settled).await.expect("they go soon");
+    let bell: Value = grace.get("/api/me/bell").await.json(StatusCode::OK);
+    assert_eq!(bell["entries"], json!([]), "{bell}");
+}
+
+pub(crate) async fn mails_that_are_asked_for_are_limited_by_client(store: StoreSettings) {
+    let server = TestApp::with(|settings| {
+        settings.store = store;
+        settings.limits.mails = 5;
+    });
+    let server = server.await;
+    let ask = async |email: &str| {
+        let body = json!({"email": email});
+        server.client().post("/api/password/forgotten", &body).await
+    };
+    ask("ada@example.org").await.expect(StatusCode::ACCEPTED);
+    let refused = ask("grace@example.org").await;
+    refused.problem(StatusCode::TOO_MANY_REQUESTS);
+}
+
+/// A browser's connection to the feed.
+struct Feed(WebSocketStream<TcpStream>);
+
+impl Feed {
+    /// Is heard: it has watched something.
+    async fn connect(server: &TestApp, client: &Client) -> Self {
+        let mut feed = Self::open(server, client).await;
+        feed.watch("/timeline").await;
+        feed
+    }
+
+    async fn open(server: &TestApp, client: &Client) -> Self {
+        let stream = TcpStream::connect(server.address)
+            .await
+            .expect("it listens");
+        let url = format!("ws://{}/feed", server.address);
+        let mut request = url.into_client_request().expect("a request");
+        if let Some(session) = &client.session {
+            let cookie = session.cookie.parse().expect("a header");
+            request.headers_mut().insert(COOKIE, cookie);
+        }
+        let (socket, _) = client_async(request, stream).await.expect("a WebSocket");
+        Self(socket)
+    }
+
+    async fn watch(&mut self, topic: &str) -> String {
+        let command = json!({"watch": {topic: null}}).to_string();
+        self.0.send(Message::from(command)).await.expect("it reads");
+        match self.next().await {
+            Message::Text(text) => text.to_string(),
+            other => panic!("no text: {other:?}"),
+        }
+    }
+
+    async fn watch_bell(&mut self, user: Id) -> String {
+        self.watch(&format!("/user/{user}/bell")).await
+    }
+
+    /// With which the server ends it.
+    async fn close_code(&mut self) -> u16 {
+        loop {
+            if let Message::Close(frame) = self.next().await {
+                return frame.expect("it says why").code.into();
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Message {
+        let next = timeout(PATIENCE, self.0.next()).await;
+        let next = next.expect("the server says something");
+        next.expect("it is not cut off").expect("it is understood")
+    }
+}
