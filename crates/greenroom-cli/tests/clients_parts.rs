@@ -215,7 +215,9 @@ fn curl_sees_that_a_body_broke_off() {
     let server = Parts::start();
     for version in ["--http1.1", "--http1.0"] {
         let finished = tools::run(&mut server.curl(&[version], "/broken"));
-        assert_eq!(finished.stdout, "begun", "{version}");
+        // A reset takes with it what a client has not read by then.
+        let may_be_lost = version == "--http1.0" && finished.stdout.is_empty();
+        assert!(may_be_lost || finished.stdout == "begun", "{version}");
         assert!(!finished.succeeded, "{version}");
     }
 }

@@ -14,11 +14,7 @@ fn http2() -> StreamPlan {
 
 fn failures_of(manner: Manner) -> Vec<(FailureKind, u64)> {
     let server = Http2::new(manner).start();
-    let plan = StreamPlan {
-        timeout: Duration::from_millis(200),
-        ..with_requests(http2(), 3)
-    };
-    run(&plan, server.address).failures()
+    run(&with_requests(http2(), 3), server.address).failures()
 }
 
 #[test]
@@ -83,7 +79,13 @@ fn streams_that_are_reset_are_told() {
 
 #[test]
 fn answers_that_never_come_time_out() {
-    assert_eq!(failures_of(Manner::Silent), [(FailureKind::Timeout, 3)]);
+    let server = Http2::new(Manner::Silent).start();
+    let plan = StreamPlan {
+        timeout: Duration::from_millis(200),
+        ..with_requests(http2(), 3)
+    };
+    let failures = run(&plan, server.address).failures();
+    assert_eq!(failures, [(FailureKind::Timeout, 3)]);
 }
 
 #[test]
