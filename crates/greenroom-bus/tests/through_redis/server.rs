@@ -1,11 +1,12 @@
 //! A Redis of the test's own.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use greenroom_bus::{Bus, RedisSettings};
@@ -246,13 +247,15 @@ impl Drop for Server {
     }
 }
 
-/// An hour without an answer makes a master dead: the tests say themselves when it is.
+/// An hour without an answer makes a master dead: the tests say themselves when it is. A failover
+/// that finds no replica which it knows well is tried again after ten seconds, not after six minutes.
 fn sentinel_config(directory: &Path, master: u16, password: &str) -> PathBuf {
     let file = directory.join("sentinel.conf");
     let text = format!(
         "sentinel monitor main 127.0.0.1 {master} 1\n\
          sentinel auth-pass main {password}\n\
-         sentinel down-after-milliseconds main 3600000\n"
+         sentinel down-after-milliseconds main 3600000\n\
+         sentinel failover-timeout main 5000\n"
     );
     fs::write(&file, text).expect("there is room");
     file
@@ -297,6 +300,8 @@ impl Certificates {
     }
 }
 
+/// A port that is free, and that no other test gets as long as this process runs: what tries to
+/// connect to a server that is gone must not find another one in its place.
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let ports = PORTS.end - PORTS.start;
@@ -304,8 +309,22 @@ pub(crate) fn free_port() -> u16 {
     loop {
         let offset = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % ports;
         let port = PORTS.start + offset;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        if hold(port) && TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }
     }
+}
+
+/// Whether nobody else holds it.
+fn hold(port: u16) -> bool {
+    static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
+    let directory = std::env::temp_dir().join("greenroom-test-ports");
+    fs::create_dir_all(&directory).expect("locks have a place");
+    let lock = File::create(directory.join(port.to_string())).expect("a lock can be made");
+    let is_held = lock.try_lock().is_ok();
+    if is_held {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        held.push(lock);
+    }
+    is_held
 }
