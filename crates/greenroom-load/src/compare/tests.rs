@@ -193,10 +193,10 @@ fn error(comparison: &Comparison) -> String {
 }
 
 /// Nobody listens any more: the server has ended.
-#[track_caller]
 /// How long a test waits for what it expects.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+#[track_caller]
 fn assert_gone(comparison: &Comparison) {
     for contender in &comparison.contenders {
         let port = contender.target.port();
