@@ -217,7 +217,9 @@ fn curl_sees_that_a_body_broke_off() {
         let finished = tools::run(&mut server.curl(&[version], "/broken"));
         // A reset takes with it what a client has not read by then.
         let may_be_lost = version == "--http1.0" && finished.stdout.is_empty();
-        assert!(may_be_lost || finished.stdout == "begun", "{version}");
+        let is_begun = may_be_lost || finished.stdout == "begun";
+        let (out, err) = (&finished.stdout, &finished.stderr);
+        assert!(is_begun, "{version}: {out:?} {err}");
         assert!(!finished.succeeded, "{version}");
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fixture::{Reply, Server, answer, hello};
-use greenroom_load::plan::{End, Pace, Place, Plan, Schedule, StreamPlan, Target};
+use greenroom_load::plan::{End, Pace, Phase, Place, Plan, Schedule, StreamPlan, Target};
 use greenroom_load::record::{FailureKind, Tally};
 use greenroom_load::run::{Measurement, RunError, Stop, run};
 
@@ -26,6 +26,20 @@ fn requests(number: u64) -> End {
 fn open(rate: f64, milliseconds: u64) -> Pace {
     let duration = Duration::from_millis(milliseconds);
     Pace::Open(Schedule::constant(rate, duration).expect("a schedule"))
+}
+
+/// As [`open`], and goes on with nothing that is due: what a busy machine sends late is sent.
+fn open_with_patience(rate: f64, milliseconds: u64) -> Pace {
+    let phase = |rate, duration| Phase {
+        from: rate,
+        to: rate,
+        duration,
+    };
+    let phases = vec![
+        phase(rate, Duration::from_millis(milliseconds)),
+        phase(0.0, Duration::from_mins(1)),
+    ];
+    Pace::Open(Schedule::new(phases).expect("a schedule"))
 }
 
 fn measure(streams: Vec<StreamPlan>) -> Measurement {
@@ -296,7 +310,7 @@ fn a_name_without_address_begins_nothing() {
 fn an_open_loop_sends_each_request_of_its_schedule() {
     let server = Server::start(|_| hello());
     let mut stream = stream(&server.url("/"));
-    stream.pace = open(500.0, 600);
+    stream.pace = open_with_patience(500.0, 600);
     stream.connections = 100;
     stream.keep_alive = true;
     let measured = measure(vec![stream]).streams.remove(0);
@@ -318,10 +332,10 @@ fn an_open_loop_goes_on_while_a_server_is_silent() {
         }
     });
     let mut stream = stream(&server.url("/"));
-    stream.pace = open(100.0, 1000);
+    stream.pace = open_with_patience(100.0, 1000);
     stream.connections = 200;
     stream.keep_alive = true;
-    stream.timeout = Duration::from_millis(500);
+    stream.timeout = Duration::from_secs(3);
     let tally = tally(stream);
     assert_eq!((tally.counts.sent, tally.answers()), (100, 70));
     assert_eq!(tally.failures.count(FailureKind::Timeout), 30);
@@ -338,7 +352,7 @@ fn what_had_no_connection_is_counted_as_late_or_never_sent() {
     let measured = measure(vec![stream]).streams.remove(0);
     let tally = &measured.tally;
     assert_eq!(tally.counts.due, 100);
-    assert!((2..=3).contains(&tally.counts.sent), "{:?}", tally.counts);
+    assert!((1..=3).contains(&tally.counts.sent), "{:?}", tally.counts);
     assert_eq!(tally.counts.late_for_connection, tally.counts.sent - 1);
     let never = tally.failures.count(FailureKind::NeverSent);
     assert_eq!(never + tally.counts.sent, 100);
@@ -356,12 +370,12 @@ fn streams_have_statistics_of_their_own() {
         }
     });
     let mut slow = stream(&server.url("/slow"));
-    slow.pace = open(20.0, 500);
+    slow.pace = open_with_patience(20.0, 500);
     slow.connections = 50;
-    slow.timeout = Duration::from_millis(200);
+    slow.timeout = Duration::from_secs(3);
     let mut fast = slow.clone();
     fast.targets = vec![server.url("/fast").parse().expect("a URL")];
-    fast.pace = open(100.0, 500);
+    fast.pace = open_with_patience(100.0, 500);
     let measured = measure(vec![slow, fast]);
     assert_eq!(measured.streams[0].tally.failures.total(), 10);
     assert_eq!(measured.streams[0].tally.answers(), 0);
