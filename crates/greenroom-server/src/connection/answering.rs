@@ -245,8 +245,11 @@ impl<A: App> Connection<A> {
     /// What was sent of the answer so far is all that the client gets; that the connection ends
     /// before the answer does tells it so, and where that would end the body, that it is reset.
     fn cut_answer(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
-        // It is cut off anyway; what cannot be sent at once is lost.
-        let _sent = self.poll_flush(cx, scratch);
+        // It is cut off anyway; what cannot be sent at once is lost. A socket that the runtime was given
+        // just now takes something before the runtime says so.
+        if self.poll_flush(cx, scratch).is_pending() {
+            let _sent = self.outbox.look(&mut self.socket);
+        }
         self.cut_exchange();
         Turn::End(Outcome::Closed)
     }
