@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use greenroom::{Address, Operators, Serving, count, end_on_signals, raise_descriptor_limit};
-use social::config::{Args, Settings};
+use greenroom::shutdown_on_signals;
+use social::config::Args;
 use social::server::Server;
 use tracing_subscriber::EnvFilter;
 
@@ -35,25 +35,15 @@ fn start_log() {
 
 async fn run(args: &Args) -> anyhow::Result<()> {
     let settings = args.settings()?;
-    raise_descriptor_limit();
-    let _operators = operators(&settings)?;
     let server = Server::start(settings).await?;
-    let ending = end_on_signals(server.handle()).context("cannot catch signals")?;
+    let ending = shutdown_on_signals(server.handle()).context("cannot catch signals")?;
     for address in server.addresses() {
         tracing::info!("listening at http://{address}");
     }
     let report = server.serve().await?;
     ending.abort();
     for cut in &report.cut {
-        tracing::warn!(%cut, "cut off");
+        tracing::warn!(%cut, "aborted by the deadline of the drain");
     }
     Ok(())
-}
-
-fn operators(settings: &Settings) -> anyhow::Result<Option<Serving>> {
-    let Some(address) = settings.status_listen else {
-        return Ok(None);
-    };
-    let operators = Operators::bind(&Address::Tcp(address))?;
-    Ok(Some(operators.serve(count()?)))
 }

@@ -32,11 +32,16 @@ impl Server {
     /// If an address cannot be listened on, and those of [`App::start`].
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
         let proxies = settings.trusted_proxies.iter().copied();
-        let mut builder = greenroom::Server::builder().trusted_proxies(proxies.collect());
+        let mut builder = greenroom::Server::builder()
+            .limits(settings.server.clone())
+            .trusted_proxies(proxies.collect());
         for address in &settings.listen {
-            builder = builder.listen(Address::Tcp(*address));
+            builder = builder.listen(*address);
         }
-        let server = builder.access_log(false).bind()?;
+        if let Some(address) = settings.status_listen {
+            builder = builder.admin(address);
+        }
+        let server = builder.bind()?;
         let app = App::start(settings).await?;
         if app.settings.wants_sample() {
             sample::fill(&app)

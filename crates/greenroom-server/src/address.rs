@@ -1,3 +1,4 @@
+use std::convert::Infallible;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -32,6 +33,17 @@ pub struct AddressError {
     text: String,
 }
 
+impl Address {
+    /// The URL of what is served there by HTTP; `None` for a Unix socket.
+    #[must_use]
+    pub fn url(&self) -> Option<String> {
+        match self {
+            Self::Tcp(socket) => Some(format!("http://{socket}")),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
 impl FromStr for Address {
     type Err = AddressError;
 
@@ -44,6 +56,28 @@ impl FromStr for Address {
             Some(path) => Ok(Self::Unix(PathBuf::from(path))),
             None => text.parse().map(Self::Tcp).map_err(|_| error()),
         }
+    }
+}
+
+impl TryFrom<&str> for Address {
+    type Error = AddressError;
+
+    fn try_from(text: &str) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = AddressError;
+
+    fn try_from(text: String) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
+impl From<Infallible> for AddressError {
+    fn from(never: Infallible) -> Self {
+        match never {}
     }
 }
 

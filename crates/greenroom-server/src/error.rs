@@ -1,6 +1,6 @@
 use std::io;
 
-use crate::Address;
+use crate::{Address, AddressError, LimitError};
 
 /// Why a server does not start, or stopped serving.
 #[derive(Debug, thiserror::Error)]
@@ -14,9 +14,18 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A text is no address to listen on.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// A limit is not allowed.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// No address to listen on was named.
     #[error("no address to listen on: name at least one")]
     NoAddress,
+    /// SIGTERM and SIGINT cannot be caught.
+    #[error("cannot catch signals: {0}")]
+    Signals(io::Error),
     /// A loop's thread or runtime could not be made.
     #[error("cannot start loop {index}: {source}")]
     Start {
@@ -37,8 +46,10 @@ impl From<Error> for io::Error {
     /// Keeps the kind of what the system said, and the whole error as its inner one.
     fn from(error: Error) -> Self {
         let kind = match &error {
-            Error::Bind { source, .. } | Error::Start { source, .. } => source.kind(),
-            Error::NoAddress => io::ErrorKind::InvalidInput,
+            Error::Bind { source, .. } | Error::Start { source, .. } | Error::Signals(source) => {
+                source.kind()
+            }
+            Error::Address(_) | Error::Limit(_) | Error::NoAddress => io::ErrorKind::InvalidInput,
             Error::LoopPanicked { .. } => io::ErrorKind::Other,
         };
         Self::new(kind, error)

@@ -12,6 +12,7 @@ mod addresses;
 mod app;
 mod body;
 mod connection;
+mod descriptors;
 mod drain;
 mod draining;
 mod error;
@@ -26,17 +27,19 @@ mod proxies;
 mod request_handle;
 mod server;
 mod settings;
+mod signals;
 
 pub use address::{Address, AddressError};
 pub use app::{App, BoxError, ConnectionInfo, LoopWatch, Shared};
 pub use body::{BodyError, BodyPace, RequestBody};
+pub use descriptors::raise_descriptor_limit;
 pub use drain::{Cut, DrainReport};
 pub use draining::Draining;
 pub use error::Error;
 pub use event_loop::{LoopStatus, Pressure, Quantiles, loops};
 pub use greenroom_http::FieldNames;
 pub use informational::NotPossible;
-pub use limits::Limits;
+pub use limits::{LimitError, Limits, Setting, Unit};
 pub use listen::{AcceptedStream, Acceptor, InheritedSocket};
 pub use proxies::{
     FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader, PROXY_HEADER_BYTES_MAX, TrustedProxies,
@@ -44,3 +47,4 @@ pub use proxies::{
 };
 pub use request_handle::RequestHandle;
 pub use server::{Handle, Server, ServerBuilder};
+pub use signals::shutdown_on_signals;

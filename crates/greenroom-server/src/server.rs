@@ -1,34 +1,34 @@
 //! A server: its listeners, its loops' threads, and the handle that ends it.
 
 use std::io;
-use std::marker::PhantomData;
 use std::net::TcpListener;
-use std::num::{NonZeroU16, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use tokio::runtime::{Builder as Runtime, LocalOptions};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::addresses::Addresses;
 use crate::app::App;
+use crate::descriptors::raise_descriptor_limit;
 use crate::drain::{Cut, Phase};
 use crate::event_loop::{Balance, Hooks, Loops, Member, loop_name, run};
 use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
 use crate::memory::Memory;
 use crate::settings::Settings;
-use crate::{Address, DrainReport, Error, Limits, TrustedProxies};
+use crate::signals::shutdown_on_signals;
+use crate::{Address, AddressError, DrainReport, Error, Limits, TrustedProxies};
 
 /// Connections that wait in a loop's inbox after another loop accepted them.
 const INBOX_MAX: usize = 1_024;
 
-/// Settings of a [`Server`], or of a type `S` that is made from one.
+/// Settings of a [`Server`].
 #[derive(Debug)]
-pub struct ServerBuilder<S = Server> {
+pub struct ServerBuilder {
     /// With whether proxies announce their clients there.
     addresses: Vec<(Address, bool)>,
     listeners: Vec<ListenerSocket>,
@@ -37,10 +37,11 @@ pub struct ServerBuilder<S = Server> {
     acceptors: Vec<Box<dyn Acceptor>>,
     loops: NonZeroUsize,
     settings: Settings,
-    made: PhantomData<fn() -> S>,
+    /// The first text that was no address.
+    fault: Option<AddressError>,
 }
 
-impl<S> Default for ServerBuilder<S> {
+impl Default for ServerBuilder {
     fn default() -> Self {
         Self {
             addresses: Vec::new(),
@@ -49,17 +50,21 @@ impl<S> Default for ServerBuilder<S> {
             acceptors: Vec::new(),
             loops: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             settings: Settings::default(),
-            made: PhantomData,
+            fault: None,
         }
     }
 }
 
-impl<S: From<Server>> ServerBuilder<S> {
-    /// Listens on `address`, and on those named before.
+impl ServerBuilder {
+    /// Listens on `address`, and on those named before: an [`Address`], a `SocketAddr`, or a text
+    /// such as `127.0.0.1:5000`, `[::1]:5000` or `unix:/run/app.sock`. A text that is none of these
+    /// is an error of [`bind`](Self::bind).
     #[must_use]
-    pub fn listen(mut self, address: impl Into<Address>) -> Self {
-        self.addresses.push((address.into(), false));
-        self
+    pub fn listen<A>(self, address: A) -> Self
+    where
+        A: TryInto<Address, Error: Into<AddressError>>,
+    {
+        self.listen_on(address, false)
     }
 
     /// Listens on `address` too, for proxies that speak the PROXY protocol, as `HAProxy` does by
@@ -74,8 +79,21 @@ impl<S: From<Server>> ServerBuilder<S> {
     /// [trusted](Self::trusted_proxies), only theirs are served; if none are, whoever reaches the
     /// address can say to be anybody.
     #[must_use]
-    pub fn listen_proxied(mut self, address: impl Into<Address>) -> Self {
-        self.addresses.push((address.into(), true));
+    pub fn listen_proxied<A>(self, address: A) -> Self
+    where
+        A: TryInto<Address, Error: Into<AddressError>>,
+    {
+        self.listen_on(address, true)
+    }
+
+    fn listen_on<A>(mut self, address: A, is_proxied: bool) -> Self
+    where
+        A: TryInto<Address, Error: Into<AddressError>>,
+    {
+        match address.try_into() {
+            Ok(address) => self.addresses.push((address, is_proxied)),
+            Err(error) => self.fault = self.fault.or(Some(error.into())),
+        }
         self
     }
 
@@ -126,37 +144,10 @@ impl<S: From<Server>> ServerBuilder<S> {
         self
     }
 
-    /// How many connections wait at each listener to be accepted; further ones are not answered, and
-    /// their clients try again. The system's own limit (`net.core.somaxconn`) may be lower. Default: 4,096.
-    /// An [inherited](Self::inherited) listener, and any other that was bound elsewhere, has its own.
-    #[must_use]
-    pub fn backlog(mut self, connections: NonZeroU16) -> Self {
-        self.settings.backlog = connections.get();
-        self
-    }
-
     /// Limits and time-outs. Default: [`Limits::default`].
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.settings.limits = limits;
-        self
-    }
-
-    /// How long requests under way may take to finish once the server drains; then they are cut
-    /// off. Default: 30 s.
-    #[must_use]
-    pub fn drain_deadline(mut self, deadline: Duration) -> Self {
-        self.settings.drain_deadline = deadline;
-        self
-    }
-
-    /// How long an idle connection is kept once the server drains, for a request that is on its way: it is
-    /// served, and the connection ends with its response. Default: 500 ms, which is more than a request
-    /// takes around the world; zero closes at once what has sent nothing yet. Like a time-out it comes up to
-    /// 250 ms late.
-    #[must_use]
-    pub fn drain_grace(mut self, grace: Duration) -> Self {
-        self.settings.drain_grace = grace;
         self
     }
 
@@ -187,14 +178,32 @@ impl<S: From<Server>> ServerBuilder<S> {
         self
     }
 
+    /// Catches SIGTERM and SIGINT from when it begins to serve: the first one drains, a second one
+    /// aborts. Default: off.
+    #[must_use]
+    pub fn shutdown_on_signals(mut self) -> Self {
+        self.settings.shutdown_on_signals = true;
+        self
+    }
+
     /// Binds the addresses. Connections wait from now on, and are accepted when the server
     /// [serves](Server::serve).
     ///
+    /// The process' soft limit on open descriptors is raised to the hard one, as Go programs do: it
+    /// is low only for programs that use `select`, which cannot count beyond 1,024, and each
+    /// connection takes a descriptor.
+    ///
     /// # Errors
     ///
-    /// [`Error::NoAddress`] if there is none, [`Error::Bind`] if one cannot be listened on.
-    pub fn bind(self) -> Result<S, Error> {
-        let (loops, backlog) = (self.loops.get(), self.settings.backlog);
+    /// [`Error::Address`] if a text is no address, [`Error::Limit`] if a limit is not allowed,
+    /// [`Error::NoAddress`] if there is no address, [`Error::Bind`] if one cannot be listened on.
+    pub fn bind(self) -> Result<Server, Error> {
+        if let Some(fault) = self.fault {
+            return Err(fault.into());
+        }
+        self.settings.limits.check()?;
+        raise_descriptor_limit();
+        let (loops, backlog) = (self.loops.get(), self.settings.limits.backlog);
         let mut bound = Vec::new();
         for (socket, is_proxied) in self.inherited {
             bound.push(vec![inherit(socket, is_proxied)?]);
@@ -222,14 +231,13 @@ impl<S: From<Server>> ServerBuilder<S> {
             return Err(Error::NoAddress);
         }
         let (phase, _) = watch::channel(Phase::Serving);
-        let server = Server {
+        Ok(Server {
             addresses,
             listeners: deal(bound, loops),
             acceptors: self.acceptors,
             settings: Arc::new(self.settings),
             handle: Handle(Arc::new(phase)),
-        };
-        Ok(server.into())
+        })
     }
 }
 
@@ -273,7 +281,7 @@ pub struct Handle(Arc<watch::Sender<Phase>>);
 
 impl Handle {
     /// Stops accepting, finishes what is under way, and ends. Idle connections are closed after their
-    /// [grace](ServerBuilder::drain_grace), answers from now on say `Connection: close`, a WebSocket gets a close frame, and handlers
+    /// [grace](Limits::drain_grace), answers from now on say `Connection: close`, a WebSocket gets a close frame, and handlers
     /// that ask for the [notice](crate::Draining) are told.
     pub fn drain(&self) {
         self.advance(Phase::Draining);
@@ -293,12 +301,18 @@ impl Handle {
     }
 }
 
-/// Ends the loops if nobody waits for the server any more.
-struct AbortOnDrop(Handle);
+/// Ends the loops if nobody waits for the server any more, and what waits for signals.
+struct AbortOnDrop {
+    server: Handle,
+    signals: Option<JoinHandle<()>>,
+}
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
-        self.0.abort();
+        self.server.abort();
+        if let Some(signals) = &self.signals {
+            signals.abort();
+        }
     }
 }
 
@@ -322,21 +336,27 @@ impl Server {
         self.handle.clone()
     }
 
+    /// Its limits and time-outs.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.settings.limits
+    }
+
     /// Serves `app` until the [handle](Self::handle) ends it. Needs no runtime of the caller, unless
-    /// there are [acceptors](ServerBuilder::acceptor); if the future is dropped, the server ends at
-    /// once.
+    /// there are [acceptors](ServerBuilder::acceptor) or [signals](ServerBuilder::shutdown_on_signals)
+    /// to catch; if the future is dropped, the server ends at once.
     ///
     /// # Errors
     ///
-    /// [`Error::Start`] if a loop cannot be started, [`Error::LoopPanicked`] if one ended by a
-    /// fault of ours.
+    /// [`Error::Signals`] if signals cannot be caught, [`Error::Start`] if a loop cannot be started,
+    /// [`Error::LoopPanicked`] if one ended by a fault of ours.
     ///
     /// # Panics
     ///
-    /// With [acceptors](ServerBuilder::acceptor), when polled outside a tokio runtime, and if one of
-    /// them panics.
+    /// With [acceptors](ServerBuilder::acceptor) or signals, when polled outside a tokio runtime, and
+    /// if an acceptor panics.
     pub async fn serve<A: App>(self, app: A) -> Result<DrainReport, Error> {
-        let _ended = AbortOnDrop(self.handle.clone());
+        let _ended = self.abort_on_drop()?;
         let (members, accepting) = self.begin();
         let (tell, mut ended) = mpsc::channel(members.len());
         for member in members {
@@ -365,7 +385,7 @@ impl Server {
     ///
     /// When polled outside such a runtime, and if an [acceptor](ServerBuilder::acceptor) panics.
     pub async fn serve_local<A: App>(self, app: A) -> Result<DrainReport, Error> {
-        let _ended = AbortOnDrop(self.handle.clone());
+        let _ended = self.abort_on_drop()?;
         let (members, accepting) = self.begin();
         let running: Vec<_> = members
             .into_iter()
@@ -386,6 +406,15 @@ impl Server {
             Ok(report)
         };
         with_acceptors(accepting, loops).await
+    }
+
+    fn abort_on_drop(&self) -> Result<AbortOnDrop, Error> {
+        let signals = self.settings.shutdown_on_signals;
+        let signals = signals.then(|| shutdown_on_signals(self.handle()));
+        Ok(AbortOnDrop {
+            server: self.handle(),
+            signals: signals.transpose().map_err(Error::Signals)?,
+        })
     }
 
     /// Each loop's part, and the tasks of the acceptors, which end when the server drains.

@@ -19,10 +19,10 @@ use crate::application::Introduction;
 /// `TcpListener` and `UnixListener` are `Listener`s as any other, and no trait can tell them from
 /// the others, so they are recognised by their type, here and nowhere else.
 pub(crate) fn listen<L: Listener>(
-    builder: ServerBuilder<greenroom_server::Server>,
+    builder: ServerBuilder,
     listener: L,
     introduction: Option<Introduction<L>>,
-) -> Result<ServerBuilder<greenroom_server::Server>, Error> {
+) -> Result<ServerBuilder, Error> {
     let address = listener.local_addr();
     let address = address.map_or(UNKNOWN, |address| address_of(&address));
     let failed = |source| Error::Bind {

@@ -5,7 +5,7 @@
 //! ```toml
 //! [dependencies]
 //! axum = "0.8"
-//! greenroom = "0.1" # features: "bus", "operators", "psgi"
+//! greenroom = "0.1" # features: "admin", "bus", "psgi"
 //! tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
 //! ```
 //!
@@ -24,11 +24,10 @@
 //! make-service such as that of `into_make_service_with_connect_info`, or any cloneable tower
 //! service of `http::Request<axum::body::Body>`; and what axum has no word for, any [`App`] of
 //! `greenroom-server`. Limits, drain and the rest are set on [what it returns](Serve). For several
-//! addresses there is [`Server::builder`].
+//! addresses, signals and the rest of what a process needs there is [`Server::builder`].
 //!
-//! Features: `bus` is topics in the process and through Redis,
-//! `operators` status and metrics at an address of their own, `psgi` Perl applications. None is on
-//! by default.
+//! Features: `admin` is status and metrics at an address of their own, `bus` topics in the process
+//! and through Redis, `psgi` Perl applications. None is on by default.
 //!
 //! # Where a handler runs
 //!
@@ -67,7 +66,7 @@
 //! # Whose a request is
 //!
 //! What is submitted to a stage while a request is worked on is its client's, and stages are fair
-//! between clients: see [`Server::client_key`].
+//! between clients: see [`ServerBuilder::client_key`].
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
@@ -94,34 +93,29 @@ pub use greenroom_bus as bus;
 pub use greenroom_psgi as psgi;
 
 mod accepting;
+#[cfg(feature = "admin")]
+mod admin;
 mod application;
 mod client_addr;
-mod descriptors;
 mod loop_watch;
 mod notices;
-#[cfg(feature = "operators")]
-mod operators;
 mod placing;
 mod serve;
 mod server;
-mod signal;
 mod slow_bodies;
 mod status;
 
-pub use application::{
-    Application, ApplicationOn, IncomingConnection, IncomingStream, Introduced, Introduction,
-    LocalApplication, OfAnyListener, OfApps, OfConnectInfo, OfConnections, OfIncomingStreams,
-    OfLoops, OfRequests, OnLoops,
-};
+#[cfg(feature = "admin")]
+pub use admin::{InstallMetricsError, install_metrics};
+pub use application::{IncomingConnection, IncomingStream, IntoApp, OnLoops};
 pub use axum::body::Body;
 pub use client_addr::{ClientAddr, ClientAddrUnknown};
-pub use descriptors::raise_descriptor_limit;
 pub use greenroom_server::{
     AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
     ConnectionInfo, Cut, DrainReport, Error, FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader,
-    Handle, InheritedSocket, Limits, LoopStatus, LoopWatch, NotPossible, PROXY_HEADER_BYTES_MAX,
-    Pressure, RequestBody, RequestHandle, ServerBuilder, Shared, TrustedProxies, TrustedProxy,
-    TrustedProxyError,
+    Handle, InheritedSocket, LimitError, Limits, LoopStatus, LoopWatch, NotPossible,
+    PROXY_HEADER_BYTES_MAX, Pressure, RequestBody, RequestHandle, Setting, Shared, TrustedProxies,
+    TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit, shutdown_on_signals,
 };
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, Importance, OnStage, Panicked, Placed,
@@ -129,10 +123,7 @@ pub use greenroom_stage::{
     StageBuilder, StageStatus, Threads,
 };
 pub use notices::{Draining, Informational};
-#[cfg(feature = "operators")]
-pub use operators::{CountError, Operators, Serving, count};
 pub use serve::{Serve, serve};
-pub use server::Server;
-pub use signal::end_on_signals;
+pub use server::{Server, ServerBuilder};
 pub use slow_bodies::{SlowBodies, WithSlowBodies};
 pub use status::{Status, status, status_handler};

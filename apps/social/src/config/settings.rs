@@ -43,6 +43,8 @@ pub struct Settings {
     pub pictures: PictureSettings,
     /// See [`PushSettings`].
     pub push: PushSettings,
+    /// Limits and time-outs of the server, by their names. Default: those of [`greenroom::Limits`]
+    pub server: greenroom::Limits,
     /// See [`WebhookSettings`].
     pub webhook: WebhookSettings,
     /// The third party. Default: none, and nothing can be shared
@@ -67,6 +69,7 @@ impl Default for Settings {
             passwords: PasswordSettings::default(),
             pictures: PictureSettings::default(),
             push: PushSettings::default(),
+            server: greenroom::Limits::default(),
             webhook: WebhookSettings::default(),
             share: None,
         }

@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use greenroom::Limits;
 use http::header::{CONTENT_TYPE, COOKIE, HeaderMap, SET_COOKIE};
 use http::{Method, StatusCode};
 use reqwest::RequestBuilder;
@@ -48,6 +49,11 @@ impl TestApp {
             passwords: PasswordSettings {
                 queue_wait_max: Duration::from_mins(1),
                 ..PasswordSettings::default()
+            },
+            // A slow machine must not make a client of a test a slow one.
+            server: Limits {
+                body_grace: Duration::from_mins(10),
+                ..Limits::default()
             },
             limits: LimitSettings {
                 log_ins: 0,

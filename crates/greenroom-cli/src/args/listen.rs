@@ -1,7 +1,6 @@
 //! The flags that say where to listen.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::num::NonZeroU16;
 
 use greenroom::Address;
 
@@ -39,15 +38,6 @@ pub(crate) struct ListenArgs {
     /// All IPv4 addresses are 0.0.0.0, all addresses ::.
     #[arg(short = 'o', long, value_name = "IP", value_parser = value::host)]
     host: Option<Host>,
-
-    /// Connections that wait to be accepted, at each address; the system's limit, net.core.somaxconn, may be lower
-    #[arg(
-        long,
-        env = "GREENROOM_BACKLOG",
-        value_name = "NUMBER",
-        default_value = "4096"
-    )]
-    pub(crate) backlog: NonZeroU16,
 
     /// Wherever it listens, connections begin with a header of the PROXY protocol, and are whose it says
     ///

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use greenroom::{Address, ForwardedHeader, TrustedProxies, TrustedProxy};
 
@@ -98,28 +97,6 @@ pub(crate) struct ServeArgs {
     )]
     forwarded_header: String,
 
-    /// How long a drain waits for requests under way before it cuts them off
-    #[arg(
-        long,
-        env = "GREENROOM_DRAIN_DEADLINE",
-        value_name = "TIME",
-        default_value = "30s",
-        value_parser = value::time
-    )]
-    pub(crate) drain_deadline: Duration,
-
-    /// How long a drain keeps idle connections, for requests that are on their way
-    ///
-    /// Such a request is served, and its connection ends with the response.
-    #[arg(
-        long,
-        env = "GREENROOM_DRAIN_GRACE",
-        value_name = "TIME",
-        default_value = "500ms",
-        value_parser = value::time
-    )]
-    pub(crate) drain_grace: Duration,
-
     #[command(flatten)]
     psgi: PsgiArgs,
 
@@ -171,8 +148,8 @@ impl ServeArgs {
     /// What is to be started for the PSGI applications; `code` is the file that holds what -e says.
     pub(crate) fn gateways(&self, code: Option<&Path>) -> Gateways {
         let file = code.or(self.file.as_deref());
-        let body_bytes_max = self.limits.body_bytes_max();
+        let limits = self.limits.limits();
         self.psgi
-            .gateways(file, self.drain_deadline, body_bytes_max)
+            .gateways(file, limits.drain_deadline, limits.body_bytes_max)
     }
 }

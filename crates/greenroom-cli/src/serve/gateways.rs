@@ -6,7 +6,7 @@ use std::io;
 use anyhow::Context;
 use futures_util::future::{join_all, select_all};
 use greenroom::psgi::{Gateway, Mounts, ShutdownReport, StartError};
-use greenroom::{DrainReport, Handle, Operators, Server, count};
+use greenroom::{DrainReport, Handle, Server, install_metrics};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
@@ -18,20 +18,20 @@ use crate::args::{Gateways, ServeArgs};
 pub(super) async fn serve(
     args: &ServeArgs,
     server: Server,
-    operators: Option<Operators>,
     ending: &mut JoinHandle<()>,
 ) -> anyhow::Result<Ended> {
     // One that comes while the application is loaded must not end the program.
     let reloads = signal(SignalKind::hangup()).context("cannot catch SIGHUP")?;
-    let operators = operators.map(|operators| count().map(|counted| (operators, counted)));
-    let operators = operators.transpose()?;
+    if server.admin_address().is_some() {
+        // Before the gateways, which record from their start.
+        let _metrics = install_metrics()?;
+    }
     let code = args.code().map(|code| CodeFile::write(&code)).transpose()?;
     let code_path = code.as_ref().map(CodeFile::path);
     let mut gateways = Vec::new();
     let drained = match start(args.gateways(code_path.as_deref()), &mut gateways).await {
         Ok(Started::Ready) => {
             announce(&server);
-            let _operators = operators.map(|(operators, counted)| operators.serve(counted));
             let handle = server.handle();
             let reloading = tokio::spawn(reload(reloads, gateways.clone()));
             let watching = tokio::spawn(drain_when_closed(gateways.clone(), handle));

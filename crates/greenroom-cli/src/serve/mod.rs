@@ -12,14 +12,14 @@ mod prepare;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use greenroom::{Address, DrainReport, Operators, Server, count, end_on_signals};
+use greenroom::{DrainReport, Server, install_metrics, shutdown_on_signals};
 
 use crate::args::ServeArgs;
 use crate::demo::{self, Demo};
 use crate::logging::{Logging, before_threads};
 use ending::Ended;
 pub(crate) use identity::Identity;
-use prepare::{Bound, prepare};
+use prepare::prepare;
 
 pub(crate) fn run(args: &ServeArgs) -> ExitCode {
     let prepared = match before_threads(&args.log, || prepare(args)) {
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ServeArgs) -> ExitCode {
     };
     let _logging = Logging::start(&args.log, prepared.logs);
     let _pid_file = prepared.pid_file;
-    match serve(args, prepared.bound) {
+    match serve(args, prepared.server) {
         Ok(ended) => ending::report(&ended),
         Err(error) => ending::explain(&error),
     }
@@ -37,44 +37,30 @@ pub(crate) fn run(args: &ServeArgs) -> ExitCode {
 /// The loops have runtimes of their own; this one waits for signals and for the end, and looks after
 /// the workers of PSGI applications.
 #[tokio::main(flavor = "current_thread")]
-async fn serve(args: &ServeArgs, bound: Bound) -> anyhow::Result<Ended> {
+async fn serve(args: &ServeArgs, server: Server) -> anyhow::Result<Ended> {
     args.stage.build()?;
-    let Bound { server, operators } = bound;
     // Before anybody is told that we listen, and may so send a signal.
-    let mut ending = end_on_signals(server.handle()).context("cannot catch signals")?;
+    let mut ending = shutdown_on_signals(server.handle()).context("cannot catch signals")?;
     let ended = if args.is_psgi() {
-        gateways::serve(args, server, operators, &mut ending).await
+        gateways::serve(args, server, &mut ending).await
     } else {
-        serve_demo(args, server, operators).await.map(Ended::from)
+        serve_demo(args, server).await.map(Ended::from)
     };
     ending.abort();
     ended
 }
 
-async fn serve_demo(
-    args: &ServeArgs,
-    server: Server,
-    operators: Option<Operators>,
-) -> anyhow::Result<DrainReport> {
+async fn serve_demo(args: &ServeArgs, server: Server) -> anyhow::Result<DrainReport> {
     let demo = demo::router(Demo {
         upstream: args.demo.upstream(),
     });
-    let metrics = count()?;
-    let application = demo.merge(metrics.clone());
+    let application = demo.merge(install_metrics()?);
     announce(&server);
-    let _operators = operators.map(|operators| operators.serve(metrics));
     Ok(server.serve(application).await?)
 }
 
 fn announce(server: &Server) {
     for address in server.local_addresses() {
-        tracing::info!(%address, url = url(address).map(display), "listening");
-    }
-}
-
-fn url(address: &Address) -> Option<String> {
-    match address {
-        Address::Tcp(socket) => Some(format!("http://{socket}")),
-        Address::Unix(_) => None,
+        tracing::info!(%address, url = address.url(), "listening");
     }
 }

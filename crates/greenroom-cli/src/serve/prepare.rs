@@ -1,7 +1,7 @@
 //! What needs the rights that the process was started with. It has one thread until this is done.
 
 use anyhow::ensure;
-use greenroom::{InheritedSocket, Operators, Server, raise_descriptor_limit};
+use greenroom::{InheritedSocket, Server};
 
 use super::identity::Identity;
 use super::inherited;
@@ -13,15 +13,9 @@ const LISTEN: &str = "the sockets to listen on were passed on, in SERVER_STARTER
     place of --listen, --host and --port: leave these out, or clear the variables";
 
 pub(super) struct Prepared {
-    pub(super) bound: Bound,
+    pub(super) server: Server,
     pub(super) pid_file: Option<PidFile>,
     pub(super) logs: LogFiles,
-}
-
-/// What listens, and does not accept yet.
-pub(super) struct Bound {
-    pub(super) server: Server,
-    pub(super) operators: Option<Operators>,
 }
 
 /// Binds, opens and creates what is asked for, and then becomes who is to serve.
@@ -31,12 +25,10 @@ pub(super) fn prepare(args: &ServeArgs) -> anyhow::Result<Prepared> {
     // Before anything is opened, which could get the number of a descriptor that is not there.
     let inherited = inherited::take()?;
     ensure!(inherited.is_empty() || !args.listen.is_said, LISTEN);
-    // Before the limits are read: the default for connections is a part of what is raised here.
-    raise_descriptor_limit();
     let identity = Identity::find(&args.process)?;
-    let bound = bind(args, inherited, identity.as_ref())?;
+    let server = bind(args, inherited, identity.as_ref())?;
     let prepared = Prepared {
-        bound,
+        server,
         pid_file: args
             .process
             .pid
@@ -55,17 +47,14 @@ fn bind(
     args: &ServeArgs,
     inherited: Vec<InheritedSocket>,
     owner: Option<&Identity>,
-) -> anyhow::Result<Bound> {
+) -> anyhow::Result<Server> {
     let addresses = if inherited.is_empty() {
         args.listen.addresses()
     } else {
         Vec::new()
     };
     let mut builder = Server::builder()
-        .limits(args.limits.to_limits())
-        .drain_deadline(args.drain_deadline)
-        .drain_grace(args.drain_grace)
-        .backlog(args.listen.backlog)
+        .limits(args.limits.limits().clone())
         .trusted_proxies(args.trusted_proxies())
         .access_log(!args.log.no_access_log);
     if let Some(loops) = args.loops {
@@ -86,12 +75,14 @@ fn bind(
             builder.listen(address.clone())
         };
     }
-    let server = builder.bind()?;
     let status = args.status_listen.as_ref();
-    let operators = status.map(Operators::bind).transpose()?;
+    if let Some(address) = status {
+        builder = builder.admin(address.clone());
+    }
+    let server = builder.bind()?;
     if let Some(owner) = owner {
         let mut files = addresses.iter().chain(status);
         files.try_for_each(|address| owner.own_socket(address))?;
     }
-    Ok(Bound { server, operators })
+    Ok(server)
 }

@@ -191,7 +191,7 @@ impl<A: App> Connection<A> {
     /// drain: that one is served, as the last. A socket that is closed with a request unread, or on its
     /// way, is reset, and its client cannot know whether the request was served.
     pub(super) fn leave(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
-        if self.leaving == Leaving::No && !self.home.settings.drain_grace.is_zero() {
+        if self.leaving == Leaving::No && !self.home.settings.limits.drain_grace.is_zero() {
             return self.read(Wait::Grace, cx, scratch);
         }
         match self.poll_flush(cx, scratch) {

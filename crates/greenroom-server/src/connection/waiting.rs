@@ -101,7 +101,7 @@ impl<A: App> Connection<A> {
             Wait::Head if self.waiting.deferred => limits.head_timeout.saturating_sub(DEFERRED),
             Wait::Head => limits.head_timeout,
             Wait::Idle => limits.keep_alive_timeout,
-            Wait::Grace => self.home.settings.drain_grace,
+            Wait::Grace => self.home.settings.limits.drain_grace,
             Wait::Body => self.body_time(),
             Wait::Discard => limits.body_grace,
             Wait::Write => return self.next_look(),

@@ -95,7 +95,7 @@ pub(super) async fn accept<A: App>(
 /// Accepts who was waiting when the drain began: no more than the queue can have held, or clients
 /// that come back as fast as they are answered would keep the server for ever.
 async fn accept_rest<A: App>(home: &Rc<Loop<A>>, listener: &Listener) {
-    for _ in 0..usize::from(home.settings.backlog).div_ceil(BATCH) {
+    for _ in 0..usize::from(home.settings.limits.backlog).div_ceil(BATCH) {
         if home.seats.balance.is_full() || *home.told.borrow() == Phase::Ending {
             return;
         }

@@ -59,7 +59,7 @@ pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Cu
     while let Some(accepted) = member.inbox.recv().await {
         take_over(&home, accepted);
     }
-    drain(&home, member.settings.drain_deadline).await;
+    drain(&home, member.settings.limits.drain_deadline).await;
     ticking.abort();
     probing.abort();
     Ok(home.cut.take())

@@ -25,10 +25,6 @@ pub(crate) use refuse::{BUSY, TOO_MANY};
 
 use crate::{Address, Error};
 
-/// Connections that wait to be accepted, unless it is said; the system's own limit (`somaxconn`) may be
-/// lower.
-pub(crate) const BACKLOG: u16 = 4_096;
-
 /// Bytes that the system takes ahead of what a client's window allows. Without this bound
 /// (`TCP_NOTSENT_LOWAT`, tcp(7)) each slow reader costs megabytes of the system's memory, and the
 /// time to fill them.

@@ -44,12 +44,12 @@ impl Tcp {
     fn start() -> Self {
         let limits = Limits {
             write_timeout: MILLISECOND,
+            drain_deadline: MILLISECOND,
             ..Limits::default()
         };
         let server = Server::builder()
             .listen(ANY_PORT)
             .limits(limits)
-            .drain_deadline(MILLISECOND)
             .bind()
             .unwrap();
         Self {

@@ -146,7 +146,10 @@ async fn whoever_is_cut_off_is_named_by_address() {
     within(async {
         let server = Server::builder()
             .listen(ANY_PORT)
-            .drain_deadline(Duration::from_millis(300))
+            .limits(Limits {
+                drain_deadline: Duration::from_millis(300),
+                ..Limits::default()
+            })
             .bind()
             .unwrap();
         let address = tcp_address(&server);

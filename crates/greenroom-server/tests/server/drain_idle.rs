@@ -23,11 +23,18 @@ use crate::rig::{Rig, app, assert_elapsed, local, measure, settle, text, within}
 const SECOND: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(250);
 
+fn with_grace(drain_grace: Duration) -> Limits {
+    Limits {
+        drain_grace,
+        ..Limits::default()
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_request_that_is_there_when_the_drain_begins_is_served_without_a_grace_too() {
     local(async {
         for grace in [Duration::ZERO, SECOND] {
-            let server = Rig::with(app(handler), |builder| builder.drain_grace(grace));
+            let server = Rig::with(app(handler), |builder| builder.limits(with_grace(grace)));
             let mut client = server.connect().await;
             assert_eq!(client.get("/").await.status, 200);
             server.handle.drain();
@@ -66,7 +73,7 @@ async fn a_request_within_the_grace_of_a_drain_is_served_as_the_last() {
 async fn the_grace_of_a_drain_is_a_setting() {
     local(async {
         for grace in [Duration::ZERO, TICK, 3 * SECOND] {
-            let server = Rig::with(app(handler), |builder| builder.drain_grace(grace));
+            let server = Rig::with(app(handler), |builder| builder.limits(with_grace(grace)));
             let mut client = server.connect().await;
             assert_eq!(client.get("/").await.status, 200);
             let since = Instant::now();
@@ -233,13 +240,13 @@ async fn of_1500_clients_that_post_at_a_drain_none_loses_a_request() {
         let limits = Limits {
             // Clients that this machine is late for are served, not refused.
             loop_lag_max: Duration::MAX,
+            drain_grace: 120 * SECOND,
+            drain_deadline: 240 * SECOND,
             ..Limits::default()
         };
         let server = Server::builder()
             .listen(ANY_PORT)
             .limits(limits)
-            .drain_grace(120 * SECOND)
-            .drain_deadline(240 * SECOND)
             .bind()
             .unwrap();
         let (address, handle) = (tcp_address(&server), server.handle());

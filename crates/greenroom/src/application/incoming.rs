@@ -17,7 +17,7 @@ use tower_service::Service;
 
 use super::adapted::shed_under;
 use super::for_client::ForClient;
-use super::{Application, ApplicationOn, OfAnyListener, OfIncomingStreams};
+use super::{IntoApp, OfIncomingStreams};
 use crate::loop_watch;
 use crate::placing::{ByRoute, Placed as _, Routed, by_route_of};
 
@@ -94,19 +94,7 @@ impl<L: Listener> fmt::Debug for Introduction<L> {
     }
 }
 
-impl<L, A, Kind> ApplicationOn<L, OfAnyListener<Kind>> for A
-where
-    L: Listener,
-    A: Application<Kind>,
-{
-    type App = A::App;
-
-    fn into_app_on(self, client_key: Option<ClientKey>) -> (A::App, Option<Introduction<L>>) {
-        (self.into_app(client_key), None)
-    }
-}
-
-impl<L, S, B, C> ApplicationOn<L, OfIncomingStreams> for IntoMakeServiceWithConnectInfo<S, C>
+impl<L, S, B, C> IntoApp<OfIncomingStreams, L> for IntoMakeServiceWithConnectInfo<S, C>
 where
     L: Listener,
     S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
@@ -117,17 +105,18 @@ where
 {
     type App = Introduced<AddExtension<S, ConnectInfo<C>>>;
 
-    fn into_app_on(
-        mut self,
-        client_key: Option<ClientKey>,
-    ) -> (Self::App, Option<Introduction<L>>) {
-        let app = Introduced {
+    fn into_app(self, client_key: Option<ClientKey>) -> Self::App {
+        Introduced {
             placed: by_route_of::<IntoMakeServiceWithConnectInfo<Router, C>>(&self),
             client_key,
             made: std::marker::PhantomData,
-        };
+        }
+    }
+
+    fn introduction(&self) -> Option<Introduction<L>> {
+        let mut make = self.clone();
         let introduce = move |stream: IncomingStream<'_, L>| -> Attached {
-            let mut making = pin!(self.call(stream));
+            let mut making = pin!(make.call(stream));
             // Axum has made it when it returns the future.
             match making
                 .as_mut()
@@ -137,7 +126,7 @@ where
                 Poll::Pending => unreachable!("a make-service of axum is always ready"),
             }
         };
-        (app, Some(Introduction(Box::new(introduce))))
+        Some(Introduction(Box::new(introduce)))
     }
 }
 

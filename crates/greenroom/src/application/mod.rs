@@ -5,15 +5,15 @@ mod connection;
 mod for_client;
 mod incoming;
 mod length_limit;
-mod local;
 mod on_loops;
 mod per_connection;
 
 pub use connection::IncomingConnection;
-pub use incoming::{IncomingStream, Introduced, Introduction};
-pub use local::LocalApplication;
-pub use on_loops::{OfLoops, OnLoops};
+pub use incoming::IncomingStream;
+pub(crate) use incoming::Introduction;
+pub use on_loops::OnLoops;
 
+use std::any::type_name;
 use std::convert::Infallible;
 
 use axum::Router;
@@ -26,43 +26,20 @@ use greenroom_stage::ClientKey;
 use http::{Request, Response};
 use tower_service::Service;
 
-use crate::placing::{ByRoute, Routed, by_route, by_route_of, place, say_unplaced};
+use crate::placing::{ByRoute, Routed, by_route, by_route_of, place};
 use adapted::Adapted;
 use per_connection::Made;
 
-/// What a server can serve, and place: cloneable tower services of `Request<Body>`, axum's `Router`
-/// among them ([`OfRequests`]), make-services, which give each connection a service of its own
-/// ([`OfConnections`], [`OfConnectInfo`]), and what takes care itself of where it runs: every
-/// [`App`] ([`OfApps`]) and [`OnLoops`].
+/// What can be served: cloneable tower services of `Request<Body>`, axum's `Router` among them;
+/// make-services, which give each connection a service of its own, such as those of
+/// `into_make_service_with_connect_info`; and what takes care itself of where it runs: every [`App`]
+/// and [`OnLoops`].
 ///
-/// The type parameter only tells them apart; the compiler finds it.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be served and placed",
-    label = "no router, service or make-service that a server takes",
-    note = "a handler is served as `handler.into_make_service()`, with `use axum::handler::HandlerWithoutStateExt`, or as a route: `Router::new().route(\"/\", get(handler))`",
-    note = "a `Router<S>` lacks its state: give it by `.with_state(state)`",
-    note = "a service is `Clone + Send + 'static` and takes `http::Request<axum::body::Body>`; its futures, bodies and errors are `Send`, because they may go to a stage",
-    note = "what is not `Send` is served as `greenroom::OnLoops(application)`, and stays on the loops",
-    note = "a make-service of your own takes `greenroom::ConnectionInfo`",
-    note = "a type of your own in `ConnectInfo` implements `Connected<greenroom::IncomingConnection>`"
-)]
-pub trait Application<Kind>: Sized + 'static {
-    /// What the server's loops are given.
-    type App: App;
-
-    /// Turns this into it. Its requests are of the clients that the key says.
-    fn into_app(self, client_key: Option<ClientKey>) -> Self::App;
-}
-
-/// What [`serve`](crate::serve()) can serve on a listener `L`: every [`Application`]
-/// ([`OfAnyListener`]), and the make-services of axum whose type implements
-/// [`Connected<IncomingStream<'_, L>>`](IncomingStream) for this very listener
-/// ([`OfIncomingStreams`]).
-///
-/// The type parameter only tells them apart; the compiler finds it.
+/// The type parameter `Kind` only tells them apart; the compiler finds it. `L` is the listener, for
+/// make-services whose type implements [`Connected<IncomingStream<'_, L>>`](IncomingStream).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be served",
-    label = "no router, service or make-service that `serve` takes",
+    label = "no router, service or make-service that a server takes",
     note = "a handler is served as `handler.into_make_service()`, with `use axum::handler::HandlerWithoutStateExt`, or as a route: `Router::new().route(\"/\", get(handler))`",
     note = "a `Router<S>` lacks its state: give it by `.with_state(state)`",
     note = "a service is `Clone + Send + 'static` and takes `http::Request<axum::body::Body>`; its futures, bodies and errors are `Send`, because they may go to a stage",
@@ -70,41 +47,58 @@ pub trait Application<Kind>: Sized + 'static {
     note = "a make-service of your own takes `greenroom::ConnectionInfo`",
     note = "a type of your own in `ConnectInfo` implements `Connected<greenroom::IncomingStream<'_, {L}>>`, or `Connected<greenroom::IncomingConnection>` for every listener"
 )]
-pub trait ApplicationOn<L: Listener, Kind>: Sized + 'static {
+pub trait IntoApp<Kind, L = OwnListener>: Sized + 'static {
     /// What the server's loops are given.
     type App: App;
 
-    /// Turns this into it. Its requests are of the clients that the key says. If it is to look at
-    /// each connection that is accepted, with what does so.
-    fn into_app_on(self, client_key: Option<ClientKey>) -> (Self::App, Option<Introduction<L>>);
+    /// Turns this into it. Its requests are of the clients that the key says.
+    fn into_app(self, client_key: Option<ClientKey>) -> Self::App;
+
+    /// What looks at each connection that the listener accepts, if anything does.
+    #[doc(hidden)]
+    fn introduction(&self) -> Option<Introduction<L>>
+    where
+        L: Listener,
+    {
+        None
+    }
+
+    /// The type of what stays on the loops, of which the server warns.
+    #[doc(hidden)]
+    fn unplaced(&self) -> Option<&'static str> {
+        None
+    }
 }
 
-/// Marks an [`ApplicationOn`] any listener that is an [`Application`] of this kind.
+/// The listeners that a server has bound itself.
 #[derive(Debug)]
-pub struct OfAnyListener<Kind>(Kind);
+pub enum OwnListener {}
 
-/// Marks an [`ApplicationOn`] one listener, whose streams it is shown.
-#[derive(Debug)]
-pub enum OfIncomingStreams {}
-
-/// Marks an [`Application`] that answers requests.
+/// Marks what responds to requests.
 #[derive(Debug)]
 pub enum OfRequests {}
 
-/// Marks an [`Application`] that makes a service for each connection.
+/// Marks what makes a service for each connection.
 #[derive(Debug)]
 pub enum OfConnections {}
 
-/// Marks an [`Application`] that is told who is connected, by axum's
-/// `into_make_service_with_connect_info`.
+/// Marks what is told who is connected, by axum's `into_make_service_with_connect_info`.
 #[derive(Debug)]
 pub enum OfConnectInfo {}
 
-/// Marks an [`Application`] that is an [`App`] already.
+/// Marks what is shown the streams of its listener.
+#[derive(Debug)]
+pub enum OfIncomingStreams {}
+
+/// Marks what is an [`App`] already.
 #[derive(Debug)]
 pub enum OfApps {}
 
-impl<S, B> Application<OfRequests> for S
+/// Marks [`OnLoops`] around this kind.
+#[derive(Debug)]
+pub struct OfLoops<Kind>(Kind);
+
+impl<S, B, L> IntoApp<OfRequests, L> for S
 where
     S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
     S::Error: Into<BoxError> + Send,
@@ -118,7 +112,7 @@ where
     }
 }
 
-impl<M, S, B> Application<OfConnections> for M
+impl<M, S, B, L> IntoApp<OfConnections, L> for M
 where
     M: Service<ConnectionInfo, Response = S, Error = Infallible> + Clone + Send + 'static,
     M::Future: 'static,
@@ -134,7 +128,7 @@ where
     }
 }
 
-impl<S, B, C> Application<OfConnectInfo> for IntoMakeServiceWithConnectInfo<S, C>
+impl<S, B, C, L> IntoApp<OfConnectInfo, L> for IntoMakeServiceWithConnectInfo<S, C>
 where
     S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
     S::Error: Into<BoxError> + Send,
@@ -150,13 +144,14 @@ where
     }
 }
 
-impl<A: App> Application<OfApps> for A {
+impl<A: App, L> IntoApp<OfApps, L> for A {
     type App = A;
 
     fn into_app(self, _: Option<ClientKey>) -> A {
-        if !self.places_itself() {
-            say_unplaced::<A>();
-        }
         self
+    }
+
+    fn unplaced(&self) -> Option<&'static str> {
+        (!self.places_itself()).then(type_name::<A>)
     }
 }

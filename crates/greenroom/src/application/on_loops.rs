@@ -1,7 +1,19 @@
-use greenroom_stage::ClientKey;
+use std::any::type_name;
+use std::convert::Infallible;
 
-use super::{Application, LocalApplication};
-use crate::placing::say_unplaced;
+use axum::body::Body;
+use axum::extract::connect_info::{Connected, IntoMakeServiceWithConnectInfo};
+use greenroom_server::{App, BoxError, ConnectionInfo};
+use greenroom_stage::ClientKey;
+use http::{Request, Response};
+use tower_service::Service;
+
+use super::adapted::Adapted;
+use super::per_connection::Made;
+use super::{
+    IncomingConnection, IntoApp, OfApps, OfConnectInfo, OfConnections, OfLoops, OfRequests,
+};
+use crate::placing::AsItIs;
 
 /// An application that stays on the loops, as a whole: for services and futures that are not
 /// `Send`, and so cannot go to a stage, and for handlers that use `tokio::task::spawn_local`. One of
@@ -30,15 +42,72 @@ use crate::placing::say_unplaced;
 #[derive(Clone, Copy, Debug)]
 pub struct OnLoops<A>(pub A);
 
-/// Marks [`OnLoops`], around an application of this kind.
-#[derive(Debug)]
-pub struct OfLoops<Kind>(Kind);
+impl<S, B, L> IntoApp<OfLoops<OfRequests>, L> for OnLoops<S>
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: 'static,
+    B: http_body::Body<Error: Into<BoxError>> + 'static,
+{
+    type App = Adapted<S>;
 
-impl<A: LocalApplication<Kind>, Kind> Application<OfLoops<Kind>> for OnLoops<A> {
-    type App = A::App;
+    fn into_app(self, client_key: Option<ClientKey>) -> Adapted<S> {
+        Adapted::new(self.0, client_key)
+    }
 
-    fn into_app(self, client_key: Option<ClientKey>) -> A::App {
-        say_unplaced::<A>();
-        self.0.into_local_app(client_key)
+    fn unplaced(&self) -> Option<&'static str> {
+        Some(type_name::<S>())
+    }
+}
+
+impl<M, S, B, L> IntoApp<OfLoops<OfConnections>, L> for OnLoops<M>
+where
+    M: Service<ConnectionInfo, Response = S, Error = Infallible> + Clone + Send + 'static,
+    M::Future: 'static,
+    S: Service<Request<Body>, Response = Response<B>> + Clone + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: 'static,
+    B: http_body::Body<Error: Into<BoxError>> + 'static,
+{
+    type App = Made<M, ConnectionInfo, AsItIs>;
+
+    fn into_app(self, client_key: Option<ClientKey>) -> Self::App {
+        Made::new(self.0, AsItIs, client_key)
+    }
+
+    fn unplaced(&self) -> Option<&'static str> {
+        Some(type_name::<M>())
+    }
+}
+
+impl<S, B, C, L> IntoApp<OfLoops<OfConnectInfo>, L>
+    for OnLoops<IntoMakeServiceWithConnectInfo<S, C>>
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: 'static,
+    B: http_body::Body<Error: Into<BoxError>> + 'static,
+    C: Connected<IncomingConnection>,
+{
+    type App = Made<IntoMakeServiceWithConnectInfo<S, C>, IncomingConnection, AsItIs>;
+
+    fn into_app(self, client_key: Option<ClientKey>) -> Self::App {
+        Made::new(self.0, AsItIs, client_key)
+    }
+
+    fn unplaced(&self) -> Option<&'static str> {
+        Some(type_name::<IntoMakeServiceWithConnectInfo<S, C>>())
+    }
+}
+
+impl<A: App, L> IntoApp<OfLoops<OfApps>, L> for OnLoops<A> {
+    type App = A;
+
+    fn into_app(self, _: Option<ClientKey>) -> A {
+        self.0
+    }
+
+    fn unplaced(&self) -> Option<&'static str> {
+        Some(type_name::<A>())
     }
 }

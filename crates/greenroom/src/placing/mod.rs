@@ -7,7 +7,7 @@ mod segments;
 
 pub(crate) use routed::{AsItIs, ByRoute, Placed, Routed};
 
-use std::any::{Any, type_name};
+use std::any::Any;
 use std::fmt;
 use std::mem;
 use std::sync::OnceLock;
@@ -43,9 +43,8 @@ pub(crate) fn by_route_of<R: fmt::Debug + 'static>(make: &dyn Any) -> ByRoute {
     ByRoute::new(Placement::auto(), paths.unwrap_or_default())
 }
 
-/// Says at the start of a server that it cannot place this.
-pub(crate) fn say_unplaced<A>() {
-    let application = type_name::<A>();
+/// Warns at the start of a server that it cannot place this.
+pub(crate) fn warn_unplaced(application: &str) {
     tracing::warn!(
         application,
         "the application stays on the loops: a handler that computes or blocks holds up everybody \

@@ -44,7 +44,7 @@ fn app() -> Router {
         .merge(inline.route_layer(Placement::inline()))
 }
 
-fn behind(proxies: &str) -> ServerBuilder<Server> {
+fn behind(proxies: &str) -> ServerBuilder {
     Server::builder().trusted_proxies(proxies.parse().unwrap())
 }
 
@@ -188,12 +188,13 @@ async fn a_client_with_a_name_keeps_its_address() {
         let named = || ClientKey::from_fn(|_| Some(Client::named("tenant")));
         let inner = Router::new().route("/placed", get(who));
         let app = app().merge(inner.route_layer(Placement::auto().client_key(named())));
-        let server = behind("127.0.0.1").listen(any_port()).bind().unwrap();
+        let builder = behind("127.0.0.1").client_key(named());
+        let server = builder.listen(any_port()).bind().unwrap();
         let Address::Tcp(address) = server.local_addresses()[0] else {
             panic!("a TCP address was named")
         };
         let handle = server.handle();
-        let serving = tokio::spawn(server.client_key(named()).serve(app));
+        let serving = tokio::spawn(server.serve(app));
         for path in ["/who", "/inline", "/placed"] {
             let url = format!("http://{address}{path}");
             let said = fetch(url.clone()).await.1;

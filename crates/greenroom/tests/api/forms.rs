@@ -229,10 +229,10 @@ async fn the_settings_of_a_server() {
         let serve = greenroom::serve(listener, app())
             .limits(Limits {
                 target_bytes_max: 10,
+                drain_deadline: Duration::from_secs(1),
                 ..Limits::default()
             })
             .loops(NonZeroUsize::MIN)
-            .drain_deadline(Duration::from_secs(1))
             .access_log(true)
             .half_close(true)
             .with_graceful_shutdown(async { drop(ended.await) });
@@ -261,7 +261,10 @@ async fn the_deadline_of_a_drain() {
             pending::<()>().await;
         };
         let serve = greenroom::serve(listener, Router::new().route("/", get(never)))
-            .drain_deadline(Duration::ZERO)
+            .limits(Limits {
+                drain_deadline: Duration::ZERO,
+                ..Limits::default()
+            })
             .with_graceful_shutdown(async move { begun.notified().await });
         let serving = tokio::spawn(serve.report());
         let asked = tokio::spawn(fetch(url));
@@ -290,7 +293,7 @@ fn errors_are_those_of_io() {
     assert_eq!(named, Address::Tcp(address));
 }
 
-#[cfg(feature = "operators")]
+#[cfg(feature = "admin")]
 #[tokio::test]
 async fn an_address_for_operators() {
     within(async {

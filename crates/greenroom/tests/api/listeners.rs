@@ -39,7 +39,7 @@ fn where_it_runs() -> Router {
 async fn serving<L, A, Kind>(listener: L, app: A, test: impl Future<Output = ()>)
 where
     L: Listener,
-    A: greenroom::ApplicationOn<L, Kind> + Send,
+    A: greenroom::IntoApp<Kind, L> + Send,
     Kind: 'static,
 {
     let (end, ended) = oneshot::channel::<()>();

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use greenroom::{Address, Application, DrainReport, Error, Handle, Server, ServerBuilder};
+use greenroom::{Address, DrainReport, Error, Handle, IntoApp, Server, ServerBuilder};
 use http::StatusCode;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes};
@@ -34,23 +34,23 @@ pub(crate) struct Rig {
 impl Rig {
     pub(crate) fn start<A, Kind>(app: A) -> Self
     where
-        A: Application<Kind> + Send + 'static,
+        A: IntoApp<Kind> + Send + 'static,
         Kind: 'static,
     {
         Self::with(Server::builder(), app)
     }
 
-    pub(crate) fn with<A, Kind>(builder: ServerBuilder<Server>, app: A) -> Self
+    pub(crate) fn with<A, Kind>(builder: ServerBuilder, app: A) -> Self
     where
-        A: Application<Kind> + Send + 'static,
+        A: IntoApp<Kind> + Send + 'static,
         Kind: 'static,
     {
         Self::with_loops(2, builder, app)
     }
 
-    pub(crate) fn with_loops<A, Kind>(loops: usize, builder: ServerBuilder<Server>, app: A) -> Self
+    pub(crate) fn with_loops<A, Kind>(loops: usize, builder: ServerBuilder, app: A) -> Self
     where
-        A: Application<Kind> + Send + 'static,
+        A: IntoApp<Kind> + Send + 'static,
         Kind: 'static,
     {
         let builder = builder.loops(loops.try_into().unwrap());

@@ -14,7 +14,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any_service, get};
 use axum::{Extension, ServiceExt};
-use greenroom::{Application, ConnectionInfo, IncomingConnection, Placed, Placement};
+use greenroom::{ConnectionInfo, IncomingConnection, IntoApp, Placed, Placement};
 use http::{HeaderValue, StatusCode, header};
 use tower::{Layer, ServiceBuilder, service_fn};
 use tower_http::normalize_path::{NormalizePath, NormalizePathLayer};
@@ -26,7 +26,7 @@ use crate::rig::{Rig, get as fetch, within};
 /// Serves this; while `block` blocks, `hello` says hello.
 async fn holds_up_nobody<A, Kind>(app: A, gate: &Gate, hello: &str, block: &str)
 where
-    A: Application<Kind> + Send + 'static,
+    A: IntoApp<Kind> + Send + 'static,
     Kind: 'static,
 {
     within(async {

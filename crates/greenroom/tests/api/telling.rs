@@ -10,9 +10,7 @@ use std::thread;
 use axum::Router;
 use axum::body::Body;
 use axum::routing::get;
-use greenroom::{
-    Address, Application, Client, ClientKey, OnLoops, Placed, Placement, Server, Shared,
-};
+use greenroom::{Address, Client, ClientKey, IntoApp, OnLoops, Placed, Placement, Server, Shared};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -37,7 +35,7 @@ fn router(path: &str) -> Router {
 /// By its first request on a stage; its inner placement has the second on a loop.
 async fn works_for_its_client<A, Kind>(app: A, path: &str)
 where
-    A: Application<Kind> + Send + 'static,
+    A: IntoApp<Kind> + Send + 'static,
     Kind: 'static,
 {
     within(async {
@@ -66,13 +64,14 @@ async fn a_client_is_who_the_key_says() {
             let name = parts.headers.get("x-api-key")?.to_str().ok()?;
             Some(Client::named(name))
         });
-        let server = Server::builder().listen(any_port()).bind().unwrap();
+        let builder = Server::builder().client_key(key);
+        let server = builder.listen(any_port()).bind().unwrap();
         let Address::Tcp(address) = server.local_addresses()[0] else {
             panic!("a TCP address was named")
         };
         let handle = server.handle();
         let app = router("/client/named").route_layer(Placement::inline());
-        let serving = tokio::spawn(server.client_key(key).serve(app));
+        let serving = tokio::spawn(server.serve(app));
         let url = format!("http://{address}/client/named");
         for thread in ["stage", "loop"] {
             let request = Request::get(&url).header("x-api-key", "alice");
@@ -105,7 +104,7 @@ impl Write for Log {
 /// What is said while this is served, until its first response, which names the thread.
 async fn said_of<A, Kind>(app: A) -> (String, String)
 where
-    A: Application<Kind> + Send + 'static,
+    A: IntoApp<Kind> + Send + 'static,
     Kind: 'static,
 {
     within(async {

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 
-use greenroom::{Address, Application, Server};
+use greenroom::{Address, IntoApp, Server};
 use http_bench_apps::{announce, runtime};
 
 /// Serves on one loop until the process ends; without an access log, as its peers have none.
@@ -12,7 +12,7 @@ use http_bench_apps::{announce, runtime};
 /// When the port is taken or the loop cannot be started.
 pub fn serve<A, Kind>(port: u16, app: A) -> anyhow::Result<()>
 where
-    A: Application<Kind>,
+    A: IntoApp<Kind>,
 {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let server = Server::builder()

@@ -2,11 +2,10 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the process' soft limit on open descriptors to the hard one, as Go programs do; what fails is told to the log.
-/// Call it before a [`Server`](crate::Server) is bound: the default limit on connections is a part of it.
+/// Raises the process' soft limit on open descriptors to the hard one; a failure is logged.
 ///
-/// The soft limit is low only for programs that use `select`, which cannot count beyond 1,024;
-/// this one does not, and each connection takes a descriptor.
+/// A server does so when it [binds](crate::ServerBuilder::bind); a program that opens many
+/// connections itself may have done so before.
 pub fn raise_descriptor_limit() {
     let before = getrlimit(Resource::Nofile);
     let raised = Rlimit {

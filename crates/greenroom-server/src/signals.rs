@@ -1,11 +1,17 @@
+//! Signals that end a server.
+
 use std::io;
 
-use greenroom_server::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
-/// Ends a server as its operator asks: SIGTERM or SIGINT drains it, a second one ends it at once.
-/// Both are logged. The signals are caught from now on; to stop catching them is not possible.
+use crate::Handle;
+
+/// Ends a server as its operator asks: SIGTERM or SIGINT drains it, a second one aborts it. Both are
+/// logged. The signals are caught from now on; to stop catching them is not possible.
+///
+/// [`ServerBuilder::shutdown_on_signals`](crate::ServerBuilder::shutdown_on_signals) does so when the
+/// server begins to serve.
 ///
 /// # Errors
 ///
@@ -14,7 +20,7 @@ use tokio::task::JoinHandle;
 /// # Panics
 ///
 /// If called outside a tokio runtime.
-pub fn end_on_signals(handle: Handle) -> io::Result<JoinHandle<()>> {
+pub fn shutdown_on_signals(handle: Handle) -> io::Result<JoinHandle<()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(tokio::spawn(async move {

@@ -1,0 +1,74 @@
+//! Counters and histograms in the format of Prometheus.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use greenroom_stage::{Importance, Placement};
+use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
+use tokio::time::interval;
+
+/// Histograms are put together this often, so that they stay small though nobody asks for them.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Upper ends of the histograms' buckets.
+const SECONDS: [f64; 16] = [
+    1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+];
+
+/// Text format 0.0.4.
+const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The recorder of this process, once it is installed.
+static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
+
+/// Metrics that cannot be installed: the process has another recorder.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot install the recorder of metrics")]
+pub struct InstallMetricsError(#[from] BuildError);
+
+/// Installs a recorder for the crate `metrics`, and returns the route `/greenroom/metrics`, which
+/// shows to Prometheus what it has recorded. If it is installed already, only the latter.
+///
+/// A server with an [admin server](crate::ServerBuilder::admin) does so itself. It must come before
+/// the first request, and within a runtime that lives as long as the server.
+///
+/// # Errors
+///
+/// If the process has another recorder.
+///
+/// # Panics
+///
+/// If called outside a tokio runtime.
+pub fn install_metrics() -> Result<Router, InstallMetricsError> {
+    let handle = recorder()?;
+    tokio::spawn(keep_up(handle.clone()));
+    let show = move || async move { ([(CONTENT_TYPE, FORMAT)], handle.render()) };
+    let router = Router::new().route("/greenroom/metrics", get(show));
+    Ok(router.layer(Placement::auto().importance(Importance::Critical)))
+}
+
+fn recorder() -> Result<PrometheusHandle, BuildError> {
+    if let Some(installed) = RECORDER.get() {
+        return Ok(installed.clone());
+    }
+    let handle = PrometheusBuilder::new()
+        .set_buckets(&SECONDS)?
+        .install_recorder();
+    // Of two at once one has installed it.
+    match (handle, RECORDER.get()) {
+        (Ok(handle), _) => Ok(RECORDER.get_or_init(|| handle).clone()),
+        (Err(_), Some(installed)) => Ok(installed.clone()),
+        (Err(error), None) => Err(error),
+    }
+}
+
+async fn keep_up(handle: PrometheusHandle) {
+    let mut interval = interval(UPKEEP);
+    loop {
+        interval.tick().await;
+        handle.run_upkeep();
+    }
+}

@@ -1,0 +1,67 @@
+//! What operators see at an address of their own, where no application can stand in the way.
+
+mod metrics;
+
+use std::num::NonZeroUsize;
+
+use axum::Router;
+use axum::routing::get;
+use greenroom_server::{Address, App, Error, Handle, Server};
+use greenroom_stage::{Importance, Placement};
+
+use crate::{IntoApp, status_handler};
+pub use metrics::{InstallMetricsError, install_metrics};
+
+/// A server of its own, on a loop of its own: `/greenroom/status` and `/greenroom/metrics`.
+#[derive(Debug)]
+pub(crate) struct AdminServer(Server);
+
+impl AdminServer {
+    pub(crate) fn bind(address: Address) -> Result<Self, Error> {
+        let server = Server::builder()
+            .listen(address)
+            .loops(NonZeroUsize::MIN)
+            .bind()?;
+        Ok(Self(server))
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.0.local_addresses()[0]
+    }
+
+    /// Serves until what it returns is dropped, and then ends at once. Must be called within a
+    /// runtime that lives as long.
+    pub(crate) fn serve(self) -> AdminServing {
+        let address = self.address();
+        tracing::info!(%address, url = address.url(), "status at");
+        let handle = self.0.handle();
+        let app = app();
+        tokio::spawn(async move {
+            if let Err(error) = self.0.serve(app).await {
+                tracing::error!(%error, "the admin server has ended");
+            }
+        });
+        AdminServing(handle)
+    }
+}
+
+/// An [`AdminServer`] that serves. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct AdminServing(Handle);
+
+impl Drop for AdminServing {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn app() -> impl App {
+    let metrics = install_metrics().unwrap_or_else(|error| {
+        tracing::warn!(%error, "the admin server shows no metrics");
+        Router::new()
+    });
+    let status = Router::new()
+        .route("/greenroom/status", get(status_handler))
+        .layer(Placement::auto().importance(Importance::Critical));
+    IntoApp::<_>::into_app(status.merge(metrics), None)
+}

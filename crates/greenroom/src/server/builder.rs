@@ -1,0 +1,110 @@
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+
+use greenroom_server::{Acceptor, Address, AddressError, DrainReport, Error, InheritedSocket};
+
+use super::Server;
+use super::settings::{Settings, setters};
+use crate::IntoApp;
+
+/// Settings of a [`Server`].
+#[derive(Debug, Default)]
+pub struct ServerBuilder {
+    settings: Settings,
+}
+
+impl ServerBuilder {
+    setters!();
+
+    /// Listens on `address`, and on those named before: an [`Address`], a `SocketAddr`, or a text
+    /// such as `127.0.0.1:5000`, `[::1]:5000` or `unix:/run/app.sock`. A text that is none of these
+    /// is an error of [`bind`](Self::bind).
+    #[must_use]
+    pub fn listen<A>(self, address: A) -> Self
+    where
+        A: TryInto<Address, Error: Into<AddressError>>,
+    {
+        self.set(|server| server.listen(address))
+    }
+
+    /// Listens on `address` too, for proxies that speak the PROXY protocol, as `HAProxy` does by
+    /// `send-proxy` or `send-proxy-v2` and nginx by `proxy_protocol on`: see
+    /// [`greenroom_server::ServerBuilder::listen_proxied`].
+    #[must_use]
+    pub fn listen_proxied<A>(self, address: A) -> Self
+    where
+        A: TryInto<Address, Error: Into<AddressError>>,
+    {
+        self.set(|server| server.listen_proxied(address))
+    }
+
+    /// Serves a listener that is already bound, too. With several loops its port is shared with
+    /// listeners of the other loops, where the system allows it.
+    #[must_use]
+    pub fn listener(self, listener: TcpListener) -> Self {
+        self.set(|server| server.listener(listener))
+    }
+
+    /// Serves a listener on a Unix socket that is already bound, too. Its file stays when the server
+    /// ends.
+    #[must_use]
+    pub fn unix_listener(self, listener: UnixListener) -> Self {
+        self.set(|server| server.unix_listener(listener))
+    }
+
+    /// Serves a listener that other processes have, too. It stays the only one of its port: its
+    /// connections are shared out among the loops, and when this server ends, those that wait are
+    /// left to the others. A socket's file stays when the server ends.
+    #[must_use]
+    pub fn inherited(self, socket: InheritedSocket) -> Self {
+        self.set(|server| server.inherited(socket))
+    }
+
+    /// Like [`inherited`](Self::inherited), for proxies that speak the PROXY protocol, as with
+    /// [`listen_proxied`](Self::listen_proxied).
+    #[must_use]
+    pub fn inherited_proxied(self, socket: InheritedSocket) -> Self {
+        self.set(|server| server.inherited_proxied(socket))
+    }
+
+    /// Serves what `acceptor` accepts, too.
+    #[must_use]
+    pub fn acceptor(self, acceptor: impl Acceptor) -> Self {
+        self.set(|server| server.acceptor(acceptor))
+    }
+
+    fn set(
+        mut self,
+        set: impl FnOnce(greenroom_server::ServerBuilder) -> greenroom_server::ServerBuilder,
+    ) -> Self {
+        self.settings.server = set(self.settings.server);
+        self
+    }
+
+    /// Binds the addresses. Connections wait from now on, and are accepted when the server
+    /// [serves](Server::serve). The process' limit on open descriptors is raised as far as it goes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Address`] if a text is no address, [`Error::Limit`] if a limit is not allowed,
+    /// [`Error::NoAddress`] if there is no address, [`Error::Bind`] if one cannot be listened on.
+    pub fn bind(self) -> Result<Server, Error> {
+        Server::bind(self.settings)
+    }
+
+    /// Binds the addresses and serves `app`: see [`bind`](Self::bind) and [`Server::serve`].
+    ///
+    /// # Errors
+    ///
+    /// Those of both.
+    ///
+    /// # Panics
+    ///
+    /// If the system has no threads for the default stage.
+    pub async fn serve<A, Kind>(self, app: A) -> Result<DrainReport, Error>
+    where
+        A: IntoApp<Kind>,
+    {
+        self.bind()?.serve(app).await
+    }
+}

@@ -1,0 +1,195 @@
+//! A server that owns what its process needs of it: addresses, signals, admin server, actors.
+
+mod builder;
+mod settings;
+
+pub use builder::ServerBuilder;
+pub(crate) use settings::{Settings, setters};
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use greenroom_actor::ActorSystem;
+use greenroom_server::{Address, DrainReport, Error, Handle};
+use greenroom_stage::ClientKey;
+
+#[cfg(feature = "admin")]
+use crate::admin::AdminServer;
+use crate::notices::carry_to_stages;
+use crate::placing::warn_unplaced;
+use crate::{IntoApp, OnLoops};
+
+/// A server that is bound to its addresses.
+///
+/// ```no_run
+/// use axum::{Router, routing::get};
+/// use greenroom::Server;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let report = Server::builder()
+///     .listen("[::1]:5000")
+///     .listen("unix:/run/app.sock")
+///     .shutdown_on_signals()
+///     .serve(Router::new().route("/hello", get(|| async { "Hello, world!" })))
+///     .await?;
+/// for cut in &report.cut {
+///     eprintln!("aborted: {cut}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// [`bind`](ServerBuilder::bind) gives the server itself, for a program that needs to know the port
+/// that the system chose, or a [`Handle`] to end it by:
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use axum::Router;
+/// use greenroom::{Limits, Server};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let limits = Limits {
+///     drain_deadline: Duration::from_secs(10),
+///     ..Limits::default()
+/// };
+/// let server = Server::builder().listen("127.0.0.1:0").limits(limits).bind()?;
+/// println!("listening at {}", server.local_addresses()[0]);
+/// let handle = server.handle(); // for another task, which calls `handle.drain()`
+/// server.serve(Router::new()).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Server {
+    server: greenroom_server::Server,
+    client_key: Option<ClientKey>,
+    actors: Vec<ActorSystem>,
+    #[cfg(feature = "admin")]
+    admin: Option<AdminServer>,
+}
+
+impl Server {
+    /// Settings, to begin with the defaults.
+    #[must_use]
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
+
+    pub(crate) fn bind(settings: Settings) -> Result<Self, Error> {
+        Ok(Self {
+            server: settings.server.bind()?,
+            client_key: settings.client_key,
+            actors: settings.actors,
+            #[cfg(feature = "admin")]
+            admin: settings
+                .admin
+                .map(|address| AdminServer::bind(address?))
+                .transpose()?,
+        })
+    }
+
+    /// Where the server listens, in the order in which the addresses were named; a port 0 is
+    /// replaced by the port that the system chose.
+    #[must_use]
+    pub fn local_addresses(&self) -> &[Address] {
+        self.server.local_addresses()
+    }
+
+    /// Where the [admin server](ServerBuilder::admin) listens, if there is one.
+    #[cfg(feature = "admin")]
+    #[must_use]
+    pub fn admin_address(&self) -> Option<&Address> {
+        self.admin.as_ref().map(AdminServer::address)
+    }
+
+    /// What ends this server.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.server.handle()
+    }
+
+    /// Serves `app`, placed by [`Placement::auto`](crate::Placement::auto), until the
+    /// [handle](Self::handle) ends it; if the future is dropped, the server ends at once. The report
+    /// names whoever was aborted. What is not placed (an [`App`](crate::App) that does not
+    /// [place itself](crate::App::places_itself), [`OnLoops`]) is named by a warning.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Signals`] if signals cannot be caught, [`Error::Start`] if a loop cannot be started,
+    /// [`Error::LoopPanicked`] if one ended by a fault of ours.
+    ///
+    /// # Panics
+    ///
+    /// If the system has no threads for the default stage.
+    pub async fn serve<A, Kind>(self, app: A) -> Result<DrainReport, Error>
+    where
+        A: IntoApp<Kind>,
+    {
+        self.serve_from(app).await
+    }
+
+    /// Serves what is served on the connections of a listener `L`.
+    pub(crate) async fn serve_from<A, Kind, L>(self, app: A) -> Result<DrainReport, Error>
+    where
+        A: IntoApp<Kind, L>,
+    {
+        if let Some(application) = app.unplaced() {
+            warn_unplaced(application);
+        }
+        self.run(|server, client_key| server.serve(app.into_app(client_key)))
+            .await
+    }
+
+    /// Like [`serve`](Self::serve), with all loops on the calling thread, whose runtime must be
+    /// able to `spawn_local`: a `LocalRuntime`, or a `LocalSet` on a current-thread runtime. For
+    /// programs that own their thread, and for tests, which so can pause the clock. Nothing is placed:
+    /// handlers run on the calling thread too, unless the application has placements of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Signals`] if signals cannot be caught, [`Error::Start`] if a listener cannot be
+    /// registered with the runtime.
+    ///
+    /// # Panics
+    ///
+    /// When polled outside such a runtime.
+    pub async fn serve_local<A, Kind>(self, app: A) -> Result<DrainReport, Error>
+    where
+        OnLoops<A>: IntoApp<Kind>,
+    {
+        let app = OnLoops(app);
+        self.run(|server, client_key| server.serve_local(app.into_app(client_key)))
+            .await
+    }
+
+    /// Has the server serve, beside what begins and ends with it.
+    async fn run<F>(
+        self,
+        serve: impl FnOnce(greenroom_server::Server, Option<ClientKey>) -> F,
+    ) -> Result<DrainReport, Error>
+    where
+        F: Future<Output = Result<DrainReport, Error>>,
+    {
+        carry_to_stages();
+        #[cfg(feature = "admin")]
+        let _admin = self.admin.map(AdminServer::serve);
+        let deadline = self.server.limits().drain_deadline;
+        let report = serve(self.server, self.client_key).await;
+        join_all(self.actors.iter().map(|system| end(system, deadline))).await;
+        report
+    }
+}
+
+async fn end(system: &ActorSystem, deadline: Duration) {
+    let report = system.shutdown(deadline).await;
+    if !report.is_clean() {
+        tracing::warn!(
+            system = system.name(),
+            killed = report.killed,
+            "actors that were not done by the drain deadline were killed"
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! What is set for a server, whether it is built or made of a listener.
+
+use greenroom_actor::ActorSystem;
+#[cfg(feature = "admin")]
+use greenroom_server::{Address, AddressError};
+use greenroom_stage::ClientKey;
+
+/// What is set for a server.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) server: greenroom_server::ServerBuilder,
+    pub(crate) client_key: Option<ClientKey>,
+    pub(crate) actors: Vec<ActorSystem>,
+    #[cfg(feature = "admin")]
+    pub(crate) admin: Option<Result<Address, AddressError>>,
+}
+
+/// Defines the methods of a type that set its [`Settings`].
+macro_rules! setters {
+    () => {
+        /// Limits and time-outs. Default: [`Limits::default`](crate::Limits).
+        #[must_use]
+        pub fn limits(mut self, limits: $crate::Limits) -> Self {
+            self.settings.server = self.settings.server.limits(limits);
+            self
+        }
+
+        /// Sets how many loops serve, each on a thread of its own. Default: one for each core.
+        #[must_use]
+        pub fn loops(mut self, loops: std::num::NonZeroUsize) -> Self {
+            self.settings.server = self.settings.server.loops(loops);
+            self
+        }
+
+        /// Logs each request at level `info`, target `greenroom::access`. Default: off.
+        #[must_use]
+        pub fn access_log(mut self, on: bool) -> Self {
+            self.settings.server = self.settings.server.access_log(on);
+            self
+        }
+
+        /// Responds to clients that end their side of the connection while their request is under
+        /// way, however long it takes. Over TCP such a client cannot be told from one that has left.
+        /// So by default (off) its request is dropped at once, unless the client ended its side
+        /// within 250 to 500 ms of its request: then the response may take that long to begin, and
+        /// its body goes on until it pauses for 20 ms. A client that reset its connection is dropped
+        /// in any case.
+        #[must_use]
+        pub fn half_close(mut self, on: bool) -> Self {
+            self.settings.server = self.settings.server.half_close(on);
+            self
+        }
+
+        /// Trusts proxies that say for whom a request is: see
+        /// [`TrustedProxies`](crate::TrustedProxies), and [`ClientAddr`](crate::ClientAddr) for what
+        /// follows. Default: none.
+        #[must_use]
+        pub fn trusted_proxies(mut self, proxies: $crate::TrustedProxies) -> Self {
+            self.settings.server = self.settings.server.trusted_proxies(proxies);
+            self
+        }
+
+        /// Says whose a request is, for stages to be fair between clients; by default, it is the
+        /// address that it came from ([`ClientAddr`](crate::ClientAddr)). It is asked of each
+        /// request, before the application; placements with a
+        /// [`client_key`](crate::Placement::client_key) of their own ask that one. An
+        /// [`App`](crate::App) is not asked about: what it submits to stages is its own to name.
+        #[must_use]
+        pub fn client_key(mut self, client_key: $crate::ClientKey) -> Self {
+            self.settings.client_key = Some(client_key);
+            self
+        }
+
+        /// Catches SIGTERM and SIGINT from when it begins to serve: the first one drains, a second
+        /// one aborts. Default: off.
+        #[must_use]
+        pub fn shutdown_on_signals(mut self) -> Self {
+            self.settings.server = self.settings.server.shutdown_on_signals();
+            self
+        }
+
+        /// Ends an actor system when the server has drained: each actor handles what is in its
+        /// mailbox, for [`drain_deadline`](crate::Limits::drain_deadline) at most. Systems that are
+        /// not given to a server go on.
+        #[must_use]
+        pub fn actors(mut self, system: $crate::actor::ActorSystem) -> Self {
+            self.settings.actors.push(system);
+            self
+        }
+
+        /// Shows [`status`](crate::status()) and metrics at an address of their own, on a loop of its
+        /// own: `/greenroom/status` and `/greenroom/metrics`. It is best one that only operators
+        /// reach: the status names routes and their load. By default they are shown nowhere. Needs
+        /// the feature `admin`.
+        #[cfg(feature = "admin")]
+        #[must_use]
+        pub fn admin<A>(mut self, address: A) -> Self
+        where
+            A: TryInto<$crate::Address, Error: Into<$crate::AddressError>>,
+        {
+            self.settings.admin = Some(address.try_into().map_err(Into::into));
+            self
+        }
+    };
+}
+
+pub(crate) use setters;
