@@ -20,7 +20,7 @@ impl Binaries {
     /// When cargo does.
     pub fn build_lab(&mut self, packages: &[&str]) -> anyhow::Result<()> {
         let flags = packages.iter().flat_map(|package| ["-p", package]);
-        self.cargo(lab_directory(), &flags.collect::<Vec<_>>())
+        self.cargo(lab_directory(), "release", &flags.collect::<Vec<_>>())
     }
 
     /// Builds the program `greenroom`.
@@ -37,7 +37,7 @@ impl Binaries {
     /// When cargo does.
     pub fn build_program(&mut self, package: &str, program: &str) -> anyhow::Result<()> {
         let flags = ["-p", package, "--bin", program];
-        self.cargo(repository(), &flags)
+        self.cargo(repository(), "dist", &flags)
     }
 
     /// Builds a program of one file in Go, beside a program that was built before.
@@ -69,13 +69,14 @@ impl Binaries {
         Ok(path)
     }
 
-    fn cargo(&mut self, directory: &Path, packages: &[&str]) -> anyhow::Result<()> {
+    fn cargo(&mut self, directory: &Path, profile: &str, packages: &[&str]) -> anyhow::Result<()> {
         eprintln!("building {} …", packages.join(" "));
         let output = Command::new("cargo")
             .current_dir(directory)
             .args([
                 "build",
-                "--release",
+                "--profile",
+                profile,
                 "--locked",
                 "--quiet",
                 "--message-format=json-render-diagnostics",
