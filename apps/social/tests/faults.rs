@@ -21,7 +21,7 @@ use faults::leftovers::Uploads;
 use faults::network::Network;
 
 /// Changes before the fault, meanwhile, and afterwards.
-const CHANGES: u64 = 150;
+const CHANGES: u64 = 60;
 
 #[tokio::test]
 async fn a_killed_replica_loses_nothing() {

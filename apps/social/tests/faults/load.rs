@@ -8,8 +8,12 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::client::{Answer, Login, Replicas};
+
+/// For one change, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What one user did.
 #[derive(Debug, Default)]
@@ -61,11 +65,12 @@ impl Load {
     pub(crate) async fn more(&self, changes: u64) {
         let mut acknowledged = self.acknowledged.subscribe();
         let enough = *acknowledged.borrow() + changes;
-        let wait = acknowledged.wait_for(|sum| *sum >= enough);
-        let waited = tokio::time::timeout(Duration::from_mins(5), wait).await;
-        waited
-            .expect("the load goes on")
-            .expect("the users are at work");
+        while *acknowledged.borrow_and_update() < enough {
+            let one_more = timeout(PATIENCE, acknowledged.changed()).await;
+            one_more
+                .expect("the load goes on")
+                .expect("the users are at work");
+        }
     }
 
     pub(crate) async fn stop(self) -> Vec<Done> {
