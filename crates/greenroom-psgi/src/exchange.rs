@@ -192,11 +192,13 @@ fn poll_told(call: &Call, cx: &mut Context<'_>) -> Poll<Result<Answer, NoAnswer>
     call.poll_answer(
         cx,
         |Head {
-             status, headers, ..
+             status,
+             headers,
+             names,
          }| {
             // A client that cannot be told early is told with the answer.
             let _told = RequestHandle::current()
-                .map(|request| request.send_informational(status, &headers));
+                .map(|request| request.send_informational_spelled(status, &headers, &names));
         },
     )
 }
