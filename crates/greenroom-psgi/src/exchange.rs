@@ -84,7 +84,8 @@ impl Exchange {
             let lost = match poll_fn(|cx| poll_told(&call, cx)).await {
                 Ok(answer) => {
                     let response = respond(answer, call, parts);
-                    return response.map_err(|malformed| forbidden(&malformed, &worker, parts));
+                    return response
+                        .map_err(|malformed| self.forbidden(&malformed, &worker, parts));
                 }
                 Err(NoAnswer::Recalled) => {
                     recalls += 1;
@@ -93,7 +94,7 @@ impl Exchange {
                 Err(NoAnswer::Lost(lost)) => lost,
                 Err(NoAnswer::BrokenOff) => return Err(no_answer()),
                 Err(NoAnswer::Malformed(malformed)) => {
-                    return Err(forbidden(&malformed, &worker, parts));
+                    return Err(self.forbidden(&malformed, &worker, parts));
                 }
             };
             workers += 1;
@@ -119,7 +120,7 @@ impl Exchange {
             Ok(upgrade::Answered::Raw(response)) => Ok(response),
             Ok(upgrade::Answered::Call(answer, call)) => {
                 let response = respond(answer, call, parts);
-                response.map_err(|malformed| forbidden(&malformed, &worker, parts))
+                response.map_err(|malformed| self.forbidden(&malformed, &worker, parts))
             }
             Err(UpgradeError::NoAnswer(NoAnswer::Lost(lost))) => {
                 Err(self.lost(lost, &worker, parts))
@@ -159,22 +160,35 @@ impl Exchange {
 
     /// The worker that had the request is gone.
     fn lost(&self, lost: Lost, worker: &Worker, parts: &Parts) -> Response<AnswerBody> {
-        let (pid, route) = (worker.pid, route(parts));
-        match (self.pool().ending(worker.key), lost) {
+        let (application, route) = (self.gateway.settings().name(), route(parts));
+        let (worker, pid) = (worker.key, worker.pid);
+        match (self.pool().ending(worker), lost) {
             (Ending::Hung, Lost::Begun) => {
                 let time = self.gateway.settings().timeout;
-                tracing::error!(target: "psgi", %pid, route, ?time, "it held its worker up, which was killed");
+                tracing::error!(target: "psgi", application, worker, %pid, route, ?time, "it held its worker up, which was killed");
                 plain(StatusCode::GATEWAY_TIMEOUT, "the application took too long")
             }
             (_, Lost::Begun) => {
-                tracing::error!(target: "psgi", %pid, route, "its worker ended before it answered");
+                tracing::error!(target: "psgi", application, worker, %pid, route, "its worker ended before it answered");
                 bad_gateway()
             }
             (_, Lost::Behind | Lost::Unsent) => {
-                tracing::warn!(target: "psgi", %pid, route, "its worker ended before it began");
+                tracing::warn!(target: "psgi", application, worker, %pid, route, "its worker ended before it began");
                 bad_gateway()
             }
         }
+    }
+
+    fn forbidden(
+        &self,
+        malformed: &Malformed,
+        worker: &Worker,
+        parts: &Parts,
+    ) -> Response<AnswerBody> {
+        let (application, route) = (self.gateway.settings().name(), route(parts));
+        let (worker, pid) = (worker.key, worker.pid);
+        tracing::error!(target: "psgi", %malformed, application, worker, %pid, route, "an answer that HTTP forbids");
+        no_answer()
     }
 }
 
@@ -296,12 +310,6 @@ fn not_received(parts: &Parts, error: &UploadError) -> Response<AnswerBody> {
 
 pub(crate) fn not_found() -> Response<AnswerBody> {
     plain(StatusCode::NOT_FOUND, "not found")
-}
-
-fn forbidden(malformed: &Malformed, worker: &Worker, parts: &Parts) -> Response<AnswerBody> {
-    let (pid, route) = (worker.pid, route(parts));
-    tracing::error!(target: "psgi", %malformed, worker = worker.key, %pid, route, "an answer that HTTP forbids");
-    no_answer()
 }
 
 fn no_answer() -> Response<AnswerBody> {

@@ -31,7 +31,15 @@ async fn a_workers_exit_status_is_its_own_however_long_it_takes_to_end() {
         let process = format!("(process {})", worker(&rig).pid);
         assert_eq!(rig.get("/").await.status(), StatusCode::BAD_GATEWAY);
         let line = log::line(&process, " ended unasked ").await;
-        assert!(line.contains("(exit status: 3)"), "{line}");
+        let app = format!("application=\"{}\"", rig.source.app().display());
+        assert!(
+            line.contains("(exit status: 3)") && line.contains(&app),
+            "{line}"
+        );
+        let line = log::line("its worker ended before it answered", &app).await;
+        for part in [" ERROR psgi: ", " worker=1 pid=", " route=\"GET /\""] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
         rig.end().await;
     })
     .await;
