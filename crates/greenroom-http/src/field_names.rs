@@ -1,3 +1,5 @@
+use bytes::Bytes;
+
 /// What stands between two names; no name has it (RFC 9110, 5.1).
 const SEPARATOR: u8 = b':';
 
@@ -7,6 +9,9 @@ const SEPARATOR: u8 = b':';
 /// Names are the same in any case (RFC 9110, 5.1), but not every client knows. A name that is not
 /// among these is sent in lower case, and those that the response does not have are ignored. HTTP/2
 /// has lower case only (RFC 9113, 8.2.1).
+///
+/// A clone shares the names. Keep them for the next response with the same fields: to put a clone among
+/// the extensions costs one allocation, and those of the extensions themselves if there were none.
 ///
 /// ```
 /// use greenroom_http::FieldNames;
@@ -18,22 +23,35 @@ const SEPARATOR: u8 = b':';
 /// response.extensions_mut().insert(FieldNames::new([b"ETag"]));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldNames(Vec<u8>);
+pub struct FieldNames(Bytes);
 
 impl FieldNames {
     /// These names, best in the order in which the response has them.
     pub fn new<N: AsRef<[u8]>>(names: impl IntoIterator<Item = N>) -> Self {
-        let mut spelled = Self::default();
+        let mut spelled = Vec::new();
         for name in names {
-            spelled.push(name.as_ref());
+            spelled.extend_from_slice(name.as_ref());
+            spelled.push(SEPARATOR);
         }
-        spelled
+        Self(spelled.into())
     }
 
-    /// Adds a name.
-    pub fn push(&mut self, name: &[u8]) {
-        self.0.extend_from_slice(name);
-        self.0.push(SEPARATOR);
+    /// Whether they are these names, in this order.
+    pub fn are<'a>(&self, names: impl IntoIterator<Item = &'a [u8]>) -> bool {
+        let mut left = &self.0[..];
+        for name in names {
+            match left.strip_prefix(name).and_then(<[u8]>::split_first) {
+                Some((&SEPARATOR, rest)) => left = rest,
+                _ => return false,
+            }
+        }
+        left.is_empty()
+    }
+
+    /// How many bytes they take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.0.len()
     }
 
     /// Spells the names in `head`, an encoded one, in place. What precedes its first line end is its
@@ -105,6 +123,20 @@ mod tests {
             let spelling = names.spelling(name.as_bytes(), &mut at);
             assert_eq!(spelling, spelled.as_bytes());
         }
+    }
+
+    #[test]
+    fn they_are_the_same_in_the_same_order_and_case_only() {
+        let are = |one: &[&str], other: &[&str]| {
+            let other = other.iter().map(|name| name.as_bytes());
+            FieldNames::new(one).are(other)
+        };
+        assert!(are(&[], &[]));
+        assert!(are(&["ETag", "Link"], &["ETag", "Link"]));
+        for other in [&["ETag"][..], &["Link", "ETag"], &["ETag", "Link", "X"]] {
+            assert!(!are(&["ETag", "Link"], other), "{other:?}");
+        }
+        assert!(!are(&["ETag"], &["etag"]) && !are(&["ETag"], &["ETa"]));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! lost before it began.
 
 use std::future::poll_fn;
+use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -61,15 +62,15 @@ impl Exchange {
             Err(error) => return not_received(&parts, &error),
         };
         let answered = match wish {
-            Some(wish) => self.upgrade(&parts, wish).await,
-            None => self.ask(&parts, &upload).await,
+            Some(wish) => self.upgrade(&mut parts, wish).await,
+            None => self.ask(&mut parts, &upload).await,
         };
         answered.unwrap_or_else(|refusal| refusal)
     }
 
     async fn ask(
         &self,
-        parts: &Parts,
+        parts: &mut Parts,
         upload: &Upload,
     ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
         let route = Route::of(&parts.method, parts.uri.path());
@@ -106,7 +107,7 @@ impl Exchange {
 
     async fn upgrade(
         &self,
-        parts: &Parts,
+        parts: &mut Parts,
         wish: Wish,
     ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
         let origin = Origin {
@@ -219,7 +220,11 @@ fn poll_told(call: &Call, cx: &mut Context<'_>) -> Poll<Result<Answer, NoAnswer>
 
 /// The response to a client. What the application has chunked is put together again: the server frames
 /// bodies by itself, and not all clients know chunks (RFC 9112, 6.1).
-fn respond(answer: Answer, call: Call, parts: &Parts) -> Result<Response<AnswerBody>, Malformed> {
+fn respond(
+    answer: Answer,
+    call: Call,
+    parts: &mut Parts,
+) -> Result<Response<AnswerBody>, Malformed> {
     let (mut head, body) = begun(answer, call);
     let is_chunked = take_chunked(&mut head.headers)?;
     let body = match body {
@@ -230,7 +235,11 @@ fn respond(answer: Answer, call: Call, parts: &Parts) -> Result<Response<AnswerB
     let mut response = Response::new(body);
     *response.status_mut() = head.status;
     *response.headers_mut() = head.headers;
-    response.extensions_mut().insert(head.names);
+    // Those of the request are not needed any more, and may have a table already.
+    let mut extensions = mem::take(&mut parts.extensions);
+    extensions.clear();
+    extensions.insert(head.names);
+    *response.extensions_mut() = extensions;
     Ok(response)
 }
 
