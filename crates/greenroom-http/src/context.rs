@@ -1,7 +1,7 @@
 use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderValue};
+use http::{Extensions, HeaderMap, HeaderValue};
 
 use crate::{DateCache, Limits};
 
@@ -9,7 +9,7 @@ use crate::{DateCache, Limits};
 const ARENA_HEAD_MAX: usize = 2_048;
 /// A request that waits long pins the arena that its head is in, so an arena is small.
 const ARENA_BYTES: usize = 8_192;
-/// Emptied header maps kept for the next requests of the same loop.
+/// Emptied header maps, and as many emptied extensions, kept for the next requests of the same loop.
 const SPARE_MAPS_MAX: usize = 64;
 /// A map that grew beyond this many fields is given back to the allocator.
 const SPARE_MAP_FIELDS_MAX: usize = 32;
@@ -23,6 +23,7 @@ pub struct Context {
     pub date: DateCache,
     arena: BytesMut,
     spare_maps: Vec<HeaderMap>,
+    spare_extensions: Vec<Extensions>,
 }
 
 impl Context {
@@ -34,6 +35,7 @@ impl Context {
             date: DateCache::new(now),
             arena: BytesMut::new(),
             spare_maps: Vec::new(),
+            spare_extensions: Vec::new(),
         }
     }
 
@@ -45,6 +47,19 @@ impl Context {
             map.clear();
             self.spare_maps.push(map);
         }
+    }
+
+    /// Takes back extensions that are no longer needed, and forgets what is in them. Those that hold
+    /// something have allocated a table for it, which the next requests get.
+    pub fn recycle_extensions(&mut self, mut extensions: Extensions) {
+        if !extensions.is_empty() && self.spare_extensions.len() < SPARE_MAPS_MAX {
+            extensions.clear();
+            self.spare_extensions.push(extensions);
+        }
+    }
+
+    pub(crate) fn extensions(&mut self) -> Extensions {
+        self.spare_extensions.pop().unwrap_or_default()
     }
 
     pub(crate) fn header_map(&mut self) -> HeaderMap {

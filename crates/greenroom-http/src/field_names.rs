@@ -1,14 +1,17 @@
-use http::HeaderName;
+use bytes::Bytes;
 
 /// What stands between two names; no name has it (RFC 9110, 5.1).
 const SEPARATOR: u8 = b':';
 
 /// How an application spells the names of its response's fields. Among the extensions of a response,
-/// HTTP/1 sends them so, and not in lower case as [`HeaderName`] keeps them.
+/// HTTP/1 sends them so, and not in lower case as [`http::HeaderName`] keeps them.
 ///
 /// Names are the same in any case (RFC 9110, 5.1), but not every client knows. A name that is not
 /// among these is sent in lower case, and those that the response does not have are ignored. HTTP/2
 /// has lower case only (RFC 9113, 8.2.1).
+///
+/// A clone shares the names. Keep them for the next response with the same fields: to put a clone among
+/// the extensions costs one allocation, and those of the extensions themselves if there were none.
 ///
 /// ```
 /// use greenroom_http::FieldNames;
@@ -20,28 +23,61 @@ const SEPARATOR: u8 = b':';
 /// response.extensions_mut().insert(FieldNames::new([b"ETag"]));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldNames(Vec<u8>);
+pub struct FieldNames(Bytes);
 
 impl FieldNames {
     /// These names, best in the order in which the response has them.
     pub fn new<N: AsRef<[u8]>>(names: impl IntoIterator<Item = N>) -> Self {
-        let mut spelled = Self::default();
+        let mut spelled = Vec::new();
         for name in names {
-            spelled.push(name.as_ref());
+            spelled.extend_from_slice(name.as_ref());
+            spelled.push(SEPARATOR);
         }
-        spelled
+        Self(spelled.into())
     }
 
-    /// Adds a name.
-    pub fn push(&mut self, name: &[u8]) {
-        self.0.extend_from_slice(name);
-        self.0.push(SEPARATOR);
+    /// Whether they are these names, in this order.
+    pub fn are<'a>(&self, names: impl IntoIterator<Item = &'a [u8]>) -> bool {
+        let mut left = &self.0[..];
+        for name in names {
+            match left.strip_prefix(name).and_then(<[u8]>::split_first) {
+                Some((&SEPARATOR, rest)) => left = rest,
+                _ => return false,
+            }
+        }
+        left.is_empty()
+    }
+
+    /// How many bytes they take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Spells the names in `head`, an encoded one, in place. What precedes its first line end is its
+    /// status line. The names of fields that a server adds are spelled as ours are.
+    pub fn respell(&self, head: &mut [u8]) {
+        let mut at = 0;
+        let mut lines = head.split_mut(|&byte| byte == b'\n');
+        let _status_line = lines.next();
+        for line in lines {
+            let Some(end) = line.iter().position(|&byte| byte == b':') else {
+                continue;
+            };
+            let name = line[..end].to_ascii_lowercase();
+            let found = self.find(&name, &mut at);
+            let spelled = found.unwrap_or_else(|| own_spelling(&name));
+            line[..end].copy_from_slice(spelled);
+        }
     }
 
     /// How `name` is spelled. `at` is where the search begins, and then where the next name's should;
     /// at first it is 0.
-    pub(crate) fn spelling<'a>(&'a self, name: &'a HeaderName, at: &mut usize) -> &'a [u8] {
-        let name = name.as_str().as_bytes();
+    pub(crate) fn spelling<'a>(&'a self, name: &'a [u8], at: &mut usize) -> &'a [u8] {
+        self.find(name, at).unwrap_or(name)
+    }
+
+    fn find(&self, name: &[u8], at: &mut usize) -> Option<&[u8]> {
         let (before, behind) = self.0.split_at_checked(*at).unwrap_or((&self.0, b""));
         for (names, start) in [(behind, *at), (before, 0)] {
             let mut end = start;
@@ -49,11 +85,22 @@ impl FieldNames {
                 end += spelled.len() + 1;
                 if spelled.eq_ignore_ascii_case(name) {
                     *at = end;
-                    return spelled;
+                    return Some(spelled);
                 }
             }
         }
-        name
+        None
+    }
+}
+
+/// How a server spells the names of fields of its own.
+fn own_spelling(name: &[u8]) -> &[u8] {
+    match name {
+        b"connection" => b"Connection",
+        b"content-length" => b"Content-Length",
+        b"date" => b"Date",
+        b"transfer-encoding" => b"Transfer-Encoding",
+        other => other,
     }
 }
 
@@ -73,16 +120,40 @@ mod tests {
             ("etag", "ETag"),
         ];
         for (name, spelled) in cases {
-            let name = HeaderName::from_static(name);
-            assert_eq!(names.spelling(&name, &mut at), spelled.as_bytes());
+            let spelling = names.spelling(name.as_bytes(), &mut at);
+            assert_eq!(spelling, spelled.as_bytes());
         }
+    }
+
+    #[test]
+    fn they_are_the_same_in_the_same_order_and_case_only() {
+        let are = |one: &[&str], other: &[&str]| {
+            let other = other.iter().map(|name| name.as_bytes());
+            FieldNames::new(one).are(other)
+        };
+        assert!(are(&[], &[]));
+        assert!(are(&["ETag", "Link"], &["ETag", "Link"]));
+        for other in [&["ETag"][..], &["Link", "ETag"], &["ETag", "Link", "X"]] {
+            assert!(!are(&["ETag", "Link"], other), "{other:?}");
+        }
+        assert!(!are(&["ETag"], &["etag"]) && !are(&["ETag"], &["ETa"]));
     }
 
     #[test]
     fn nothing_but_the_name_itself_is_sent_for_it() {
         let names = FieldNames::new(["X-A\r\nX-B", "", "X", "X-A:X-C"]);
-        let name = HeaderName::from_static("x-a");
-        assert_eq!(names.spelling(&name, &mut 0), b"X-A");
-        assert_eq!(FieldNames::default().spelling(&name, &mut 7), b"x-a");
+        assert_eq!(names.spelling(b"x-a", &mut 0), b"X-A");
+        assert_eq!(FieldNames::default().spelling(b"x-a", &mut 7), b"x-a");
+    }
+
+    #[test]
+    fn an_encoded_head_is_respelled_in_place() {
+        let names = FieldNames::new(["ETag", "Set-Cookie", "SET-cookie", "HTTP/1.1 200 A"]);
+        let mut head = *b"HTTP/1.1 200 a: b\r\nset-cookie: etag: 1\r\nset-cookie: b\r\nx: \r\n\
+            etag: 1\r\ndate: date: \r\n\r\n";
+        names.respell(&mut head);
+        let respelled = "HTTP/1.1 200 a: b\r\nSet-Cookie: etag: 1\r\nSET-cookie: b\r\nx: \r\n\
+            ETag: 1\r\nDate: date: \r\n\r\n";
+        assert_eq!(String::from_utf8_lossy(&head), respelled);
     }
 }

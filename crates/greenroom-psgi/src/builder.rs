@@ -178,7 +178,9 @@ impl Builder {
     /// Beyond how many bytes of resident memory a worker is replaced, at least 1; looked at every
     /// second. Its successor is loaded first. Default: never. Where a worker is beyond it before its
     /// first request, another one would be no smaller: the log warns once, with the size, and one
-    /// worker is replaced after 10 s, the next after 20 s more, then 40 s, up to 10 min.
+    /// worker is replaced after 10 s, the next after 20 s more, then 40 s, up to 10 min. Where a worker
+    /// grows beyond it within a minute, as one before it did, the log warns once, and each worker is
+    /// replaced once it has been ready for a minute.
     #[must_use]
     pub fn max_rss(mut self, bytes: u64) -> Self {
         self.settings.max_rss = Some(bytes);

@@ -2,6 +2,7 @@
 //! lost before it began.
 
 use std::future::poll_fn;
+use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -61,15 +62,15 @@ impl Exchange {
             Err(error) => return not_received(&parts, &error),
         };
         let answered = match wish {
-            Some(wish) => self.upgrade(&parts, wish).await,
-            None => self.ask(&parts, &upload).await,
+            Some(wish) => self.upgrade(&mut parts, wish).await,
+            None => self.ask(&mut parts, &upload).await,
         };
         answered.unwrap_or_else(|refusal| refusal)
     }
 
     async fn ask(
         &self,
-        parts: &Parts,
+        parts: &mut Parts,
         upload: &Upload,
     ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
         let route = Route::of(&parts.method, parts.uri.path());
@@ -84,7 +85,8 @@ impl Exchange {
             let lost = match poll_fn(|cx| poll_told(&call, cx)).await {
                 Ok(answer) => {
                     let response = respond(answer, call, parts);
-                    return response.map_err(|malformed| forbidden(&malformed, &worker, parts));
+                    return response
+                        .map_err(|malformed| self.forbidden(&malformed, &worker, parts));
                 }
                 Err(NoAnswer::Recalled) => {
                     recalls += 1;
@@ -93,7 +95,7 @@ impl Exchange {
                 Err(NoAnswer::Lost(lost)) => lost,
                 Err(NoAnswer::BrokenOff) => return Err(no_answer()),
                 Err(NoAnswer::Malformed(malformed)) => {
-                    return Err(forbidden(&malformed, &worker, parts));
+                    return Err(self.forbidden(&malformed, &worker, parts));
                 }
             };
             workers += 1;
@@ -105,7 +107,7 @@ impl Exchange {
 
     async fn upgrade(
         &self,
-        parts: &Parts,
+        parts: &mut Parts,
         wish: Wish,
     ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
         let origin = Origin {
@@ -119,7 +121,7 @@ impl Exchange {
             Ok(upgrade::Answered::Raw(response)) => Ok(response),
             Ok(upgrade::Answered::Call(answer, call)) => {
                 let response = respond(answer, call, parts);
-                response.map_err(|malformed| forbidden(&malformed, &worker, parts))
+                response.map_err(|malformed| self.forbidden(&malformed, &worker, parts))
             }
             Err(UpgradeError::NoAnswer(NoAnswer::Lost(lost))) => {
                 Err(self.lost(lost, &worker, parts))
@@ -159,22 +161,35 @@ impl Exchange {
 
     /// The worker that had the request is gone.
     fn lost(&self, lost: Lost, worker: &Worker, parts: &Parts) -> Response<AnswerBody> {
-        let (pid, route) = (worker.pid, route(parts));
-        match (self.pool().ending(worker.key), lost) {
+        let (application, route) = (self.gateway.settings().name(), route(parts));
+        let (worker, pid) = (worker.key, worker.pid);
+        match (self.pool().ending(worker), lost) {
             (Ending::Hung, Lost::Begun) => {
                 let time = self.gateway.settings().timeout;
-                tracing::error!(target: "psgi", %pid, route, ?time, "it held its worker up, which was killed");
+                tracing::error!(target: "psgi", application, worker, %pid, route, ?time, "it held its worker up, which was killed");
                 plain(StatusCode::GATEWAY_TIMEOUT, "the application took too long")
             }
             (_, Lost::Begun) => {
-                tracing::error!(target: "psgi", %pid, route, "its worker ended before it answered");
+                tracing::error!(target: "psgi", application, worker, %pid, route, "its worker ended before it answered");
                 bad_gateway()
             }
             (_, Lost::Behind | Lost::Unsent) => {
-                tracing::warn!(target: "psgi", %pid, route, "its worker ended before it began");
+                tracing::warn!(target: "psgi", application, worker, %pid, route, "its worker ended before it began");
                 bad_gateway()
             }
         }
+    }
+
+    fn forbidden(
+        &self,
+        malformed: &Malformed,
+        worker: &Worker,
+        parts: &Parts,
+    ) -> Response<AnswerBody> {
+        let (application, route) = (self.gateway.settings().name(), route(parts));
+        let (worker, pid) = (worker.key, worker.pid);
+        tracing::error!(target: "psgi", %malformed, application, worker, %pid, route, "an answer that HTTP forbids");
+        no_answer()
     }
 }
 
@@ -192,18 +207,24 @@ fn poll_told(call: &Call, cx: &mut Context<'_>) -> Poll<Result<Answer, NoAnswer>
     call.poll_answer(
         cx,
         |Head {
-             status, headers, ..
+             status,
+             headers,
+             names,
          }| {
             // A client that cannot be told early is told with the answer.
             let _told = RequestHandle::current()
-                .map(|request| request.send_informational(status, &headers));
+                .map(|request| request.send_informational_spelled(status, &headers, &names));
         },
     )
 }
 
 /// The response to a client. What the application has chunked is put together again: the server frames
 /// bodies by itself, and not all clients know chunks (RFC 9112, 6.1).
-fn respond(answer: Answer, call: Call, parts: &Parts) -> Result<Response<AnswerBody>, Malformed> {
+fn respond(
+    answer: Answer,
+    call: Call,
+    parts: &mut Parts,
+) -> Result<Response<AnswerBody>, Malformed> {
     let (mut head, body) = begun(answer, call);
     let is_chunked = take_chunked(&mut head.headers)?;
     let body = match body {
@@ -214,7 +235,11 @@ fn respond(answer: Answer, call: Call, parts: &Parts) -> Result<Response<AnswerB
     let mut response = Response::new(body);
     *response.status_mut() = head.status;
     *response.headers_mut() = head.headers;
-    response.extensions_mut().insert(head.names);
+    // Those of the request are not needed any more, and may have a table already.
+    let mut extensions = mem::take(&mut parts.extensions);
+    extensions.clear();
+    extensions.insert(head.names);
+    *response.extensions_mut() = extensions;
     Ok(response)
 }
 
@@ -294,12 +319,6 @@ fn not_received(parts: &Parts, error: &UploadError) -> Response<AnswerBody> {
 
 pub(crate) fn not_found() -> Response<AnswerBody> {
     plain(StatusCode::NOT_FOUND, "not found")
-}
-
-fn forbidden(malformed: &Malformed, worker: &Worker, parts: &Parts) -> Response<AnswerBody> {
-    let (pid, route) = (worker.pid, route(parts));
-    tracing::error!(target: "psgi", %malformed, worker = worker.key, %pid, route, "an answer that HTTP forbids");
-    no_answer()
 }
 
 fn no_answer() -> Response<AnswerBody> {

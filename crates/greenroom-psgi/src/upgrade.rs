@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
+use greenroom_server::FieldNames;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
 use http::request::Parts;
 use http::{Response, StatusCode};
@@ -135,11 +136,12 @@ fn parse(input: &[u8]) -> Result<Option<(Response<()>, usize)>, UpgradeError> {
     let httparse::Status::Complete(length) = parsed.parse(input)? else {
         return Ok(None);
     };
+    let names = FieldNames::new(parsed.headers.iter().map(|field| field.name));
     let mut head = Response::builder().status(parsed.code.unwrap_or_default());
     for field in parsed.headers.iter() {
         head = head.header(field.name, field.value);
     }
-    Ok(Some((head.body(())?, length)))
+    Ok(Some((head.extension(names).body(())?, length)))
 }
 
 fn open(

@@ -71,13 +71,19 @@ const HINTS: &[(&[&str], &str)] = &[
         "it is not needed: workers that end in a row are replaced after growing rests, and a reload fails no request",
     ),
     (
-        &["--reuseport", "--max-readahead", "--disable-sendfile"],
+        &[
+            "--reuseport",
+            "--max-readahead",
+            "--disable-sendfile",
+            "--read-chunk-size",
+        ],
         "it is not needed here",
     ),
     (
         &["--setsid", "--background"],
         "a service manager starts it in the background, and keeps its log",
     ),
+    (&["-v", "--version"], "use greenroom --version"),
 ];
 
 /// What to do instead of `flag`, if another server has it.
@@ -119,7 +125,7 @@ mod tests {
             }
             let words = hint
                 .split([' ', ',', ';'])
-                .filter(|word| word.starts_with('-'));
+                .filter(|word| word.starts_with('-') && *word != "--version");
             for word in words {
                 assert!(has(word), "{word} in: {hint}");
             }

@@ -8,6 +8,8 @@ mod hints;
 mod limits;
 mod listen;
 mod log;
+#[cfg(test)]
+mod plackup;
 mod process;
 mod psgi;
 mod serve;

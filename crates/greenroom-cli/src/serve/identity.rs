@@ -130,10 +130,10 @@ fn find_group(text: &str) -> anyhow::Result<Gid> {
     let group = Group::from_name(text);
     match group.with_context(|| format!("--group {text}: the system's groups cannot be read"))? {
         Some(group) => Ok(group.gid),
-        None => text
-            .parse()
-            .map(Gid::from_raw)
-            .with_context(|| format!("--group {text}: there is no such group")),
+        None => match text.parse() {
+            Ok(number) => Ok(Gid::from_raw(number)),
+            Err(_) => bail!("--group {text}: there is no such group"),
+        },
     }
 }
 

@@ -43,8 +43,8 @@ pub(super) fn take() -> anyhow::Result<Vec<InheritedSocket>> {
         None => Vec::new(),
     };
     let pid = std::process::id();
-    if is_for(pid, variable(PID)?.as_deref())? {
-        let (count, names) = (variable(COUNT)?, variable(NAMES)?);
+    let (count, names) = (variable(COUNT)?, variable(NAMES)?);
+    if is_for(pid, variable(PID)?.as_deref(), count.as_deref())? {
         passed.extend(by_systemd(count.as_deref(), names.as_deref())?);
     }
     for (index, Passed { descriptor, name }) in passed.iter().enumerate() {
@@ -90,8 +90,13 @@ fn by_start_server(text: &str) -> anyhow::Result<Vec<Passed>> {
 }
 
 /// Whether `LISTEN_FDS` is meant for us: it may be inherited from a process that was.
-fn is_for(pid: u32, listen_pid: Option<&str>) -> anyhow::Result<bool> {
+fn is_for(pid: u32, listen_pid: Option<&str>, count: Option<&str>) -> anyhow::Result<bool> {
     let Some(text) = listen_pid else {
+        ensure!(
+            count.is_none(),
+            "{COUNT} is set and {PID} is not, so it is open for which process the sockets are: set \
+             both or neither"
+        );
         return Ok(false);
     };
     let Ok(meant) = text.parse::<NonZeroU32>() else {
@@ -185,14 +190,20 @@ mod tests {
             assert!(by_systemd(Some(count), names).is_err(), "{count}");
         }
         for text in ["", "0", "x", "-1"] {
-            assert!(is_for(7, Some(text)).is_err(), "{text}");
+            assert!(is_for(7, Some(text), Some("1")).is_err(), "{text}");
         }
     }
 
     #[test]
     fn what_is_for_another_process_is_left_alone() {
-        assert!(matches!(is_for(7, Some("8")), Ok(false)));
-        assert!(matches!(is_for(7, None), Ok(false)));
-        assert!(matches!(is_for(7, Some("7")), Ok(true)));
+        assert!(matches!(is_for(7, Some("8"), Some("1")), Ok(false)));
+        assert!(matches!(is_for(7, None, None), Ok(false)));
+        assert!(matches!(is_for(7, Some("7"), Some("1")), Ok(true)));
+    }
+
+    #[test]
+    fn sockets_for_nobody_are_refused() {
+        let error = is_for(7, None, Some("2")).expect_err("nobody is named");
+        assert!(error.to_string().contains("LISTEN_PID"), "{error}");
     }
 }

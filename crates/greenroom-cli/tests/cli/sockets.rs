@@ -104,6 +104,7 @@ fn variables_that_make_no_sense_are_refused() {
     let cases = [
         ("export LISTEN_FDS=x LISTEN_PID=$$", "LISTEN_FDS=x"),
         ("export LISTEN_FDS=0 LISTEN_PID=$$", "LISTEN_FDS=0"),
+        ("export LISTEN_FDS=1; unset LISTEN_PID", "LISTEN_PID is not"),
         ("export LISTEN_FDS=1 LISTEN_PID=me", "LISTEN_PID=me"),
         (
             "export LISTEN_FDS=1 LISTEN_PID=$$ LISTEN_FDNAMES=a:b",

@@ -1,7 +1,7 @@
 //! Answers: the head, with framing that follows from the body and not from what the application
 //! says of it, and the body's chunks.
 
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::body::is_framing;
 use crate::{DateCache, FieldNames, ReasonPhrase};
@@ -75,6 +75,7 @@ pub struct NotInformational(pub StatusCode);
 /// before the answer proper. Only a client that [may be sent one](crate::Connection::takes_informational) understands it.
 ///
 /// It has no content, so fields that frame one, and those that concern the connection, are left out.
+/// `names` say how to spell those that are sent.
 ///
 /// # Errors
 ///
@@ -83,15 +84,17 @@ pub struct NotInformational(pub StatusCode);
 pub fn informational(
     status: StatusCode,
     headers: &HeaderMap,
+    names: Option<&FieldNames>,
     out: &mut Vec<u8>,
 ) -> Result<(), NotInformational> {
     if !status.is_informational() || status.as_u16() < 102 {
         return Err(NotInformational(status));
     }
     status_line(status, None, out);
+    let mut at = 0;
     for (name, value) in headers {
         if !is_framing(name) {
-            field(name.as_str().as_bytes(), value, out);
+            field(spelling(name, names, &mut at), value, out);
         }
     }
     out.extend_from_slice(b"\r\n");
@@ -175,13 +178,17 @@ pub(crate) fn fields(headers: &HeaderMap, names: Option<&FieldNames>, out: &mut 
             17 if text == "transfer-encoding" => continue,
             _ => {}
         }
-        let name = match names {
-            Some(names) => names.spelling(name, &mut at),
-            None => text.as_bytes(),
-        };
-        field(name, value, out);
+        field(spelling(name, names, &mut at), value, out);
     }
     noted
+}
+
+fn spelling<'a>(name: &'a HeaderName, names: Option<&'a FieldNames>, at: &mut usize) -> &'a [u8] {
+    let name = name.as_str().as_bytes();
+    match names {
+        Some(names) => names.spelling(name, at),
+        None => name,
+    }
 }
 
 fn asks_to_close(value: &HeaderValue) -> bool {

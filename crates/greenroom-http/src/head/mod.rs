@@ -128,6 +128,7 @@ fn build(
     *request.uri_mut() = uri;
     *request.version_mut() = version;
     *request.headers_mut() = map;
+    *request.extensions_mut() = context.extensions();
     Ok(RequestHead {
         request,
         target: shared.narrowed_to(target.as_bytes()),

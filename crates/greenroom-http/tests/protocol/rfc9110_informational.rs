@@ -1,6 +1,8 @@
 //! RFC 9110, 15.2, and RFC 8297: answers before the answer.
 
-use greenroom_http::{BodySize, Connection, Context, Event, NotInformational, informational};
+use greenroom_http::{
+    BodySize, Connection, Context, Event, FieldNames, NotInformational, informational,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use crate::support::{GET, GET_10, GET_10_KEEP_ALIVE, HEAD, text};
@@ -23,7 +25,7 @@ fn fields(lines: &[(&'static str, &'static str)]) -> HeaderMap {
 
 fn encoded(number: u16, lines: &[(&'static str, &'static str)]) -> String {
     let mut out = Vec::new();
-    informational(status(number), &fields(lines), &mut out).expect("an informational status");
+    informational(status(number), &fields(lines), None, &mut out).expect("an informational status");
     text(&out)
 }
 
@@ -53,6 +55,18 @@ fn rfc8297_2_early_hints_have_their_fields_and_no_content() {
 }
 
 #[test]
+fn rfc9110_5_1_names_are_sent_as_the_application_spells_them() {
+    let fields = fields(&[("link", "</style.css>"), ("x-other", "a")]);
+    let mut out = Vec::new();
+    let names = FieldNames::new(["Link"]);
+    informational(status(103), &fields, Some(&names), &mut out).expect("an informational status");
+    assert_eq!(
+        text(&out),
+        "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\nx-other: a\r\n\r\n"
+    );
+}
+
+#[test]
 fn rfc9110_8_6_and_rfc9112_6_1_an_informational_answer_is_not_framed() {
     let framing = [
         ("content-length", "5"),
@@ -72,7 +86,7 @@ fn rfc9110_8_6_and_rfc9112_6_1_an_informational_answer_is_not_framed() {
 fn rfc9110_15_2_statuses_that_mean_something_to_the_connection_are_the_servers() {
     for number in [100, 101, 200, 404, 599] {
         let mut out = Vec::new();
-        let refused = informational(status(number), &HeaderMap::new(), &mut out);
+        let refused = informational(status(number), &HeaderMap::new(), None, &mut out);
         assert_eq!(refused, Err(NotInformational(status(number))));
         assert_eq!(text(&out), "");
     }

@@ -74,6 +74,19 @@ is arguments(max_workers => 7, max_reqs_per_child => 9, keepalive_timeout => 3, 
     '--listen localhost:5000 --backlog 128 --error-log b.log --head-timeout 4s --keep-alive-timeout 3s '
     . '--max-requests 9 --pid a.pid --workers 7', 'what other servers call otherwise';
 is arguments(max_workers => 7, workers => 8), '--listen :5000 --workers 8';
+is arguments(drain_grace => 2, response_rate_min => '2kB', address_connections_max => 9, memory_max => '1GiB'),
+    '--listen :5000 --address-connections-max 9 --drain-grace 2s --memory-max 1GiB --response-rate-min 2kB';
+is arguments(proxy_protocol => 1), '--listen :5000 --proxy-protocol', 'a flag without a value';
+is arguments(proxy_protocol => ''), '--listen :5000', 'and --disable-proxy-protocol';
+
+# Each flag of the program is one of the handler.
+my %value = %{ { %Plack::Handler::Greenroom::Flags::VALUE } };
+cmp_ok keys %value, '>', 30;
+for my $flag (sort keys %value) {
+    my $said = $value{$flag} eq '' ? '' : $value{$flag} eq 'TIME' ? ' 7s' : ' 7';
+    is arguments($flag =~ tr/-/_/r => 7), "--listen :5000 --$flag$said";
+    is check($flag =~ tr/-/_/r => 7), '', "$flag is known";
+}
 
 # What check says: the message that it dies with, or else its warnings.
 sub check {

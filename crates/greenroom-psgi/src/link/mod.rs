@@ -3,6 +3,7 @@
 mod call;
 mod driver;
 mod entry;
+mod names;
 mod parse;
 mod recall;
 mod receive;
@@ -21,6 +22,7 @@ pub(crate) use parse::Malformed;
 use crate::frame;
 use crate::pool::{Pool, Settlement, Worker};
 use entry::{Entry, Place};
+use names::Spellings;
 use receive::lose;
 
 /// What a request brings besides its environment.
@@ -41,6 +43,7 @@ pub(crate) struct Link {
     entries: RefCell<Slab<Entry>>,
     out: RefCell<Vec<u8>>,
     settlement: RefCell<Settlement>,
+    spellings: Spellings,
     /// Wakes the driver; there while it sleeps.
     driver: RefCell<Option<Waker>>,
     /// In which order the requests were sent.
@@ -65,6 +68,7 @@ impl Link {
             entries: RefCell::default(),
             out: RefCell::default(),
             settlement: RefCell::default(),
+            spellings: Spellings::default(),
             driver: RefCell::default(),
             sequence: Cell::new(0),
             behind: Cell::new(0),

@@ -3,13 +3,13 @@
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
-use greenroom_server::FieldNames;
 use http::header::{
     HeaderName, HeaderValue, InvalidHeaderName, InvalidHeaderValue, MaxSizeReached,
 };
 use http::{HeaderMap, StatusCode};
 
 use super::entry::{Head, SentFile};
+use super::names::Spellings;
 use crate::chunks::NotChunked;
 
 /// An answer that HTTP forbids.
@@ -65,12 +65,22 @@ pub(super) const FINAL: RangeInclusive<u16> = 200..=599;
 pub(super) const INFORMATIONAL: RangeInclusive<u16> = 102..=199;
 
 /// Takes fields from the front of a payload.
-pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+pub(super) struct Fields<'a> {
+    left: &'a [u8],
+    spellings: &'a Spellings,
+}
 
 impl<'a> Fields<'a> {
+    pub(super) fn new(payload: &'a [u8], spellings: &'a Spellings) -> Self {
+        Self {
+            left: payload,
+            spellings,
+        }
+    }
+
     fn take<const N: usize>(&mut self) -> Result<[u8; N], BadFrame> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(BadFrame::Short)?;
-        self.0 = rest;
+        let (taken, rest) = self.left.split_first_chunk().ok_or(BadFrame::Short)?;
+        self.left = rest;
         Ok(*taken)
     }
 
@@ -80,8 +90,8 @@ impl<'a> Fields<'a> {
 
     fn bytes(&mut self) -> Result<&'a [u8], BadFrame> {
         let length = self.number()? as usize;
-        let (taken, rest) = self.0.split_at_checked(length).ok_or(BadFrame::Short)?;
-        self.0 = rest;
+        let (taken, rest) = self.left.split_at_checked(length).ok_or(BadFrame::Short)?;
+        self.left = rest;
         Ok(taken)
     }
 
@@ -92,7 +102,7 @@ impl<'a> Fields<'a> {
     ) -> Result<Result<Head, Malformed>, BadFrame> {
         let status = self.take().map(u16::from_be_bytes)?;
         let fields = self.bytes()?;
-        Ok(head(status, allowed, fields))
+        Ok(head(status, allowed, fields, self.spellings))
     }
 
     pub(super) fn file(&mut self) -> Result<SentFile, BadFrame> {
@@ -104,34 +114,38 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn rest(self) -> Bytes {
-        Bytes::copy_from_slice(self.0)
+        Bytes::copy_from_slice(self.left)
     }
 }
 
-fn head(status: u16, allowed: RangeInclusive<u16>, fields: &[u8]) -> Result<Head, Malformed> {
+fn head(
+    status: u16,
+    allowed: RangeInclusive<u16>,
+    fields: &[u8],
+    spellings: &Spellings,
+) -> Result<Head, Malformed> {
     match StatusCode::from_u16(status) {
-        Ok(code) if allowed.contains(&status) => {
-            let (headers, names) = headers(fields)?;
-            Ok(Head {
-                status: code,
-                headers,
-                names,
-            })
-        }
+        Ok(code) if allowed.contains(&status) => Ok(Head {
+            status: code,
+            headers: headers(fields)?,
+            names: spellings.of(words(fields).step_by(2)),
+        }),
         _ => Err(Malformed::Status { status, allowed }),
     }
 }
 
-fn headers(fields: &[u8]) -> Result<(HeaderMap, FieldNames), Malformed> {
-    let (mut headers, mut names) = (HeaderMap::new(), FieldNames::default());
-    if fields.is_empty() {
-        return Ok((headers, names));
-    }
-    let mut words = fields.split(|&byte| byte == 0);
+/// Names and values, in turn.
+fn words(fields: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+    let count = if fields.is_empty() { 0 } else { usize::MAX };
+    fields.split(|&byte| byte == 0).take(count)
+}
+
+fn headers(fields: &[u8]) -> Result<HeaderMap, Malformed> {
+    let mut headers = HeaderMap::new();
+    let mut words = words(fields);
     while let Some(name) = words.next() {
         let said = || String::from_utf8_lossy(name).into_owned();
         let value = words.next().ok_or_else(|| Malformed::NoValue(said()))?;
-        names.push(name);
         let name = HeaderName::from_bytes(name).map_err(|source| Malformed::Name {
             name: said(),
             source,
@@ -142,12 +156,18 @@ fn headers(fields: &[u8]) -> Result<(HeaderMap, FieldNames), Malformed> {
         })?;
         headers.try_append(name, value)?;
     }
-    Ok((headers, names))
+    Ok(headers)
 }
 
 #[cfg(test)]
 mod tests {
+    use greenroom_server::FieldNames;
+
     use super::*;
+
+    fn head(status: u16, allowed: RangeInclusive<u16>, fields: &[u8]) -> Result<Head, Malformed> {
+        super::head(status, allowed, fields, &Spellings::default())
+    }
 
     #[test]
     fn headers_of_one_name_are_all_kept() {

@@ -10,7 +10,7 @@ use crate::pool::{RunEnd, Settlement};
 
 impl Link {
     pub(super) fn take_frame(&self, frame: Frame<'_>) -> Result<(), BadFrame> {
-        let mut fields = Fields(frame.payload);
+        let mut fields = Fields::new(frame.payload, &self.spellings);
         let id = fields.number()?;
         let mut entries = self.entries.borrow_mut();
         let mut settlement = self.settlement.borrow_mut();

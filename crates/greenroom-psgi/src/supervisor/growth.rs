@@ -17,10 +17,21 @@ const REST_MIN: Duration = Duration::from_secs(10);
 /// The longest rest. A worker whose application leaks as well is replaced after it at last.
 const REST_MAX: Duration = Duration::from_mins(10);
 
+/// A worker that has grown too large is replaced once it has been ready for so long. The first of a
+/// generation is replaced at once: it may have been one large request.
+const AGE_MIN: Duration = Duration::from_mins(1);
+
 /// Whoever is beyond `max_rss`.
 #[derive(Default)]
 pub(super) struct Growth {
     fruitless: Option<Fruitless>,
+    early: Option<Early>,
+}
+
+/// A generation of which a worker has grown too large before it was [`AGE_MIN`] old.
+struct Early {
+    generation: u32,
+    is_told: bool,
 }
 
 /// A generation whose workers are too large from the start, so that another one is no smaller.
@@ -43,7 +54,7 @@ impl Growth {
             else {
                 continue;
             };
-            if self.may_replace(&member, seats, (bytes, most), now) {
+            if self.may_replace(shared, &member, (bytes, most), seats, now) {
                 shared.retire(&member, Reason::Memory(bytes));
             }
         }
@@ -51,23 +62,40 @@ impl Growth {
 
     fn may_replace(
         &mut self,
+        shared: &Shared,
         member: &Member,
-        seats: &[Seat],
         (bytes, most): (u64, u64),
+        seats: &[Seat],
         now: Instant,
     ) -> bool {
+        let application = shared.settings.name();
         let seat = seats.iter().find(|seat| seat.key == member.key);
-        let has_served = seat.is_some_and(|seat| seat.served > 0);
+        let served = seat.map_or(0, |seat| seat.served);
         let baseline = match member.baseline() {
             baseline if baseline > most => baseline,
             // It has grown without having done anything.
-            _ if !has_served => bytes,
-            _ => return true,
+            _ if served == 0 => bytes,
+            baseline => {
+                let (is_news, may_replace) = self.hold(member.generation, member.health());
+                if is_news {
+                    tracing::warn!(
+                        target: "psgi",
+                        application,
+                        max_rss = most,
+                        baseline,
+                        "max_rss (--max-rss) is {most} bytes, and {member}, which held {baseline} before its first \
+                         request, has grown to {bytes} with {served} requests, as one before it did: each worker is \
+                         replaced after 1 min at the earliest; set it well above {bytes}",
+                    );
+                }
+                return may_replace;
+            }
         };
         let (is_news, may_replace) = self.rest(member.generation, now);
         if is_news {
             tracing::warn!(
                 target: "psgi",
+                application,
                 max_rss = most,
                 baseline,
                 "max_rss (--max-rss) is {most} bytes, and {member} held {baseline} before its first request: \
@@ -76,6 +104,26 @@ impl Growth {
             );
         }
         may_replace
+    }
+
+    /// Whether there is something to tell of this generation, of which a worker of that age has grown too
+    /// large, and whether it may be replaced.
+    fn hold(&mut self, generation: u32, age: Duration) -> (bool, bool) {
+        if age >= AGE_MIN {
+            return (false, true);
+        }
+        match &mut self.early {
+            Some(early) if early.generation == generation => {
+                (!std::mem::replace(&mut early.is_told, true), false)
+            }
+            early => {
+                *early = Some(Early {
+                    generation,
+                    is_told: false,
+                });
+                (false, true)
+            }
+        }
     }
 
     /// Whether this is the first time that a worker of this generation is too large from the start, and
@@ -105,6 +153,18 @@ impl Growth {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn those_that_grow_too_large_soon_are_told_of_once_and_replaced_once_a_minute() {
+        let (mut growth, second) = (Growth::default(), Duration::from_secs);
+        assert_eq!(growth.hold(1, second(2)), (false, true), "the first");
+        let second_one: Vec<_> = (1..=60).map(|age| growth.hold(1, second(age))).collect();
+        assert_eq!(second_one[0], (true, false));
+        assert!(second_one[1..59].iter().all(|held| *held == (false, false)));
+        assert_eq!(second_one[59], (false, true));
+        assert_eq!(growth.hold(1, second(3)), (false, false), "the third");
+        assert_eq!(growth.hold(2, second(3)), (false, true), "after a reload");
+    }
 
     #[test]
     fn a_generation_that_is_too_large_is_told_of_once_and_replaced_ever_more_rarely() {

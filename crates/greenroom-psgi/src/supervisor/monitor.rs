@@ -67,7 +67,11 @@ fn kill_hung(shared: &Shared, member: &Member, stuck: Duration) {
     if !member.note_hung() {
         return;
     }
-    tracing::error!("{member} has made no progress for {stuck:?} (timeout), and is killed");
+    let application = shared.settings.name();
+    tracing::error!(
+        application,
+        "{member} has made no progress for {stuck:.1?} (timeout), and is killed"
+    );
     shared.counters.hung.fetch_add(1, Ordering::Relaxed);
     shared.pool.note_ending(member.key, Ending::Hung);
     member.kill();

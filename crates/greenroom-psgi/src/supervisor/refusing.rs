@@ -14,7 +14,7 @@ pub(super) fn tell(shared: &Shared) {
         target: "psgi",
         application = settings.name(),
         count = refusals.sheds.total(),
-        predicted_wait = ?refusals.predicted,
+        predicted_wait = %format_args!("{:.3?}", refusals.predicted),
         "requests were refused with 503: {}",
         advice(&refusals, settings, is_full_of_waiting(shared)),
     );

@@ -129,7 +129,8 @@ impl Tended {
             tracing::debug!("{member} ended");
         } else {
             let status = self.held.status().await;
-            tracing::warn!("{member} ended unasked ({status})");
+            let application = self.shared.settings.name();
+            tracing::warn!(application, "{member} ended unasked ({status})");
         }
     }
 }

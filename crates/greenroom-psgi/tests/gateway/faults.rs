@@ -110,10 +110,11 @@ async fn a_worker_that_grows_is_replaced_and_no_request_fails() {
         let settings = |builder: greenroom_psgi::Builder| builder.workers(2).max_rss(60_000_000);
         let rig = Rig::with(app, settings).await;
         let load = Load::start(&rig, CLIENTS, "/");
-        until(|| rig.gateway.status().retired >= 3).await;
+        // One at once; the others not before they are a minute old.
+        until(|| rig.gateway.status().retired >= 1).await;
         let tally = load.end().await;
         tally.assert_only(ONLY_OK);
-        assert!(tally.said.len() >= 3, "{tally:?}");
+        assert!(tally.said.len() >= 2, "{tally:?}");
         rig.end().await;
     })
     .await;

@@ -59,7 +59,7 @@ pub(crate) async fn entry(with: &str) -> String {
     entry.join("\n")
 }
 
-fn written() -> String {
+pub(crate) fn written() -> String {
     let written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
     String::from_utf8_lossy(&written).into_owned()
 }

@@ -31,7 +31,15 @@ async fn a_workers_exit_status_is_its_own_however_long_it_takes_to_end() {
         let process = format!("(process {})", worker(&rig).pid);
         assert_eq!(rig.get("/").await.status(), StatusCode::BAD_GATEWAY);
         let line = log::line(&process, " ended unasked ").await;
-        assert!(line.contains("(exit status: 3)"), "{line}");
+        let app = format!("application=\"{}\"", rig.source.app().display());
+        assert!(
+            line.contains("(exit status: 3)") && line.contains(&app),
+            "{line}"
+        );
+        let line = log::line("its worker ended before it answered", &app).await;
+        for part in [" ERROR psgi: ", " worker=1 pid=", " route=\"GET /\""] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
         rig.end().await;
     })
     .await;
@@ -85,6 +93,48 @@ async fn a_worker_that_has_grown_is_replaced_by_one_that_is_ready_first() {
                 break;
             }
             sleep(Duration::from_millis(5)).await;
+        }
+        rig.end().await;
+    })
+    .await;
+}
+
+const GROWS_A_LITTLE: &str =
+    "my ($ballast, $bytes) = ('', 6e7); sub { $ballast = 'x' x $bytes; [200, [], ['grown']] };";
+
+/// It grows a little beyond the limit with its first request, and no further.
+#[tokio::test]
+async fn a_limit_just_above_a_fresh_worker_is_told_of_and_does_not_churn() {
+    log::keep();
+    within(async {
+        let rig = Rig::with(GROWS_A_LITTLE, |builder| builder.max_rss(50_000_000)).await;
+        let first = worker(&rig).pid;
+        // It is replaced, and then another is told of that is not.
+        let line = loop {
+            assert_eq!(rig.get("/").await.status(), StatusCode::OK);
+            let process = format!("(process {}), which held ", worker(&rig).pid);
+            let written = log::written();
+            if let Some(line) = written.lines().find(|line| line.contains(&process)) {
+                break line.to_owned();
+            }
+            sleep(Duration::from_millis(50)).await;
+        };
+        assert!(line.contains(" WARN psgi: "), "{line}");
+        assert!(line.contains("is 50000000 bytes"), "{line}");
+        assert!(line.contains("before its first request"), "{line}");
+        assert!(line.contains("set it well above "), "{line}");
+        let (young, old) = (Duration::from_secs(4), Duration::from_secs(50));
+        let told = worker(&rig);
+        assert_ne!(told.pid, first);
+        while worker(&rig).age_seconds < told.age_seconds + young.as_secs() {
+            assert_eq!(rig.get("/").await.status(), StatusCode::OK);
+            sleep(Duration::from_millis(50)).await;
+        }
+        let status = rig.gateway.status();
+        // On a machine that was busy meanwhile it may be old enough to be replaced all the same.
+        if status.workers[0].age_seconds < old.as_secs() {
+            assert_eq!((status.retired, status.restarts), (1, 0), "{status:#?}");
+            assert_eq!(status.workers[0].pid, told.pid);
         }
         rig.end().await;
     })

@@ -170,10 +170,7 @@ async fn an_application_may_refuse_on_its_socket() {
             .unwrap();
         let answer = answer_of(stream).await;
         assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
-        assert!(
-            answer.to_lowercase().contains("\r\nx-raw: yes\r\n"),
-            "{answer}"
-        );
+        assert!(answer.contains("\r\nX-Raw: yes\r\n"), "{answer}");
         assert!(answer.ends_with("\r\n\r\nno way\n"), "{answer}");
         for path in ["/nonsense", "/nothing"] {
             let stream = rig.connect().await;
@@ -337,6 +334,49 @@ async fn a_delayed_answer_is_given_the_socket_as_twiggy_does() {
         let answer = rig.exchange(ask).await;
         assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
         assert!(answer.ends_with("raw"), "{answer}");
+        rig.end().await;
+    })
+    .await;
+}
+
+/// Names as no convention has them.
+const SPELLED: &str = r#"
+    sub {
+        my $env = shift;
+        my $io = $env->{'psgix.io'};
+        return [426, ['ETag' => 1, 'X-CamelCase' => 'yes', 'UPGRADE' => 'x'], ['no']]
+            if $env->{PATH_INFO} eq '/refused';
+        my $head = $env->{PATH_INFO} eq '/raw' ? '403 No' : '101 Switching Protocols';
+        syswrite $io, "HTTP/1.1 $head\r\nConnection: Upgrade\r\nUPGRADE: x\r\n"
+            . "Sec-WebSocket-Accept: a\r\nX-camelCASE: yes\r\nDATE: now\r\n\r\nx-camelcase: no";
+        close $io;
+        sub { };
+    };
+"#;
+
+#[tokio::test]
+async fn names_keep_their_case_in_answers_to_an_upgrade() {
+    within(async {
+        let rig = Rig::serve(SPELLED).await;
+        for (path, status) in [("/", "101 Switching Protocols"), ("/raw", "403 Forbidden")] {
+            let answer = rig.exchange(asking("GET", path, "").as_bytes()).await;
+            let (head, body) = answer.split_once("\r\n\r\n").expect("it has a head");
+            let mut fields: Vec<_> = head.split("\r\n").collect();
+            assert_eq!(fields.remove(0), format!("HTTP/1.1 {status}"));
+            for field in [
+                "UPGRADE: x",
+                "Sec-WebSocket-Accept: a",
+                "X-camelCASE: yes",
+                "DATE: now",
+            ] {
+                assert!(fields.contains(&field), "{path}: {answer}");
+            }
+            assert!(body.contains("x-camelcase: no"), "{path}: {answer}");
+        }
+        let answer = rig.exchange(asking("GET", "/refused", "").as_bytes()).await;
+        for field in ["ETag: 1", "X-CamelCase: yes", "Connection: close", "Date: "] {
+            assert!(answer.contains(&format!("\r\n{field}")), "{answer}");
+        }
         rig.end().await;
     })
     .await;

@@ -136,6 +136,7 @@ impl<A: App> Connection<A> {
             .respond(&response, size, &context, &mut scratch.out);
         let (parts, body) = response.into_parts();
         context.recycle(parts.headers);
+        context.recycle_extensions(parts.extensions);
         drop(context);
         exchange.as_mut().answer(body);
     }

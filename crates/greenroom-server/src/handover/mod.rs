@@ -8,6 +8,7 @@ mod io;
 mod ledger;
 mod length;
 mod requests;
+mod spelling;
 mod tunnel;
 mod websocket;
 
@@ -27,6 +28,7 @@ use crate::event_loop::{Loop, Seat, Tick};
 use crate::request_handle::Line;
 use io::Rewound;
 use requests::Requests;
+use spelling::Spelling;
 use tunnel::Tunnel;
 
 /// A connection that another server than ours takes over.
@@ -86,13 +88,15 @@ async fn serve_upgrade<A: App>(
     let entry = Arc::new(entry);
     let line = Line::new(home.tell_handlers.subscribe(), false);
     let guard = (seat, Arc::clone(&entry));
-    let tunnel = Tunnel::new(io, home.told.clone(), Arc::clone(&line), guard);
+    let names = Arc::default();
+    let spelling = Spelling::new(Arc::clone(&names));
+    let tunnel = Tunnel::new(io, home.told.clone(), Arc::clone(&line), spelling, guard);
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
         .max_headers(home.settings.limits.fields_max)
         .half_close(home.settings.half_close);
-    let requests = requests.of_tunnel(entry, line);
+    let requests = requests.of_tunnel(entry, line, names);
     builder
         .serve_connection(TokioIo::new(tunnel), requests)
         .with_upgrades()

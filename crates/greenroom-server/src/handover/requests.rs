@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use greenroom_http::{Refusal, check_http2};
+use greenroom_http::{FieldNames, Refusal, check_http2};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body::Body;
@@ -20,6 +20,7 @@ use super::body::{AnswerBody, Content, text};
 use super::http2::{Stream, Streams};
 use super::ledger::Entry;
 use super::length;
+use super::spelling::Names;
 use crate::access;
 use crate::addresses::TooMany;
 use crate::app::{App, BoxError};
@@ -43,6 +44,8 @@ pub(super) struct Requests<A: App> {
     entry: Option<Arc<Entry>>,
     /// What it shares with the handle of the request.
     line: Option<Arc<Line>>,
+    /// Where it looks for how to spell its answer's names.
+    names: Option<Names>,
 }
 
 /// Whether a second request may follow on the connection.
@@ -65,6 +68,7 @@ impl<A: App> Requests<A> {
             streams: None,
             entry: None,
             line: None,
+            names: None,
         }
     }
 
@@ -79,9 +83,10 @@ impl<A: App> Requests<A> {
     }
 
     /// For a connection that may become a tunnel.
-    pub(super) fn of_tunnel(mut self, entry: Arc<Entry>, line: Arc<Line>) -> Self {
+    pub(super) fn of_tunnel(mut self, entry: Arc<Entry>, line: Arc<Line>, names: Names) -> Self {
         self.entry = Some(entry);
         self.line = Some(line);
+        self.names = Some(names);
         self
     }
 
@@ -131,6 +136,7 @@ impl<A: App> Requests<A> {
             noted: None,
             tell: Rc::clone(&self.home.tell_handlers),
             line: self.line.clone(),
+            names: self.names.clone(),
             reuse: match self.entry {
                 Some(_) => Reuse::TunnelOrEnd,
                 None => Reuse::Kept,
@@ -249,6 +255,7 @@ pin_project! {
         too_many: Option<TooMany>,
         tell: Rc<watch::Sender<Phase>>,
         line: Option<Arc<Line>>,
+        names: Option<Names>,
         reuse: Reuse,
         stream: Option<Rc<Stream>>,
         under_way: Option<UnderWay>,
@@ -340,6 +347,11 @@ impl<A: App> Future for Answering<A> {
         if *this.reuse == Reuse::TunnelOrEnd && !tunnel {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(http::header::CONNECTION, close);
+        }
+        let spelled = answer.extensions_mut().remove::<FieldNames>();
+        if let (Some(names), Some(spelled)) = (this.names, spelled) {
+            // There is one answer, so nothing is there yet.
+            let _there = names.set(spelled);
         }
         let mut under_way = this.under_way.take();
         if let Some(under_way) = &mut under_way {

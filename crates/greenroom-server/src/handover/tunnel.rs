@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{Sleep, sleep};
 
 use super::io::Rewound;
+use super::spelling::Spelling;
 use super::websocket::{GOING_AWAY, Written};
 use crate::drain::Phase;
 use crate::request_handle::Line;
@@ -26,6 +27,7 @@ pub(super) struct Tunnel<G> {
     leaving: Leaving,
     told: watch::Receiver<Phase>,
     line: Arc<Line>,
+    spelling: Spelling,
     /// A writer that waits for room, in a task of its own perhaps: the close frame waits in the
     /// same place of the socket.
     writer: Option<Waker>,
@@ -54,6 +56,7 @@ impl<G> Tunnel<G> {
         io: Rewound,
         told: watch::Receiver<Phase>,
         line: Arc<Line>,
+        spelling: Spelling,
         guard: G,
     ) -> Self {
         let mut awaited = told.clone();
@@ -67,6 +70,7 @@ impl<G> Tunnel<G> {
             leaving: Leaving::No(Box::pin(drained)),
             told,
             line,
+            spelling,
             writer: None,
             _guard: guard,
         }
@@ -152,12 +156,14 @@ impl<G: Unpin> AsyncWrite for Tunnel<G> {
         if matches!(this.leaving, Leaving::Done(_)) {
             return Poll::Ready(Ok(bytes.len()));
         }
+        let bytes = this.spelling.spelled(bytes);
         let written = Pin::new(&mut this.io).poll_write(cx, bytes);
         if written.is_pending() {
             this.writer = Some(cx.waker().clone());
         }
         let sent = ready!(written)?;
         this.written.note(&bytes[..sent]);
+        this.spelling.note(sent);
         Poll::Ready(Ok(sent))
     }
 

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use atomic_waker::AtomicWaker;
-use greenroom_http::{NotInformational, informational};
+use greenroom_http::{FieldNames, NotInformational, informational};
 use http::{HeaderMap, StatusCode};
 use tokio::sync::watch;
 
@@ -94,6 +94,7 @@ impl Line {
         request: u64,
         status: StatusCode,
         headers: &HeaderMap,
+        names: Option<&FieldNames>,
     ) -> Result<(), NotPossible> {
         let mut due = self.due();
         if !due.is_open || due.request != request {
@@ -102,7 +103,7 @@ impl Line {
         if due.unsent.len() >= UNSENT_BYTES_MAX {
             return Err(NotPossible::TooMuch);
         }
-        informational(status, headers, &mut due.unsent)
+        informational(status, headers, names, &mut due.unsent)
             .map_err(|NotInformational(status)| NotPossible::Status(status))?;
         drop(due);
         self.connection.wake();

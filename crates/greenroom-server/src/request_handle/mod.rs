@@ -10,7 +10,7 @@ use http::{Extensions, HeaderMap, StatusCode};
 pub(crate) use current::during;
 pub(crate) use line::Line;
 
-use crate::{Draining, NotPossible};
+use crate::{Draining, FieldNames, NotPossible};
 
 /// What a handler reaches of the connection that its request came on, from any thread and for as long as
 /// it likes: informational responses ahead of its own, and the [notice](Draining) that the server drains.
@@ -58,7 +58,21 @@ impl RequestHandle {
         status: StatusCode,
         headers: &HeaderMap,
     ) -> Result<(), NotPossible> {
-        self.line.send(self.request, status, headers)
+        self.line.send(self.request, status, headers, None)
+    }
+
+    /// The same, with the fields' names as `names` spell them.
+    ///
+    /// # Errors
+    ///
+    /// As [`send_informational`](Self::send_informational).
+    pub fn send_informational_spelled(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        names: &FieldNames,
+    ) -> Result<(), NotPossible> {
+        self.line.send(self.request, status, headers, Some(names))
     }
 
     /// The notice that the server drains.

@@ -10,16 +10,15 @@ use Socket qw(AF_UNIX PF_UNSPEC SOCK_STREAM inet_aton inet_ntoa);
 
 use Greenroom::Application ();
 use Greenroom::Zygote ();
+use Plack::Handler::Greenroom::Flags ();
+
+# What the program's flags take, by their names.
+my %VALUE = %Plack::Handler::Greenroom::Flags::VALUE;
 
 # Options of this handler that are flags of the program: those of this name, and those that
 # other servers call otherwise.
 my %FLAG = (
-    (map { $_ => s/_/-/gr } qw(
-        workers worker_concurrency max_requests timeout max_rss loops worker_queue_max
-        worker_queue_wait_max body_memory_max body_bytes_max drain_deadline backlog pid error_log
-        status_listen trusted_proxy forwarded_header log_format log_level connections_max head_timeout
-        body_grace body_rate_min keep_alive_timeout write_timeout
-    )),
+    (map { s/-/_/gr => $_ } keys %VALUE),
     queue_max          => 'worker-queue-max',
     queue_wait_max     => 'worker-queue-wait-max',
     max_workers        => 'workers',
@@ -29,11 +28,6 @@ my %FLAG = (
     read_timeout       => 'head-timeout',
     header_timeout     => 'head-timeout',
     pid_file           => 'pid',
-);
-
-# Seconds, where Perl's servers take a plain number.
-my %IS_TIME = map { $_ => 1 } qw(
-    timeout worker-queue-wait-max drain-deadline head-timeout body-grace keep-alive-timeout write-timeout
 );
 
 # What nobody may believe to be in force. Names that begin so are meant too.
@@ -165,9 +159,14 @@ sub arguments {
         # By its own name, if it is given by both.
         next if exists $value{$flag} && _flag($name) ne "--$flag";
         $value{$flag} = $self->{$name};
-        $value{$flag} .= 's' if $IS_TIME{$flag} && $value{$flag} =~ /\A[0-9.]+\z/;
+        # Seconds, where Perl's servers take a plain number.
+        $value{$flag} .= 's' if $VALUE{$flag} eq 'TIME' && $value{$flag} =~ /\A[0-9.]+\z/;
     }
-    push @arguments, map { ("--$_", $value{$_}) } sort keys %value;
+    for my $flag (sort keys %value) {
+        my $is_switch = $VALUE{$flag} eq '';
+        push @arguments, "--$flag" if !$is_switch || $value{$flag};
+        push @arguments, $value{$flag} if !$is_switch;
+    }
     push @arguments, '--no-access-log' if exists $self->{access_log} && ($self->{access_log} || 'off') eq 'off';
     return @arguments;
 }
@@ -218,17 +217,16 @@ are served, in the place of C<host>, C<port>, C<socket> and C<listen>.
 =head1 OPTIONS
 
 C<host>, C<port>, C<socket> and C<listen> say where to listen: C<HOST:PORT>, C<:PORT>, or a socket's
-path. These are the program's flags; S<C<greenroom serve --help>> explains them: C<workers>,
-C<worker_concurrency>, C<max_requests>, C<timeout>, C<max_rss>, C<loops>, C<worker_queue_max> (or
-C<queue_max>), C<worker_queue_wait_max> (or C<queue_wait_max>), C<body_memory_max>, C<body_bytes_max>,
-C<drain_deadline>, C<backlog>, C<pid>, C<error_log>, C<status_listen>, C<trusted_proxy>,
-C<forwarded_header>, C<log_format>, C<log_level>, C<connections_max>, C<head_timeout>, C<body_grace>,
-C<body_rate_min>, C<keep_alive_timeout>, C<write_timeout>. A time without a unit is in seconds. C<access_log>
-set to C<off> or 0 ends the program's own access log.
+path. All other options are flags of the program, which S<C<greenroom serve --help>> explains, such as
+C<workers> or C<max_rss>; L<Plack::Handler::Greenroom::Flags> lists them. Those are missing that say how an
+application is loaded, which plackup has done. A time without a unit is in seconds. A flag without a value
+is set by C<enable>: C<--enable-proxy-protocol>. C<access_log> set to C<off> or 0 ends the program's own access
+log.
 
 Options of other servers are taken for what they are here: C<max_workers> and C<pre_fork> for C<workers>,
 C<max_reqs_per_child> for C<max_requests>, C<keepalive_timeout> for C<keep_alive_timeout>, C<read_timeout>
-and C<header_timeout> for C<head_timeout>, C<pid_file> for C<pid>. C<preload_app> is so in any case.
+and C<header_timeout> for C<head_timeout>, C<queue_max> and C<queue_wait_max> for C<worker_queue_max> and
+C<worker_queue_wait_max>, C<pid_file> for C<pid>. C<preload_app> is so in any case.
 
 C<user>, C<group>, C<daemonize>, and what is about TLS, are refused. What is not known has no effect,
 and a warning says so.

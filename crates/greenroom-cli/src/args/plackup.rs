@@ -1,0 +1,83 @@
+//! The flags that `plackup -s Greenroom` passes on: those of `greenroom serve`, but for what plackup does
+//! itself. The handler has them in a Perl file, which is compared with their definition here.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::{Arg, ArgAction, CommandFactory};
+
+use super::{Args, demo, stage};
+
+const FILE: &str = "../greenroom-psgi/perl/lib/Plack/Handler/Greenroom/Flags.pm";
+
+/// Flags that are not passed on. The handler derives addresses and the access log from plackup's options of
+/// that name, and plackup loads the application, with the rights of its process.
+const NOT_PASSED_ON: &[&str] = &[
+    "access-log",
+    "app",
+    "env",
+    "group",
+    "help",
+    "host",
+    "listen",
+    "mount",
+    "no-access-log",
+    "perl",
+    "port",
+    "preload",
+    "reload",
+    "start-timeout",
+    "user",
+];
+
+const HEAD: &str = "\
+# Flags of `greenroom serve` that plackup -s Greenroom passes on, with what they take; a switch takes nothing.
+# Made from their definition: UPDATE=1 cargo test -p greenroom-cli plackup
+package Plack::Handler::Greenroom::Flags;
+
+use strict;
+use warnings;
+
+our %VALUE = (
+";
+
+/// The flags, each with the name of its value, as Perl.
+fn flags() -> String {
+    let command = Args::command();
+    let serve = command.find_subcommand("serve").expect("it serves");
+    let flags: BTreeMap<_, _> = serve.get_arguments().filter_map(passed_on).collect();
+    let mut perl = HEAD.to_owned();
+    for (flag, value) in flags {
+        writeln!(perl, "    {:<27} => '{value}',", format!("'{flag}'")).expect("a string grows");
+    }
+    perl + ");\n\n1;\n"
+}
+
+fn passed_on(flag: &Arg) -> Option<(&str, &str)> {
+    let long = flag.get_long()?;
+    let heading = flag.get_help_heading();
+    let is_of_demo = [demo::HEADING, stage::HEADING].map(Some).contains(&heading);
+    if flag.is_hide_set() || is_of_demo || NOT_PASSED_ON.contains(&long) {
+        return None;
+    }
+    if matches!(flag.get_action(), ArgAction::SetTrue) {
+        return Some((long, ""));
+    }
+    let value = flag.get_value_names().and_then(|names| names.first());
+    Some((long, value.map_or("VALUE", |name| name.as_str())))
+}
+
+#[test]
+fn the_handler_knows_all_flags() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&file, flags()).expect("the file can be written");
+    }
+    let written = std::fs::read_to_string(&file).expect("the file is there");
+    assert_eq!(
+        written,
+        flags(),
+        "UPDATE=1 cargo test -p greenroom-cli plackup writes it anew"
+    );
+}
