@@ -186,9 +186,11 @@ fn closes(rest: &str, marks: usize) -> bool {
     runs.any(|run| run == marks)
 }
 
-/// The Markdown files of the repository that people write.
+/// Whether people write this Markdown file in lines: no report, and no table of contents, which is a
+/// link in each line.
 pub(crate) fn is_written(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "md") && !path.starts_with("lab/results")
+    let is_markdown = path.extension().is_some_and(|extension| extension == "md");
+    is_markdown && !path.starts_with("lab/results") && !path.ends_with("SUMMARY.md")
 }
 
 #[cfg(test)]
