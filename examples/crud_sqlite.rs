@@ -1,4 +1,4 @@
-//! Create, read, update and delete as JSON, in SQLite, whose calls block: they run on a stage.
+//! Create, read, update and delete as JSON, in `SQLite`, whose calls block: they run on a stage.
 //!
 //! ```sh
 //! cargo run -p greenroom-examples --bin crud_sqlite -- 127.0.0.1:5000 notes.db

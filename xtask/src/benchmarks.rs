@@ -69,7 +69,16 @@ pub(crate) fn with_reports<'a>(
         bail!("{PAGE} has no line that begins with `{GENERATED}`");
     };
     let mut out = format!("{written}{GENERATED} {RESULTS} by `cargo xtask benchmarks`. -->\n\n");
-    out.push_str("## All figures\n");
+    out.push_str("## Goals that were missed\n\n");
+    for (kind, title) in KINDS {
+        let newest = kinds.get(kind).and_then(BTreeMap::last_key_value);
+        let lines = newest.map_or("", |(_, text)| text).lines();
+        for missed in lines.filter(|line| line.starts_with("- ") && line.contains(": missed by ")) {
+            let item = format!("- {title}: {}\n", missed[2..].trim_end());
+            out.push_str(&wrapped(&item));
+        }
+    }
+    out.push_str("\n## All figures\n");
     for (kind, title) in KINDS {
         if let Some(reports) = kinds.get(kind) {
             out.push_str(&section(title, reports));
@@ -119,7 +128,7 @@ mod tests {
         let reports = [
             (
                 "2026-01-02-http.md",
-                "# HTTP\n\n## keepalive\n\n| a |\n|---|\n| 2 us |\n",
+                "# HTTP\n\n## keepalive\n\n| a |\n|---|\n| 2 us |\n\n- CPU: missed by 1 us\n",
             ),
             ("2026-01-01-http.md", "# HTTP\n\n| 1 us |\n"),
         ];
@@ -133,7 +142,14 @@ mod tests {
             "{made}"
         );
         assert!(made.contains("; before [2026-01-01]"), "{made}");
-        assert!(!made.contains("1 us") && !made.contains("old\n"), "{made}");
+        assert!(
+            made.contains("- The HTTP engine: CPU: missed by 1 us\n"),
+            "{made}"
+        );
+        assert!(
+            !made.contains("| 1 us") && !made.contains("old\n"),
+            "{made}"
+        );
         assert_eq!(
             with_reports(&made, reports.into_iter()).expect("again"),
             made

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use ignore::Walk;
+use ignore::{Walk, WalkBuilder};
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
 /// Where what is not in the book can be read.
@@ -77,7 +77,8 @@ fn outside(page: &Path, link: &str) -> Option<String> {
 /// Each link within the book leads to a page of it, and to a heading that is there.
 fn check_links(html: &Path) -> Result<()> {
     let mut pages = BTreeMap::new();
-    for entry in Walk::new(html) {
+    // git ignores the book, as it does all of `target`.
+    for entry in WalkBuilder::new(html).standard_filters(false).build() {
         let path = entry?.into_path();
         if path
             .extension()
@@ -150,5 +151,24 @@ mod tests {
             "[a](../b.md) [c](../../d.rs)\n",
         );
         assert_eq!(up, format!("[a](../b.md) [c]({REPOSITORY}/d.rs)\n"));
+    }
+
+    #[test]
+    fn dead_links_of_the_book_are_named() {
+        let html = tempfile::tempdir().expect("a directory");
+        let write = |name, text| fs::write(html.path().join(name), text).expect("a file");
+        write("b.html", "<h2 id=\"here\">");
+        write(
+            "a.html",
+            "<a href=\"b.html#here\"><a href=\"#there\"><a href=\"c.html\">",
+        );
+        let error = check_links(html.path()).expect_err("two links lead nowhere");
+        let expected = "links that lead nowhere:\na.html: #there\na.html: c.html";
+        assert_eq!(error.to_string(), expected);
+        write(
+            "a.html",
+            "<a href=\"b.html#here\"><a href=\"https://example.org/c\">",
+        );
+        check_links(html.path()).expect("all lead somewhere");
     }
 }
