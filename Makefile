@@ -57,6 +57,10 @@ advisories: ## Check the dependencies for known vulnerabilities (needs cargo-den
 docs: ## Build the documentation; a warning is an error
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 
+.PHONY: book
+book: ## Make the book of docs/, in target/book/html, and check its links (installs mdBook)
+	$(CARGO) xtask book
+
 .PHONY: fuzz
 fuzz: ## Fuzz the HTTP engine, FUZZ_SECONDS for each target (needs a nightly toolchain)
 	fuzz/run.sh $(FUZZ_SECONDS)

@@ -1,16 +1,25 @@
 //! What the repository does to itself: `cargo xtask --help` lists the tasks.
 
+mod benchmarks;
+mod book;
 mod tidy;
 mod tools;
+mod wrap;
 
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Parser;
 
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask", about = "What the repository does to itself")]
 enum Task {
+    /// Writes the figures of docs/benchmarks.md, out of the newest reports in lab/results
+    Benchmarks,
+    /// Makes a book of docs, in target/book/html, and checks its links
+    Book,
     /// Checks what compiler and clippy do not: arrows between crates, lengths, unused
     /// dependencies, documentation, text files
     Tidy,
@@ -18,12 +27,31 @@ enum Task {
     Tools,
     /// Installs the Perl servers that `make bench-psgi` measures beside ours
     Peers,
+    /// Breaks the lines of Markdown files that are over 100 columns
+    Wrap {
+        /// The files
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
 }
 
 fn main() -> Result<ExitCode> {
     match Task::parse() {
-        Task::Tidy => tidy::run(),
-        Task::Peers => tools::run_peers().map(|()| ExitCode::SUCCESS),
-        Task::Tools => tools::run().map(|()| ExitCode::SUCCESS),
+        Task::Benchmarks => benchmarks::run(&repository()?)?,
+        Task::Book => book::run(&repository()?, &tools::mdbook()?)?,
+        Task::Tidy => return tidy::run(&repository()?),
+        Task::Peers => tools::run_peers()?,
+        Task::Tools => tools::run()?,
+        Task::Wrap { files } => wrap::run(&files)?,
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The repository that cargo was called in. Not as of compiling: clones that share a target
+/// directory share this program.
+fn repository() -> Result<PathBuf> {
+    let package = env::var_os("CARGO_MANIFEST_DIR").context("call this as `cargo xtask TASK`")?;
+    let root = Path::new(&package).join("..");
+    let found = root.canonicalize();
+    found.with_context(|| format!("the repository {} is not there", root.display()))
 }

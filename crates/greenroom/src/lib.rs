@@ -80,6 +80,14 @@ mod draining {}
 #[doc = include_str!("../../../docs/from-axum.md")]
 mod from_axum {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/limits.md")]
+mod limits {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/start.md")]
+mod start {}
+
 /// Actors: state with a mailbox, under supervision. See [`greenroom_actor`].
 pub mod actor {
     pub use greenroom_actor::messages_of_greenroom as messages;

@@ -34,6 +34,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-stage", &[]),
     ("greenroom-cli", &["greenroom", "greenroom-load"]),
     ("greenroom-compat", &["greenroom"]),
+    (
+        "greenroom-examples",
+        &["greenroom", "greenroom-actor", "greenroom-stage"],
+    ),
     ("social", &["greenroom"]),
     ("xtask", &[]),
 ];

@@ -8,19 +8,19 @@ mod arrows;
 mod dependencies;
 mod docs;
 mod functions;
+mod pages;
 mod perl;
 mod rust;
 mod text;
 mod tree;
 mod workspace;
 
-use std::env;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use tree::Tree;
 use workspace::Workspace;
@@ -50,16 +50,10 @@ impl Display for Finding {
     }
 }
 
-/// Checks the repository that cargo was called in.
-pub(crate) fn run() -> Result<ExitCode> {
-    // Not as of compiling: clones that share a target directory share this program.
-    let package = env::var_os("CARGO_MANIFEST_DIR").context("call this as `cargo xtask tidy`")?;
-    let root = Path::new(&package).join("..");
-    let root = root
-        .canonicalize()
-        .with_context(|| format!("the repository {} is not there", root.display()))?;
-    let tree = Tree::read(&root)?;
-    let workspace = Workspace::read(&root, &tree)?;
+/// Checks the repository at `root`.
+pub(crate) fn run(root: &Path) -> Result<ExitCode> {
+    let tree = Tree::read(root)?;
+    let workspace = Workspace::read(root, &tree)?;
     let findings = check(&tree, &workspace);
     report(&tree, &findings)?;
     Ok(if findings.is_empty() {
@@ -76,6 +70,7 @@ fn check(tree: &Tree, workspace: &Workspace) -> Vec<Finding> {
         dependencies::check(tree, packages),
         docs::check(tree, packages),
         functions::check(tree),
+        pages::check(tree),
         perl::check(tree),
         text::check(tree),
     ]

@@ -10,6 +10,7 @@
 //! | `python`   | a Python 3 environment with HTTP clients and a mail sink  | `pins/python.txt`   |
 //! | `node`     | undici, playwright-core and axe-core                      | `node.rs`           |
 //! | `autobahn` | a Python 2.7 environment with Autobahn's test suite       | `pins/autobahn.txt` |
+//! | `mdbook`   | mdBook, built by cargo; only `make book` installs it      | `mdbook.rs`         |
 //! | `stamps`   | for each of them, the pins that it was installed from     |                     |
 //!
 //! A step whose stamp equals its pins does nothing, so a second run ends at once.
@@ -18,12 +19,14 @@ mod apt;
 mod autobahn;
 mod ferretdb;
 mod h2spec;
+mod mdbook;
 mod node;
 mod process;
 mod python;
 mod root;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -85,6 +88,11 @@ pub(crate) fn run() -> Result<()> {
 /// Installs the Perl servers that `make bench-psgi` measures beside ours.
 pub(crate) fn run_peers() -> Result<()> {
     run_steps(&[PEERS])
+}
+
+/// Installs mdBook, which only `make book` needs, and says where it is.
+pub(crate) fn mdbook() -> Result<PathBuf> {
+    mdbook::path(&Root::open()?)
 }
 
 fn run_steps(steps: &[Step]) -> Result<()> {
