@@ -71,7 +71,7 @@ impl App {
         let images = Images::new(&settings.pictures)?;
         let passwords = Passwords::new(&settings.passwords)?;
         let feed = Feed::start(&system, &bus, &store, &settings.feed)?;
-        let outbox = Outbox::start(&system, &store, &files, &settings)?;
+        let outbox = Outbox::start(&system, &store, &files, &feed, &settings)?;
         let share = match &settings.share {
             Some(share) => Some(Share::start(&system, share)?),
             None => None,
