@@ -78,7 +78,7 @@ impl App {
         };
         let limits = Limits::new(&settings.limits);
         let pictures = &settings.pictures;
-        let keeping = Turns::new(1, pictures.queue_max, pictures.queue_wait_max);
+        let keeping = Turns::new(pictures.queue_max, pictures.queue_wait_max);
         Ok(Self {
             settings,
             store,
