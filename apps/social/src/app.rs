@@ -71,14 +71,14 @@ impl App {
         let images = Images::new(&settings.pictures)?;
         let passwords = Passwords::new(&settings.passwords)?;
         let feed = Feed::start(&system, &bus, &store, &settings.feed)?;
-        let outbox = Outbox::start(&system, &store, &files, &settings)?;
+        let outbox = Outbox::start(&system, &store, &files, &feed, &settings)?;
         let share = match &settings.share {
             Some(share) => Some(Share::start(&system, share)?),
             None => None,
         };
         let limits = Limits::new(&settings.limits);
         let pictures = &settings.pictures;
-        let keeping = Turns::new(1, pictures.queue_max, pictures.queue_wait_max);
+        let keeping = Turns::new(pictures.queue_max, pictures.queue_wait_max);
         Ok(Self {
             settings,
             store,

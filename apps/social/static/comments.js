@@ -31,7 +31,7 @@ function add(list, comment) {
   made.querySelector(".comment-text").textContent = comment.text;
   made.querySelector("time").setAttribute("datetime", comment.created_at);
   const deletion = made.querySelector("form");
-  if (me !== null && [comment.author.name, list.dataset.owner].includes(me)) {
+  if (me !== null && [comment.author.id, list.dataset.owner].includes(me)) {
     deletion.action = `/comments/${comment.id}/delete`;
     deletion.querySelector("button").setAttribute("aria-label", `Delete the comment by ${comment.author.name}`);
   } else {

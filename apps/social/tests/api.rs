@@ -81,6 +81,7 @@ macro_rules! every_behaviour {
                 a_deleted_picture_is_gone;
             pages:
                 texts_are_compressed_and_pictures_are_not,
+                the_page_of_the_api_shows_code_as_code,
                 a_token_stands_in_no_two_pages;
             likes:
                 to_like_twice_is_to_like_once,

@@ -78,6 +78,7 @@ macro_rules! every_behaviour {
                 an_event_is_written_once,
                 an_event_is_blanked_alone,
                 events_are_read_in_pages,
+                rings_are_found_by_who_has_rung,
                 the_last_events_are_in_their_order,
                 topics_without_events_have_no_head,
                 a_refused_change_writes_no_events,

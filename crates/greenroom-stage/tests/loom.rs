@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use fair::Flow;
 use hand_off::{Bounds, HandOff, Pushed};
-use lanes::{Band, Entry, Spent};
+use lanes::{Band, Ended, Entry, Spent};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
@@ -62,7 +62,10 @@ fn start(hand_off: &Arc<HandOff<usize>>, done: &Arc<AtomicUsize>) -> thread::Joi
                 expected: turn.expected,
                 charged: std::time::Instant::now(),
                 used: Duration::from_millis(1),
-                run: Some(Duration::from_millis(1)),
+                run: Some(Ended {
+                    wanted: Duration::from_millis(1),
+                    stated: Some(Duration::from_millis(2)),
+                }),
             });
         }
     })

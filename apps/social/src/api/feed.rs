@@ -2,8 +2,7 @@ use axum::extract::{State, WebSocketUpgrade};
 use axum::response::Response;
 use http::HeaderMap;
 
-use crate::auth::{MaybeCaller, MaybeViewer, is_from_elsewhere};
-use crate::feed::Watcher;
+use crate::auth::{MaybeWatcher, is_from_elsewhere};
 use crate::{App, Failure, Problem};
 
 /// The live feed: a WebSocket, whose frames are described beside this document.
@@ -16,8 +15,7 @@ use crate::{App, Failure, Problem};
 )]
 pub(super) async fn feed(
     State(app): State<App>,
-    MaybeCaller(caller): MaybeCaller,
-    MaybeViewer(viewer): MaybeViewer,
+    MaybeWatcher(watcher): MaybeWatcher,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Failure> {
@@ -25,9 +23,5 @@ pub(super) async fn feed(
     if is_from_elsewhere(&app, &headers) {
         return Err(Failure::Forbidden("pages of other origins may not listen"));
     }
-    let watcher = caller.map(|author| Watcher {
-        user: author.id,
-        session: viewer.map(|viewer| viewer.session),
-    });
     Ok(app.feed.connect(watcher, upgrade))
 }

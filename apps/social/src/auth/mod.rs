@@ -21,4 +21,4 @@ pub use session::{
     COOKIE, LoggedIn, check_password, log_in, log_out, no_cookie, sign_up, start_session,
 };
 pub use signature::{SignedUploads, WINDOW_SECONDS, check_signature};
-pub use viewer::{CSRF_HEADER, Caller, MaybeCaller, MaybeViewer, Viewer, check_csrf};
+pub use viewer::{CSRF_HEADER, Caller, MaybeCaller, MaybeViewer, MaybeWatcher, Viewer, check_csrf};

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Client, Viewer};
+use crate::feed::Credential;
 use crate::model::{Author, Id, Session, TextError, User};
 use crate::service::{self, NewUser};
 use crate::{App, Failure, secret};
@@ -99,6 +100,7 @@ pub async fn start_session(app: &App, user: &User) -> Result<LoggedIn, Failure> 
             author: user.author(),
             csrf: session.csrf,
             session: session.token_hash,
+            expires_at: session.expires_at,
         },
     })
 }
@@ -114,7 +116,8 @@ pub async fn log_out(app: &App, cookies: &CookieJar) -> Result<Cookie<'static>, 
         let (user, session) = (viewer.author.id, viewer.session);
         let keys = [session_key(&session), service::reach_key(user)];
         app.cache.invalidate(&keys).await;
-        app.feed.end_sessions(user, Some(session));
+        app.feed
+            .end_connections(user, Some(Credential::Session(session)));
     }
     Ok(no_cookie(app))
 }
@@ -135,6 +138,7 @@ pub(super) async fn find(app: &App, cookies: &CookieJar) -> Result<Option<Viewer
             author: known.author,
             csrf: known.csrf,
             session: hash,
+            expires_at: known.expires_at,
         })),
         Err(Failure::Unauthenticated(_)) => Ok(None),
         Err(failure) => Err(failure),

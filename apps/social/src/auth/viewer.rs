@@ -1,10 +1,12 @@
 use axum::extract::FromRequestParts;
 use axum_extra::extract::cookie::CookieJar;
 use http::request::Parts;
+use jiff::Timestamp;
 
 use super::mask::is_token;
 use super::session;
 use super::signature::Signer;
+use crate::feed::{Credential, Watcher};
 use crate::model::{Author, Id};
 use crate::{App, Failure};
 
@@ -25,6 +27,8 @@ pub struct Viewer {
     pub csrf: String,
     /// The hash of the session's token.
     pub session: String,
+    /// When the session ends by itself.
+    pub expires_at: Timestamp,
 }
 
 impl FromRequestParts<App> for Viewer {
@@ -86,8 +90,8 @@ impl FromRequestParts<App> for MaybeCaller {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
-        if let Some(Signer(author)) = parts.extensions.get() {
-            return Ok(Self(Some(author.clone())));
+        if let Some(signer) = parts.extensions.get::<Signer>() {
+            return Ok(Self(Some(signer.author.clone())));
         }
         let Some(viewer) = session_of(parts, app).await? else {
             return Ok(Self(None));
@@ -106,6 +110,30 @@ impl MaybeCaller {
     #[must_use]
     pub fn id(&self) -> Option<Id> {
         self.0.as_ref().map(|author| author.id)
+    }
+}
+
+/// Who listens to the feed, by a signature or by a session, if anybody is known: an extractor.
+#[derive(Clone, Debug)]
+pub struct MaybeWatcher(pub Option<Watcher>);
+
+impl FromRequestParts<App> for MaybeWatcher {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        if let Some(signer) = parts.extensions.get::<Signer>() {
+            return Ok(Self(Some(Watcher {
+                user: signer.author.id,
+                credential: Credential::Key(signer.key),
+                expires_at: None,
+            })));
+        }
+        let viewer = session_of(parts, app).await?;
+        Ok(Self(viewer.map(|viewer| Watcher {
+            user: viewer.author.id,
+            credential: Credential::Session(viewer.session),
+            expires_at: Some(viewer.expires_at),
+        })))
     }
 }
 

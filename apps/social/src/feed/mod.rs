@@ -30,7 +30,7 @@ use feeder::Feeder;
 use meters::Meters;
 use sessions::{Connections, Ended};
 
-pub use sessions::Watcher;
+pub use sessions::{Credential, Watcher};
 
 /// The dispatcher of Subscriber and Feeder. Clients are on `loop`, beside their connections.
 const DISPATCHER: &str = "actors";
@@ -122,10 +122,10 @@ impl Feed {
         }
     }
 
-    /// Ends the connections of a session, or all of a user, on all replicas: with the code 3000, "Unauthorized". The session
-    /// must have ended in the storage before.
-    pub fn end_sessions(&self, user: Id, session: Option<String>) {
-        let ended = Ended { user, session };
+    /// Ends the connections of a session or a key, or all of a user, on all replicas: with the code 3000, "Unauthorized". It must
+    /// have ended in the storage before.
+    pub fn end_connections(&self, user: Id, credential: Option<Credential>) {
+        let ended = Ended { user, credential };
         sessions::tell(&self.bus, &self.shared.connections, &ended);
     }
 

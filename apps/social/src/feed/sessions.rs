@@ -1,4 +1,4 @@
-//! Connections by who has opened them, so that they end with the session.
+//! Connections by who has opened them, so that they end with the session or the key.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,22 +18,34 @@ const TOPIC: &str = "/sessions/ended";
 /// "Unauthorized" (the registry of close codes of RFC 6455).
 pub(super) const UNAUTHORIZED: u16 = 3000;
 /// What the close frame says beside the code.
-pub(super) const REASON: &str = "the session has ended";
+pub(super) const REASON: &str = "the session or key has ended";
 
 /// Who opens a connection, if anybody is known.
 #[derive(Clone, Debug)]
 pub struct Watcher {
     /// Their own bell is for them alone.
     pub user: Id,
-    /// The hash of the session's token; `None` for a program that signs.
-    pub session: Option<String>,
+    /// The connection ends with it.
+    pub credential: Credential,
+    /// When the session expires; `None` for a key, which does not.
+    pub expires_at: Option<Timestamp>,
 }
 
-/// A session, or all connections of a user.
+/// By what somebody is known.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Credential {
+    /// A program signs with this key.
+    Key(Id),
+    /// The hash of a session's token.
+    Session(String),
+}
+
+/// A session or a key; or, without one, all connections of a user.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Ended {
     pub(super) user: Id,
-    pub(super) session: Option<String>,
+    pub(super) credential: Option<Credential>,
 }
 
 /// The connections of users that this replica has, by the user.
@@ -42,7 +54,7 @@ pub(super) struct Connections(Mutex<HashMap<Id, Vec<Arc<Connection>>>>);
 
 #[derive(Debug)]
 struct Connection {
-    session: Option<String>,
+    credential: Credential,
     outbox: Outbox<Frame>,
 }
 
@@ -57,7 +69,7 @@ pub(super) struct Standing {
 impl Connections {
     pub(super) fn enter(self: &Arc<Self>, watcher: Watcher, outbox: Outbox<Frame>) -> Standing {
         let connection = Arc::new(Connection {
-            session: watcher.session.clone(),
+            credential: watcher.credential.clone(),
             outbox,
         });
         let mut all = self.lock();
@@ -71,10 +83,11 @@ impl Connections {
         }
     }
 
-    /// Closes what belongs to an ended session.
+    /// Closes what belongs to an ended session or key.
     pub(super) fn end(&self, ended: &Ended) {
         let is_of = |connection: &&Arc<Connection>| {
-            ended.session.is_none() || connection.session == ended.session
+            let credential = ended.credential.as_ref();
+            credential.is_none_or(|ended| connection.credential == *ended)
         };
         let all = self.lock();
         let of_user = all.get(&ended.user).map_or(&[][..], Vec::as_slice);
@@ -88,20 +101,14 @@ impl Connections {
         }
     }
 
-    /// Of those that were opened by a session.
-    fn sessions(&self) -> Vec<Ended> {
+    /// By what they all were opened.
+    fn credentials(&self) -> Vec<(Id, Credential)> {
         let all = self.lock();
-        let sessions = all.iter().flat_map(|(user, connections)| {
-            let session = |it: &Arc<Connection>| {
-                let session = Some(it.session.clone()?);
-                Some(Ended {
-                    user: *user,
-                    session,
-                })
-            };
-            connections.iter().filter_map(session)
+        let credentials = all.iter().flat_map(|(user, connections)| {
+            let credentials = connections.iter().map(|it| it.credential.clone());
+            credentials.map(|credential| (*user, credential))
         });
-        sessions.collect()
+        credentials.collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Id, Vec<Arc<Connection>>>> {
@@ -170,24 +177,25 @@ pub(super) fn tell(bus: &Bus, connections: &Connections, ended: &Ended) {
 }
 
 async fn look_at_all(store: Arc<dyn Store>, connections: Arc<Connections>) {
-    for session in connections.sessions() {
-        let watcher = Watcher {
-            user: session.user,
-            session: session.session.clone(),
-        };
-        match is_live(&*store, &watcher).await {
+    for (user, credential) in connections.credentials() {
+        match is_live(&*store, &credential).await {
             Ok(true) => {}
-            Ok(false) => connections.end(&session),
+            Ok(false) => connections.end(&Ended {
+                user,
+                credential: Some(credential),
+            }),
             Err(error) => tracing::warn!(%error, "it is not known whether a session has ended"),
         }
     }
 }
 
-/// Whether the session holds still; a program's signature was checked when it came.
-pub(super) async fn is_live(store: &dyn Store, watcher: &Watcher) -> store::Result<bool> {
-    let Some(session) = &watcher.session else {
-        return Ok(true);
-    };
-    let found = store.live_session(session, Timestamp::now()).await?;
-    Ok(found.is_some())
+/// Whether the session holds still, or the key is there.
+pub(super) async fn is_live(store: &dyn Store, credential: &Credential) -> store::Result<bool> {
+    match credential {
+        Credential::Key(key) => Ok(store.key(*key).await?.is_some()),
+        Credential::Session(token_hash) => {
+            let found = store.live_session(token_hash, Timestamp::now()).await?;
+            Ok(found.is_some())
+        }
+    }
 }

@@ -7,6 +7,7 @@ mod process;
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use greenroom::{Client, Stage, StageError};
@@ -14,17 +15,17 @@ use greenroom::{Client, Stage, StageError};
 use crate::Failure;
 use crate::config::PictureSettings;
 use crate::model::Author;
-use crate::turns::Turns;
 pub use process::{PictureError, Processed};
 
-/// A turn is counted in so many pixels.
-const UNIT: u64 = 1_000;
+/// What a pixel is said to cost, so that pictures are charged in proportion; the stage learns how fast the machine is.
+const NANOS_PER_PIXEL: u64 = 25;
+/// And what each picture costs besides, however small it is.
+const LEAST: Duration = Duration::from_millis(1);
 
 /// A stage for pictures; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Images {
     stage: Stage,
-    turns: Turns,
     pixels_max: u64,
 }
 
@@ -42,22 +43,14 @@ impl Images {
             .build()
             .context("`pictures` cannot be as the settings say")?;
         let pixels_max = settings.pixels_max;
-        Ok(Self {
-            stage,
-            turns: Turns::new(
-                units(pixels_max),
-                settings.queue_max,
-                settings.queue_wait_max,
-            ),
-            pixels_max,
-        })
+        Ok(Self { stage, pixels_max })
     }
 
     /// Finds out what the file is by its content, and makes its three smaller sizes. A file of too many pixels is refused
     /// before anything is decoded.
     ///
-    /// Owners share the stage by the time that their pictures take, and none has more under way than the pixels that one
-    /// picture may have: who brings six large ones has them done one after the other, while others' are done beside them.
+    /// Owners share the stage by the time that their pictures take. A picture is charged by its pixels when it begins, so that who
+    /// brings many large ones keeps nobody waiting with those behind the first, and the wait that is predicted counts them.
     ///
     /// # Errors
     /// [`Failure::Unsupported`] and [`Failure::TooLarge`] as the file deserves, [`Failure::Unavailable`] if too many
@@ -67,9 +60,9 @@ impl Images {
         let path = file.clone();
         let look = tokio::task::spawn_blocking(move || process::look(&path, pixels_max));
         let pixels = look.await.map_err(Failure::internal)??;
-        let _turn = self.turns.take(owner.id, units(pixels)).await?;
         let owner = Client::named(&format!("user {}", owner.id));
-        let work = owner.within(|| self.stage.run(move || process::process(&file, pixels_max)));
+        let work = move || process::process(&file, pixels_max);
+        let work = owner.within(|| self.stage.run_stating(cost(pixels), work));
         match work.await {
             Ok(Ok(processed)) => Ok(processed),
             Ok(Err(error)) => Err(error.into()),
@@ -78,8 +71,8 @@ impl Images {
     }
 }
 
-fn units(pixels: u64) -> u32 {
-    u32::try_from(pixels.div_ceil(UNIT)).unwrap_or(u32::MAX)
+fn cost(pixels: u64) -> Duration {
+    LEAST + Duration::from_nanos(pixels.saturating_mul(NANOS_PER_PIXEL))
 }
 
 impl From<PictureError> for Failure {
@@ -102,7 +95,7 @@ impl From<PictureError> for Failure {
 pub(crate) fn io_failure(error: io::Error) -> Failure {
     Failure::Unavailable {
         what: "the place for files",
-        retry_after: std::time::Duration::from_secs(5),
+        retry_after: Duration::from_secs(5),
         source: Some(error.into()),
     }
 }
@@ -111,7 +104,7 @@ fn overloaded(error: StageError) -> Failure {
     match error {
         StageError::Rejected(rejected) => Failure::Unavailable {
             what: "a place in the queue of pictures",
-            retry_after: std::time::Duration::from_secs(rejected.retry_after),
+            retry_after: Duration::from_secs(rejected.retry_after),
             source: Some(rejected.into()),
         },
         StageError::Panicked(panicked) => Failure::internal(panicked),

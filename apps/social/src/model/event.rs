@@ -37,9 +37,10 @@ pub struct NewEvent {
 }
 
 impl NewEvent {
-    /// Somebody likes a picture, or does no longer.
+    /// Somebody likes a picture, or does no longer. Who it is stands there as an identifier, which says nothing of anybody once
+    /// the user is gone.
     #[must_use]
-    pub fn like(picture: Id, by: &str, liked: bool) -> Self {
+    pub fn like(picture: Id, by: Id, liked: bool) -> Self {
         Self {
             topic: topic::likes(picture),
             key: Id::new().to_string(),
@@ -94,7 +95,7 @@ pub mod topic {
     /// `{"deleted_album": id}` of all those of an album. The total is the number of pictures that ever came.
     pub const TIMELINE: &str = "/timeline";
 
-    /// Likes of a picture; bodies say `{"by": name, "liked": bool}`. The total is the number of likes.
+    /// Likes of a picture; bodies say `{"by": id of the user, "liked": bool}`. The total is the number of likes.
     #[must_use]
     pub fn likes(picture: Id) -> String {
         format!("/picture/{picture}/likes")
@@ -105,6 +106,9 @@ pub mod topic {
     pub fn comments(picture: Id) -> String {
         format!("/picture/{picture}/comments")
     }
+
+    /// The names of all bells lie between these.
+    pub const BELLS: [&str; 2] = ["/user/", "/user0"];
 
     /// What others did with somebody's pictures; only for that user. Bodies say
     /// `{"kind": "like" | "comment", "by": name, "picture": id}`.

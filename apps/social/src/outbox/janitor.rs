@@ -8,8 +8,9 @@ use tokio::time::Instant;
 
 use super::Clock;
 use super::worker::{Doer, Setback, payload};
+use crate::feed::Feed;
 use crate::files::Files;
-use crate::model::{Effects, Id, NewEvent, Task, TaskKind, topic};
+use crate::model::{Effects, Id, NewEvent, Task, TaskKind};
 use crate::store::{self, Retention, Store, StoreError};
 
 /// How often the storage is pruned.
@@ -35,6 +36,7 @@ const RETENTION: Retention = Retention {
 pub(super) struct Janitor {
     store: Arc<dyn Store>,
     files: Files,
+    feed: Feed,
     leftovers_after: Duration,
     clock: Clock,
 }
@@ -53,12 +55,14 @@ impl Janitor {
     pub(super) fn new(
         store: &Arc<dyn Store>,
         files: &Files,
+        feed: &Feed,
         leftovers_after: Duration,
         clock: &Clock,
     ) -> Self {
         Self {
             store: Arc::clone(store),
             files: files.clone(),
+            feed: feed.clone(),
             leftovers_after,
             clock: Arc::clone(clock),
         }
@@ -121,10 +125,12 @@ impl Janitor {
     async fn remove_user(&self, user: Id, task: &Task) -> Result<(), Setback> {
         let began = Instant::now();
         for album in self.store.albums(user).await? {
-            self.store.delete_album(album.id).await?;
+            let events = self.store.delete_album(album.id).await?;
+            self.feed.publish(&events.unwrap_or_default()).await;
         }
         self.remove_comments(user, began).await?;
         self.remove_likes(user, began).await?;
+        self.unring(user, began).await?;
         let age = (self.clock)().duration_since(task.added_at);
         let age = Duration::try_from(age).unwrap_or_default();
         if let Some(rest) = LATE.checked_sub(age).filter(|rest| !rest.is_zero()) {
@@ -144,10 +150,9 @@ impl Janitor {
             }
             for comment in &comments {
                 check_time(began)?;
-                self.unring(comment.picture, &comment.id.to_string())
-                    .await?;
                 let effects = told(NewEvent::comment_deleted(comment));
-                self.store.delete_comment(comment.id, effects).await?;
+                let events = self.store.delete_comment(comment.id, effects).await?;
+                self.feed.publish(&events.unwrap_or_default()).await;
             }
         }
     }
@@ -168,23 +173,29 @@ impl Janitor {
 
     /// `false` if the picture is gone: then its likes go with it.
     async fn remove_like(&self, picture: Id, user: Id) -> Result<bool, Setback> {
-        self.unring(picture, &NewEvent::key_of_like(picture, user))
-            .await?;
-        let effects = told(NewEvent::like(picture, "", false));
+        let effects = told(NewEvent::like(picture, user, false));
         match self.store.set_like(picture, user, false, effects).await {
-            Ok(_) => Ok(true),
+            Ok(change) => {
+                self.feed.publish(&change.events).await;
+                Ok(true)
+            }
             Err(StoreError::Conflict(_)) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The bell of a picture's owner says no longer who has done something with it.
-    async fn unring(&self, picture: Id, key: &str) -> Result<(), Setback> {
-        if let Some(picture) = self.store.picture(picture).await? {
-            let bell = topic::bell(picture.owner.id);
-            self.store.blank_event(&bell, key).await?;
+    /// No bell says any longer that it was this user who has done something, be it undone since.
+    async fn unring(&self, user: Id, began: Instant) -> Result<(), Setback> {
+        loop {
+            let rings = self.store.rings_by(user, PAGE).await?;
+            if rings.is_empty() {
+                return Ok(());
+            }
+            for (bell, key) in rings {
+                check_time(began)?;
+                self.store.blank_event(&bell, &key).await?;
+            }
         }
-        Ok(())
     }
 }
 

@@ -19,6 +19,7 @@ use greenroom::actor::{ActorRef, ActorSystem, Recipient};
 use jiff::Timestamp;
 
 use crate::config::Settings;
+use crate::feed::Feed;
 use crate::files::Files;
 use crate::model::TaskKind;
 use crate::store::Store;
@@ -57,12 +58,14 @@ impl Outbox {
         system: &ActorSystem,
         store: &Arc<dyn Store>,
         files: &Files,
+        feed: &Feed,
         settings: &Settings,
     ) -> anyhow::Result<Self> {
         Self::start_with(
             system,
             store,
             files,
+            feed,
             settings,
             &(Arc::new(Timestamp::now) as Clock),
         )
@@ -76,6 +79,7 @@ impl Outbox {
         system: &ActorSystem,
         store: &Arc<dyn Store>,
         files: &Files,
+        feed: &Feed,
         settings: &Settings,
         clock: &Clock,
     ) -> anyhow::Result<Self> {
@@ -91,7 +95,7 @@ impl Outbox {
         let pusher = PushNotifier::new(store, settings, vapid, clock)?;
         let webhooks = WebhookNotifier::new(store, settings)?;
         let leftovers_after = settings.pictures.leftovers_after;
-        let janitor = Janitor::new(store, files, leftovers_after, clock);
+        let janitor = Janitor::new(store, files, feed, leftovers_after, clock);
         let actors = Actors {
             mailman: starter.start("mailman", mailman)?.recipient(),
             pusher: starter.start("notifier-push", pusher)?.recipient(),

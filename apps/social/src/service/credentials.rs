@@ -67,7 +67,7 @@ async fn end_sessions_by(app: &App, id: Id, change: UserChange) -> Result<User, 
 async fn forget(app: &App, id: Id) {
     let keys = [generation_key(id), author_key(id), reach_key(id)];
     app.cache.invalidate(&keys).await;
-    app.feed.end_sessions(id, None);
+    app.feed.end_connections(id, None);
 }
 
 /// Has a mail sent to each user of an address, with a link to set another password. Whether there is any is found out only when

@@ -1,4 +1,5 @@
 use super::now;
+use crate::feed::Credential;
 use crate::model::{ApiKey, Id, check_text};
 use crate::{App, Failure};
 
@@ -34,13 +35,14 @@ pub async fn keys(app: &App, user: Id) -> Result<Vec<ApiKey>, Failure> {
     Ok(app.store.keys(user).await?)
 }
 
-/// Deletes a user's key: what is signed with it is refused from then on.
+/// Deletes a user's key: what is signed with it is refused from then on, and its connections to the feed end.
 ///
 /// # Errors
 /// [`Failure::NotFound`] if the user has no such key.
 pub async fn delete_key(app: &App, user: Id, id: Id) -> Result<(), Failure> {
-    if app.store.delete_key(id, user).await? {
-        return Ok(());
+    if !app.store.delete_key(id, user).await? {
+        return Err(Failure::NotFound("key"));
     }
-    Err(Failure::NotFound("key"))
+    app.feed.end_connections(user, Some(Credential::Key(id)));
+    Ok(())
 }

@@ -35,7 +35,7 @@ pub async fn set_like(
         let key = NewEvent::key_of_like(picture.id, user.id);
         effects = tell_owner(app, user, &picture, "like", &key).await?;
     }
-    let like = NewEvent::like(picture.id, &user.name, liked);
+    let like = NewEvent::like(picture.id, user.id, liked);
     effects.events.push(like);
     let kinds: Vec<_> = effects.tasks.iter().map(|task| task.kind).collect();
     let change = app

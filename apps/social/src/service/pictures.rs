@@ -45,7 +45,7 @@ pub async fn upload(
     let processing = uploads.iter().map(|upload| prepare(app, &album, upload));
     let prepared = try_join_all(processing).await?;
     // One upload of a user at a time, so that none is kept in the room of another. Other replicas do not wait for it.
-    let turn = app.keeping.take(user.id, 1).await?;
+    let turn = app.keeping.take(user.id).await?;
     let bytes = prepared.iter().map(|(picture, _)| picture.bytes).sum();
     let storage = storage(app, user.id).await?;
     storage.check(prepared.len() as u64, bytes)?;

@@ -229,6 +229,8 @@ pub trait Store: Debug + Send + Sync {
     async fn last_events(&self, topic: &str, limit: u32) -> Result<Vec<Event>>;
     /// Whether a topic has an event of that key.
     async fn has_event(&self, topic: &str, key: &str) -> Result<bool>;
+    /// Events of bells whose bodies name a user, deleted or not, as the one who has done something: topics and keys, in whatever order.
+    async fn rings_by(&self, user: Id, limit: u32) -> Result<Vec<(String, String)>>;
     /// Blanks the body of an event, if there is one: `{"gone": true}`.
     async fn blank_event(&self, topic: &str, key: &str) -> Result<()>;
     /// The ends of topics; topics without events are left out.

@@ -18,6 +18,12 @@ struct ApiPage {
     operations: Arc<Vec<Operation>>,
 }
 
+/// A text with code in backticks, as parts of which each is code or not.
+fn spans(text: &str) -> impl Iterator<Item = (bool, &str)> {
+    let parts = text.split('`').enumerate();
+    parts.map(|(index, part)| (index % 2 == 1, part))
+}
+
 pub(super) fn router(app: &App) -> Router<App> {
     let operations = Arc::new(operations(app));
     let show = async move |shell: Shell| show(shell, operations);

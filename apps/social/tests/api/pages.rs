@@ -66,3 +66,14 @@ pub(crate) async fn a_token_stands_in_no_two_pages(store: StoreSettings) {
     let albums: Value = ada.get("/api/users/ada/albums").await.json(StatusCode::OK);
     assert_eq!(albums.as_array().map(Vec::len), Some(2));
 }
+
+pub(crate) async fn the_page_of_the_api_shows_code_as_code(store: StoreSettings) {
+    let server = TestApp::on(store).await;
+    let page = server.client().get("/api").await;
+    page.expect(StatusCode::OK);
+    let text = String::from_utf8_lossy(&page.body);
+    assert!(!text.contains('`'), "{text}");
+    for code in ["POST /api/sessions", "Retry-After"] {
+        assert!(text.contains(&format!("<code>{code}</code>")), "{text}");
+    }
+}

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use greenroom::bus::{Event, Subscription};
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use social::config::FilesSettings;
-use social::model::{Comment, Effects, Id, TaskKind, topic};
+use social::model::{Comment, Effects, Id, NewEvent, TaskKind, topic};
 
 use crate::office::Office;
 
@@ -127,6 +128,62 @@ async fn a_deleted_user_leaves_nothing_behind() {
         "the like, whose event nobody wrote here, has ended"
     );
     office.user("ada").await;
+}
+
+/// An album that came as the account was deleted: who has the timeline open sees its pictures go.
+#[tokio::test]
+async fn what_goes_with_a_user_is_told_to_who_watches() {
+    let office = Office::open().await;
+    let (ada, bob) = (office.user("ada").await, office.user("bob").await);
+    let album = office.album(&ada).await;
+    office.picture(&album, "").await;
+    let theirs = office.picture(&office.album(&bob).await, "").await;
+    let like = NewEvent::like(theirs.id, ada.id, true);
+    let effects = Effects {
+        events: vec![like],
+        tasks: Vec::new(),
+    };
+    let liked = office.store.set_like(theirs.id, ada.id, true, effects);
+    liked.await.expect("the picture is there");
+    assert!(office.store.delete_user(ada.id).await.expect("deleted"));
+    let replica = office.replica();
+    let mut timeline = replica.bus.subscribe(topic::TIMELINE).expect("a topic");
+    let likes = topic::likes(theirs.id);
+    let mut likes = replica.bus.subscribe(likes.as_str()).expect("a topic");
+    office.done(&replica, TaskKind::Remove).await;
+    let told = async |heard: &mut Subscription| match heard.recv().await {
+        Some(Event::Message(message)) => message.json::<Value>().expect("an event")["body"].clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        told(&mut timeline).await,
+        json!({"deleted_album": album.id})
+    );
+    assert_eq!(
+        told(&mut likes).await,
+        json!({"by": ada.id, "liked": false})
+    );
+}
+
+/// Also no bell for something that has ended before the user went.
+#[tokio::test]
+async fn nothing_says_who_a_deleted_user_was() {
+    let office = Office::open().await;
+    let (ada, bob) = (office.user("ada").await, office.user("bob").await);
+    let picture = office.picture(&office.album(&bob).await, "").await;
+    office.ring(&picture, "like", "ada", &[]).await;
+    office.ring(&picture, "like", "grace", &[]).await;
+    let bell = topic::bell(bob.id);
+    let bodies = async || {
+        let events = office.store.events(&bell, 0, 10).await.expect("a log");
+        let by = events.into_iter().map(|event| event.body["by"].clone());
+        by.collect::<Vec<_>>()
+    };
+    assert_eq!(bodies().await, [json!("ada"), json!("grace")]);
+    assert!(office.store.delete_user(ada.id).await.expect("deleted"));
+    let replica = office.replica();
+    office.done(&replica, TaskKind::Remove).await;
+    assert_eq!(bodies().await, [Value::Null, json!("grace")]);
 }
 
 #[tokio::test]

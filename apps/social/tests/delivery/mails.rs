@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use greenroom::actor::{ActorSystem, Dispatcher};
+use greenroom::bus::Bus;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use serde_json::json;
+use social::feed::Feed;
 use social::model::{TaskKind, User, UserChange};
 use social::outbox::Outbox;
 
@@ -120,7 +122,15 @@ async fn who_waits_for_longer_than_a_try_lasts_is_told_at_the_start() {
         .dispatcher("actors", Dispatcher::pool(1))
         .build()
         .expect("a system is built");
-    let started = Outbox::start(&system, &office.store, &office.files(), &office.settings);
+    let feed = Feed::start(
+        &system,
+        &Bus::in_process(),
+        &office.store,
+        &office.settings.feed,
+    );
+    let feed = feed.expect("a feed");
+    let (store, files) = (&office.store, office.files());
+    let started = Outbox::start(&system, store, &files, &feed, &office.settings);
     let refusal = started.expect_err("it is refused").to_string();
     assert!(refusal.contains("`mail.timeout` is 60s"), "{refusal}");
 }

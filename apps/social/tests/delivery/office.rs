@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom::actor::{ActorSystem, Dispatcher};
+use greenroom::bus::Bus;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use social::config::{FilesSettings, Settings, StoreSettings};
+use social::feed::Feed;
 use social::files::Files;
 use social::model::{Album, Effects, Id, Media, NewEvent, NewTask, Picture, TaskKind, User, topic};
 use social::outbox::{Clock, Outbox};
@@ -31,6 +33,7 @@ pub(crate) struct Office {
 pub(crate) struct Replica {
     pub(crate) system: ActorSystem,
     pub(crate) outbox: Outbox,
+    pub(crate) bus: Bus,
 }
 
 impl Office {
@@ -63,15 +66,23 @@ impl Office {
             .dispatcher("actors", Dispatcher::pool(1))
             .build()
             .expect("a system is built");
+        let bus = Bus::in_process();
+        let feed = Feed::start(&system, &bus, &self.store, &self.settings.feed);
+        let feed = feed.expect("the settings are right");
         let outbox = Outbox::start_with(
             &system,
             &self.store,
             &self.files(),
+            &feed,
             &self.settings,
             &self.clock(),
         );
         let outbox = outbox.expect("the settings are right");
-        Replica { system, outbox }
+        Replica {
+            system,
+            outbox,
+            bus,
+        }
     }
 
     /// Puts the clock of all replicas forward.

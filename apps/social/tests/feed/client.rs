@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use social::model::{Event, Id};
+use social::model::Event;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
@@ -33,17 +33,8 @@ pub(crate) enum Said {
 }
 
 impl Client {
-    pub(crate) async fn connect(address: SocketAddr, viewer: Option<Id>) -> Self {
-        let query = viewer.map(|id| format!("?viewer={id}")).unwrap_or_default();
-        Self::connect_with(address, &query).await
-    }
-
-    /// By a session of a user.
-    pub(crate) async fn connect_by(address: SocketAddr, user: Id, session: &str) -> Self {
-        Self::connect_with(address, &format!("?viewer={user}&session={session}")).await
-    }
-
-    async fn connect_with(address: SocketAddr, query: &str) -> Self {
+    /// As the query of the address says.
+    pub(crate) async fn connect_with(address: SocketAddr, query: &str) -> Self {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket
             .set_recv_buffer_size(RECEIVE_BYTES)

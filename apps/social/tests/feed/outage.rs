@@ -100,6 +100,7 @@ switched! {
     events(topic: &str, after: u64, limit: u32) -> Vec<Event>;
     last_events(topic: &str, limit: u32) -> Vec<Event>;
     has_event(topic: &str, key: &str) -> bool;
+    rings_by(user: Id, limit: u32) -> Vec<(String, String)>;
     blank_event(topic: &str, key: &str) -> ();
     heads(topics: &[String]) -> HashMap<String, Head>;
     add_tasks(tasks: Vec<NewTask>) -> ();

@@ -23,7 +23,7 @@ async fn refused(client: &mut Client) -> Vec<(String, String)> {
 async fn a_bell_rings_for_its_user_only() {
     let world = World::new().await;
     let replica = world.replica().await;
-    let (me, you) = (Id::new(), Id::new());
+    let (me, you) = (world.user().await, Id::new());
     let (mine, yours) = (topic::bell(me), topic::bell(you));
 
     let mut client = replica.client_of(me).await;

@@ -1,11 +1,12 @@
-//! Connections end with the session that has opened them.
+//! Connections end with the session or key that has opened them.
 
 use std::time::Duration;
 
 use greenroom::bus::{Bus, RedisSettings, WhileAway};
 use jiff::Timestamp;
 use social::config::FeedSettings;
-use social::model::{Id, Session, UserChange, topic};
+use social::feed::Credential;
+use social::model::{ApiKey, Id, UserChange, topic};
 
 use super::client::Client;
 use super::redis::Server;
@@ -14,25 +15,17 @@ use super::world::{Replica, World};
 /// "Unauthorized".
 const UNAUTHORIZED: u16 = 3000;
 
-/// A user with two sessions, `a` and `b`.
-async fn user(world: &World) -> Id {
+/// A user with two sessions, `a` and `b`, and when these end.
+async fn user(world: &World) -> (Id, Timestamp) {
     let user = world.user().await;
-    for token in ["a", "b"] {
-        let session = Session {
-            token_hash: token.to_owned(),
-            user,
-            csrf: String::new(),
-            expires_at: Timestamp::now() + Duration::from_hours(1),
-            generation: 0,
-        };
-        let kept = world.store.insert_session(&session).await;
-        kept.expect("there is room for a session");
-    }
-    user
+    let lasts = Duration::from_hours(1);
+    world.session(user, "a", lasts).await;
+    (user, world.session(user, "b", lasts).await)
 }
 
-async fn watching(replica: &Replica, user: Id, session: &str) -> Client {
-    let mut client = replica.client_of_session(user, session).await;
+async fn watching(replica: &Replica, user: (Id, Timestamp), session: &str) -> Client {
+    let (user, ends) = user;
+    let mut client = replica.client_of_session(user, session, ends).await;
     client.watch(&topic::bell(user), None).await;
     client
 }
@@ -51,12 +44,13 @@ async fn a_session_takes_its_connections_with_it_and_no_others() {
     ];
     let mut other = watching(&here, user, "b").await;
     world.store.delete_session("a").await.expect("deleted");
-    here.feed.end_sessions(user, Some("a".to_owned()));
+    let a = Credential::Session("a".to_owned());
+    here.feed.end_connections(user.0, Some(a));
     for client in &mut over {
         assert_eq!(client.closed().await, UNAUTHORIZED);
     }
     other.watch(topic::TIMELINE, None).await;
-    here.feed.end_sessions(user, None);
+    here.feed.end_connections(user.0, None);
     assert_eq!(other.closed().await, UNAUTHORIZED);
 }
 
@@ -69,7 +63,7 @@ async fn a_connection_that_comes_as_its_session_ends_is_closed() {
         .await;
     let user = user(&world).await;
     world.store.delete_session("a").await.expect("deleted");
-    let mut late = replica.client_of_session(user, "a").await;
+    let mut late = replica.client_of_session(user.0, "a", user.1).await;
     late.say(&serde_json::json!({"watch": {topic::TIMELINE: null}}))
         .await;
     assert_eq!(late.closed().await, UNAUTHORIZED);
@@ -80,10 +74,10 @@ async fn a_connection_that_comes_as_its_session_ends_is_closed() {
     };
     world
         .store
-        .update_user(user, change)
+        .update_user(user.0, change)
         .await
         .expect("changed");
-    let mut late = replica.client_of_session(user, "b").await;
+    let mut late = replica.client_of_session(user.0, "b", user.1).await;
     late.say(&serde_json::json!({"watch": {topic::TIMELINE: null}}))
         .await;
     assert_eq!(late.closed().await, UNAUTHORIZED);
@@ -104,6 +98,67 @@ async fn a_session_that_ends_while_the_bus_is_away_is_found_out() {
     server.kill();
     world.store.delete_session("a").await.expect("deleted");
     server.run();
+    assert_eq!(over.closed().await, UNAUTHORIZED);
+    other.watch(topic::TIMELINE, None).await;
+}
+
+/// A program that signs has no session; its key may go.
+#[tokio::test]
+async fn a_deleted_key_takes_its_connections_with_it_and_no_others() {
+    let world = World::new().await;
+    let bus = Bus::in_process();
+    let here = world.replica_with(&bus, FeedSettings::default()).await;
+    let there = world.replica_with(&bus, FeedSettings::default()).await;
+    let user = user(&world).await;
+    let mut keys = Vec::new();
+    for name in ["gone", "kept"] {
+        let key = ApiKey {
+            id: Id::new(),
+            user: user.0,
+            name: name.to_owned(),
+            secret: Vec::new(),
+            created_at: Timestamp::now(),
+        };
+        world.store.insert_key(&key).await.expect("there is room");
+        keys.push(key.id);
+    }
+    let watching_by = async |replica: &Replica, key| {
+        let mut client = replica.client_of_key(user.0, key).await;
+        client.watch(&topic::bell(user.0), None).await;
+        client
+    };
+    let mut over = [
+        watching_by(&here, keys[0]).await,
+        watching_by(&there, keys[0]).await,
+    ];
+    let mut other = watching_by(&here, keys[1]).await;
+    let mut session = watching(&here, user, "a").await;
+    let deleted = world.store.delete_key(keys[0], user.0).await;
+    assert!(deleted.expect("the storage is there"));
+    here.feed
+        .end_connections(user.0, Some(Credential::Key(keys[0])));
+    for client in &mut over {
+        assert_eq!(client.closed().await, UNAUTHORIZED);
+    }
+    other.watch(topic::TIMELINE, None).await;
+    session.watch(topic::TIMELINE, None).await;
+    let mut late = here.client_of_key(user.0, keys[0]).await;
+    late.say(&serde_json::json!({"watch": {topic::TIMELINE: null}}))
+        .await;
+    assert_eq!(late.closed().await, UNAUTHORIZED);
+}
+
+/// The storage knows the sessions for an hour: it is the connection that looks at the clock.
+#[tokio::test]
+async fn a_session_that_expires_takes_its_connections_with_it() {
+    let world = World::new().await;
+    let replica = world
+        .replica_with(&Bus::in_process(), FeedSettings::default())
+        .await;
+    let user = user(&world).await;
+    let mut other = watching(&replica, user, "b").await;
+    let soon = Timestamp::now() + Duration::from_millis(10);
+    let mut over = replica.client_of_session(user.0, "a", soon).await;
     assert_eq!(over.closed().await, UNAUTHORIZED);
     other.watch(topic::TIMELINE, None).await;
 }

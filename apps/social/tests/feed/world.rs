@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 use social::config::{FeedSettings, StoreSettings};
-use social::feed::{Feed, Watcher};
-use social::model::{Effects, Event, Id, NewEvent, User};
+use social::feed::{Credential, Feed, Watcher};
+use social::model::{Effects, Event, Id, NewEvent, Session, User};
 use social::store::{self, Store};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -78,6 +78,20 @@ impl World {
         let added = self.store.insert_user(&user, Effects::default()).await;
         added.expect("the user is new");
         user.id
+    }
+
+    /// Adds a session of a user; gives when it ends.
+    pub(crate) async fn session(&self, user: Id, token: &str, lasts: Duration) -> Timestamp {
+        let session = Session {
+            token_hash: token.to_owned(),
+            user,
+            csrf: String::new(),
+            expires_at: Timestamp::now() + lasts,
+            generation: 0,
+        };
+        let kept = self.store.insert_session(&session).await;
+        kept.expect("there is room for a session");
+        session.expires_at
     }
 
     pub(crate) async fn replica_with(&self, bus: &Bus, settings: FeedSettings) -> Replica {
@@ -145,15 +159,29 @@ impl Replica {
     }
 
     pub(crate) async fn client(&self) -> Client {
-        Client::connect(self.address, None).await
+        Client::connect_with(self.address, "").await
     }
 
+    /// By a session of its own.
     pub(crate) async fn client_of(&self, viewer: Id) -> Client {
-        Client::connect(self.address, Some(viewer)).await
+        let token = Id::new().to_string();
+        let lasts = Duration::from_hours(1);
+        let expires_at = self.world.session(viewer, &token, lasts).await;
+        self.client_of_session(viewer, &token, expires_at).await
     }
 
-    pub(crate) async fn client_of_session(&self, user: Id, session: &str) -> Client {
-        Client::connect_by(self.address, user, session).await
+    pub(crate) async fn client_of_session(
+        &self,
+        user: Id,
+        token: &str,
+        expires_at: Timestamp,
+    ) -> Client {
+        let query = format!("?viewer={user}&session={token}&expires_at={expires_at}");
+        Client::connect_with(self.address, &query).await
+    }
+
+    pub(crate) async fn client_of_key(&self, user: Id, key: Id) -> Client {
+        Client::connect_with(self.address, &format!("?viewer={user}&key={key}")).await
     }
 
     pub(crate) async fn shut_down(&self) {
@@ -171,6 +199,8 @@ impl Drop for Replica {
 struct Viewer {
     viewer: Option<Id>,
     session: Option<String>,
+    key: Option<Id>,
+    expires_at: Option<Timestamp>,
 }
 
 async fn connect(
@@ -178,9 +208,14 @@ async fn connect(
     Query(who): Query<Viewer>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
+    let credential = match (who.session, who.key) {
+        (_, Some(key)) => Credential::Key(key),
+        (session, None) => Credential::Session(session.unwrap_or_default()),
+    };
     let watcher = who.viewer.map(|user| Watcher {
         user,
-        session: who.session,
+        credential,
+        expires_at: who.expires_at,
     });
     feed.connect(watcher, upgrade)
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use serde_json::json;
 use social::model::{Effects, Event, Head, Id, Picture, TaskKind, User, topic};
 use social::store::{Store, StoreError, sqlite};
 
@@ -138,7 +139,11 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
         &path,
         "PRAGMA user_version = 1;
         INSERT INTO users VALUES (x'0198c0ffee007abc8def0123456789ab', 'ada', 'Ada', 'Ada@Example.org', '', '', NULL, TRUE, 0, 0);
-        INSERT INTO sessions VALUES ('hash', x'0198c0ffee007abc8def0123456789ab', 'csrf', 9000000000000000);",
+        INSERT INTO sessions VALUES ('hash', x'0198c0ffee007abc8def0123456789ab', 'csrf', 9000000000000000);
+        INSERT INTO topics (id, name) VALUES (1, '/picture/1/likes'), (2, '/user/1/bell');
+        INSERT INTO events (topic, seq, key, total, at, body) VALUES
+            (1, 1, 'a', 1, 0, '{\"by\":\"ada\",\"liked\":true}'), (1, 2, 'b', 2, 0, '{\"by\":\"gone\",\"liked\":true}'),
+            (2, 1, 'a', 1, 0, '{\"by\":\"ada\"}');",
     );
     let store = open(&path).await;
     let ada = store.user_by_name("ada").await.expect("asked");
@@ -146,7 +151,14 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
     assert_eq!((ada.email.as_str(), ada.generation), ("ada@example.org", 0));
     let session = store.live_session("hash", sample::now()).await;
     let (session, user) = session.expect("asked").expect("she is logged in still");
-    assert_eq!((session.csrf.as_str(), user), ("csrf", ada));
+    assert_eq!((session.csrf.as_str(), &user), ("csrf", &ada));
+    let by = async |topic| {
+        let events = store.events(topic, 0, 9).await.expect("a log");
+        let by = events.into_iter().map(|event| event.body["by"].clone());
+        by.collect::<Vec<_>>()
+    };
+    assert_eq!(by("/picture/1/likes").await, [json!(ada.id), json!("")]);
+    assert_eq!(by("/user/1/bell").await, [json!("ada")]);
 }
 
 fn execute(path: &Path, sql: &str) {

@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use social::model::{Event, Head, topic};
+use serde_json::json;
+use social::model::{Event, Head, Id, NewEvent, topic};
 use social::store::{Retention, Store};
 
 use super::sample::{event, events, in_seconds, insert_user, is_conflict, seqs, user, write};
@@ -208,4 +209,53 @@ pub(crate) async fn an_event_is_blanked_alone(store: Arc<dyn Store>) {
     let bodies: Vec<_> = log.iter().map(|event| event.body.to_string()).collect();
     assert_eq!(bodies, [r#"{"gone":true}"#, r#"{"key":"2"}"#]);
     assert!(store.has_event("/a", "1").await.expect("asked"));
+}
+
+pub(crate) async fn rings_are_found_by_who_has_rung(store: Arc<dyn Store>) {
+    let (ada, grace) = (
+        insert_user(&*store, "ada").await,
+        insert_user(&*store, "grace").await,
+    );
+    let ring = |topic: String, key: &str, body| NewEvent {
+        topic,
+        key: key.to_owned(),
+        delta: 1,
+        body,
+    };
+    let (hers, another) = (topic::bell(grace.id), topic::bell(Id::new()));
+    let rings = vec![
+        ring(hers.clone(), "one", json!({"kind": "like", "by": "ada"})),
+        ring(hers.clone(), "two", json!({"kind": "like", "by": "adam"})),
+        ring(
+            hers.clone(),
+            "three",
+            json!({"kind": "like", "text": "\"by\":\"ada\""}),
+        ),
+        ring(
+            another.clone(),
+            "four",
+            json!({"by": "ada", "kind": "comment"}),
+        ),
+        ring(topic::likes(Id::new()), "five", json!({"by": "ada"})),
+    ];
+    write(&*store, rings).await;
+    let found = async |limit| {
+        let mut found = store.rings_by(ada.id, limit).await.expect("rings");
+        found.sort_by(|one, other| one.1.cmp(&other.1));
+        found
+    };
+    let both = [
+        (another, "four".to_owned()),
+        (hers.clone(), "one".to_owned()),
+    ];
+    assert_eq!(found(10).await, both);
+    assert_eq!(found(1).await.len(), 1);
+    store.blank_event(&hers, "one").await.expect("blanked");
+    assert_eq!(found(10).await, both[..1]);
+    assert!(store.delete_user(ada.id).await.expect("deleted"));
+    assert_eq!(
+        found(10).await,
+        both[..1],
+        "its name is known until it is purged"
+    );
 }

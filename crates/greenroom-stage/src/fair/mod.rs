@@ -28,4 +28,4 @@ mod usage;
 
 pub use queue::{FairQueue, Turn};
 pub use shares::{SHARES_MAX, SHARES_SHOWN_MAX, SHOWN_HALF_LIFE, ShareRow, ShareShown, Shares};
-pub use usage::{EXPECTED_OF_NEW, Flow, HALF_LIFE, ROUTES_MAX, Usage};
+pub use usage::{EXPECTED_OF_NEW, Flow, HALF_LIFE, ROUTES_MAX, STATED_MAX, Usage};

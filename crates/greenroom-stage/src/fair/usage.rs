@@ -17,6 +17,9 @@ pub const ROUTES_MAX: usize = 4_096;
 /// server just started is let in. The first that ends tells.
 pub const EXPECTED_OF_NEW: Duration = Duration::from_micros(20);
 
+/// The most that is expected of a run, whatever its caller has stated: one hour.
+pub const STATED_MAX: Duration = Duration::from_hours(1);
+
 /// Who has used less than this of late, in seconds that have faded, may be forgotten: 0.1 ms, which is
 /// what a second is worth after 13 half-lives.
 const FORGOTTEN: f64 = 1e-4;
@@ -56,6 +59,31 @@ pub struct Usage {
 struct RouteUsage {
     used: f64,
     run: ServiceTime,
+    stated: Statements,
+}
+
+/// What callers have stated of their latest runs, and what these took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Statements {
+    stated: ServiceTime,
+    taken: ServiceTime,
+}
+
+impl Statements {
+    fn record(&mut self, stated: Duration, taken: Duration) {
+        self.stated.record(stated);
+        self.taken.record(taken);
+    }
+
+    /// How many times as long as stated the latest runs took, all together; 1 before the first.
+    fn factor(&self) -> f64 {
+        let stated = self.stated.mean().as_secs_f64();
+        if stated > 0.0 {
+            self.taken.mean().as_secs_f64() / stated
+        } else {
+            1.0
+        }
+    }
 }
 
 impl Usage {
@@ -94,6 +122,34 @@ impl Usage {
         let mean = self.known(route).map(|known| known.run.mean());
         mean.filter(|mean| !mean.is_zero())
             .unwrap_or(EXPECTED_OF_NEW)
+    }
+
+    /// A run of this route has ended for which its caller had stated so much, and took so long in all.
+    pub fn learn_stated(&mut self, route: u64, stated: Duration, run: Duration) {
+        self.account(route).stated.record(stated, run);
+    }
+
+    /// What a run of this route is expected to use for which its caller states so much: that, times
+    /// what the latest such runs took of what was stated for them. So only the proportions need to be
+    /// right, and not the speed of the machine. At least [`EXPECTED_OF_NEW`], at most [`STATED_MAX`].
+    ///
+    /// # Worked numbers
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use greenroom_stage::fair::Usage;
+    ///
+    /// let ms = Duration::from_millis;
+    /// let mut usage = Usage::new(Instant::now());
+    /// assert_eq!(usage.expected_of_stated(1, ms(300)), ms(300));
+    /// usage.learn_stated(1, ms(100), ms(400)); // a slow machine
+    /// assert_eq!(usage.expected_of_stated(1, ms(300)), ms(1_200));
+    /// ```
+    #[must_use]
+    pub fn expected_of_stated(&self, route: u64, stated: Duration) -> Duration {
+        let factor = self.known(route).map_or(1.0, |known| known.stated.factor());
+        let seconds = (stated.as_secs_f64() * factor).min(STATED_MAX.as_secs_f64());
+        Duration::from_secs_f64(seconds).max(EXPECTED_OF_NEW)
     }
 
     /// How much of late the route has used, in seconds that have faded.
@@ -193,6 +249,18 @@ mod tests {
         route: 1,
         client: 0x1234_5678,
     };
+
+    #[test]
+    fn the_largest_statements_and_runs_are_numbers_still() {
+        let mut usage = Usage::new(Instant::now());
+        let most = Duration::MAX;
+        assert_eq!(usage.expected_of_stated(1, most), STATED_MAX);
+        assert_eq!(usage.expected_of_stated(1, Duration::ZERO), EXPECTED_OF_NEW);
+        usage.learn_stated(1, Duration::ZERO, most);
+        assert_eq!(usage.expected_of_stated(1, most), STATED_MAX);
+        usage.learn_stated(2, most, Duration::ZERO);
+        assert_eq!(usage.expected_of_stated(2, most), EXPECTED_OF_NEW);
+    }
 
     #[test]
     fn usage_fades_by_half_in_a_half_life() {

@@ -27,6 +27,7 @@ impl Origin {
             is_likely_short: self.route.is_likely_short(),
             client: self.client,
             route: self.route.name(),
+            stated: None,
         }
     }
 

@@ -52,7 +52,7 @@ pub(super) fn admit<T: Queued>(
     state: &State<'_>,
     now: Instant,
 ) -> Result<Terms, Refused> {
-    let expected = view.lanes.usage.expected(submission.route.key);
+    let expected = view.lanes.expected(submission.route.key, submission.stated);
     let predicted = predict(view, submission, state, now);
     let limit = match submission.importance {
         Importance::Critical => state.settings.queue_wait_max,

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::lanes::{Entry, LENGTHS, Lanes, Length, Spent};
+use super::lanes::{Ended, Entry, LENGTHS, Lanes, Length, Spent};
 use super::sync::{Condvar, Mutex, MutexGuard};
 use crate::fair::Turn;
 
@@ -334,8 +334,8 @@ impl<T> HandOff<T> {
     }
 
     /// Takes into account what was used by a run that was given up.
-    pub(crate) fn learn(&self, route: u64, run: Duration) {
-        self.lock().lanes.usage.learn(route, run);
+    pub(crate) fn learn(&self, route: u64, run: Ended) {
+        self.lock().lanes.learn(route, run);
     }
 
     /// No thread stays once the lanes are empty.

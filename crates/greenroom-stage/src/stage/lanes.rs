@@ -68,7 +68,16 @@ pub(crate) struct Spent {
     pub(crate) charged: Instant,
     pub(crate) used: Duration,
     /// The whole run, if it has ended.
-    pub(crate) run: Option<Duration>,
+    pub(crate) run: Option<Ended>,
+}
+
+/// A run that has ended, or was given up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    /// For how long it wanted a processor.
+    pub(crate) wanted: Duration,
+    /// What its caller had stated that it would take.
+    pub(crate) stated: Option<Duration>,
 }
 
 /// The queues of a stage, one for each band, and what its clients and routes have used.
@@ -161,7 +170,22 @@ impl<T> Lanes<T> {
             }
         }
         if let Some(run) = spent.run {
-            self.usage.learn(flow.route, run);
+            self.learn(flow.route, run);
+        }
+    }
+
+    pub(crate) fn learn(&mut self, route: u64, run: Ended) {
+        match run.stated {
+            Some(stated) => self.usage.learn_stated(route, stated, run.wanted),
+            None => self.usage.learn(route, run.wanted),
+        }
+    }
+
+    /// What a run of this route is expected to use, for which its caller may have stated something.
+    pub(crate) fn expected(&self, route: u64, stated: Option<Duration>) -> Duration {
+        match stated {
+            Some(stated) => self.usage.expected_of_stated(route, stated),
+            None => self.usage.expected(route),
         }
     }
 

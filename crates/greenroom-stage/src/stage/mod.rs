@@ -22,6 +22,7 @@ mod ticket;
 mod worker;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 pub use builder::{BuildError, StageBuilder};
 pub use error::{Error, Panicked, Reason, Rejected};
@@ -104,6 +105,42 @@ impl Stage {
         T: Send + 'static,
     {
         self.spawn(async move { function() })
+    }
+
+    /// Runs a function of which the caller knows, about, for how long it will want a processor.
+    ///
+    /// By that the wait of whoever comes later is predicted, and by that its client and its route are
+    /// charged when it begins, instead of by the mean of the route; what it has used in fact puts it
+    /// right when it ends. Only proportions matter: the stage learns how far statements of a route are
+    /// off ([`expected_of_stated`](crate::fair::Usage::expected_of_stated)). At most
+    /// [`STATED_MAX`](crate::fair::STATED_MAX) is expected.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use greenroom_stage::Stage;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let stage = Stage::builder("pictures").threads(1..=2).build()?;
+    /// let pixels = vec![7_u8; 12_000];
+    /// let stated = Duration::from_nanos(25) * u32::try_from(pixels.len())?;
+    /// let sum = stage.run_stating(stated, move || {
+    ///     pixels.iter().copied().map(u64::from).sum::<u64>()
+    /// });
+    /// assert_eq!(sum.await?, 84_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn run_stating<F, T>(&self, cost: Duration, function: F) -> Spawned<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let submission = Submission {
+            stated: Some(cost),
+            ..Submission::of_caller(Importance::Normal)
+        };
+        self.submit(submission, async move { function() })
     }
 
     /// Runs a future on this stage. It may use whatever tokio offers: it is polled within the

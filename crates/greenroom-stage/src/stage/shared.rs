@@ -198,7 +198,8 @@ impl Shared {
     /// A run was given up in its midst.
     pub(crate) fn gave_up(&self, ticket: &Ticket, run: &Run) {
         self.book().record_run(run);
-        self.hand_off.learn(ticket.flow().route, run.wanted);
+        self.hand_off
+            .learn(ticket.flow().route, ticket.ended(run.wanted));
     }
 
     /// A run, or a part of it, has used so much.

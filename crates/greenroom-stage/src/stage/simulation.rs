@@ -12,7 +12,7 @@ use super::builder::Settings;
 use super::door::{self, Queued, State};
 use super::hand_off::{Bounds, View};
 use super::importance::Importance;
-use super::lanes::{Entry, Lanes, Length, Spent};
+use super::lanes::{Ended, Entry, Lanes, Length, Spent};
 use super::submission::{RouteName, Submission};
 use super::ticket::Terms;
 use crate::admission::LATE_GRACE;
@@ -200,7 +200,10 @@ impl Simulation {
             let job = turn.work;
             if self.is_worth_running(&job) {
                 spent.used = job.cost;
-                spent.run = Some(job.cost);
+                spent.run = Some(Ended {
+                    wanted: job.cost,
+                    stated: None,
+                });
                 self.seen.runs += 1;
                 self.threads[thread] = Some((job.asker, spent));
                 self.after(job.cost, Event::Ends { thread });
@@ -273,6 +276,7 @@ fn submission(route: u32, client: u32) -> Submission {
             key: u64::from(route) + 1,
             ..RouteName::default()
         },
+        stated: None,
     }
 }
 

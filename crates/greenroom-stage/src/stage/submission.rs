@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::importance::Importance;
 use super::lanes::Band;
 use crate::client::Client;
@@ -12,6 +14,8 @@ pub(crate) struct Submission {
     pub(crate) is_likely_short: bool,
     pub(crate) client: Client,
     pub(crate) route: RouteName,
+    /// What its caller says that it will take, if they know.
+    pub(crate) stated: Option<Duration>,
 }
 
 /// What tells work of one kind from that of another.
@@ -30,6 +34,7 @@ impl Submission {
             is_likely_short: false,
             client: Client::current(),
             route: outer::current().map(Route::name).unwrap_or_default(),
+            stated: None,
         }
     }
 

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use super::lanes::{Band, Entry};
+use super::lanes::{Band, Ended, Entry};
 use super::submission::Submission;
 use crate::fair::Flow;
 
@@ -62,6 +62,12 @@ impl Ticket {
             expected: self.terms.expected,
             is_resumed,
         }
+    }
+
+    /// What is to be learnt of its run, which wanted a processor for so long.
+    pub(crate) fn ended(&self, wanted: Duration) -> Ended {
+        let stated = self.submission.stated;
+        Ended { wanted, stated }
     }
 
     pub(crate) fn waited(&self, now: Instant) -> Duration {

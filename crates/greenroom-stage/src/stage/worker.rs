@@ -71,7 +71,7 @@ fn take(stage: &Shared, turn: Turn<Work>) -> Spent {
     let run = run.filter(|_| !ticket.terms.expected.is_zero());
     Spent {
         used,
-        run: run.map(|run| run.wanted),
+        run: run.map(|run| ticket.ended(run.wanted)),
         ..unused
     }
 }

@@ -1,10 +1,12 @@
 //! Who has its turn when many want one: asserted by the order of the runs, and never by a clock.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use greenroom_stage::{Client, Spawned, Stage};
+use greenroom_stage::fair::STATED_MAX;
+use greenroom_stage::{Client, Reason, Spawned, Stage};
+use tokio::sync::oneshot;
 
 use crate::{builder, occupy, one_thread, within};
 
@@ -118,6 +120,71 @@ async fn a_full_queue_has_room_for_who_comes_for_the_first_time() {
         assert_eq!(polite.rejected(), None);
         drop(release);
         assert_eq!(polite.await.unwrap(), "served");
+    })
+    .await;
+}
+
+/// Nothing was measured yet, so all that is known of the two is what was stated.
+#[tokio::test]
+async fn who_has_stated_much_for_what_runs_goes_behind_who_has_stated_little() {
+    within(async {
+        let stage = builder().threads(2..=2).blocking_threads_max(2);
+        let stage = stage.build().unwrap();
+        let (one, other) = (occupy(&stage).await, occupy(&stage).await);
+        let (begun, has_begun) = oneshot::channel();
+        let (end, is_to_end) = mpsc::channel::<()>();
+        let large = Client::named("large");
+        let running = large.within(|| {
+            stage.run_stating(Duration::from_mins(1), move || {
+                begun.send(()).unwrap();
+                is_to_end.recv().unwrap_err();
+            })
+        });
+        let order = Order::default();
+        let stating = |name, cost| {
+            let order = Arc::clone(&order);
+            let run = move || order.lock().unwrap().push(name);
+            Client::named(name).within(|| stage.run_stating(cost, run))
+        };
+        let mut waiting = vec![stating("large", Duration::from_mins(1))];
+        waiting.extend((0..20).map(|_| stating("small", Duration::from_millis(1))));
+        drop(one);
+        has_begun.await.unwrap();
+        drop(other);
+        join_all(waiting).await;
+        assert_eq!(order.lock().unwrap().last(), Some(&"large"));
+        drop(end);
+        running.await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_stated_predicts_the_wait_of_its_own_client() {
+    within(async {
+        let stage = one_thread();
+        let large = Client::named("large");
+        let before = large.within(|| stage.run(|| compute(Duration::from_millis(5))));
+        before.await.unwrap();
+        let release = occupy(&stage).await;
+        let hour = || large.within(|| stage.run_stating(STATED_MAX, || ()));
+        let first = hour();
+        assert_eq!(first.rejected(), None);
+        let refused = hour().rejected().map(|rejected| rejected.reason);
+        assert_eq!(refused, Some(Reason::Wait));
+        let small = Client::named("small");
+        let small = small.within(|| stage.run_stating(Duration::from_millis(1), || ()));
+        assert_eq!(small.rejected(), None);
+        drop(release);
+        first.await.unwrap();
+        small.await.unwrap();
+        // What it took tells how much to believe the next one.
+        let release = occupy(&stage).await;
+        let (next, after) = (hour(), hour());
+        assert_eq!((next.rejected(), after.rejected()), (None, None));
+        drop(release);
+        next.await.unwrap();
+        after.await.unwrap();
     })
     .await;
 }

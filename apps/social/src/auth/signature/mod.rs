@@ -15,15 +15,18 @@ use http::StatusCode;
 use http::request::Parts;
 
 use self::parse::is_signed;
-use crate::model::Author;
+use crate::model::{Author, Id};
 use crate::{App, Failure};
 
 pub use self::uploads::SignedUploads;
 pub use self::verify::WINDOW_SECONDS;
 
-/// Who has signed the request; in its extensions if its signature is right.
+/// Who has signed the request, and with which key; in its extensions if its signature is right.
 #[derive(Clone, Debug)]
-pub(super) struct Signer(pub(super) Author);
+pub(super) struct Signer {
+    pub(super) author: Author,
+    pub(super) key: Id,
+}
 
 /// What is wrong with a signature.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -81,11 +84,13 @@ pub async fn check_signature(
     let signature = parse::parse(&parts)?;
     let signer = verify::verify(&app, &signature).await?;
     let uploads = parts.extensions.get::<SignedUploads>();
-    let _place = uploads.map(|uploads| uploads.take(signer.id)).transpose()?;
+    let _place = uploads
+        .map(|uploads| uploads.take(signer.author.id))
+        .transpose()?;
     match whole(&parts, body).await? {
         Ok(body) => {
             let mut request = Request::from_parts(parts, Body::from(body));
-            request.extensions_mut().insert(Signer(signer));
+            request.extensions_mut().insert(signer);
             Ok(next.run(request).await)
         }
         Err(unread) => Ok(unread),

@@ -4,8 +4,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use sha2::Sha256;
 
-use super::Error;
 use super::parse::Signature;
+use super::{Error, Signer};
 use crate::model::{Author, Id};
 use crate::service;
 use crate::{App, Failure};
@@ -18,7 +18,7 @@ const NONCE_SECONDS: i64 = 2 * WINDOW_SECONDS;
 const AUTHOR_TTL: Duration = Duration::from_mins(1);
 
 /// Who has signed. The nonce is used from then on, whatever becomes of the request.
-pub(super) async fn verify(app: &App, signature: &Signature) -> Result<Author, Failure> {
+pub(super) async fn verify(app: &App, signature: &Signature) -> Result<Signer, Failure> {
     check_window(signature.created, Timestamp::now().as_second())?;
     let key = app.store.key(signature.key).await?.ok_or(Error::Wrong)?;
     check_tag(&key.secret, signature)?;
@@ -31,7 +31,10 @@ pub(super) async fn verify(app: &App, signature: &Signature) -> Result<Author, F
     {
         return Err(Error::Replayed.into());
     }
-    author(app, key.user).await
+    Ok(Signer {
+        author: author(app, key.user).await?,
+        key: key.id,
+    })
 }
 
 fn check_window(created: i64, now: i64) -> Result<(), Error> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use greenroom::actor::web::{Frame, Outbox};
 use greenroom::actor::{Actor, AsyncHandler, BoxError, Context, Failure, Handler, Mailbox};
+use jiff::Timestamp;
 
 use super::Shared;
 use super::bell::Bell;
@@ -66,6 +67,9 @@ struct Room;
 
 /// The storage may be asked again.
 struct Retry;
+
+/// The session has expired.
+struct Expired;
 
 /// What was asked of the storage.
 struct Looked {
@@ -167,7 +171,7 @@ impl Client {
         self.is_reading = context.pipe(look, |looked| looked).is_ok();
     }
 
-    /// Whether the session holds still, asked once: it may have ended after the request was let in and before the
+    /// Whether the session or the key holds still, asked once: it may have ended after the request was let in and before the
     /// connection could be found here. If not, or if that is not known, the connection is closed.
     async fn confirm_session(&mut self) -> bool {
         let Some(standing) = self.standing.as_ref().filter(|_| !self.is_confirmed) else {
@@ -175,7 +179,7 @@ impl Client {
         };
         // The semaphore is never closed, and if it were, to read would still be right.
         let _turn = self.shared.reads.acquire().await;
-        match sessions::is_live(&*self.shared.store, &standing.watcher).await {
+        match sessions::is_live(&*self.shared.store, &standing.watcher.credential).await {
             Ok(true) => self.is_confirmed = true,
             Ok(false) => self.close(sessions::UNAUTHORIZED, sessions::REASON),
             Err(_) => self.close(TRY_AGAIN, "the storage is away: connect again"),
@@ -231,6 +235,15 @@ impl Client {
 impl Actor for Client {
     fn mailbox() -> Mailbox {
         Mailbox::bounded(MAILBOX_MESSAGES)
+    }
+
+    async fn started(&mut self, context: &mut Context<Self>) -> Result<(), BoxError> {
+        let watcher = self.standing.as_ref().map(|standing| &standing.watcher);
+        if let Some(expires_at) = watcher.and_then(|watcher| watcher.expires_at) {
+            let rest = expires_at.duration_since(Timestamp::now());
+            context.once(Duration::try_from(rest).unwrap_or_default(), Expired);
+        }
+        Ok(())
     }
 
     /// The positions are gone with the old state; only the client knows them.
@@ -293,6 +306,14 @@ impl Handler<Retry> for Client {
     fn handle(&mut self, _: Retry, context: &mut Context<Self>) {
         self.is_reading = false;
         self.advance(context);
+    }
+}
+
+impl Handler<Expired> for Client {
+    type Reply = ();
+
+    fn handle(&mut self, _: Expired, _: &mut Context<Self>) {
+        self.close(sessions::UNAUTHORIZED, sessions::REASON);
     }
 }
 

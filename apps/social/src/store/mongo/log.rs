@@ -16,7 +16,7 @@ use mongodb::bson::doc;
 use super::fault::fault;
 use super::records::{PlannedEvent, StoredEvent};
 use super::tables::{Tables, all, delete, delete_all, find, page};
-use crate::model::{Event, Head};
+use crate::model::{Event, Head, Id, topic};
 use crate::store::{GONE, Result};
 
 /// Numbers are padded, so that places sort as numbers do.
@@ -127,6 +127,21 @@ impl Tables {
         let event = doc! { "topic": topic, "key": key };
         let found = self.events.find_one(event).await.map_err(fault)?;
         Ok(found.is_some())
+    }
+
+    /// Goes through the events of all bells. A body is a text: a quotation mark within one of its texts has a `\\` before it.
+    pub(super) async fn rings_by(&self, user: Id, limit: u32) -> Result<Vec<(String, String)>> {
+        let Some(user) = find(&self.users, &user.to_string()).await? else {
+            return Ok(Vec::new());
+        };
+        let [from, to] = topic::BELLS;
+        let says = format!(r#""by":"{}""#, user.record.name);
+        let rings = doc! { "_id": { "$gt": from, "$lt": to }, "body": { "$regex": says } };
+        let rings = page(self.events.find(rings), limit).await?;
+        Ok(rings
+            .into_iter()
+            .map(|ring| (ring.topic, ring.key))
+            .collect())
     }
 
     /// Blanks the body of an event, if there is one; its number and its total stay. It can be repeated.

@@ -309,6 +309,10 @@ impl Store for Mongo {
         self.tables.within(self.tables.has_event(topic, key)).await
     }
 
+    async fn rings_by(&self, user: Id, limit: u32) -> Result<Vec<(String, String)>> {
+        self.tables.within(self.tables.rings_by(user, limit)).await
+    }
+
     async fn blank_event(&self, topic: &str, key: &str) -> Result<()> {
         self.tables
             .within(self.tables.blank_event(topic, key))

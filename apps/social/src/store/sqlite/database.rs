@@ -16,6 +16,7 @@ const STEPS: &[M<'static>] = &[
     M::up(include_str!("../../../migrations/sqlite/1.sql")),
     M::up(include_str!("../../../migrations/sqlite/2-pictures.sql")),
     M::up(include_str!("../../../migrations/sqlite/3-accounts.sql")),
+    M::up(include_str!("../../../migrations/sqlite/4-likes.sql")),
 ];
 
 /// What `PRAGMA application_id` says of databases of this program; set by the first step.

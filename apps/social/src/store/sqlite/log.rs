@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::outbox;
 use super::values::{At, Json, Natural, now};
-use crate::model::{Effects, Event, Head, NewEvent};
+use crate::model::{Effects, Event, Head, Id, NewEvent, topic};
 use crate::store::{GONE, Result, StoreError};
 
 /// Stores what follows from a change; gives the events that were written.
@@ -136,6 +136,20 @@ pub(super) fn has(db: &Connection, topic: &str, key: &str) -> Result<bool> {
     let sql = "SELECT 1 FROM events
         WHERE topic = (SELECT id FROM topics WHERE name = ?1) AND key = ?2";
     Ok(db.prepare_cached(sql)?.exists([topic, key])?)
+}
+
+/// Goes through the events of all bells.
+pub(super) fn rings_by(db: &Connection, user: Id, limit: u32) -> Result<Vec<(String, String)>> {
+    let sql = "SELECT topics.name, events.key FROM topics
+        JOIN events ON events.topic = topics.id
+            AND events.body ->> 'by' = (SELECT name FROM users WHERE id = ?3)
+        WHERE topics.name > ?1 AND topics.name < ?2 LIMIT ?4";
+    let mut query = db.prepare_cached(sql)?;
+    let [from, to] = topic::BELLS;
+    let rows = query.query_map(params![from, to, user, limit], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Blanks the body of an event, if there is one; its number and its total stay.

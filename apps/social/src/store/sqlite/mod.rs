@@ -318,6 +318,10 @@ impl Store for Sqlite {
         self.read(move |db| log::has(db, &topic, &key)).await
     }
 
+    async fn rings_by(&self, user: Id, limit: u32) -> Result<Vec<(String, String)>> {
+        self.read(move |db| log::rings_by(db, user, limit)).await
+    }
+
     async fn blank_event(&self, topic: &str, key: &str) -> Result<()> {
         let (topic, key) = (topic.to_owned(), key.to_owned());
         self.write(move |db| log::blank(db, &topic, &key)).await
