@@ -44,6 +44,10 @@ pub struct Limits {
     /// behind `response_rate_min`; else the connection is reset. Over HTTP/2 a stream whose client takes
     /// nothing of its response is reset, and the connection is closed if nothing of any was taken and no
     /// other stream is open. Default: 30 s.
+    ///
+    /// On a stream of the application's own, such as TLS, the server sees that a client has taken something
+    /// only when the system tells the runtime of room, which it does once about half of what it holds was
+    /// taken: of 128 KiB, 64 KiB in 30 s. A client that reads less than some 2 kB/s may be reset there.
     pub write_timeout: Duration,
     /// Bytes a second that a client of HTTP/1 must take of what is sent to it. Only the time counts in which
     /// there is something to send and the system takes no more of it, so events and long polls that send
