@@ -88,7 +88,7 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
 fn notes(context: &Context) -> Vec<String> {
     [
         format!(
-            "{} rounds; each cell but the last two: median (least–most) of clients or requests a round",
+            "each cell: median (least–most) of {} rounds, of requests or clients a round",
             context.rounds
         ),
         "answered: responses from the signal on; told: clients whose last response said Connection: close; idle: \
