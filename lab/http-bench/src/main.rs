@@ -5,18 +5,18 @@ mod cases;
 mod idle_client;
 
 use anyhow::Context as _;
-use bench_kit::tools::require;
-use bench_kit::{Binaries, Run};
+use bench_kit::tools::{is_installed, require};
+use bench_kit::{Binaries, Run, lab_directory};
 use clap::Parser;
 
 use crate::args::Args;
-use crate::cases::Context;
+use crate::cases::{Case, Context, drain};
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let cases = args.cases();
     require(cases.iter().flat_map(|case| case.tools()).copied())?;
-    let context = Context::new(&args, build(args.peers_only)?);
+    let context = Context::new(&args, build(args.peers_only, &cases)?);
     let mut run = Run::begin("http", "HTTP benchmark")?;
     for case in cases {
         let report = case
@@ -27,13 +27,19 @@ fn main() -> anyhow::Result<()> {
     run.store(&args.run)
 }
 
-fn build(peers_only: bool) -> anyhow::Result<Binaries> {
+fn build(peers_only: bool, cases: &[Case]) -> anyhow::Result<Binaries> {
     let mut binaries = Binaries::default();
-    binaries.build_lab(&["http-bench-idle", "http-bench-peers"])?;
+    binaries.build_lab(&["http-bench-clients", "http-bench-peers"])?;
     if !peers_only {
         binaries.build_lab(&["http-bench-ours"])?;
     }
+    if cases.contains(&Case::Drain) && is_installed("go") {
+        let source = lab_directory().join("http-bench/standins/drain.go");
+        binaries.build_go(drain::GO_PROGRAM, &source, "upstream")?;
+    }
     // It makes load, too.
-    binaries.build_greenroom()?;
+    if cases.iter().any(|case| *case != Case::Drain) {
+        binaries.build_greenroom()?;
+    }
     Ok(binaries)
 }

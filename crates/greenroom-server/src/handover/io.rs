@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 use crate::connection::Socket;
 
@@ -17,8 +17,37 @@ pub(super) struct Rewound {
     unsent: Bytes,
     input: Bytes,
     write_timeout: Duration,
-    /// There while the client does not read.
-    stalled: Option<Pin<Box<Sleep>>>,
+    /// There while the system takes nothing more for the client.
+    stalled: Option<Stalled>,
+}
+
+/// The wait for a client that takes nothing. The system says late that there is room, on a socket of 128 KiB
+/// when half of it is empty, so it is asked now and then: a client that takes little takes something.
+#[derive(Debug)]
+struct Stalled {
+    since: Instant,
+    /// When to ask next: after as long again as was waited.
+    ask: Pin<Box<Sleep>>,
+}
+
+/// When the system is first asked.
+const ASK_FIRST: Duration = Duration::from_millis(250);
+
+impl Stalled {
+    fn new(time: Duration) -> Self {
+        Self {
+            since: Instant::now(),
+            ask: Box::pin(sleep(time.min(ASK_FIRST))),
+        }
+    }
+
+    /// Waits on: false if that was `time` already.
+    fn go_on(&mut self, time: Duration) -> bool {
+        let waited = self.since.elapsed();
+        let next = (2 * waited).min(time);
+        self.ask.as_mut().reset(self.since + next);
+        waited < time
+    }
 }
 
 impl Rewound {
@@ -48,8 +77,21 @@ impl Rewound {
             return Poll::Ready(sent);
         }
         let time = self.write_timeout;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(time)));
-        ready!(stalled.as_mut().poll(cx));
+        let stalled = self.stalled.get_or_insert_with(|| Stalled::new(time));
+        loop {
+            ready!(stalled.ask.as_mut().poll(cx));
+            let part = if first.is_empty() { second } else { first };
+            match self.socket.try_write(part) {
+                Err(error) if is_passing(&error) => {}
+                tried => {
+                    self.stalled = None;
+                    return Poll::Ready(tried);
+                }
+            }
+            if !stalled.go_on(time) {
+                break;
+            }
+        }
         // Else the system would keep what is unsent for minutes, for a client that takes none of it.
         self.socket.reset_at_end();
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
@@ -118,4 +160,11 @@ impl AsyncWrite for Rewound {
         ready!(self.poll_unsent(cx))?;
         self.socket.poll_shutdown(cx).map(Ok)
     }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+    )
 }

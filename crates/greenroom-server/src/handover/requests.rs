@@ -142,7 +142,6 @@ impl<A: App> Requests<A> {
                 None => Reuse::Kept,
             },
             stream,
-            too_many: None,
             under_way: None,
         }
     }
@@ -202,21 +201,24 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
             }
             None => Some(self.home.ledger.enter(about.route(), self.peer)),
         };
-        let (request, noted) = self.translate(request);
-        let state = State::Waiting {
-            request: Some(request),
-        };
-        let under_way = UnderWay {
+        let under_way = Some(UnderWay {
             about,
             peer: self.peer,
             stream: stream.clone(),
             _line: line,
-        };
+        });
+        if let Some(too_many) = too_many {
+            return Answering {
+                under_way,
+                ..self.answering(State::Declined { too_many }, stream)
+            };
+        }
+        let (request, noted) = self.translate(request);
+        let request = Some(request);
         Answering {
             noted,
-            too_many,
-            under_way: Some(under_way),
-            ..self.answering(state, stream)
+            under_way,
+            ..self.answering(State::Waiting { request }, stream)
         }
     }
 }
@@ -252,7 +254,6 @@ pin_project! {
         #[pin]
         state: State<A>,
         noted: Option<Noted>,
-        too_many: Option<TooMany>,
         tell: Rc<watch::Sender<Phase>>,
         line: Option<Arc<Line>>,
         names: Option<Names>,
@@ -265,6 +266,7 @@ pin_project! {
 pin_project! {
     #[project = StateProjection]
     enum State<A: App> {
+        Declined { too_many: TooMany },
         // An answer to HEAD has no content (RFC 9110, 9.3.2).
         Refused { refusal: Refusal, is_head: bool },
         Waiting { request: Option<Request<RequestBody>> },
@@ -289,27 +291,17 @@ impl<A: App> Answering<A> {
             _ => unreachable!("the service was called"),
         }
     }
-}
 
-impl<A: App> Future for Answering<A> {
-    type Output = Result<Response<AnswerBody<A::Body>>, BoxError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let State::Refused { refusal, is_head } = &self.state {
-            let mut answer = text(refusal.status(), refusal.to_string());
-            if *is_head {
-                *answer.body_mut() = Content::Ours { line: None };
-            }
-            let stream = self.stream.clone();
-            return Poll::Ready(Ok(answer.map(|ours| AnswerBody::new(ours, stream, None))));
-        }
+    /// What the application answers, or what is answered in its place.
+    fn poll_handler(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Response<Content<A::Body>>, BoxError>> {
         let tell = Rc::clone(&self.tell);
         let mut line = self.as_mut().project().line.take();
-        let too_many = self.too_many;
         let run = || self.as_mut().poll_service(cx);
-        let polled = during(&tell, &mut line, false, || match too_many {
-            Some(_) => Ok(Poll::Pending),
-            None => catch_unwind(AssertUnwindSafe(run)),
+        let polled = during(&tell, &mut line, false, || {
+            catch_unwind(AssertUnwindSafe(run))
         });
         let this = self.project();
         *this.line = line;
@@ -318,25 +310,30 @@ impl<A: App> Future for Answering<A> {
             failure::log_panic(&message(panic.as_ref()), &route().unwrap_or_default());
         }
         let refused = this.noted.as_ref().and_then(|noted| noted.refused.get());
-        let mut answer = match (too_many, refused, polled) {
-            (Some(too_many), ..) => declined(too_many),
-            (None, Some(error), _) => text(error.status(), error.to_string()),
-            (None, None, Ok(Poll::Pending)) => return Poll::Pending,
-            (None, None, Ok(Poll::Ready(Ok(response)))) => {
-                response.map(|body| Content::App { body })
-            }
-            (None, None, Ok(Poll::Ready(Err(error)))) => {
+        Poll::Ready(Ok(match (refused, polled) {
+            (Some(error), _) => text(error.status(), error.to_string()),
+            (None, Ok(Poll::Pending)) => return Poll::Pending,
+            (None, Ok(Poll::Ready(Ok(response)))) => response.map(|body| Content::App { body }),
+            (None, Ok(Poll::Ready(Err(error)))) => {
                 let Some(under_way) = this.under_way.as_ref() else {
                     return Poll::Ready(Err(error));
                 };
                 let (status, said) = failure::answer_to(&error, &under_way.about);
                 text(status, said.to_owned())
             }
-            (None, None, Err(_)) => {
+            (None, Err(_)) => {
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
                 text(status, failure::PANICKED.to_owned())
             }
-        };
+        }))
+    }
+
+    /// The response as hyper sends it, which ends the request with its last byte.
+    fn begin(
+        self: Pin<&mut Self>,
+        mut answer: Response<Content<A::Body>>,
+    ) -> Response<AnswerBody<A::Body>> {
+        let this = self.project();
         if let Some(noted) = this.noted {
             noted.pace.lift();
         }
@@ -360,7 +357,29 @@ impl<A: App> Future for Answering<A> {
         let stream = this.stream.take();
         let mut answer = answer.map(|content| AnswerBody::new(content, stream, under_way));
         length::correct(&mut answer);
-        Poll::Ready(Ok(answer))
+        answer
+    }
+}
+
+impl<A: App> Future for Answering<A> {
+    type Output = Result<Response<AnswerBody<A::Body>>, BoxError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = match &self.state {
+            State::Declined { too_many } => declined(*too_many),
+            State::Refused { refusal, is_head } => {
+                let mut answer = text(refusal.status(), refusal.to_string());
+                if *is_head {
+                    *answer.body_mut() = Content::Ours { line: None };
+                }
+                let stream = self.stream.clone();
+                return Poll::Ready(Ok(answer.map(|ours| AnswerBody::new(ours, stream, None))));
+            }
+            State::Waiting { .. } | State::Handling { .. } => {
+                ready!(self.as_mut().poll_handler(cx))?
+            }
+        };
+        Poll::Ready(Ok(self.begin(answer)))
     }
 }
 

@@ -65,6 +65,11 @@ limits! {
         /// It is also the time by which a client may be behind `response_rate_min`. Over HTTP/2 a
         /// stream whose client takes nothing of its response is reset, and the connection is closed
         /// if nothing of any was taken and no other stream is open.
+        ///
+        /// On a stream of the application's own, such as TLS, the server sees that a client has
+        /// taken something only when the system tells the runtime of room, which it does once about
+        /// half of what it holds was taken: of 128 KiB, 64 KiB in 30 s. A client that reads less
+        /// than some 2 kB/s may be reset there.
         write_timeout: Duration as Time = Duration::from_secs(30), TICK..=Duration::MAX;
 
         /// Size that a client must take each second of what is sent to it, 0 for any; reset below.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use greenroom_server::{Limits, RequestBody};
 use http::Request;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
@@ -125,6 +127,27 @@ async fn a_client_that_does_not_read_is_cut_off_after_30_s() {
         let since = Instant::now();
         told.recv().await.unwrap();
         assert_elapsed(since, 30 * SECOND);
+    })
+    .await;
+}
+
+/// The system says that there is room only when most of what it holds was taken, at this pace after 80 s.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_two_kilobytes_a_second_is_not_cut_off() {
+    local(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let server = Rig::start(app(move |_| {
+            let kept = Dropped(tell.clone());
+            async { Ok(streamed(endless(kept))) }
+        }));
+        let mut client = UnixStream::connect(&server.path).await.unwrap();
+        client.write_all(upgrading("/").as_bytes()).await.unwrap();
+        let mut some = vec![0; 40_000];
+        for _ in 0..50 {
+            sleep(20 * SECOND).await;
+            assert!(told.try_recv().is_err(), "cut off while it was reading");
+            client.read_exact(&mut some).await.unwrap();
+        }
     })
     .await;
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{Path, Query};
 use axum::http::header;
 use axum::response::IntoResponse;
@@ -10,7 +11,7 @@ use axum::routing::{any, get, post};
 
 use crate::{ECHO_WAIT, HELLO};
 
-/// The routes; `/hello` and `/?field=…` are the ones under load.
+/// The routes; `/hello` and `/?field=…` are the ones under load, and `/upload` where servers are told to end.
 pub fn router() -> Router {
     Router::new()
         .route("/", get(form))
@@ -21,12 +22,16 @@ pub fn router() -> Router {
         .route("/fib/{n}", get(number))
         .route("/proxy", any(hello))
         .route("/ws/echo", get(hello))
-        .route("/upload", post(hello))
+        .route("/upload", post(upload))
         .route("/bytes/{n}", get(number))
 }
 
 async fn hello() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/plain")], HELLO)
+}
+
+async fn upload(_whole: Bytes) -> impl IntoResponse {
+    hello().await
 }
 
 async fn form(Query(fields): Query<HashMap<String, String>>) -> String {

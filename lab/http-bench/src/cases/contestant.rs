@@ -53,12 +53,17 @@ impl Contestant {
 
     /// The demo application of this project, on one loop.
     pub(crate) fn demo(path: &'static str) -> Self {
-        let demo =
-            Self::new("greenroom", path).arguments(["serve", "--loops", "1", "--no-access-log"]);
+        Self::new("greenroom", path)
+            .arguments(["serve", "--loops", "1", "--no-access-log"])
+            .listening_by("--listen")
+            .named("greenroom serve")
+    }
+
+    /// Takes its address by this flag, instead of announcing one.
+    pub(crate) fn listening_by(self, flag: &'static str) -> Self {
         Self {
-            name: "greenroom serve".to_owned(),
-            listen_flag: Some("--listen"),
-            ..demo
+            listen_flag: Some(flag),
+            ..self
         }
     }
 

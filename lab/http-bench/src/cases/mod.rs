@@ -1,6 +1,7 @@
 //! The cases, in the order of the table of goals.
 
 mod contestant;
+pub(crate) mod drain;
 mod echo_burst;
 mod echo_crowd;
 mod idle;
@@ -71,6 +72,8 @@ pub(crate) enum Case {
     Proxy,
     /// The ad blocker's pixel, as its author measured it
     Pixel,
+    /// 1,500 clients post to a server that is told to end
+    Drain,
 }
 
 impl Case {
@@ -85,6 +88,7 @@ impl Case {
             Self::Echo200 => "echo200",
             Self::Proxy => "proxy",
             Self::Pixel => "pixel",
+            Self::Drain => "drain",
         }
     }
 
@@ -92,7 +96,8 @@ impl Case {
     pub(crate) fn tools(self) -> &'static [&'static str] {
         match self {
             Self::Perconnection | Self::Echo200 | Self::Pixel => &["taskset", "ab"],
-            Self::Echo15k
+            Self::Drain
+            | Self::Echo15k
             | Self::Idle
             | Self::Keepalive
             | Self::Pipelined
@@ -112,6 +117,7 @@ impl Case {
             Self::Echo200 => echo_burst::run(context),
             Self::Proxy => proxy::run(context),
             Self::Pixel => pixel::run(context),
+            Self::Drain => drain::run(context),
         }
     }
 }

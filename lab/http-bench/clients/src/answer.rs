@@ -7,37 +7,61 @@ use anyhow::{Context, bail, ensure};
 const FIELDS_MAX: usize = 64;
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
+/// The head of an answer, once it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Its status.
+    pub status: u16,
+    /// Bytes of head and body.
+    pub bytes: usize,
+    /// Whether the server keeps the connection.
+    pub keeps: bool,
+}
+
 /// Reads to the end of an answer, which must be a 200 on a connection that stays.
-pub(crate) fn read(source: &mut impl Read) -> anyhow::Result<()> {
+///
+/// # Errors
+/// When it is another, or breaks off.
+pub fn read(source: &mut impl Read) -> anyhow::Result<()> {
     let mut answer = [0; ANSWER_BYTES_MAX];
     let mut filled = 0;
     loop {
         let received = source.read(&mut answer[filled..]).context("read")?;
         ensure!(received > 0, "the connection ended before its answer");
         filled += received;
-        match length(&answer[..filled])? {
-            Some(length) if length == filled => return Ok(()),
-            Some(length) => ensure!(length > filled, "bytes after the end of the answer"),
-            None => {}
+        let Some(head) = head(&answer[..filled])? else {
+            continue;
+        };
+        ensure!(head.status == 200, "status {}", head.status);
+        ensure!(head.keeps, "the server does not keep the connection");
+        ensure!(head.bytes >= filled, "bytes after the end of the answer");
+        if head.bytes == filled {
+            return Ok(());
         }
     }
 }
 
-/// Bytes of head and body, once the head is there.
-fn length(input: &[u8]) -> anyhow::Result<Option<usize>> {
+/// The head, once all of it is there.
+///
+/// # Errors
+/// When it is no head of HTTP, or has no Content-Length.
+pub fn head(input: &[u8]) -> anyhow::Result<Option<Head>> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut head = httparse::Response::new(&mut fields);
     let httparse::Status::Complete(bytes) = head.parse(input).context("not an HTTP answer")? else {
         return Ok(None);
     };
-    ensure!(head.code == Some(200), "status {:?}", head.code);
-    let keeps = head.version == Some(1) && field(head.headers, "connection") != Some(b"close");
-    ensure!(keeps, "the server does not keep the connection");
+    let closes =
+        field(head.headers, "connection").is_some_and(|value| value.eq_ignore_ascii_case(b"close"));
     let Some(length) = field(head.headers, "content-length") else {
         bail!("an answer without content-length, which this client needs");
     };
     let length: usize = std::str::from_utf8(length)?.trim().parse()?;
-    Ok(Some(bytes + length))
+    Ok(Some(Head {
+        status: head.code.context("an answer without a status")?,
+        bytes: bytes + length,
+        keeps: head.version == Some(1) && !closes,
+    }))
 }
 
 fn field<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a [u8]> {

@@ -7,17 +7,27 @@ use anyhow::{Context, bail, ensure};
 
 /// An `http://127.0.0.1:PORT/path` URL, taken apart.
 #[derive(Clone, Debug)]
-pub(crate) struct Target {
+pub struct Target {
     /// The server.
-    pub(crate) address: SocketAddrV4,
+    pub address: SocketAddrV4,
     path: String,
 }
 
 impl Target {
-    /// The request that is sent over and over.
-    pub(crate) fn request(&self) -> Vec<u8> {
+    /// A request without a body.
+    #[must_use]
+    pub fn get(&self) -> Vec<u8> {
         let Self { address, path } = self;
         format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").into_bytes()
+    }
+
+    /// A request with a body.
+    #[must_use]
+    pub fn post(&self, body: &str) -> Vec<u8> {
+        let Self { address, path } = self;
+        let length = body.len();
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}");
+        format!("{head}\r\n\r\n{body}").into_bytes()
     }
 }
 
@@ -69,7 +79,7 @@ mod tests {
     fn a_missing_path_is_the_root() {
         let target: Target = "http://127.0.0.1:8080".parse().expect("a valid URL");
         assert_eq!(
-            target.request(),
+            target.get(),
             b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n"
         );
     }

@@ -1,8 +1,5 @@
 //! Opens keep-alive connections, lets each have one answer, and holds them until standard input ends.
 
-mod answer;
-mod target;
-
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::time::Duration;
@@ -11,7 +8,7 @@ use anyhow::{Context, ensure};
 use clap::Parser;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 
-use crate::target::Target;
+use http_bench_clients::{Target, answer};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -53,7 +50,7 @@ fn open(target: &Target, source: Ipv4Addr) -> anyhow::Result<TcpStream> {
     connect(&socket, &target.address).context("connect")?;
     let mut stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
-    stream.write_all(&target.request()).context("write")?;
+    stream.write_all(&target.get()).context("write")?;
     answer::read(&mut stream)?;
     Ok(stream)
 }
