@@ -1,10 +1,10 @@
 use http::HeaderName;
 
-/// What stands between two names; no name has it (RFC 9110, 5.1).
+/// The byte between two names; no name has it (RFC 9110, 5.1).
 const SEPARATOR: u8 = b':';
 
-/// How an application spells the names of its response's fields. Among the extensions of a response,
-/// HTTP/1 sends them so, and not in lower case as [`HeaderName`] keeps them.
+/// The spelling of the field names of a response. Found among the response's extensions, HTTP/1
+/// sends names as spelled here, not in lower case as [`HeaderName`] keeps them.
 ///
 /// Names are the same in any case (RFC 9110, 5.1), but not every client knows. A name that is not
 /// among these is sent in lower case, and those that the response does not have are ignored. HTTP/2
@@ -23,7 +23,7 @@ const SEPARATOR: u8 = b':';
 pub struct FieldNames(Vec<u8>);
 
 impl FieldNames {
-    /// These names, best in the order in which the response has them.
+    /// Creates a list of these names, best in the order in which the response has them.
     pub fn new<N: AsRef<[u8]>>(names: impl IntoIterator<Item = N>) -> Self {
         let mut spelled = Self::default();
         for name in names {
@@ -38,8 +38,8 @@ impl FieldNames {
         self.0.push(SEPARATOR);
     }
 
-    /// How `name` is spelled. `at` is where the search begins, and then where the next name's should;
-    /// at first it is 0.
+    /// Returns the spelling of `name`. `at` is where the search begins, and then where the next
+    /// name's should; at first it is 0.
     pub(crate) fn spelling<'a>(&'a self, name: &'a HeaderName, at: &mut usize) -> &'a [u8] {
         let name = name.as_str().as_bytes();
         let (before, behind) = self.0.split_at_checked(*at).unwrap_or((&self.0, b""));

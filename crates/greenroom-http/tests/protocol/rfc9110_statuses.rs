@@ -1,4 +1,4 @@
-//! RFC 9110, 15, and RFC 9112, 4, 6 and 7: how answers are framed.
+//! RFC 9110, 15, and RFC 9112, 4, 6 and 7: framing of responses.
 
 use greenroom_http::{BodySize, Connection, Context, Limits, ReasonPhrase, Truncated};
 use http::Response;
@@ -86,7 +86,7 @@ fn rfc9112_6_1_a_body_of_unknown_size_is_chunked() {
     assert!(answer.keeps_alive);
 }
 
-/// What is written for one part after another, each as its own write.
+/// Returns the bytes written for each chunk, each as its own write.
 fn writes(request: &str, said: Option<&str>, parts: &[&str]) -> Vec<String> {
     let mut context = Context::default();
     let mut connection = Connection::new();
