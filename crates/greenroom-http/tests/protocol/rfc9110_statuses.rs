@@ -314,7 +314,8 @@ fn rfc9110_15_6_the_server_answers_for_itself_and_closes() {
     let status = http::StatusCode::REQUEST_TIMEOUT;
     connection.dismiss(status, "too slow", &context, &mut out);
     let wanted = "HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\n\
-        Content-Length: 9\r\nConnection: close\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\ntoo slow\n";
+        Content-Length: 9\r\nConnection: close\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n\
+        too slow\n";
     assert_eq!(text(&out), wanted);
     assert!(!connection.keeps_alive() && !connection.is_answer_due());
 }
