@@ -1,4 +1,4 @@
-//! A message and an answer own what they carry: they live longer than the call that made them.
+//! Checks that messages and replies own their content: they outlive the call that made them.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -25,7 +25,7 @@ pub(crate) fn require_argument(ty: &Type) -> syn::Result<()> {
     }
 }
 
-/// Refuses the same in the type of an answer.
+/// Refuses the same in the type of a reply.
 pub(crate) fn require_reply(ty: &Type) -> syn::Result<()> {
     match first_fault(ty) {
         None => Ok(()),

@@ -99,8 +99,7 @@ async fn a_master_that_hands_over_is_left() {
         .await
         .message()
         .is_none_or(|message| message.payload() != "after")
-    {
-    }
+    {}
 }
 
 #[tokio::test]
