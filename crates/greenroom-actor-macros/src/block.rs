@@ -24,7 +24,7 @@ pub(crate) struct Block {
     /// `#[cfg(..)]` of the block.
     pub(crate) conditions: Vec<Attribute>,
     pub(crate) trait_name: Ident,
-    /// At least one.
+    /// The messages: one or more.
     pub(crate) messages: Vec<Message>,
     /// The block as it was, without the marks.
     pub(crate) methods: ItemImpl,

@@ -37,7 +37,7 @@ pub(crate) const TAKEN: &[&str] = &[
     "waiting",
 ];
 
-/// What is generated from one method.
+/// A method, parsed into what is generated from it.
 pub(crate) struct Message {
     pub(crate) method: Ident,
     /// The name of the struct.
@@ -202,8 +202,8 @@ fn require_nothing_else(signature: &Signature) -> syn::Result<()> {
         return Err(syn::Error::new_spanned(returned, text));
     }
     signature.asyncness.map_or(Ok(()), |token| {
-        let text = "a method with a `ReplyTo<R>` is no `async fn`: it hands the `ReplyTo<R>` to what \
-                    answers later, so that the actor goes on";
+        let text = "a method with a `ReplyTo<R>` is no `async fn`: it hands the `ReplyTo<R>` to \
+                    what answers later, so that the actor goes on";
         Err(syn::Error::new_spanned(token, text))
     })
 }

@@ -14,8 +14,8 @@ pub(crate) fn require_argument(ty: &Type) -> syn::Result<()> {
         None => Ok(()),
         Some(Fault::Borrows(tokens)) => Err(syn::Error::new_spanned(
             tokens,
-            "a message waits in the mailbox, so it cannot borrow; allowed are owned types (`String` \
-             for `&str`), what is `'static`, and `&mut Context<Self>`",
+            "a message waits in the mailbox, so it cannot borrow; allowed are owned types \
+             (`String` for `&str`), what is `'static`, and `&mut Context<Self>`",
         )),
         Some(Fault::Unnamed(tokens)) => Err(syn::Error::new_spanned(
             tokens,
@@ -31,8 +31,8 @@ pub(crate) fn require_reply(ty: &Type) -> syn::Result<()> {
         None => Ok(()),
         Some(Fault::Borrows(tokens)) => Err(syn::Error::new_spanned(
             tokens,
-            "an answer leaves the actor, so it cannot borrow; allowed are owned types (`String` for \
-             `&str`) and what is `'static`",
+            "an answer leaves the actor, so it cannot borrow; allowed are owned types (`String` \
+             for `&str`) and what is `'static`",
         )),
         Some(Fault::Unnamed(tokens)) => Err(syn::Error::new_spanned(
             tokens,

@@ -365,7 +365,10 @@ mod tests {
                     _ => match queue.try_take() {
                         Taken::Event(Event::Message(message)) => {
                             let number = u64::from(message.payload()[0]);
-                            prop_assert_eq!(number, accounted, "in order, after gaps of the right size");
+                            prop_assert_eq!(
+                                number, accounted,
+                                "in order, after gaps of the right size"
+                            );
                             prop_assert!(last < Some(number));
                             last = Some(number);
                             accounted += 1;
