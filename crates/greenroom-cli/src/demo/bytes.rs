@@ -18,9 +18,9 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// The chunk that every download repeats. It is in the program's read-only data.
 static CHUNK: [u8; CHUNK_BYTES] = alphabet();
 
-type Answer = ([(HeaderName, &'static str); 1], Body);
+type Download = ([(HeaderName, &'static str); 1], Body);
 
-pub(super) async fn respond(Path(n): Path<String>) -> Result<Answer, Refusal> {
+pub(super) async fn respond(Path(n): Path<String>) -> Result<Download, Refusal> {
     let remaining = number::parse(&n, N_MAX)?;
     Ok((
         [(CONTENT_TYPE, "application/octet-stream")],

@@ -143,7 +143,7 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
                 self.transcript.messages.push(message);
                 self.context.recycle(fields);
                 if complete {
-                    self.answer();
+                    self.respond();
                 }
             }
             Event::Data(data) => {
@@ -151,16 +151,16 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
                 last(&mut self.transcript).body.extend_from_slice(data);
             }
             Event::Trailers(map) => last(&mut self.transcript).trailers = Some(map),
-            Event::End => self.answer(),
+            Event::End => self.respond(),
             Event::AnswerFirst => {
-                assert!(!self.connection.keeps_alive(), "an answer is missing");
+                assert!(!self.connection.keeps_alive(), "a response is missing");
                 self.end(Ending::Closed);
             }
         }
         true
     }
 
-    fn answer(&mut self) {
+    fn respond(&mut self) {
         assert!(self.connection.is_received() && self.connection.is_answer_due());
         let message = last(&mut self.transcript);
         message.complete = true;
@@ -183,7 +183,7 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
         self.end(Ending::Refused(reason));
         let rest = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
         let after = self.connection.receive(rest, &mut self.context);
-        let after = after.expect("a refused connection answers no second refusal");
+        let after = after.expect("a refused connection gives no second refusal");
         assert!(matches!(after.event, Event::AnswerFirst) && after.consumed == 0);
     }
 
