@@ -1,5 +1,5 @@
-//! An actor of a crate that denies what a strict one does: the generated code is held to it too.
-//! (No test: the compiler does not ask tests for documentation.)
+//! An actor in a crate with strict lints: the generated code must pass them too. (No test: the
+//! compiler does not ask tests for documentation.)
 
 #![deny(
     clippy::all,
@@ -50,7 +50,7 @@ impl Counter {
         Ok(self.add(amount))
     }
 
-    /// Answers with the number of notes.
+    /// Replies with the number of notes.
     #[message]
     pub fn note(&mut self, note: String, reply: ReplyTo<usize>) {
         self.notes.push(note);
@@ -67,7 +67,7 @@ impl Counter {
         context.stop();
     }
 
-    // What clippy would have otherwise.
+    // Without the mark, clippy would complain of this method.
     #[message]
     fn is_named(&self, name: String) -> bool {
         name == "counter"

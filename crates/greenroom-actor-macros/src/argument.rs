@@ -1,4 +1,5 @@
-//! What a method takes beside `self`: fields of its message, the context, what it replies to.
+//! Parsing of a method's arguments beside `self`: fields of its message, the context, and
+//! `ReplyTo<R>`.
 
 use proc_macro2::Ident;
 use syn::visit_mut::VisitMut;
@@ -10,7 +11,7 @@ use syn::{
 use crate::self_type::WriteOut;
 use crate::{attributes, owned};
 
-/// An argument of a method, by what is passed for it.
+/// An argument of a method, by the value that is passed for it.
 pub(crate) enum Argument {
     /// `&mut Context<Self>`
     Context,
@@ -22,13 +23,13 @@ pub(crate) enum Argument {
 /// A field of a message.
 pub(crate) struct Field {
     pub(crate) name: Ident,
-    /// Without `Self`, which would be the message.
+    /// The type without `Self`, which would be the message.
     pub(crate) ty: Type,
     pub(crate) docs: Vec<Attribute>,
 }
 
 impl Argument {
-    /// `None` for `self`.
+    /// Parses an argument. Returns `None` for `self`.
     pub(crate) fn parse(argument: &FnArg, actor: &Type) -> syn::Result<Option<Self>> {
         match argument {
             FnArg::Receiver(receiver) => require_borrowed(receiver).map(|()| None),
@@ -70,7 +71,7 @@ fn is_context(ty: &Type) -> bool {
     path.is_some_and(|path| ends_with(path, "Context"))
 }
 
-/// The `R` of `ReplyTo<R>`.
+/// Returns the `R` of `ReplyTo<R>`.
 fn replied_by(ty: &Type) -> Option<&Type> {
     let path = path_of(ty).filter(|path| ends_with(path, "ReplyTo"))?;
     let PathArguments::AngleBracketed(arguments) = &path.segments.last()?.arguments else {
@@ -102,7 +103,7 @@ fn path_of(ty: &Type) -> Option<&Path> {
     }
 }
 
-/// Without what a `macro_rules!` puts around a type that it was given.
+/// Strips the groups that a `macro_rules!` puts around a type that it was given.
 pub(crate) fn bare(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => bare(&group.elem),

@@ -1,4 +1,4 @@
-//! Attributes of methods and arguments: which are ours, and which the generated code has too.
+//! Attributes of methods and arguments: the macro's own, and those that the generated code has too.
 
 use syn::{Attribute, FnArg, ImplItemFn, Meta, parse_quote};
 
@@ -6,14 +6,14 @@ use crate::options::MessageOptions;
 
 const MARK: &str = "message";
 
-/// What of a method's attributes goes to what is made of it. All of them stay on the method too.
+/// The attributes of a method that generated items get too. All of them stay on the method.
 pub(crate) struct Shared {
     /// `#[cfg(..)]`, on each generated item.
     pub(crate) conditions: Vec<Attribute>,
     /// `#[doc = ".."]`, on the message's struct and the reference's method.
     pub(crate) docs: Vec<Attribute>,
-    /// `#[allow(..)]`, on the reference's method; `#[expect(..)]` becomes one, because what is
-    /// expected of the method need not come about there.
+    /// `#[allow(..)]`, on the reference's method; `#[expect(..)]` becomes one, because the expected
+    /// lint need not fire there.
     pub(crate) allowed: Vec<Attribute>,
     pub(crate) deprecated: Option<Attribute>,
 }
@@ -37,7 +37,7 @@ pub(crate) fn docs(attributes: &[Attribute]) -> Vec<Attribute> {
     named(attributes, "doc").cloned().collect()
 }
 
-/// The options of the mark `#[message]`; `None` where there is no mark.
+/// Returns the options of the mark `#[message]`; `None` if there is no mark.
 pub(crate) fn message_options(attributes: &[Attribute]) -> syn::Result<Option<MessageOptions>> {
     let mut marks = named(attributes, MARK);
     let Some(mark) = marks.next() else {
@@ -54,8 +54,8 @@ pub(crate) fn mark(attributes: &[Attribute]) -> Option<&Attribute> {
     named(attributes, MARK).next()
 }
 
-/// An argument's docs are those of the message's field. All else but the level of a lint would be
-/// lost, or be a riddle there.
+/// Checks the attributes of an argument. Its docs are those of the message's field. All others but
+/// the level of a lint would be lost, or be a riddle there.
 pub(crate) fn require_docs_or_lints(attributes: &[Attribute]) -> syn::Result<()> {
     let is_other = |attribute: &&Attribute| {
         let path = attribute.path();
@@ -69,7 +69,7 @@ pub(crate) fn require_docs_or_lints(attributes: &[Attribute]) -> syn::Result<()>
     })
 }
 
-/// Leaves the method as one that is no message. The compiler would refuse docs of arguments.
+/// Removes the macro's attributes from the method. The compiler would refuse docs of arguments.
 pub(crate) fn remove_marks(method: &mut ImplItemFn) {
     if mark(&method.attrs).is_none() {
         return;
@@ -86,16 +86,16 @@ pub(crate) fn remove_marks(method: &mut ImplItemFn) {
     }
 }
 
-/// Clippy would ask for what a message cannot be: with references, or without the actor. It stands
-/// before the user's attributes, so that those have the last word.
+/// Allows lints that ask for what a message cannot be: with references, or without the actor. It
+/// comes before the user's attributes, so that those have the last word.
 fn asked_for() -> Attribute {
     parse_quote! {
         #[allow(clippy::boxed_local, clippy::needless_pass_by_value, clippy::unused_self)]
     }
 }
 
-/// The docs, or where there are none, `text`: a struct that the user does not see written needs
-/// words of its own.
+/// Returns the docs, or `text` if there are none: a struct that the user does not see written needs
+/// docs of its own.
 pub(crate) fn docs_or(docs: &[Attribute], text: &str) -> Vec<Attribute> {
     if docs.is_empty() {
         vec![parse_quote!(#[doc = #text])]

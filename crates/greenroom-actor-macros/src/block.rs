@@ -1,4 +1,4 @@
-//! An `impl` block with `#[messages]`, read and checked.
+//! Parsing of an `impl` block with `#[messages]`.
 
 use proc_macro2::Ident;
 use quote::format_ident;
@@ -12,19 +12,19 @@ use crate::message::Message;
 use crate::options::BlockOptions;
 use crate::self_type::WriteOut;
 
-/// What is generated from one block.
+/// An `impl` block, parsed into what is generated from it.
 pub(crate) struct Block {
     /// The path of greenroom-actor.
     pub(crate) root: Path,
     pub(crate) actor: Type,
     /// The last name in the actor's path.
     pub(crate) actor_name: Ident,
-    /// Without `Self`, which would be another type elsewhere.
+    /// The block's generics without `Self`, which would be another type elsewhere.
     pub(crate) generics: Generics,
     /// `#[cfg(..)]` of the block.
     pub(crate) conditions: Vec<Attribute>,
     pub(crate) trait_name: Ident,
-    /// At least one.
+    /// The messages: one or more.
     pub(crate) messages: Vec<Message>,
     /// The block as it was, without the marks.
     pub(crate) methods: ItemImpl,

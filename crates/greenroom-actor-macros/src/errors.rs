@@ -1,11 +1,11 @@
-//! All errors of a block are told at once.
+//! Collection of errors: all of a block are reported at once.
 
-/// What was found wrong so far.
+/// The errors found so far.
 #[derive(Default)]
 pub(crate) struct Errors(Option<syn::Error>);
 
 impl Errors {
-    /// The value, or `None` with the error noted.
+    /// Returns the value, or `None` with the error noted.
     pub(crate) fn note<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),

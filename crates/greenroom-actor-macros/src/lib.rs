@@ -38,7 +38,7 @@ pub fn messages(
     expand_or_report(&root, options.into(), block.into()).into()
 }
 
-/// [`macro@messages`] for those who have the actors from `greenroom::actor`, which gives it to them as
+/// The attribute [`macro@messages`] for users of `greenroom::actor`, which re-exports it as
 /// `greenroom::actor::messages`.
 #[proc_macro_attribute]
 pub fn messages_of_greenroom(
@@ -49,7 +49,8 @@ pub fn messages_of_greenroom(
     expand_or_report(&root, options.into(), block.into()).into()
 }
 
-/// With what is wrong it gives back the methods, so that no error follows from their absence.
+/// Expands the block. In case of errors it returns the methods too, so that no error follows from
+/// their absence.
 fn expand_or_report(root: &Path, options: TokenStream, block: TokenStream) -> TokenStream {
     let methods = block.clone();
     expand(root, options, block).unwrap_or_else(|error| {
@@ -59,8 +60,8 @@ fn expand_or_report(root: &Path, options: TokenStream, block: TokenStream) -> To
     })
 }
 
-/// The methods as they were, and what makes messages of them. `root` is the path of greenroom-actor
-/// where the options name no other.
+/// Returns the methods as they were, and the code that makes messages of them. `root` is the path
+/// of greenroom-actor if the options name no other.
 fn expand(root: &Path, options: TokenStream, block: TokenStream) -> syn::Result<TokenStream> {
     let options = BlockOptions::parse(options)?;
     let item = syn::parse2(block)?;

@@ -1,4 +1,4 @@
-//! A method with `#[message]`, read and checked.
+//! Parsing of a method with `#[message]`.
 
 use heck::ToUpperCamelCase;
 use proc_macro2::{Ident, Span};
@@ -14,7 +14,7 @@ use crate::options::MessageOptions;
 use crate::owned;
 use crate::visibility::Reach;
 
-/// What the reference or a prelude trait would answer to in the place of the actor.
+/// Method names that the reference or a prelude trait would take for its own.
 pub(crate) const TAKEN: &[&str] = &[
     "ask",
     "clone",
@@ -37,7 +37,7 @@ pub(crate) const TAKEN: &[&str] = &[
     "waiting",
 ];
 
-/// What is generated from one method.
+/// A method, parsed into what is generated from it.
 pub(crate) struct Message {
     pub(crate) method: Ident,
     /// The name of the struct.
@@ -46,13 +46,13 @@ pub(crate) struct Message {
     pub(crate) reach: Reach,
     pub(crate) shared: Shared,
     pub(crate) derives: Vec<Path>,
-    /// In the order in which the method takes them.
+    /// The arguments, in the order in which the method takes them.
     pub(crate) arguments: Vec<Argument>,
     pub(crate) kind: Kind,
     pub(crate) reply: Type,
 }
 
-/// Which trait handles the message.
+/// The trait that handles the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `AsyncHandler`
@@ -64,7 +64,7 @@ pub(crate) enum Kind {
 }
 
 impl Message {
-    /// `None` for a method without the mark.
+    /// Parses a method. Returns `None` for one without the mark.
     pub(crate) fn parse(method: &ImplItemFn, actor: &Type) -> syn::Result<Option<Self>> {
         let Some(options) = attributes::message_options(&method.attrs)? else {
             return Ok(None);
@@ -76,9 +76,9 @@ impl Message {
         let name = errors.note(struct_name(&options, &signature.ident));
         let reach = errors.note(Reach::of(&method.vis));
         let arguments = parse_arguments(signature, actor, &mut errors);
-        let answer = errors.note(answer(signature, &arguments));
+        let reply = errors.note(reply_of(signature, &arguments));
         errors.into_result()?;
-        let parts = name.zip(reach).zip(answer);
+        let parts = name.zip(reach).zip(reply);
         Ok(parts.map(|((name, reach), (kind, reply))| Self {
             method: signature.ident.clone(),
             name,
@@ -92,7 +92,7 @@ impl Message {
         }))
     }
 
-    /// Where the compiler points to when it does not like what is generated.
+    /// Returns the place that the compiler points to when it rejects the generated code.
     pub(crate) fn place(&self) -> Span {
         place(&self.method)
     }
@@ -105,7 +105,7 @@ impl Message {
     }
 }
 
-/// The line and column of a name of the user's, for code that is not.
+/// Returns a span with the line and column of a user's name, for code that is not the user's.
 pub(crate) fn place(name: &Ident) -> Span {
     Span::call_site().located_at(name.span())
 }
@@ -172,8 +172,8 @@ fn parse_arguments(signature: &Signature, actor: &Type, errors: &mut Errors) -> 
         .collect()
 }
 
-/// Who answers, and the type of the answer.
-fn answer(signature: &Signature, arguments: &[Argument]) -> syn::Result<(Kind, Type)> {
+/// Returns the kind of the handler and the type of its reply.
+fn reply_of(signature: &Signature, arguments: &[Argument]) -> syn::Result<(Kind, Type)> {
     let replies = arguments.iter().filter_map(|argument| match argument {
         Argument::Reply(reply) => Some(&**reply),
         Argument::Context | Argument::Field(_) => None,
@@ -194,15 +194,16 @@ fn answer(signature: &Signature, arguments: &[Argument]) -> syn::Result<(Kind, T
     }
 }
 
-/// Beside a `ReplyTo<R>` there is no other answer, and nobody waits for this method.
+/// Checks that a method with a `ReplyTo<R>` returns nothing: there is no other reply, and nothing
+/// waits for this method.
 fn require_nothing_else(signature: &Signature) -> syn::Result<()> {
     if let ReturnType::Type(_, returned) = &signature.output {
         let text = "this method answers through its `ReplyTo<R>`, so it returns nothing";
         return Err(syn::Error::new_spanned(returned, text));
     }
     signature.asyncness.map_or(Ok(()), |token| {
-        let text = "a method with a `ReplyTo<R>` is no `async fn`: it hands the `ReplyTo<R>` to what \
-                    answers later, so that the actor goes on";
+        let text = "a method with a `ReplyTo<R>` is no `async fn`: it hands the `ReplyTo<R>` to \
+                    what answers later, so that the actor goes on";
         Err(syn::Error::new_spanned(token, text))
     })
 }

@@ -1,4 +1,4 @@
-//! Of the actor's generics, a message has those that its fields mention.
+//! Selection of a message's generics: of the actor's, those that its fields mention.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use proc_macro2::Ident;
 use syn::visit::{self, Visit};
 use syn::{GenericParam, Generics, Path, Type, WherePredicate};
 
-/// The parameters that `fields` mention, with those bounds that speak of no others.
+/// Returns the parameters that `fields` mention, with those bounds that involve no others.
 pub(crate) fn of_fields<'a>(actor: &Generics, fields: impl Iterator<Item = &'a Type>) -> Generics {
     let all = names(actor.params.iter());
     let mut mentions = Mentions::of(&all);

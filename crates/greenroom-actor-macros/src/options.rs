@@ -1,4 +1,4 @@
-//! What stands in the brackets of `#[messages(..)]` and `#[message(..)]`.
+//! Parsing of the options of `#[messages(..)]` and `#[message(..)]`.
 
 use proc_macro2::{Ident, TokenStream};
 use syn::meta::ParseNestedMeta;
@@ -9,7 +9,7 @@ use syn::{Attribute, LitStr, Meta, Path, Token, parenthesized};
 /// The options of `#[messages(..)]`.
 #[derive(Default)]
 pub(crate) struct BlockOptions {
-    /// Where greenroom-actor is found.
+    /// The path of greenroom-actor.
     pub(crate) root: Option<Path>,
     pub(crate) trait_name: Option<Ident>,
 }

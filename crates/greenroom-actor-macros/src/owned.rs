@@ -1,4 +1,4 @@
-//! A message and an answer own what they carry: they live longer than the call that made them.
+//! Checks that messages and replies own their content: they outlive the call that made them.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -14,8 +14,8 @@ pub(crate) fn require_argument(ty: &Type) -> syn::Result<()> {
         None => Ok(()),
         Some(Fault::Borrows(tokens)) => Err(syn::Error::new_spanned(
             tokens,
-            "a message waits in the mailbox, so it cannot borrow; allowed are owned types (`String` \
-             for `&str`), what is `'static`, and `&mut Context<Self>`",
+            "a message waits in the mailbox, so it cannot borrow; allowed are owned types \
+             (`String` for `&str`), what is `'static`, and `&mut Context<Self>`",
         )),
         Some(Fault::Unnamed(tokens)) => Err(syn::Error::new_spanned(
             tokens,
@@ -25,14 +25,14 @@ pub(crate) fn require_argument(ty: &Type) -> syn::Result<()> {
     }
 }
 
-/// Refuses the same in the type of an answer.
+/// Refuses the same in the type of a reply.
 pub(crate) fn require_reply(ty: &Type) -> syn::Result<()> {
     match first_fault(ty) {
         None => Ok(()),
         Some(Fault::Borrows(tokens)) => Err(syn::Error::new_spanned(
             tokens,
-            "an answer leaves the actor, so it cannot borrow; allowed are owned types (`String` for \
-             `&str`) and what is `'static`",
+            "an answer leaves the actor, so it cannot borrow; allowed are owned types (`String` \
+             for `&str`) and what is `'static`",
         )),
         Some(Fault::Unnamed(tokens)) => Err(syn::Error::new_spanned(
             tokens,

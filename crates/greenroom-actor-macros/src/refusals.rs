@@ -1,6 +1,6 @@
-//! What is refused, with the place and the text of each error.
+//! Tests of the errors, each with its place and its text.
 //!
-//! A source marks what it expects in a comment below the line: `//  ^^^ text`.
+//! A source marks the expected errors in comments below the line: `//  ^^^ text`.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ fn tokens(source: &str) -> TokenStream {
     source.parse().expect("the source of a test is Rust")
 }
 
-/// The source without its marks, and with those of `error`.
+/// Returns the source without its marks, and with those of `error`.
 fn with_marks(source: &str, error: syn::Error) -> String {
     let errors: Vec<_> = error.into_iter().collect();
     let mut marked = String::new();

@@ -1,15 +1,15 @@
-//! `Self` written out, for code outside of the actor's own `impl` blocks.
+//! Expansion of `Self`, for code outside of the actor's own `impl` blocks.
 
 use syn::visit_mut::{self, VisitMut};
 use syn::{ExprPath, Path, QSelf, Token, Type, TypePath};
 
-/// Puts the actor's type in the place of `Self`.
+/// A visitor that replaces `Self` by the actor's type.
 pub(crate) struct WriteOut<'a> {
     pub(crate) actor: &'a Type,
 }
 
 impl WriteOut<'_> {
-    /// `Self::Rest` becomes `<Actor>::Rest`.
+    /// Turns `Self::Rest` into `<Actor>::Rest`.
     fn qualify(&self, qualified: &mut Option<QSelf>, path: &mut Path) {
         if qualified.is_some() || !starts_with_self(path) {
             return;

@@ -1,4 +1,4 @@
-//! The list of names that `ActorRef` has itself is whole.
+//! A test that the list of names that `ActorRef` has itself is complete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The public methods in inherent `impl` blocks of `ActorRef`.
+/// A visitor that collects the public methods in inherent `impl` blocks of `ActorRef`.
 #[derive(Default)]
 struct Methods(Vec<String>);
 

@@ -1,8 +1,8 @@
-//! A trait has one visibility, methods may have several.
+//! Visibility: a trait has one, methods may have several.
 
 use syn::Visibility;
 
-/// How far a method can be seen, from the least to the most.
+/// The visibility of a method, from the least to the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reach {
     Private,
@@ -31,7 +31,7 @@ impl Reach {
         }
     }
 
-    /// What the trait's name begins with where messages of the same block are seen further.
+    /// Returns the prefix of the trait's name in a block that has messages of wider visibility.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Self::Private => "Private",

@@ -1,4 +1,4 @@
-//! Actors whose messages are made by `#[messages]`, sent to and asked.
+//! Actors with `#[messages]`, sent to and asked.
 
 #![deny(missing_docs, unreachable_pub)]
 
@@ -56,11 +56,11 @@ impl Counter {
         self.value = 0;
     }
 
-    /// The arguments are called as what the generated code needs names for.
+    /// Has arguments with the names that the generated code uses.
     #[message(derive(Debug))]
     fn add_weighted(
         &mut self,
-        /// What to add.
+        /// The weight.
         mut message: Vec<u64>,
         reply: [u64; Self::WEIGHTS],
         _passed: &mut Context<Self>,
@@ -207,7 +207,7 @@ async fn a_deprecated_message_still_works() -> Outcome {
     Ok(())
 }
 
-/// The last item, and some spare ones.
+/// An actor that stores the last item, and some spare ones.
 struct Store<T: Iterator, U, const N: usize> {
     last: Option<T::Item>,
     spare: [Option<U>; N],
@@ -296,7 +296,7 @@ async fn types_may_come_from_another_macro() -> Outcome {
 mod entrance {
     use greenroom_actor::{Actor, ActorSystem, messages};
 
-    /// Has messages that are seen more and less far.
+    /// An actor with messages of several visibilities.
     #[derive(Default)]
     pub(super) struct Door {
         opened: u32,

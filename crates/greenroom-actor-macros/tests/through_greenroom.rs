@@ -1,9 +1,9 @@
-//! `#[messages]` where the actors are had from `greenroom::actor`.
+//! `#[messages]` imported from `greenroom::actor`.
 
 // Stands in for the crate `greenroom`, which this one may not depend on.
 extern crate self as greenroom;
 
-/// As in `greenroom`.
+/// A stand-in for the module of `greenroom`.
 pub mod actor {
     pub use greenroom_actor::*;
     pub use greenroom_actor_macros::messages_of_greenroom as messages;

@@ -1,11 +1,12 @@
-//! What a delivery costs: one publisher, many subscribers, each a task that receives all.
+//! The cost of a delivery: one publisher, many subscribers, each a task that receives all.
 //!
 //! `cargo run --release -p greenroom-bus --example fan_out`
 //!
-//! Prints nanoseconds for each delivery, receiving included, as the clock on the wall and the
-//! processor time of the whole program see it: the median and the range of the runs. On a machine
-//! that others use too, only the latter means something. `one at a time` waits until all have received a message before it publishes the
-//! next, so every delivery wakes a task; `in bursts` publishes 32 before it waits.
+//! Prints nanoseconds for each delivery, receiving included, by wall-clock time and by processor
+//! time of the whole program: the median and the range of the runs. On a machine that others use
+//! too, only the latter means something. `one at a time` waits until all have received a message
+//! before it publishes the next, so every delivery wakes a task; `in bursts` publishes 32 before it
+//! waits.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -22,13 +23,13 @@ const MESSAGES: usize = 3_200;
 const BURST: usize = 32;
 const RUNS: usize = 9;
 
-/// What a run took.
+/// The cost of a run.
 struct Cost {
     wall: Duration,
     processor: Duration,
 }
 
-/// How much of a burst is still to be received.
+/// The deliveries of a burst that are still to be received.
 #[derive(Default)]
 struct Outstanding {
     deliveries: AtomicUsize,
@@ -109,7 +110,7 @@ async fn read(mut subscription: Subscription, outstanding: Arc<Outstanding>) -> 
     messages
 }
 
-/// Of all threads of this process.
+/// Returns the processor time of all threads of this process.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();

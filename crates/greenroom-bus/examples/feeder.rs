@@ -1,4 +1,4 @@
-//! A news feed: whoever looks at a picture hears at once who likes it, whichever machine the one
+//! A news feed: every viewer of a picture gets its new likes at once, whichever machine the user
 //! who likes it is connected to.
 //!
 //! `cargo run -p greenroom-bus --example feeder`
@@ -9,12 +9,12 @@ use greenroom_actor::{Actor, ActorRef, ActorSystem, BoxError, Context, Handler};
 use greenroom_bus::{Bus, Event, SinkSubscription, Topic};
 use tokio::sync::mpsc;
 
-/// One client that looks at one picture. With a `WebSocket`, `outbox` is its `Outbox`.
+/// One client's view of one picture. With a `WebSocket`, `outbox` is its `Outbox`.
 struct Feed {
     bus: Bus,
     picture: u64,
     outbox: mpsc::Sender<String>,
-    /// Ends with the state: a restarted feed subscribes anew.
+    /// The subscription, which ends with the state: a restarted feed subscribes again.
     subscription: Option<SinkSubscription>,
 }
 
@@ -33,7 +33,7 @@ impl Handler<Event> for Feed {
     fn handle(&mut self, event: Event, context: &mut Context<Self>) {
         let line = match event {
             Event::Message(like) => String::from_utf8_lossy(like.payload()).into_owned(),
-            // The client reads the number of likes anew: nobody knows who is missing here.
+            // The client reads the number of likes again: it is unknown which are missing here.
             Event::Gap { .. } => "reload".to_owned(),
         };
         if self.outbox.try_send(line).is_err() {
@@ -43,7 +43,7 @@ impl Handler<Event> for Feed {
     }
 }
 
-/// What a handler does with the WebSocket of a new client.
+/// Serves the WebSocket of a new client, as a handler would.
 fn feed(system: &ActorSystem, bus: &Bus, picture: u64) -> (ActorRef<Feed>, mpsc::Receiver<String>) {
     let (outbox, client) = mpsc::channel(64);
     let bus = bus.clone();
@@ -56,7 +56,7 @@ fn feed(system: &ActorSystem, bus: &Bus, picture: u64) -> (ActorRef<Feed>, mpsc:
     (feed, client)
 }
 
-/// What a handler of requests does when a user likes a picture.
+/// Handles a request by which a user likes a picture.
 async fn like(bus: &Bus, picture: u64, user: &str) -> Result<(), BoxError> {
     let topic = Topic::new(&format!("/picture/{picture}/likes"))?;
     bus.publish(topic, user.to_owned()).await?;
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(clients_first.recv().await.as_deref(), Some("cleo"));
         assert_eq!(clients_second.recv().await.as_deref(), Some("bob"));
 
-        // It is noticed when there is something to tell it.
+        // The feed notices it with the next like.
         drop(clients_first);
         like(&bus, 1, "dan").await.expect("published");
         first.terminated().await;

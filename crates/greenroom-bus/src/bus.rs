@@ -17,8 +17,8 @@ use crate::{
 /// The most subscriptions of one bus.
 pub const SUBSCRIPTIONS_MAX: usize = 1_048_576;
 
-/// Topics to publish to and to subscribe to. Cheap to clone. With its last clone it ends: its
-/// subscriptions give what they have and end too.
+/// A set of topics to publish to and to subscribe to. Cheap to clone. It ends with its last clone:
+/// its subscriptions give what they have queued and end too.
 ///
 /// It needs no runtime of its own: publish and subscribe from any thread and any executor.
 #[derive(Clone)]
@@ -32,29 +32,29 @@ struct Handle {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubscribeError {
-    /// The topic or pattern is none.
+    /// The text is not a valid topic or pattern.
     #[error(transparent)]
     Topic(#[from] TopicError),
     /// The bus publishes with sharded pub/sub, which has no patterns. Use a bus without
     /// [`sharded`](RedisSettings::sharded) for the topics that need them.
     #[error("`{0}` has a wildcard, and sharded pub/sub of Redis has no patterns")]
     PatternOnSharded(Pattern),
-    /// There are as many subscriptions as may be.
+    /// There are already [`SUBSCRIPTIONS_MAX`] subscriptions.
     #[error("the bus has {SUBSCRIPTIONS_MAX} subscriptions, and may have no more")]
     TooMany,
 }
 
 impl Bus {
-    /// A bus within this process.
+    /// Creates a bus within this process.
     #[must_use]
     pub fn in_process() -> Self {
         Self::new(Arc::new(Core::new(Adaptor::InProcess)))
     }
 
-    /// A bus through Redis, shared by all processes that are connected to the same server. It
-    /// connects in the background, and again whenever the connection is lost, so that a program
-    /// starts also while Redis is away; [`connected`](Self::connected) waits for it. All that it
-    /// does runs on one thread of its own.
+    /// Creates a bus through Redis, shared by all processes that are connected to the same server.
+    /// It connects in the background, and again whenever the connection is lost, so that a program
+    /// starts also while Redis is away; [`connected`](Self::connected) waits for it. All its work
+    /// runs on one thread of its own.
     ///
     /// # Errors
     /// The system gives no thread, or no I/O driver for it.
@@ -69,18 +69,18 @@ impl Bus {
         Self(Arc::new(Handle { core }))
     }
 
-    /// Waits until the bus is connected. In-process it is so from the beginning. Put a time-out
-    /// around it. Of a single subscription, [`Subscription::established`] tells.
+    /// Waits until the bus is connected. In-process it always is. Put a time-out around it. For a
+    /// single subscription see [`Subscription::established`].
     pub async fn connected(&self) {
         if let Adaptor::Redis(redis) = &self.core().adaptor {
             redis.connected().await;
         }
     }
 
-    /// Publishes to all who have subscribed, here and (with Redis) elsewhere.
+    /// Publishes to all subscribers, here and (with Redis) elsewhere.
     ///
-    /// In-process it never waits. With Redis it waits for the server's answer, and before that for
-    /// room in the queue if many publish at once; while Redis is away it does not wait at all, but
+    /// In-process it never waits. With Redis it waits for the server's reply, and before that for
+    /// space in the queue if many publish at once; while Redis is away it does not wait at all, but
     /// fails or queues, as [`RedisSettings::while_away`] says. Dropping the future does not take
     /// back a message that is queued.
     ///
@@ -98,8 +98,9 @@ impl Bus {
         }
     }
 
-    /// As [`publish`](Self::publish), without waiting: with Redis, [`Accepted::Queued`] says that
-    /// the message will be sent. If that fails, it is counted in [`Status`] and logged.
+    /// Publishes as [`publish`](Self::publish) does, without waiting: with Redis,
+    /// [`Accepted::Queued`] says that the message will be sent. If that fails, it is counted in
+    /// [`Status`] and logged.
     ///
     /// # Errors
     /// See [`PublishError`].
@@ -131,8 +132,8 @@ impl Bus {
     }
 
     /// Subscribes to a topic, or to a pattern such as `/picture/*/likes`, with a queue of
-    /// [`EVENTS_MAX`](crate::EVENTS_MAX) messages that drops the oldest when it is full. With
-    /// Redis it is heard after a moment: see [`Subscription::established`].
+    /// [`EVENTS_MAX`](crate::EVENTS_MAX) messages that drops the oldest when it is full. With Redis
+    /// it takes effect after a moment: see [`Subscription::established`].
     ///
     /// # Errors
     /// See [`SubscribeError`].
@@ -143,7 +144,7 @@ impl Bus {
         self.subscribe_with(pattern, QueueSettings::default())
     }
 
-    /// As [`subscribe`](Self::subscribe), with a queue of its own kind.
+    /// Subscribes as [`subscribe`](Self::subscribe) does, with these settings of the queue.
     ///
     /// # Errors
     /// See [`SubscribeError`].
@@ -173,7 +174,7 @@ impl Bus {
         Ok(SinkSubscription::new(Arc::clone(self.core()), receiver))
     }
 
-    /// The bus at this moment.
+    /// Returns the state and the counters of the bus at this moment.
     #[must_use]
     pub fn status(&self) -> Status {
         let core = self.core();

@@ -1,4 +1,4 @@
-//! What all handles of a bus share: the table, the counters, and the way to the server.
+//! State shared by all handles of a bus: the table, the counters, and the connection to the server.
 
 use std::sync::{Arc, RwLock};
 
@@ -22,7 +22,7 @@ pub(crate) enum Adaptor {
     Redis(Arc<Redis>),
 }
 
-/// What became of a message over all of its receivers.
+/// Counts of the outcomes of one message over all of its receivers.
 #[derive(Default)]
 struct Tally {
     delivered: u64,
@@ -65,7 +65,7 @@ impl Core {
         Ok(())
     }
 
-    /// Does nothing the second time, and says so.
+    /// Removes the receiver. Returns `false`, and does nothing, if it is already removed.
     pub(crate) fn leave(&self, receiver: &Arc<Receiver>) -> bool {
         let was_there = write(&self.table).remove(receiver.pattern(), receiver);
         if let (true, Adaptor::Redis(redis)) = (was_there, &self.adaptor) {
@@ -74,7 +74,7 @@ impl Core {
         was_there
     }
 
-    /// Delivers to all who have subscribed to the topic, or to a pattern that it matches.
+    /// Delivers to all subscribers of the topic, or of a pattern that it matches.
     pub(crate) fn deliver(&self, topic: Topic, payload: bytes::Bytes) {
         let matches = read(&self.table).matching(&topic);
         self.deliver_to(&matches, &Message::new(topic, payload));
@@ -92,12 +92,12 @@ impl Core {
         }
     }
 
-    /// Those who asked for this pattern itself.
+    /// Returns the subscribers of this pattern itself.
     pub(crate) fn members(&self, pattern: &Pattern) -> Option<Members<Receiver>> {
         read(&self.table).of(pattern)
     }
 
-    /// The last handle was dropped.
+    /// Ends all subscriptions: the last handle was dropped.
     pub(crate) fn end(&self) {
         let all = std::mem::replace(&mut *write(&self.table), Table::new()).all();
         for receiver in all.iter().flat_map(|members| members.iter()) {

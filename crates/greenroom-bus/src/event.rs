@@ -5,28 +5,28 @@ use serde::Serialize;
 
 use crate::Topic;
 
-/// What a subscriber is told, in order.
+/// An item of a subscription's stream, in order.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Somebody published to a topic that the subscription is for.
+    /// A message to a topic that the subscription matches.
     Message(Message),
-    /// Between the event before and the event after, messages are missing.
+    /// Messages are missing between the event before and the event after.
     Gap {
-        /// How many, where it is known. After Redis was away nobody knows.
+        /// The number of missing messages, if known. It is not after Redis was away.
         missed: Option<u64>,
-        /// Why.
+        /// The cause of the gap.
         cause: GapCause,
     },
 }
 
-/// Why messages are missing.
+/// The cause of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GapCause {
     /// The subscriber was too slow and its queue was full: see [`Overflow`](crate::Overflow).
     Overflow,
-    /// The subscription was not heard at the server for a while. From this event on it is heard
-    /// again: what a subscriber now reads from a database misses nothing that comes after.
+    /// The subscription was inactive at the server for a while. From this event on it is active
+    /// again: a subscriber that now reads from a database misses nothing that comes after.
     Reconnected,
 }
 
@@ -41,7 +41,7 @@ struct Parts {
 }
 
 impl Event {
-    /// The message, unless this is a gap.
+    /// Returns the message, unless this is a gap.
     #[must_use]
     pub fn message(&self) -> Option<&Message> {
         match self {
@@ -56,13 +56,13 @@ impl Message {
         Self(Arc::new(Parts { topic, payload }))
     }
 
-    /// The topic that it was published to, also for a subscription to a pattern.
+    /// Returns the topic that it was published to, also for a subscription to a pattern.
     #[must_use]
     pub fn topic(&self) -> &Topic {
         &self.0.topic
     }
 
-    /// The bytes, as they were published.
+    /// Returns the bytes, as they were published.
     #[must_use]
     pub fn payload(&self) -> &Bytes {
         &self.0.payload

@@ -33,9 +33,8 @@ impl Message {
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(example()).unwrap();
     /// ```
     ///
-    /// # Errors
-    /// The payload is no JSON, or not of this type: the topic, the type, and what is wrong at
-    /// which line and column.
+    /// The payload is not JSON, or not of this type. The error names the topic, the type, and the
+    /// fault with its line and column.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, JsonError> {
         serde_json::from_slice(self.payload()).map_err(|source| JsonError {
             what: "cannot read a message on",

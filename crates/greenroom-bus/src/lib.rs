@@ -18,9 +18,11 @@
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(example()).unwrap();
 //! ```
 //!
-//! - A [`Bus`] is in-process, or an adaptor to Redis. Subscribers see no difference but [`Event::Gap`].
-//! - A [`Subscription`] is a bounded queue; a [`Sink`] is called instead. Neither slows a publisher.
-//! - What is missing is told of, in its place: an [`Event::Gap`].
+//! - A [`Bus`] is in-process, or an adaptor to Redis. Subscribers see no difference but
+//!   [`Event::Gap`].
+//! - A [`Subscription`] is a bounded queue; a [`Sink`] is called instead. Neither slows a
+//!   publisher.
+//! - Missing messages are reported in their place by an [`Event::Gap`].
 //! - Delivery is at most once. A message that must not be lost belongs in a database; the bus then
 //!   says that there is something to read.
 

@@ -1,4 +1,5 @@
-//! Locks whose state stays whole when a holder panics: each is changed in one step.
+//! Locks that ignore poison: their state stays whole when a holder panics, as each is changed in
+//! one step.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

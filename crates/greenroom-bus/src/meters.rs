@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrics::{Counter, counter};
 
-/// A number since the bus was made, and the metric that follows it.
+/// A counter since the bus was created, and the metric that follows it.
 pub(crate) struct Meter {
     count: AtomicU64,
     metric: Counter,
@@ -21,7 +21,7 @@ pub(crate) struct Meters {
 }
 
 impl Meters {
-    /// Looks up the recorder of the process once.
+    /// Creates the meters. Looks up the recorder of the process once.
     pub(crate) fn new(adaptor: &'static str) -> Self {
         let meter = |metric| Meter {
             count: AtomicU64::new(0),

@@ -1,14 +1,14 @@
 use crate::TopicError;
 
-/// The longest payload that is taken for publishing, in bytes: 1 MiB. What is larger belongs in a
-/// store, and its address on the bus.
+/// The longest payload that can be published, in bytes: 1 MiB. Larger data belongs in a store, and
+/// its address on the bus.
 pub const PAYLOAD_BYTES_MAX: usize = 1_048_576;
 
-/// How far a message has come.
+/// The progress of a message that was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepted {
-    /// In-process: it is in the queues of all subscribers. Redis: the server has it. How many will
-    /// receive it nobody knows: the number that Redis gives counts one node of a cluster only.
+    /// In-process: it is in the queues of all subscribers. Redis: the server has it. The number of
+    /// receivers is unknown: the one that Redis gives counts one node of a cluster only.
     Published,
     /// It waits in this process: Redis is away ([`WhileAway::Queue`](crate::WhileAway::Queue)), or
     /// it was published with [`try_publish`](crate::Bus::try_publish). It is lost if this process
@@ -26,12 +26,12 @@ pub enum PublishError {
     /// The payload is too long. The publisher's fault.
     #[error("the payload for `{topic}` has {bytes} bytes, and may have {PAYLOAD_BYTES_MAX}")]
     TooLong {
-        /// Where it was to go.
+        /// The topic of the message.
         topic: crate::Topic,
-        /// What it has.
+        /// The length of the payload.
         bytes: usize,
     },
-    /// The value has no JSON. The publisher's fault.
+    /// The value cannot be serialized as JSON. The publisher's fault.
     #[cfg(feature = "json")]
     #[error(transparent)]
     Json(#[from] crate::JsonError),
@@ -39,20 +39,20 @@ pub enum PublishError {
     /// before this message was sent. Try again later.
     #[error("Redis is away")]
     Away,
-    /// So many messages or bytes wait for Redis as may. Try again later.
+    /// The queue for Redis is full. Try again later.
     #[error("the queue to Redis is full: {messages} messages, {bytes} bytes")]
     QueueFull {
-        /// How many messages may wait.
+        /// The most messages that may wait.
         messages: usize,
-        /// How many bytes of payload may wait.
+        /// The most bytes of payload that may wait.
         bytes: usize,
     },
-    /// The connection broke after this message was sent and before the server's answer. It may
-    /// have been published. To publish it again may double it.
+    /// The connection broke after this message was sent and before the server's reply. It may have
+    /// been published. To publish it again may double it.
     #[error("the connection to Redis broke; the message may or may not have been published")]
     Unknown,
-    /// The server refused: for want of rights, or because another node of a cluster is
-    /// responsible. To try again does not help.
+    /// The server refused: for want of rights, or because another node of a cluster is responsible.
+    /// Trying again does not help.
     #[error("Redis refused the message: {reason}")]
     Refused {
         /// The server's own words.
@@ -61,7 +61,7 @@ pub enum PublishError {
 }
 
 impl PublishError {
-    /// Whether the same message may be taken later, and cannot be doubled by that.
+    /// Returns `true` if the same message may be taken later, and cannot be doubled by that.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Away | Self::QueueFull { .. })

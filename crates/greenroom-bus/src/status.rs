@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use crate::ConnectionState;
 
-/// A bus at one moment. Counters count from when the bus was made.
+/// The state of a bus at one moment. Counters count from when the bus was created.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Status {
@@ -14,12 +14,12 @@ pub struct Status {
     pub topics: usize,
     /// Patterns with wildcards that have subscriptions.
     pub patterns: usize,
-    /// Messages that were published by this process: delivered in-process, or taken by Redis.
+    /// Messages published by this process: delivered in-process, or taken by Redis.
     pub published: u64,
-    /// Messages that were put into a queue or taken by a sink. One message to 1,000 subscriptions
-    /// counts 1,000.
+    /// Messages put into a queue or taken by a sink. One message to 1,000 subscriptions counts
+    /// 1,000.
     pub delivered: u64,
-    /// Messages that subscriptions dropped because they were full, each told of in a gap.
+    /// Messages that subscriptions dropped because they were full, each reported in a gap.
     pub dropped: u64,
     /// Subscriptions that ended because they were full.
     pub overflow_closed: u64,
@@ -33,11 +33,11 @@ pub struct Status {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct RedisStatus {
-    /// Whether there is one.
+    /// The state of the connection.
     pub state: ConnectionState,
-    /// How many connections were lost.
+    /// The number of connections that were lost.
     pub connections_lost: u64,
-    /// What the last failure to connect, or the last loss, was. Stays after a reconnection.
+    /// The last failure to connect, or the last loss. Stays after a reconnection.
     pub last_error: Option<String>,
     /// Topics and patterns that the server has confirmed on this connection.
     pub subscribed: usize,
@@ -45,6 +45,6 @@ pub struct RedisStatus {
     pub publish_queue: usize,
     /// The same, in bytes of payload.
     pub publish_queue_bytes: usize,
-    /// Messages that were taken for publishing and then refused, lost on their way, or given up.
+    /// Messages that were taken for publishing and then refused, lost on their way, or abandoned.
     pub publish_failed: u64,
 }

@@ -5,7 +5,7 @@ use greenroom_actor::{Actor, ActorSystem, AsyncHandler, Context, Mailbox};
 use greenroom_bus::{Bus, Event};
 use tokio::sync::mpsc;
 
-/// Hands on every event, and takes no next one before that was received.
+/// An actor that passes on every event, and takes no next one before that was received.
 struct Notifier(mpsc::Sender<Event>);
 
 impl Actor for Notifier {}

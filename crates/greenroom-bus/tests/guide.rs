@@ -1,4 +1,4 @@
-//! The example of the guide (docs/actors.md) does what it says. Its tests are its own.
+//! The example of the guide (docs/actors.md), run with its own tests.
 #![cfg(feature = "actor")]
 #![allow(dead_code, reason = "an example has a `main`, which is not run here")]
 

@@ -1,4 +1,4 @@
-//! What a user sees of a bus within the process.
+//! The bus within a process, as its users see it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use greenroom_bus::{
     QueueSettings, SinkError, Subscription,
 };
 
-/// The payload of the next event, which is a message.
+/// Returns the payload of the next event, which is a message.
 async fn text(subscription: &mut Subscription) -> String {
     match subscription.recv().await {
         Some(Event::Message(message)) => {

@@ -14,12 +14,12 @@ const SPARE_MAPS_MAX: usize = 64;
 /// A map that grew beyond this many fields is given back to the allocator.
 const SPARE_MAP_FIELDS_MAX: usize = 32;
 
-/// What the connections of one loop share: limits, the cached date, and memory that is used again.
+/// State shared by the connections of one loop: limits, the cached date, and recycled memory.
 #[derive(Debug)]
 pub struct Context {
     /// Limits on heads and framing.
     pub limits: Limits,
-    /// The `Date` of every answer. Whoever owns the context refreshes it.
+    /// The `Date` of every response. The context's owner refreshes it.
     pub date: DateCache,
     arena: BytesMut,
     spare_maps: Vec<HeaderMap>,
@@ -27,7 +27,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// A context with these limits and the date at `now`.
+    /// Creates a context with these limits and the date at `now`.
     #[must_use]
     pub fn new(limits: Limits, now: SystemTime) -> Self {
         Self {

@@ -5,8 +5,8 @@ use httpdate::HttpDate;
 /// 31 December 9999, 23:59:59.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// The `Date` field's value, formatted once a second and copied into every answer
-/// (RFC 9110, 6.6.1).
+/// The `Date` field's value, formatted once a second and copied into every response (RFC 9110,
+/// 6.6.1).
 #[derive(Clone, Debug)]
 pub struct DateCache {
     second: u64,
@@ -14,7 +14,7 @@ pub struct DateCache {
 }
 
 impl DateCache {
-    /// The date at `now`.
+    /// Creates a cache of the date at `now`.
     #[must_use]
     pub fn new(now: SystemTime) -> Self {
         let second = second_of(now);
@@ -25,21 +25,22 @@ impl DateCache {
         }
     }
 
-    /// Formats `now` anew if its second is another one than the cached.
+    /// Formats `now` if its second differs from the cached one.
     pub fn refresh(&mut self, now: SystemTime) {
         if second_of(now) != self.second {
             *self = Self::new(now);
         }
     }
 
-    /// The value, such as `Sun, 06 Nov 1994 08:49:37 GMT`: 29 bytes.
+    /// Returns the value, such as `Sun, 06 Nov 1994 08:49:37 GMT`: 29 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.text
     }
 }
 
-/// A clock that stands before 1970 or after 9999 counts as there: the format has no such years.
+/// Returns the seconds since 1970. A clock before 1970 or after 9999 counts as there: the format
+/// has no such years.
 fn second_of(now: SystemTime) -> u64 {
     now.duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())

@@ -1,10 +1,10 @@
 use bytes::Bytes;
 
-/// What stands between two names; no name has it (RFC 9110, 5.1).
+/// The byte between two names; no name has it (RFC 9110, 5.1).
 const SEPARATOR: u8 = b':';
 
-/// How an application spells the names of its response's fields. Among the extensions of a response,
-/// HTTP/1 sends them so, and not in lower case as [`http::HeaderName`] keeps them.
+/// The spelling of the field names of a response. Found among the response's extensions, HTTP/1
+/// sends names as spelled here, not in lower case as [`http::HeaderName`] keeps them.
 ///
 /// Names are the same in any case (RFC 9110, 5.1), but not every client knows. A name that is not
 /// among these is sent in lower case, and those that the response does not have are ignored. HTTP/2
@@ -26,7 +26,7 @@ const SEPARATOR: u8 = b':';
 pub struct FieldNames(Bytes);
 
 impl FieldNames {
-    /// These names, best in the order in which the response has them.
+    /// Creates a list of these names, best in the order in which the response has them.
     pub fn new<N: AsRef<[u8]>>(names: impl IntoIterator<Item = N>) -> Self {
         let mut spelled = Vec::new();
         for name in names {
@@ -36,7 +36,7 @@ impl FieldNames {
         Self(spelled.into())
     }
 
-    /// Whether they are these names, in this order.
+    /// True if they are these names, in this order.
     pub fn are<'a>(&self, names: impl IntoIterator<Item = &'a [u8]>) -> bool {
         let mut left = &self.0[..];
         for name in names {
@@ -48,7 +48,7 @@ impl FieldNames {
         left.is_empty()
     }
 
-    /// How many bytes they take.
+    /// Returns the number of bytes that they take.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.0.len()
@@ -71,8 +71,8 @@ impl FieldNames {
         }
     }
 
-    /// How `name` is spelled. `at` is where the search begins, and then where the next name's should;
-    /// at first it is 0.
+    /// Returns the spelling of `name`. `at` is where the search begins, and then where the next
+    /// name's should; at first it is 0.
     pub(crate) fn spelling<'a>(&'a self, name: &'a [u8], at: &mut usize) -> &'a [u8] {
         self.find(name, at).unwrap_or(name)
     }

@@ -1,12 +1,12 @@
 //! HTTP/1.1 as a state machine: bytes in, events out. No socket, no runtime, no clock.
 //!
-//! A [`Connection`] is one client's connection seen from the server. Its owner reads bytes from
-//! wherever they come and offers them to [`Connection::receive`], which answers with one [`Event`]
-//! at a time and says how many bytes it used up. Answers are encoded by [`Connection::respond`],
-//! [`Connection::data`] and [`Connection::finish`] into a buffer that the owner sends; before them
-//! may stand [`informational`] ones.
+//! A [`Connection`] is one client's connection seen from the server. Its owner offers the bytes
+//! that it reads to [`Connection::receive`], which returns one [`Event`] at a time and the number
+//! of bytes used up. Responses are encoded by [`Connection::respond`], [`Connection::data`] and
+//! [`Connection::finish`] into a buffer that the owner sends; [`informational`] ones may precede
+//! them.
 //!
-//! What many connections can share (limits, the cached `Date`, recycled header maps) stands in a
+//! State that many connections can share (limits, the cached `Date`, recycled header maps) is in a
 //! [`Context`]; a server keeps one for each loop.
 //!
 //! ```
@@ -32,10 +32,10 @@
 //! assert!(connection.keeps_alive());
 //! ```
 //!
-//! [`check_http2`] holds a request that another has parsed from HTTP/2 to the same rules.
+//! [`check_http2`] holds a request that is already parsed from HTTP/2 to the same rules.
 //!
-//! Where a lax reading of a message would let two parties disagree on where it ends, this crate
-//! refuses it: see [`Reason`] for the list, with the section of RFC 9110 or RFC 9112 of each.
+//! A message that a lax reading would let two parties end at different places is refused: see
+//! [`Reason`] for the list, with the section of RFC 9110 or RFC 9112 of each.
 
 mod body;
 mod connection;

@@ -2,7 +2,7 @@
 /// many fields on the stack.
 pub const FIELDS_CEILING: usize = 256;
 
-/// How much of a request's head, and of a chunked body's framing, is read before it is refused.
+/// Limits on a request's head and on the framing of a chunked body, beyond which it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a request's head, from the first byte of the request line to the empty line, and

@@ -6,15 +6,15 @@ use bytes::Bytes;
 pub struct ReasonPhrase(Bytes);
 
 impl ReasonPhrase {
-    /// A phrase of these bytes, unless one of them is not allowed there: a control character other
-    /// than the tabulator.
+    /// Creates a phrase of these bytes. Returns `None` if one of them is not allowed there: a
+    /// control character other than the tabulator.
     #[must_use]
     pub fn new(phrase: Bytes) -> Option<Self> {
         let allowed = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~' | 0x80..);
         phrase.iter().all(allowed).then_some(Self(phrase))
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the phrase.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

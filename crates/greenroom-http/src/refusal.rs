@@ -4,12 +4,12 @@ use http::StatusCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Refusal {
-    /// Why.
+    /// The rule that the message breaks.
     pub reason: Reason,
 }
 
 impl Refusal {
-    /// The status that the client gets.
+    /// Returns the status that the client gets.
     #[must_use]
     pub fn status(self) -> StatusCode {
         self.reason.status()
@@ -22,7 +22,7 @@ impl From<Reason> for Refusal {
     }
 }
 
-/// What is wrong with a message, and where the rule stands.
+/// A rule that a message breaks, with the section that states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
@@ -39,8 +39,8 @@ pub enum Reason {
     /// A chunk size that is not 1 to 16 hexadecimal digits (RFC 9112, 7.1).
     #[error("malformed chunk size")]
     ChunkSize,
-    /// `CONNECT` with a body, which it has not: what follows belongs to the tunnel
-    /// (RFC 9110, 9.3.6).
+    /// `CONNECT` with a body, which it does not have: what follows belongs to the tunnel (RFC 9110,
+    /// 9.3.6).
     #[error("CONNECT with a body")]
     Connect,
     /// `Content-Length` that is not one decimal number (RFC 9110, 8.6).
@@ -106,7 +106,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The status that tells a client of this.
+    /// Returns the status of the response to such a message.
     #[must_use]
     pub fn status(self) -> StatusCode {
         match self {

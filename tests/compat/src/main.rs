@@ -1,5 +1,5 @@
 //! Small axum applications, each served by `axum::serve` and by `greenroom::serve`: the same bytes
-//! are sent to both, and what comes back is compared, event by event.
+//! are sent to both, and the responses are compared, event by event.
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod cases;
@@ -19,7 +19,7 @@ macro_rules! groups {
             }
         )*
 
-        /// Names of all cases.
+        /// Returns the names of all cases.
         fn names() -> Vec<&'static str> {
             let groups = [$(cases::$group::cases(),)* cases::limits::large()];
             groups.iter().flatten().map(|case| case.name).collect()

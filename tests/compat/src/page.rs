@@ -1,4 +1,4 @@
-//! `docs/from-axum.md`: what is below its mark is made of the list of differences.
+//! The page `docs/from-axum.md`, generated below its mark from the list of differences.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::{env, fs};
 
 use crate::differences::{Difference, Seen, differences};
 
-/// What stands above it is written by hand.
+/// The mark. The text above it is written by hand.
 const MARK: &str = "<!-- Made of tests/compat/src/differences by `make from-axum`. -->\n";
-/// If this is set, the page is written and not compared.
+/// The environment variable that has the page written instead of compared.
 const WRITE: &str = "GREENROOM_WRITE_PAGE";
 
-/// The part of the page that is made.
+/// Generates the page below its mark.
 fn made() -> String {
     let mut page = String::from(MARK);
     for Difference {

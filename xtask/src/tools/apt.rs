@@ -1,4 +1,4 @@
-//! The programs and modules that the distribution has. apt runs only if one of them is missing.
+//! Programs and modules of the distribution. apt runs only if one of them is missing.
 
 use std::fmt::{self, Display, Formatter};
 use std::process::Command;
@@ -9,18 +9,18 @@ use super::Outcome;
 use super::process::{bounded, is_on_path, run, succeeds};
 use super::root::Root;
 
-/// A package, and how to see that what is needed of it is there, from whatever source.
+/// A package, and a check that it is installed, from any source.
 struct Need {
     package: &'static str,
     sign: Sign,
 }
 
 enum Sign {
-    /// On the search path.
+    /// Programs on the search path.
     Programs(&'static [&'static str]),
-    /// `python3` can import these.
+    /// Modules that `python3` can import.
     PythonModules(&'static str),
-    /// `perl` can load this.
+    /// A module that `perl` can load.
     PerlModule(&'static str),
 }
 
@@ -34,7 +34,7 @@ const fn perl(package: &'static str, module: &'static str) -> Need {
     Need { package, sign }
 }
 
-/// What the tests use.
+/// The packages that the tests use.
 const NEEDS: &[Need] = &[
     programs("apache2-utils", &["ab"]),
     programs("wrk", &["wrk"]),

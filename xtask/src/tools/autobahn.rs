@@ -13,7 +13,8 @@ use super::root::{Root, Tool, remove};
 
 const PINS: &str = include_str!("pins/autobahn.txt");
 
-/// Also left beside the stamps, where the test finds it and says why it is skipped.
+/// The reason for which the step is skipped. It is also left beside the stamps, where the test
+/// reads it.
 const NO_PYTHON_2_7: &str = "no Python 2.7, which Autobahn needs: neither `python2.7` nor a 2.7 of \
                              pyenv (`pyenv install 2.7.18`) runs";
 
@@ -37,7 +38,7 @@ pub(super) fn install(root: &Root) -> Result<Outcome> {
     })
 }
 
-/// The last virtualenv that makes environments of Python 2.7 runs under Python 3.
+/// Makes an environment with the last virtualenv that can make one of Python 2.7 under Python 3.
 fn make_environment(root: &Root, interpreter: &Path, environment: &Path) -> Result<()> {
     let python = root.join("python").join(python::PROGRAM);
     if !python.exists() {
@@ -49,8 +50,8 @@ fn make_environment(root: &Root, interpreter: &Path, environment: &Path) -> Resu
         .arg(environment))
 }
 
-/// The first that runs: pyenv's `python2.7` on the path is a script that fails unless that version
-/// has been chosen.
+/// Returns the first interpreter that runs: pyenv's `python2.7` on the path is a script that fails
+/// unless that version has been chosen.
 fn python_2_7() -> Option<PathBuf> {
     let mut candidates = vec![PathBuf::from("python2.7")];
     candidates.extend(pyenv_interpreters());

@@ -11,7 +11,7 @@ use super::root::{Root, Tool};
 
 const MODULE: &str = "github.com/FerretDB/FerretDB";
 
-/// As in `pins/ferretdb/go.mod`.
+/// The version in `pins/ferretdb/go.mod`.
 const VERSION: &str = "v1.24.0";
 
 const PINS: &str = concat!(
@@ -41,7 +41,7 @@ fn build(directory: &Path) -> Result<()> {
     fs::remove_dir_all(&sources).context("cannot remove FerretDB's sources")
 }
 
-/// Where Go's module cache has the sources; their hash was checked against the pins.
+/// Returns the path of the sources in Go's module cache; their hash was checked against the pins.
 fn downloaded() -> Result<PathBuf> {
     run(pinned_go().args(["mod", "download", MODULE])).context("Go must download FerretDB")?;
     let cache = output_of(pinned_go().args(["list", "-m", "-f", "{{.Dir}}", MODULE]))?;
@@ -55,7 +55,7 @@ fn pinned_go() -> std::process::Command {
     command
 }
 
-/// The cache itself is read-only, and a file must be added.
+/// Copies the sources: the cache itself is read-only, and a file must be added.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     run(bounded("cp")
         .args(["--recursive", "--no-preserve=mode"])
@@ -63,7 +63,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         .arg(to))
 }
 
-/// `FerretDB`'s own build makes this file from git; without it the program panics when it starts.
+/// Writes the file that `FerretDB`'s own build makes from git; without it the program panics when
+/// it starts.
 fn note_version(sources: &Path) -> Result<()> {
     let file = sources.join("build/version/version.txt");
     fs::write(&file, VERSION).with_context(|| format!("cannot write {}", file.display()))

@@ -33,11 +33,11 @@ use anyhow::{Result, bail};
 
 use root::Root;
 
-/// What a step came to.
+/// The outcome of a step.
 enum Outcome {
     Installed,
     Present,
-    /// The machine lacks something that no registry has; the tests skip what depends on it.
+    /// The machine lacks something that no registry has; the tests that depend on it are skipped.
     Skipped(&'static str),
 }
 
@@ -46,13 +46,13 @@ struct Step {
     run: fn(&Root) -> Result<Outcome>,
 }
 
-/// Not among the steps: only a benchmark needs them.
+/// The step that only a benchmark needs.
 const PEERS: Step = Step {
     name: "peers",
     run: apt::install_peers,
 };
 
-/// In the order in which they depend on each other.
+/// The steps, in the order in which they depend on each other.
 const STEPS: [Step; 6] = [
     Step {
         name: "apt",

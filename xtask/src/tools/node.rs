@@ -1,5 +1,5 @@
-//! Modules of Node: undici, an HTTP client, playwright-core, which drives a browser, and axe-core, which looks at pages as screen
-//! readers do.
+//! Modules of Node: undici, an HTTP client, playwright-core, which drives a browser, and axe-core,
+//! which looks at pages as screen readers do.
 
 use std::path::Path;
 

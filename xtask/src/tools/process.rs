@@ -1,4 +1,4 @@
-//! Runs installers: quietly, with a deadline, and with their last lines when they fail.
+//! Execution of installers: quietly, with a deadline, and with their last lines when they fail.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-/// The longest step, building Autobahn's dependencies, takes half a minute where a registry is near.
+/// The deadline of a step. The longest, building Autobahn's dependencies, takes half a minute where
+/// a registry is near.
 const DEADLINE: Duration = Duration::from_mins(15);
 
 const LINES_SHOWN: usize = 12;
 
-/// A command that `timeout` of the coreutils ends at the deadline, with all that it started.
+/// Returns a command that `timeout` of the coreutils ends at the deadline, with all that it
+/// started.
 pub(super) fn bounded(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("timeout");
     command
@@ -27,7 +29,7 @@ pub(super) fn run(command: &mut Command) -> Result<()> {
     finished(command).map(drop)
 }
 
-/// What the command writes to its standard output, without the white space around it.
+/// Returns the command's standard output, without the white space around it.
 pub(super) fn output_of(command: &mut Command) -> Result<String> {
     let output = finished(command)?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -47,7 +49,7 @@ fn finished(command: &mut Command) -> Result<Output> {
     );
 }
 
-/// Whether the command can be started and succeeds.
+/// Returns `true` if the command can be started and succeeds.
 pub(super) fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -55,7 +57,8 @@ pub(super) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// Whether a shell would find the program, or root's would: daemons are not on everybody's path.
+/// Returns `true` if a shell would find the program, or root's would: daemons are not on every
+/// user's path.
 pub(super) fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

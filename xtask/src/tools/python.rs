@@ -10,7 +10,7 @@ use super::root::{Root, Tool};
 
 const PINS: &str = include_str!("pins/python.txt");
 
-/// The interpreter, seen from the environment's directory.
+/// The interpreter, relative to the environment's directory.
 pub(super) const PROGRAM: &str = "bin/python";
 
 pub(super) fn install(root: &Root) -> Result<Outcome> {
@@ -26,7 +26,7 @@ pub(super) fn install(root: &Root) -> Result<Outcome> {
     })
 }
 
-/// Installs exactly what the list names, each with its version.
+/// Installs exactly the packages of the list, each with its version.
 pub(super) fn pip_install(environment: &Path, list: &str) -> Result<()> {
     let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tools/pins");
     run(bounded(environment.join(PROGRAM))

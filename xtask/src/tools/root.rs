@@ -17,10 +17,10 @@ pub(super) struct Root {
 /// A directory below the root, filled by one step.
 pub(super) struct Tool<'a> {
     pub(super) directory: &'a str,
-    /// What the step is done from: a stamp that says anything else is stale.
+    /// The pins that the step installs from: a stamp with other content is stale.
     pub(super) pins: &'a str,
-    /// Must exist, beside the stamp, for the step to count as done. It may be a link to an
-    /// interpreter that has since been removed.
+    /// The file that must exist, beside the stamp, for the step to count as done. It may be a link
+    /// to an interpreter that has since been removed.
     pub(super) program: &'a str,
 }
 
@@ -42,7 +42,7 @@ impl Root {
         self.path.join(relative)
     }
 
-    /// Runs `fill` on the tool's emptied directory, unless the stamp says that this has been done.
+    /// Runs `fill` on the tool's emptied directory, unless the stamp shows that it was done.
     pub(super) fn unless_stamped(
         &self,
         tool: &Tool<'_>,
@@ -65,7 +65,7 @@ impl Root {
     }
 }
 
-/// Succeeds also if there is nothing to remove.
+/// Removes a path. Succeeds also if there is nothing to remove.
 pub(super) fn remove(path: &Path, how: impl Fn(PathBuf) -> io::Result<()>) -> Result<()> {
     match how(path.to_owned()) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -1,4 +1,4 @@
-//! The handler of a message: it calls the method.
+//! Generation of the handler of a message, which calls the method.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -42,7 +42,7 @@ fn handle_sync(block: &Block, message: &Message) -> TokenStream {
     }
 }
 
-/// Gives back the method's own future: an `async fn` around it would cost its size again.
+/// Returns the method's own future: an `async fn` around it would cost its size again.
 fn handle_async(block: &Block, message: &Message) -> TokenStream {
     let (inputs, call) = (inputs(block, message), call(message));
     quote_spanned! { message.place()=>

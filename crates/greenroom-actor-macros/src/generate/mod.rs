@@ -1,4 +1,4 @@
-//! From what was read to what the compiler gets.
+//! Generation of code from parsed blocks.
 
 mod handlers;
 mod references;
@@ -27,7 +27,7 @@ fn generics(block: &Block, message: &Message) -> Generics {
     message_generics::of_fields(&block.generics, message.fields().map(|field| &field.ty))
 }
 
-/// The message with its generics, as a type.
+/// Returns the message with its generics, as a type.
 fn message_type(block: &Block, message: &Message) -> TokenStream {
     let name = &message.name;
     let generics = generics(block, message);
@@ -35,14 +35,14 @@ fn message_type(block: &Block, message: &Message) -> TokenStream {
     quote!(#name #arguments)
 }
 
-/// The conditions under which there is such a message.
+/// Returns the conditions under which the message exists.
 fn conditions(block: &Block, message: &Message) -> TokenStream {
     let of_block = &block.conditions;
     let of_method = &message.shared.conditions;
     quote!(#(#of_block)* #(#of_method)*)
 }
 
-/// Code that names a deprecated method is the user's only where the user wrote it.
+/// Allows deprecated names in generated code: a warning belongs only where the user wrote the name.
 fn allow_deprecated(message: &Message) -> Option<TokenStream> {
     let deprecated = message.shared.deprecated.as_ref();
     deprecated.map(|_| quote!(#[allow(deprecated)]))

@@ -1,4 +1,4 @@
-//! The methods that the actor's reference gets.
+//! Generation of the methods of the actor's reference.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::block::Block;
 use crate::message::{Kind, Message, place};
 use crate::visibility::Reach;
 
-/// One trait for each visibility: a trait that is seen further than one of its messages would
-/// let others send it.
+/// Generates one trait for each visibility: a trait that is more visible than one of its messages
+/// would let others send it.
 pub(super) fn all(block: &Block) -> TokenStream {
     let mut by_reach = BTreeMap::<Reach, Vec<&Message>>::new();
     for message in &block.messages {

@@ -1,4 +1,4 @@
-//! The struct of a message.
+//! Generation of the struct of a message.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};

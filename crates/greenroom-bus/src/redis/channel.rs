@@ -1,4 +1,4 @@
-//! What the server calls a topic or a pattern.
+//! The server's channels for topics and patterns.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use redis::PushKind;
 use crate::Pattern;
 use crate::topic::Segment;
 
-/// Which of the server's commands a channel takes.
+/// The set of commands that a channel takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Topic,
@@ -41,13 +41,13 @@ impl Kind {
     }
 }
 
-/// What the server says it did.
-pub(super) enum Answer {
+/// The server's confirmation of a command.
+pub(super) enum Confirmation {
     Subscribed(Kind),
     Unsubscribed(Kind),
 }
 
-impl Answer {
+impl Confirmation {
     pub(super) fn of(push: &PushKind) -> Option<Self> {
         match push {
             PushKind::Subscribe => Some(Self::Subscribed(Kind::Topic)),
@@ -61,8 +61,8 @@ impl Answer {
     }
 }
 
-/// The channel's name at the server. Its `*` crosses slashes, so a glob finds more than the
-/// pattern does: what comes is to be matched again.
+/// Returns the channel's name at the server. Its `*` crosses slashes, so a glob finds more than the
+/// pattern does: messages by a glob are matched again.
 pub(super) fn name(pattern: &Pattern) -> Arc<str> {
     if !pattern.has_wildcard() {
         return pattern.as_str().into();

@@ -1,4 +1,4 @@
-//! What the server is to be subscribed to, and what it is.
+//! The channels that the server is to be subscribed to, and those that it is.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -14,12 +14,12 @@ use crate::table::Members;
 
 use super::channel::{Kind, name};
 
-/// One entry for each topic and each glob that somebody wants, however many subscriptions share
-/// it. Never locked while a subscriber's code runs.
+/// The channels of a bus: one entry for each topic and each glob that is wanted, however many
+/// subscriptions share it. Never locked while a subscriber's code runs.
 pub(super) struct Channels {
     is_sharded: bool,
     state: Mutex<State>,
-    /// Something differs between what is wanted and what was asked for.
+    /// Notified when what is wanted differs from what was requested.
     pub(super) changed: Notify,
 }
 
@@ -27,7 +27,8 @@ pub(super) struct Channels {
 struct State {
     topics: HashMap<Arc<str>, Entry>,
     globs: HashMap<Arc<str>, Entry>,
-    /// In the order in which they changed, each at most once: see [`Entry::is_listed`].
+    /// Channels to look at, in the order in which they changed, each at most once: see
+    /// [`Entry::is_listed`].
     to_look_at: VecDeque<Channel>,
 }
 
@@ -39,21 +40,21 @@ pub(super) struct Channel {
 
 #[derive(Default)]
 struct Entry {
-    /// How many subscriptions there are.
+    /// The number of subscriptions.
     wanted: usize,
-    /// `/a/*` and `/a/**` are the same glob.
+    /// The patterns of this channel: `/a/*` and `/a/**` are the same glob.
     patterns: SmallVec<[Pattern; 1]>,
-    /// A request to subscribe went out on this connection.
+    /// `true` if a request to subscribe went out on this connection.
     is_asked: bool,
-    /// The server has confirmed it on this connection.
+    /// `true` if the server has confirmed it on this connection.
     is_live: bool,
     refusal: Option<Arc<str>>,
     is_listed: bool,
 }
 
 impl Entry {
-    /// To be dropped without the lock: the last reference to a sink may be among them, and its end
-    /// is a subscriber's code.
+    /// Returns the receivers of this channel. To be dropped without the lock: the last reference to
+    /// a sink may be among them, and its end is a subscriber's code.
     fn members(&self, core: &Core) -> Vec<Members<Receiver>> {
         let patterns = self.patterns.iter();
         patterns
@@ -62,7 +63,7 @@ impl Entry {
     }
 }
 
-/// What to ask the server for.
+/// A request to the server.
 pub(super) enum Change {
     Subscribe(Channel),
     Unsubscribe(Channel),
@@ -77,7 +78,7 @@ impl Channels {
         }
     }
 
-    /// One more subscription is about to enter the table.
+    /// Counts a subscription that is about to enter the table.
     pub(super) fn enter(&self, pattern: &Pattern) {
         let channel = self.channel(pattern);
         let mut state = lock(&self.state);
@@ -95,7 +96,8 @@ impl Channels {
         }
     }
 
-    /// It is in the table. What the server answered before that, it has not been told.
+    /// Passes on the server's replies so far to a receiver that has just entered the table, and so
+    /// has missed them.
     pub(super) fn settle(&self, receiver: &Receiver) {
         let channel = self.channel(receiver.pattern());
         let mut state = lock(&self.state);
@@ -109,7 +111,7 @@ impl Channels {
         }
     }
 
-    /// A subscription has left the table, or did not enter it.
+    /// Removes a subscription that has left the table, or did not enter it.
     pub(super) fn leave(&self, pattern: &Pattern) {
         let channel = self.channel(pattern);
         let mut state = lock(&self.state);
@@ -123,7 +125,7 @@ impl Channels {
         }
     }
 
-    /// Up to `changes_max` of what to ask for next. It counts as asked for from now on.
+    /// Takes up to `changes_max` requests. They count as sent from now on.
     pub(super) fn next_changes(&self, changes_max: usize) -> Vec<Change> {
         let mut state = lock(&self.state);
         let mut changes = Vec::new();
@@ -135,8 +137,9 @@ impl Channels {
         changes
     }
 
-    /// The server has confirmed a channel: tells all who had been heard before of the gap. A second
-    /// confirmation on the same connection, as after a look at the cluster's slots, changes nothing.
+    /// Notes that the server has confirmed a channel, and delivers the gap to all who had been
+    /// active before. A second confirmation on the same connection, as after a look at the
+    /// cluster's slots, changes nothing.
     pub(super) fn confirm(&self, kind: Kind, name: &str, core: &Core) {
         let members;
         let owed: Vec<_> = {
@@ -147,7 +150,7 @@ impl Channels {
             if std::mem::replace(&mut entry.is_live, true) {
                 return;
             }
-            // Under the lock, so that who is about to settle finds the channel live after this,
+            // Under the lock, so that a receiver about to settle finds the channel live after this,
             // and not before: then it would be owed a gap here.
             members = entry.members(core);
             let receivers = members.iter().flat_map(|members| members.iter());
@@ -155,7 +158,7 @@ impl Channels {
         };
         core.meters.reconnect_gaps.add(owed.len() as u64);
         for receiver in owed {
-            receiver.tell_reconnected();
+            receiver.notify_reconnected();
         }
     }
 
@@ -173,14 +176,14 @@ impl Channels {
         }
     }
 
-    /// Whether the server is to be subscribed to it on this connection.
+    /// Returns `true` if a request to subscribe went out on this connection and is still wanted.
     pub(super) fn is_asked(&self, kind: Kind, name: &str) -> bool {
         let mut state = lock(&self.state);
         let entry = state.map(kind).get(name);
         entry.is_some_and(|entry| entry.is_asked)
     }
 
-    /// The connection is lost: all is to be asked for again on the next.
+    /// Forgets the lost connection's state: all is to be requested again on the next.
     pub(super) fn lost(&self) {
         let mut state = lock(&self.state);
         let state = &mut *state;
@@ -210,7 +213,7 @@ impl Channels {
             .unwrap_or_default()
     }
 
-    /// How many the server has confirmed.
+    /// Returns the number of channels that the server has confirmed.
     pub(super) fn live(&self) -> usize {
         let state = lock(&self.state);
         let entries = state.topics.values().chain(state.globs.values());

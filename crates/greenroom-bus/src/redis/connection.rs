@@ -1,4 +1,4 @@
-//! One server, or all of a cluster.
+//! A connection to one server, or to all of a cluster.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::RedisSettings;
 use super::push::Pushes;
 use super::servers::Topology;
 
-/// Closed when dropped.
+/// A connection, closed when dropped.
 pub(super) enum Connection {
     One(MultiplexedConnection),
     Cluster(ClusterConnection),
@@ -25,20 +25,20 @@ pub(super) struct Command<'a> {
     pub(super) payload: Option<&'a [u8]>,
 }
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Clone)]
 pub(super) enum Outcome {
     Done(Value),
-    /// For good.
+    /// The server refused it for good.
     Refused(RedisError),
     /// The cluster could not do it at this moment, and did not.
     Undone(RedisError),
-    /// It may have been done.
+    /// The command may have been carried out.
     Unknown(RedisError),
 }
 
 impl Connection {
-    /// Also tells which server it is.
+    /// Opens a connection. Also returns the address of the server.
     pub(super) async fn open(
         settings: &RedisSettings,
         pushes: Pushes,
@@ -69,7 +69,7 @@ impl Connection {
         Ok((Self::One(connection), address))
     }
 
-    /// Asks the server, or every server of the cluster, whether it is there.
+    /// Asks the server, or every server of the cluster, for a sign of life.
     pub(super) async fn ping(&mut self) -> RedisResult<()> {
         let ping = redis::cmd("PING");
         match self {
@@ -86,8 +86,8 @@ impl Connection {
         Ok(())
     }
 
-    /// What became of each command, in their order. Those of one slot are carried out in their
-    /// order; one server has one slot only.
+    /// Sends commands. Returns the outcome of each, in their order. Those of one slot are carried
+    /// out in their order; one server has one slot only.
     pub(super) async fn query(&mut self, commands: &[Command<'_>]) -> Vec<Outcome> {
         let cluster = match self {
             Self::One(connection) => {
@@ -125,19 +125,19 @@ async fn query_in_order<'c, 'p: 'c>(
             pipeline.arg(payload);
         }
     }
-    let answers: RedisResult<Vec<RedisResult<Value>>> =
+    let replies: RedisResult<Vec<RedisResult<Value>>> =
         pipeline.ignore_errors().query_async(&mut connection).await;
-    match answers {
-        Ok(answers) => answers
+    match replies {
+        Ok(replies) => replies
             .into_iter()
-            .map(|answer| answer.map_or_else(Outcome::Refused, Outcome::Done))
+            .map(|reply| reply.map_or_else(Outcome::Refused, Outcome::Done))
             .collect(),
         Err(error) => vec![failure(error, pipeline.len()); pipeline.len()],
     }
 }
 
-/// A cluster's refusal (`MOVED`, `TRYAGAIN`) stands for all commands of the slot: the first of them
-/// may have been carried out before it.
+/// Returns the outcome of a failed command. A cluster's refusal (`MOVED`, `TRYAGAIN`) is of all
+/// commands of the slot: the first of them may have been carried out before it.
 fn failure(error: RedisError, commands: usize) -> Outcome {
     match error.kind() {
         ErrorKind::ClusterConnectionNotFound => Outcome::Undone(error),

@@ -18,10 +18,10 @@ use super::outbox::Entry;
 use super::push::{Pushes, Signals};
 use super::{ConnectionState, Redis, RedisSettings};
 
-/// How many topics are subscribed or unsubscribed with one round trip.
+/// The most topics that are subscribed or unsubscribed with one round trip.
 const CHANGES_MAX: usize = 512;
 
-/// How many messages, and how many bytes of payload, are published with one round trip.
+/// The most messages, and the most bytes of payload, that are published with one round trip.
 const BATCH_MESSAGES_MAX: usize = 256;
 const BATCH_BYTES_MAX: usize = 1_048_576;
 
@@ -35,7 +35,7 @@ struct Session {
     signals: Arc<Signals>,
 }
 
-/// How a connection ended that nobody lost.
+/// The orderly end of a connection, as the bus has ended.
 struct Ended;
 
 impl Link {
@@ -64,7 +64,7 @@ impl Link {
         }
     }
 
-    /// One connection, from the first try to its loss.
+    /// Runs one connection, from the first try to its loss.
     async fn run_once(&self) -> Result<Ended, LinkError> {
         let session = tokio::select! {
             biased;
@@ -94,7 +94,8 @@ impl Link {
 
     async fn serve(&self, mut session: Session) -> Result<Ended, LinkError> {
         let connection = &mut session.connection;
-        // Before what waits to be published, so that our own subscribers hear that too.
+        // Before the waiting messages are published, so that this bus' own subscribers get those
+        // too.
         self.subscribe(connection).await?;
         let every = self.redis.settings.ping_interval;
         let mut pings = interval_at(Instant::now() + every, every);
@@ -117,7 +118,7 @@ impl Link {
         }
     }
 
-    /// Asks the server for what is wanted and was not asked for.
+    /// Sends the requests that are due.
     async fn subscribe(&self, connection: &mut Connection) -> Result<(), LinkError> {
         loop {
             let changes = self.redis.channels.next_changes(CHANGES_MAX);
@@ -142,7 +143,7 @@ impl Link {
         }
     }
 
-    /// Sends what waits, up to one batch. Says whether there was something.
+    /// Sends waiting messages, up to one batch. Returns `true` if there were any.
     async fn publish(&self, connection: &mut Connection) -> Result<bool, LinkError> {
         let batch = self
             .redis
@@ -175,10 +176,10 @@ impl Link {
         failure.map_or(Ok(true), Err)
     }
 
-    /// An error is the connection's.
+    /// Settles one message. An error is the connection's.
     fn settle(&self, entry: Entry, outcome: Outcome) -> Result<(), LinkError> {
         match outcome {
-            // How many heard it.
+            // The number of receivers.
             Outcome::Done(Value::Int(_)) => {
                 self.core.meters.published.add(1);
                 entry.succeed();
@@ -189,7 +190,7 @@ impl Link {
                 self.fail(entry, PublishError::Refused { reason });
                 Ok(())
             }
-            // An unasked confirmation was taken for the answer.
+            // An unsolicited confirmation was taken for the reply.
             Outcome::Done(_) => {
                 self.fail(entry, PublishError::Unknown);
                 Err(LinkError::OutOfStep)
@@ -217,7 +218,7 @@ impl Link {
             self.go_away(ConnectionState::Away);
             return;
         }
-        // Each reason once, such as a wrong password: not every try of a long night.
+        // Each reason once, such as a wrong password: not at every try.
         if before.as_ref() == Some(&text) {
             debug!(%error, retry_millis = millis, "Redis cannot be reached");
         } else {
@@ -238,7 +239,7 @@ impl Link {
     }
 }
 
-/// Also if a panic ends the task: then nobody waits for it in vain.
+/// Ends the bus also if a panic ends the task: then nobody waits for it in vain.
 impl Drop for Link {
     fn drop(&mut self) {
         self.go_away(ConnectionState::Ended);

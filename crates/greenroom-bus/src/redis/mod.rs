@@ -31,28 +31,28 @@ pub use settings::{RedisSettings, SettingsError, WhileAway};
 /// The name of the thread that a bus through Redis runs on.
 const THREAD_NAME: &str = "bus-redis";
 
-/// Whether there is a connection to Redis.
+/// The state of a bus' connection to Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectionState {
-    /// There has been none yet; it is being tried.
+    /// The first connection is being tried.
     Connecting,
-    /// There is one.
+    /// The connection is up.
     Connected,
-    /// It is lost; it is being tried again.
+    /// The connection is lost; it is being tried again.
     Away,
     /// The bus has ended.
     Ended,
 }
 
-/// What the handles of a bus and its thread share.
+/// State shared by the handles of a bus and its thread.
 pub(crate) struct Redis {
     settings: RedisSettings,
     channels: Channels,
     pub(crate) outbox: Outbox,
     state: watch::Sender<ConnectionState>,
     last_error: Mutex<Option<String>>,
-    /// Whether the last handle was dropped.
+    /// `true` once the last handle was dropped.
     has_ended: watch::Sender<bool>,
 }
 
@@ -76,7 +76,7 @@ impl Redis {
             .await;
     }
 
-    /// A subscription is about to enter the table.
+    /// Notes that a subscription is about to enter the table.
     pub(crate) fn enter(&self, pattern: &Pattern) -> Result<(), SubscribeError> {
         if self.settings.is_sharded && pattern.has_wildcard() {
             return Err(SubscribeError::PatternOnSharded(pattern.clone()));
@@ -85,12 +85,12 @@ impl Redis {
         Ok(())
     }
 
-    /// It is in the table.
+    /// Notes that a subscription is in the table.
     pub(crate) fn settle(&self, receiver: &Receiver) {
         self.channels.settle(receiver);
     }
 
-    /// It has left the table, or did not enter it.
+    /// Notes that a subscription has left the table, or did not enter it.
     pub(crate) fn leave(&self, pattern: &Pattern) {
         self.channels.leave(pattern);
     }
@@ -122,8 +122,8 @@ impl Redis {
 
 /// Starts the thread of a bus. It ends with the bus.
 ///
-/// A thread of its own, because a handler that holds up its event loop would hold up all deliveries
-/// there, and its pings would be late for no fault of the server.
+/// It is a thread of its own, because a handler that holds up its event loop would hold up all
+/// deliveries there, and its pings would be late for no fault of the server.
 pub(crate) fn start(core: Arc<Core>, redis: Arc<Redis>) -> io::Result<()> {
     redis.settings.servers.choose_cryptography();
     let runtime = tokio::runtime::Builder::new_current_thread()

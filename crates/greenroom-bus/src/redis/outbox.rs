@@ -1,4 +1,4 @@
-//! What waits to be published.
+//! The messages that wait to be published.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use crate::{Accepted, PublishError, Topic};
 
 use super::settings::{RedisSettings, WhileAway};
 
-type Answer = Result<Accepted, PublishError>;
+type Reply = Result<Accepted, PublishError>;
 
 /// A queue that is bounded in messages and in bytes, those on their way included.
 pub(crate) struct Outbox {
@@ -21,7 +21,7 @@ pub(crate) struct Outbox {
     messages_free: Arc<Semaphore>,
     bytes_free: Arc<Semaphore>,
     state: Mutex<State>,
-    /// There is something to send.
+    /// Notified when there is something to send.
     pub(super) filled: Notify,
     went_away: Notify,
 }
@@ -34,12 +34,12 @@ struct State {
 pub(super) struct Entry {
     pub(super) topic: Topic,
     pub(super) payload: Bytes,
-    answer: Option<oneshot::Sender<Answer>>,
-    room: Room,
+    reply: Option<oneshot::Sender<Reply>>,
+    permits: Permits,
 }
 
-/// Given back when dropped.
-struct Room {
+/// The permits of one message in the queue, given back when dropped.
+struct Permits {
     _message: OwnedSemaphorePermit,
     _bytes: OwnedSemaphorePermit,
 }
@@ -61,35 +61,35 @@ impl Outbox {
         }
     }
 
-    pub(crate) async fn publish(&self, topic: Topic, payload: Bytes) -> Answer {
-        let room = self.room(payload.len()).await?;
-        let (sender, answer) = oneshot::channel();
+    pub(crate) async fn publish(&self, topic: Topic, payload: Bytes) -> Reply {
+        let permits = self.permits(payload.len()).await?;
+        let (sender, reply) = oneshot::channel();
         let entry = Entry {
             topic,
             payload,
-            answer: Some(sender),
-            room,
+            reply: Some(sender),
+            permits,
         };
         self.push(entry)?;
-        answer.await.unwrap_or(Err(PublishError::Away))
+        reply.await.unwrap_or(Err(PublishError::Away))
     }
 
-    pub(crate) fn try_publish(&self, topic: Topic, payload: Bytes) -> Answer {
+    pub(crate) fn try_publish(&self, topic: Topic, payload: Bytes) -> Reply {
         if self.refuses() {
             return Err(PublishError::Away);
         }
-        let room = self.try_room(payload.len()).ok_or_else(|| self.full())?;
+        let permits = self.try_permits(payload.len()).ok_or_else(|| self.full())?;
         let entry = Entry {
             topic,
             payload,
-            answer: None,
-            room,
+            reply: None,
+            permits,
         };
         self.push(entry)?;
         Ok(Accepted::Queued)
     }
 
-    /// The connection is lost. Returns how many messages are given up.
+    /// Notes that the connection is lost. Returns the number of messages that are abandoned.
     pub(super) fn go_away(&self) -> usize {
         let mut state = lock(&self.state);
         state.is_away = true;
@@ -114,7 +114,7 @@ impl Outbox {
         self.filled.notify_one();
     }
 
-    /// The next messages to send together. At least one, if there is one.
+    /// Takes the next messages to send together: at least one, if there is one.
     pub(super) fn next_batch(&self, messages_max: usize, bytes_max: usize) -> Vec<Entry> {
         let mut state = lock(&self.state);
         let mut batch: Vec<Entry> = Vec::new();
@@ -130,7 +130,7 @@ impl Outbox {
         batch
     }
 
-    /// Takes back what was not sent, before all that waits.
+    /// Puts messages that were not sent back in front of all others.
     pub(super) fn give_back(&self, entries: Vec<Entry>) {
         let mut state = lock(&self.state);
         for entry in entries.into_iter().rev() {
@@ -138,7 +138,7 @@ impl Outbox {
         }
     }
 
-    /// Messages and bytes that wait or are on their way.
+    /// Returns the messages and bytes that wait or are on their way.
     pub(super) fn sizes(&self) -> (usize, usize) {
         (
             self.messages_max - self.messages_free.available_permits(),
@@ -163,36 +163,36 @@ impl Outbox {
         Ok(())
     }
 
-    /// Waits for room only while Redis is there.
-    async fn room(&self, bytes: usize) -> Result<Room, PublishError> {
+    /// Waits for permits, but only while Redis is there.
+    async fn permits(&self, bytes: usize) -> Result<Permits, PublishError> {
         let mut went_away = std::pin::pin!(self.went_away.notified());
         went_away.as_mut().enable();
         if self.refuses() {
             return Err(PublishError::Away);
         }
-        if let Some(room) = self.try_room(bytes) {
-            return Ok(room);
+        if let Some(permits) = self.try_permits(bytes) {
+            return Ok(permits);
         }
         if lock(&self.state).is_away {
             return Err(self.full());
         }
         tokio::select! {
             biased;
-            room = self.wait_for_room(bytes) => room,
+            permits = self.wait_for_permits(bytes) => permits,
             () = went_away => match self.while_away {
                 WhileAway::Fail => Err(PublishError::Away),
-                WhileAway::Queue => self.try_room(bytes).ok_or_else(|| self.full()),
+                WhileAway::Queue => self.try_permits(bytes).ok_or_else(|| self.full()),
             },
         }
     }
 
-    async fn wait_for_room(&self, bytes: usize) -> Result<Room, PublishError> {
+    async fn wait_for_permits(&self, bytes: usize) -> Result<Permits, PublishError> {
         let message = Arc::clone(&self.messages_free).acquire_owned().await;
         let bytes = Arc::clone(&self.bytes_free)
-            .acquire_many_owned(permits(bytes))
+            .acquire_many_owned(byte_permits(bytes))
             .await;
         match (message, bytes) {
-            (Ok(message), Ok(bytes)) => Ok(Room {
+            (Ok(message), Ok(bytes)) => Ok(Permits {
                 _message: message,
                 _bytes: bytes,
             }),
@@ -201,10 +201,10 @@ impl Outbox {
         }
     }
 
-    fn try_room(&self, bytes: usize) -> Option<Room> {
+    fn try_permits(&self, bytes: usize) -> Option<Permits> {
         let message = Arc::clone(&self.messages_free).try_acquire_owned().ok()?;
-        let bytes = Arc::clone(&self.bytes_free).try_acquire_many_owned(permits(bytes));
-        Some(Room {
+        let bytes = Arc::clone(&self.bytes_free).try_acquire_many_owned(byte_permits(bytes));
+        Some(Permits {
             _message: message,
             _bytes: bytes.ok()?,
         })
@@ -231,25 +231,26 @@ impl Entry {
         self.finish(Err(error));
     }
 
-    /// Gives back its room first, so that who is answered finds it.
-    fn finish(self, answer: Answer) {
-        drop(self.room);
-        tell(self.answer, answer);
+    /// Gives back the permits first, so that the publisher finds them free when it gets the reply.
+    fn finish(self, reply: Reply) {
+        drop(self.permits);
+        send(self.reply, reply);
     }
 
     fn queued(&mut self) {
-        tell(self.answer.take(), Ok(Accepted::Queued));
+        send(self.reply.take(), Ok(Accepted::Queued));
     }
 }
 
-/// Who does not wait any more does not want to know.
-fn tell(sender: Option<oneshot::Sender<Answer>>, answer: Answer) {
+/// Sends the reply. A publisher that has dropped its future needs none.
+fn send(sender: Option<oneshot::Sender<Reply>>, reply: Reply) {
     if let Some(sender) = sender {
-        let _ = sender.send(answer);
+        let _ = sender.send(reply);
     }
 }
 
-/// Payloads are at most [`PAYLOAD_BYTES_MAX`](crate::PAYLOAD_BYTES_MAX) long.
-fn permits(bytes: usize) -> u32 {
+/// Returns the number of permits for so many bytes. Payloads are at most
+/// [`PAYLOAD_BYTES_MAX`](crate::PAYLOAD_BYTES_MAX) long.
+fn byte_permits(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! What the server sends without being asked.
+//! Handling of the server's unsolicited messages.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use crate::table::Matches;
 use crate::{Message, Topic};
 
 use super::Redis;
-use super::channel::Answer;
+use super::channel::Confirmation;
 
-/// Takes the pushes of one connection, in their order, on the bus' thread. It delivers at once:
-/// the subscriptions' queues are the only ones there are.
+/// A receiver of the pushes of one connection, in their order, on the bus' thread. It delivers at
+/// once: the subscriptions' queues are the only ones there are.
 pub(super) struct Pushes {
     pub(super) core: Arc<Core>,
     pub(super) redis: Arc<Redis>,
     pub(super) signals: Arc<Signals>,
 }
 
-/// What ends a connection from the server's side.
+/// Signals that end a connection from the server's side.
 #[derive(Default)]
 pub(super) struct Signals {
-    /// It is gone, or one of a cluster's is.
+    /// The server is gone, or one of a cluster's is.
     pub(super) closed: Notify,
-    /// A subscription ended that was not asked to. The driver takes such a push for the answer to
-    /// whatever it has asked last, so nothing after it can be relied on.
+    /// The server ended a subscription unasked. The driver takes such a push for the reply to its
+    /// oldest command, so nothing after it can be relied on.
     pub(super) moved: Notify,
 }
 
@@ -46,14 +46,16 @@ impl redis::aio::AsyncPushSender for Pushes {
             (PushKind::PMessage, [glob, channel], Some(payload)) => {
                 self.deliver_by_glob(glob, channel, payload);
             }
-            (kind, [name], None) => match Answer::of(&kind) {
-                Some(Answer::Subscribed(kind)) => {
+            (kind, [name], None) => match Confirmation::of(&kind) {
+                Some(Confirmation::Subscribed(kind)) => {
                     self.redis.channels.confirm(kind, name, &self.core);
                 }
-                Some(Answer::Unsubscribed(kind)) if self.redis.channels.is_asked(kind, name) => {
+                Some(Confirmation::Unsubscribed(kind))
+                    if self.redis.channels.is_asked(kind, name) =>
+                {
                     self.signals.moved.notify_one();
                 }
-                Some(Answer::Unsubscribed(_)) | None => {}
+                Some(Confirmation::Unsubscribed(_)) | None => {}
             },
             _ => {}
         }
@@ -62,7 +64,8 @@ impl redis::aio::AsyncPushSender for Pushes {
 }
 
 impl Pushes {
-    /// Only to those who asked for the topic by name: for patterns the server sends another push.
+    /// Delivers to subscribers of the topic by name only: for patterns the server sends another
+    /// push.
     fn deliver(&self, channel: &str, payload: Bytes) {
         let found = read(&self.core.table).of_topic(channel);
         if let Some((topic, members)) = found {
@@ -88,7 +91,7 @@ impl Pushes {
     }
 }
 
-/// The last of a message's parts, without a copy. That of an answer is a number.
+/// Takes the last element of a message, without a copy. That of a reply is a number.
 fn take_payload(data: &mut Vec<Value>) -> Option<Bytes> {
     match data.pop() {
         Some(Value::BulkString(bytes)) => Some(bytes.into()),

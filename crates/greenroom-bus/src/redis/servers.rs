@@ -1,4 +1,4 @@
-//! Where Redis is, and how to be let in.
+//! The addresses of Redis, and the log-in there.
 
 use std::fmt;
 
@@ -18,13 +18,13 @@ use super::SettingsError;
 #[derive(Clone, Debug)]
 pub(super) struct Servers {
     pub(super) topology: Topology,
-    /// At least one.
+    /// One address or more.
     addresses: Vec<ConnectionInfo>,
     login: Option<Login>,
     certificates: Option<TlsCertificates>,
 }
 
-/// What the addresses are of.
+/// The kind of servers that the addresses are of.
 #[derive(Clone, Debug)]
 pub(super) enum Topology {
     One,
@@ -107,8 +107,9 @@ impl Servers {
         }))
     }
 
-    /// The crate `redis` encrypts with what the process has chosen, and would panic if nothing is
-    /// chosen and the program was built with more than one choice.
+    /// Chooses a provider of cryptography if the process has none. The crate `redis` uses the
+    /// process' choice, and would panic if nothing is chosen and the program was built with more
+    /// than one.
     pub(super) fn choose_cryptography(&self) {
         if self.has_tls() && CryptoProvider::get_default().is_none() {
             // Another thread may have been faster.
@@ -128,14 +129,14 @@ impl Servers {
         }
     }
 
-    /// What is common to all connections of a cluster.
+    /// Sets the options of all connections of a cluster.
     pub(super) fn cluster(
         &self,
         settings: impl FnOnce(ClusterClientBuilder) -> ClusterClientBuilder,
     ) -> RedisResult<ClusterClient> {
         let mut builder = ClusterClientBuilder::new(self.addresses.clone())
             .use_protocol(ProtocolVersion::RESP3)
-            // A message that is sent again after its connection broke may come twice.
+            // A message that is sent again after its connection broke may arrive twice.
             .retries(0);
         if let Some(Login { user, password }) = &self.login {
             builder = builder.username(user).password(password);
@@ -146,7 +147,7 @@ impl Servers {
         settings(builder).build()
     }
 
-    /// What the addresses have of user and password is for the Sentinels.
+    /// Creates a client of the Sentinels, whose user and password are those of the addresses.
     pub(super) fn sentinels(&self, master: &str) -> RedisResult<SentinelClient> {
         let addresses = self.addresses.iter().map(|info| info.addr().clone());
         let mut builder =
@@ -180,7 +181,7 @@ impl Servers {
     }
 }
 
-/// Hosts and ports, for logs.
+/// Shows hosts and ports, for logs.
 impl fmt::Display for Servers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, info) in self.addresses.iter().enumerate() {
@@ -191,13 +192,13 @@ impl fmt::Display for Servers {
     }
 }
 
-/// No error of it shows the URL, for there may be a password in it.
+/// Parses a URL. No error shows the URL, for there may be a password in it.
 fn parse(number: usize, url: &str) -> Result<ConnectionInfo, SettingsError> {
     let refuse = |reason: &str| SettingsError::Address {
         number,
         reason: reason.to_owned(),
     };
-    // The crate `redis` takes `#insecure`, with which anybody could be the server.
+    // The crate `redis` takes `#insecure`, with which anybody could pose as the server.
     if url.contains('#') {
         return Err(refuse("there is a `#` in it"));
     }

@@ -4,8 +4,8 @@ use crate::PAYLOAD_BYTES_MAX;
 
 use super::servers::{Servers, Topology};
 
-/// How to reach Redis, and how long to wait for it. Redis 6 is needed (RESP3), 7 for
-/// [`sharded`](Self::sharded).
+/// Settings of a connection to Redis: addresses, time-outs and queues. Redis 6 is needed (RESP3), 7
+/// for [`sharded`](Self::sharded).
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,15 +30,15 @@ pub struct RedisSettings {
     pub(super) publish_queue_bytes_max: usize,
 }
 
-/// What happens to what is published while Redis is away.
+/// The policy for messages that are published while Redis is away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhileAway {
-    /// Publishing fails at once with [`PublishError::Away`](crate::PublishError::Away). Also what
-    /// waited when the connection was lost, and was not sent yet.
+    /// Publishing fails at once with [`PublishError::Away`](crate::PublishError::Away). So do
+    /// messages that waited when the connection was lost, and were not sent yet.
     #[default]
     Fail,
-    /// It waits in this process, up to the bounds of the publish queue, and is sent in its order
-    /// once Redis is back. Beyond them publishing fails at once with
+    /// Messages wait in this process, up to the bounds of the publish queue, and are sent in their
+    /// order once Redis is back. Beyond the bounds publishing fails at once with
     /// [`PublishError::QueueFull`](crate::PublishError::QueueFull).
     Queue,
 }
@@ -47,7 +47,7 @@ pub enum WhileAway {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// An address is no URL of Redis.
+    /// An address is not a URL of Redis.
     #[error(
         "address {number} of Redis cannot be used: {reason}; it must be like \
          `redis://user:password@host:6379`, `rediss://user:password@host:6379` for TLS, or \
@@ -55,12 +55,12 @@ pub enum SettingsError {
          `?`, `#` and `@` are written `%25`, `%2F`, `%3A`, `%3F`, `%23` and `%40`"
     )]
     Address {
-        /// Which, from 1.
+        /// The number of the address, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The fault of the address.
         reason: String,
     },
-    /// There is none.
+    /// No address is given.
     #[error("at least one address of Redis must be given, such as `redis://host:6379`")]
     NoAddress,
     /// Certificates are given for a connection without TLS.
@@ -69,55 +69,56 @@ pub enum SettingsError {
     /// A certificate or a key cannot be used.
     #[error("{what} must be given as PEM (`-----BEGIN …-----`): {reason}")]
     Pem {
-        /// Which of them.
+        /// The setting: a certificate or a key.
         what: &'static str,
-        /// What is wrong with it.
+        /// The fault of the certificate or key.
         reason: &'static str,
     },
     /// Addresses of one cluster, or of one master's Sentinels, do not agree.
     #[error("address {number} of Redis differs from address 1 in {what}; all must agree")]
     Unlike {
-        /// Which, from 1.
+        /// The number of the address, from 1.
         number: usize,
-        /// User, password or TLS.
+        /// The differing setting: user, password or TLS.
         what: &'static str,
     },
 }
 
 impl RedisSettings {
-    /// The server at a URL: `redis://[user[:password]@]host[:port]`, `rediss://…` for TLS, or
-    /// `unix:///path`. Pub/sub knows no numbered databases: all that use one server share its
-    /// topics.
+    /// Connects to the server at a URL: `redis://[user[:password]@]host[:port]`, `rediss://…` for
+    /// TLS, or `unix:///path`. Pub/sub has no numbered databases: all clients of one server share
+    /// its topics.
     ///
     /// With TLS the server's certificate must be for the host of the URL, and be signed by one of
     /// the system's authorities, or of [`tls_roots`](Self::tls_roots). If the process has not
     /// chosen a provider of cryptography for `rustls`, the bus chooses `ring`.
     ///
     /// # Errors
-    /// What is wrong with the URL. The server is not asked.
+    /// The fault of the URL. The server is not contacted.
     pub fn new(url: &str) -> Result<Self, SettingsError> {
         Servers::new(Topology::One, [url]).map(Self::of)
     }
 
-    /// A cluster, by the URLs of some of its servers, which tell of the others. One is enough; more
-    /// are for when that one is away. User, password and TLS are those of all servers. With
-    /// [`sharded`](Self::sharded) each message goes to the servers of its topic's slot only.
+    /// Connects to a cluster, by the URLs of some of its servers, through which the others are
+    /// found. One is enough; more are for when that one is away. User, password and TLS are those
+    /// of all servers. With [`sharded`](Self::sharded) each message goes to the servers of its
+    /// topic's slot only.
     ///
     /// # Errors
-    /// What is wrong with the URLs, or that they do not agree. The servers are not asked.
+    /// The fault of a URL, or that they do not agree. The servers are not contacted.
     pub fn cluster<T: AsRef<str>>(
         urls: impl IntoIterator<Item = T>,
     ) -> Result<Self, SettingsError> {
         Servers::new(Topology::Cluster, urls).map(Self::of)
     }
 
-    /// The server that is the master of this name at the moment, by the URLs of its Sentinels, of
-    /// which the first that knows is believed. They are asked before every connection, each for
-    /// 1.5 s at most. User and password of the URLs are those of the Sentinels; those of the
-    /// servers are given by [`login`](Self::login). TLS is used with all or none.
+    /// Connects to the current master of this name, by the URLs of its Sentinels, of which the
+    /// first that knows it is believed. They are asked before every connection, each for 1.5 s at
+    /// most. User and password of the URLs are those of the Sentinels; those of the servers are
+    /// given by [`login`](Self::login). TLS is used with all or none.
     ///
     /// # Errors
-    /// What is wrong with the URLs, or that they do not agree. The Sentinels are not asked.
+    /// The fault of a URL, or that they do not agree. The Sentinels are not contacted.
     pub fn sentinels<T: AsRef<str>>(
         urls: impl IntoIterator<Item = T>,
         master: impl Into<String>,
@@ -142,14 +143,14 @@ impl RedisSettings {
     }
 
     /// Logs in to the servers with this user (`default`, if Redis knows no others) and password,
-    /// instead of what the URLs say. Neither logs, errors nor `Debug` show the password.
+    /// instead of those of the URLs. Neither logs, errors nor `Debug` show the password.
     #[must_use]
     pub fn login(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
         self.servers.log_in(user.into(), password.into());
         self
     }
 
-    /// Believes servers whose certificate is signed by one of these (PEM, one or more), instead of
+    /// Trusts servers whose certificate is signed by one of these (PEM, one or more), instead of
     /// the system's authorities.
     ///
     /// # Errors
@@ -159,8 +160,8 @@ impl RedisSettings {
         Ok(self)
     }
 
-    /// Shows servers that ask for it (`tls-auth-clients yes`, Redis' default) this certificate with
-    /// its key, both as PEM.
+    /// Presents this certificate with its key, both as PEM, to servers that ask for it
+    /// (`tls-auth-clients yes`, Redis' default).
     ///
     /// # Errors
     /// There is no certificate or key in it, or the addresses are without TLS.
@@ -173,44 +174,44 @@ impl RedisSettings {
         Ok(self)
     }
 
-    /// Uses sharded pub/sub (`SPUBLISH`, `SSUBSCRIBE`), in which a node of a cluster does not tell
-    /// all others of each message. Default no. All who share topics must choose the same. There
-    /// are no patterns then. In a cluster use it with [`cluster`](Self::cluster): a bus that knows
-    /// one server only is refused the topics of others (`MOVED`).
+    /// Uses sharded pub/sub (`SPUBLISH`, `SSUBSCRIBE`), in which a node of a cluster does not pass
+    /// each message to all others. Default no. All clients that share topics must choose the same.
+    /// There are no patterns then. In a cluster use it with [`cluster`](Self::cluster): a bus that
+    /// knows one server only is refused the topics of others (`MOVED`).
     #[must_use]
     pub fn sharded(mut self, is_sharded: bool) -> Self {
         self.is_sharded = is_sharded;
         self
     }
 
-    /// The longest wait for a connection, greeting and log-in included. Default 2 s.
+    /// Sets the longest wait for a connection, greeting and log-in included. Default 2 s.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// The longest wait for an answer. After it the connection counts as lost. Default 2 s.
+    /// Sets the longest wait for a reply. After it the connection counts as lost. Default 2 s.
     #[must_use]
     pub fn command_timeout(mut self, timeout: Duration) -> Self {
         self.command_timeout = timeout;
         self
     }
 
-    /// How often the server is asked whether it is there. A server that vanished without a word is
-    /// noticed after this and [`command_timeout`](Self::command_timeout): 7 s by default. Default
-    /// 5 s, at least 1 ms.
+    /// Sets the interval of the pings to the server. A server that vanished silently is noticed
+    /// after this and [`command_timeout`](Self::command_timeout): 7 s by default. Default 5 s, at
+    /// least 1 ms.
     #[must_use]
     pub fn ping_interval(mut self, interval: Duration) -> Self {
         self.ping_interval = interval.max(Duration::from_millis(1));
         self
     }
 
-    /// The waits before the tries to connect again: the first, doubled after each try up to the
-    /// longest; each is made longer by a random part of itself, so that not all processes come at
-    /// once. Default 100 ms and 5 s: 0.1 to 0.2 s, 0.2 to 0.4, 0.4 to 0.8, 0.8 to 1.6, 1.6 to 3.2,
-    /// 3.2 to 6.4, then 5 to 10 s each. After a connection that lasted for the longest wait it
-    /// begins again with the first.
+    /// Sets the waits before the tries to connect again: the first, doubled after each try up to
+    /// the longest; each is made longer by a random fraction of itself, so that not all processes
+    /// come at once. Default 100 ms and 5 s: 0.1 to 0.2 s, 0.2 to 0.4, 0.4 to 0.8, 0.8 to 1.6, 1.6
+    /// to 3.2, 3.2 to 6.4, then 5 to 10 s each. After a connection that lasted for the longest wait
+    /// it begins again with the first.
     #[must_use]
     pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.backoff_min = first;
@@ -218,16 +219,18 @@ impl RedisSettings {
         self
     }
 
-    /// What happens to what is published while Redis is away. Default [`WhileAway::Fail`].
+    /// Sets the policy for messages that are published while Redis is away. Default
+    /// [`WhileAway::Fail`].
     #[must_use]
     pub fn while_away(mut self, while_away: WhileAway) -> Self {
         self.while_away = while_away;
         self
     }
 
-    /// How many messages, and how many bytes of payload, may wait for Redis, those on their way
-    /// included. Default 1,024 and 8 MiB; at least 1 and [`PAYLOAD_BYTES_MAX`], at most 2^28 each.
-    /// While connected, [`Bus::publish`](crate::Bus::publish) waits for room beyond that.
+    /// Sets the most messages, and the most bytes of payload, that may wait for Redis, those on
+    /// their way included. Default 1,024 and 8 MiB; at least 1 and [`PAYLOAD_BYTES_MAX`], at most
+    /// 2^28 each. While connected, [`Bus::publish`](crate::Bus::publish) waits for space beyond
+    /// that.
     #[must_use]
     pub fn publish_queue(mut self, messages_max: usize, bytes_max: usize) -> Self {
         const MOST: usize = 1 << 28;

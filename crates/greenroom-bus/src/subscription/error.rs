@@ -1,24 +1,24 @@
 use std::sync::Arc;
 
-/// Why a subscription has ended.
+/// The reason for which a subscription has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The last clone of the [`Bus`](crate::Bus) was dropped.
     BusDropped,
     /// Its queue was full, and it has [`Overflow::Close`](crate::Overflow::Close).
     Overflow,
-    /// Its sink said [`SinkError::Closed`](crate::SinkError::Closed), or panicked.
+    /// Its sink returned [`SinkError::Closed`](crate::SinkError::Closed), or panicked.
     SinkClosed,
 }
 
-/// A subscription that is not heard at the server.
+/// A subscription that is not active at the server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EstablishError {
     /// The subscription has ended.
     #[error("the subscription has ended")]
     Ended,
     /// Redis refused it: for want of rights, or because another node of a cluster is responsible.
-    /// It is asked again after the next connection.
+    /// It is requested again after the next connection.
     #[error("Redis refused the subscription: {reason}")]
     Refused {
         /// The server's own words.

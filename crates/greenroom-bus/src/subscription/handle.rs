@@ -12,11 +12,12 @@ use crate::{Event, Pattern};
 use super::queue::Taken;
 use super::{End, EstablishError, Receiver};
 
-/// A bounded queue of the events of one topic or pattern, from [`Bus::subscribe`](crate::Bus::subscribe).
-/// It is a [`Stream`] too. Dropping it unsubscribes.
+/// A bounded queue of the events of one topic or pattern, from
+/// [`Bus::subscribe`](crate::Bus::subscribe). It is a [`Stream`] too. Dropping it unsubscribes.
 ///
 /// Events come in the order in which each publisher published them. The subscription does not keep
-/// the bus alive: once the last [`Bus`](crate::Bus) is dropped it gives what it has, and ends.
+/// the bus alive: once the last [`Bus`](crate::Bus) is dropped it gives what it has queued, and
+/// ends.
 pub struct Subscription(Membership);
 
 /// A subscription that delivers to a [`Sink`](crate::Sink), from
@@ -24,7 +25,7 @@ pub struct Subscription(Membership);
 #[must_use = "dropping it unsubscribes; `detach` keeps it until the sink is closed"]
 pub struct SinkSubscription(Membership);
 
-/// Being in the table, until dropped.
+/// An entry in the table, removed when dropped.
 struct Membership {
     core: Arc<Core>,
     receiver: Arc<Receiver>,
@@ -50,12 +51,13 @@ impl Subscription {
         })
     }
 
-    /// The next event; `None` once the subscription has ended and all is received. Cancel safe.
+    /// Receives the next event; `None` once the subscription has ended and all is received. Cancel
+    /// safe.
     pub async fn recv(&mut self) -> Option<Event> {
         std::future::poll_fn(|context| self.poll_recv(context)).await
     }
 
-    /// The next event, if there is one now.
+    /// Returns the next event, if there is one now.
     pub fn try_recv(&mut self) -> Option<Event> {
         match self.0.receiver.try_take() {
             Taken::Event(event) => Some(event),
@@ -63,8 +65,9 @@ impl Subscription {
         }
     }
 
-    /// As [`recv`](Self::recv), for futures written by hand. Takes part in tokio's budget, so that
-    /// a stream that never runs dry does not starve the other tasks of its thread.
+    /// Polls for the next event, as [`recv`](Self::recv) does, for hand-written futures. Takes part
+    /// in tokio's budget, so that a stream that never runs dry does not starve the other tasks of
+    /// its thread.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
         let budget = ready!(coop::poll_proceed(context));
         let polled = match self.0.receiver.take(context.waker()) {
@@ -76,8 +79,8 @@ impl Subscription {
         Poll::Ready(polled)
     }
 
-    /// Waits until the subscription is heard at the server: from then on every message that the
-    /// server takes comes here, or a gap in its place. In-process that is so from the beginning.
+    /// Waits until the subscription is active at the server: from then on every message that the
+    /// server takes comes here, or a gap in its place. In-process it is active from the beginning.
     /// While Redis is away this waits; put a time-out around it.
     ///
     /// # Errors
@@ -86,13 +89,14 @@ impl Subscription {
         self.0.receiver.established().await
     }
 
-    /// Why the subscription has ended, if it has. There may be events left to receive.
+    /// Returns the reason for which the subscription has ended, if it has. There may be events left
+    /// to receive.
     #[must_use]
     pub fn ended(&self) -> Option<End> {
         self.0.receiver.ended()
     }
 
-    /// What it is for.
+    /// Returns the topic or pattern of the subscription.
     #[must_use]
     pub fn pattern(&self) -> &Pattern {
         self.0.receiver.pattern()
@@ -108,13 +112,13 @@ impl SinkSubscription {
         })
     }
 
-    /// Lets the subscription be, until its sink says [`SinkError::Closed`](crate::SinkError::Closed)
-    /// or the bus is dropped.
+    /// Keeps the subscription until its sink returns
+    /// [`SinkError::Closed`](crate::SinkError::Closed) or the bus is dropped.
     pub fn detach(mut self) {
         self.0.is_detached = true;
     }
 
-    /// As [`Subscription::established`].
+    /// Waits until the subscription is active, as [`Subscription::established`] does.
     ///
     /// # Errors
     /// The server refused the subscription, or it has ended.
@@ -122,13 +126,13 @@ impl SinkSubscription {
         self.0.receiver.established().await
     }
 
-    /// Why the subscription has ended, if it has.
+    /// Returns the reason for which the subscription has ended, if it has.
     #[must_use]
     pub fn ended(&self) -> Option<End> {
         self.0.receiver.ended()
     }
 
-    /// What it is for.
+    /// Returns the topic or pattern of the subscription.
     #[must_use]
     pub fn pattern(&self) -> &Pattern {
         self.0.receiver.pattern()

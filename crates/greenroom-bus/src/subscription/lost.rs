@@ -1,6 +1,6 @@
 use crate::{Event, GapCause};
 
-/// What is missing at one place of a stream.
+/// The messages missing at one place of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lost {
     pub(super) missed: u64,
@@ -23,7 +23,8 @@ impl Lost {
         self.reconnected |= other.reconnected;
     }
 
-    /// The next gap to tell of. Both kinds at one place are told of one after the other.
+    /// Takes the next gap to deliver. Gaps of both causes at one place are delivered one after the
+    /// other.
     pub(super) fn take(&mut self) -> Option<Event> {
         if std::mem::take(&mut self.reconnected) {
             return Some(Event::Gap {

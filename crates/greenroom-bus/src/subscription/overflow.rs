@@ -3,16 +3,18 @@ use std::num::NonZeroUsize;
 /// The default of [`QueueSettings::events_max`], in messages.
 pub const EVENTS_MAX: NonZeroUsize = NonZeroUsize::new(1_024).unwrap();
 
-/// What happens to a subscription whose queue is full. Publishers never wait for it.
+/// The policy of a subscription whose queue is full. Publishers never wait for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
-    /// The oldest message goes, and the new one is taken: for states, of which the last counts.
+    /// The oldest message is dropped, and the new one is taken: for states, of which the last
+    /// counts.
     #[default]
     DropOldest,
-    /// The new message is not taken: for what is only of use as a whole from its beginning.
+    /// The new message is dropped: for a sequence that is only of use as a whole from its
+    /// beginning.
     DropNewest,
-    /// The subscription ends. What is queued can still be received: for streams in which nothing
-    /// may be missing.
+    /// The subscription ends. Queued events can still be received: for streams in which nothing may
+    /// be missing.
     Close,
 }
 
@@ -44,8 +46,8 @@ impl Default for QueueSettings {
 }
 
 impl QueueSettings {
-    /// How many messages wait at most. Default [`EVENTS_MAX`]. A gap between two messages takes no
-    /// place. Memory is taken as messages come: 16 bytes each, and the payload once for all
+    /// Sets the most messages that wait. Default [`EVENTS_MAX`]. A gap between two messages takes
+    /// no slot. Memory is taken as messages come: 16 bytes each, and the payload once for all
     /// subscribers.
     #[must_use]
     pub fn events_max(mut self, events_max: NonZeroUsize) -> Self {
@@ -53,7 +55,7 @@ impl QueueSettings {
         self
     }
 
-    /// What happens when so many wait. Default [`Overflow::DropOldest`].
+    /// Sets the policy for a full queue. Default [`Overflow::DropOldest`].
     #[must_use]
     pub fn overflow(mut self, overflow: Overflow) -> Self {
         self.overflow = overflow;

@@ -17,11 +17,11 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct State {
-    /// What is missing before the first item, which is never a gap itself.
+    /// The loss before the first item, which is never a gap itself.
     lost: Lost,
     items: VecDeque<Item>,
     messages: usize,
-    /// Whom to wake. There is one only if the reader found nothing.
+    /// The reader to wake. There is one only if it found nothing.
     reader: Option<Waker>,
     end: Option<End>,
 }
@@ -31,7 +31,7 @@ enum Item {
     Gap(Lost),
 }
 
-/// What the reader found.
+/// The result of taking from the queue.
 pub(super) enum Taken {
     Event(Event),
     Nothing,
@@ -75,7 +75,7 @@ impl Queue {
         wake(reader);
     }
 
-    /// Takes nothing more. What is queued can still be taken out.
+    /// Takes no more messages. Queued ones can still be taken out.
     pub(super) fn end(&self, end: End) {
         let mut state = lock(&self.state);
         state.end.get_or_insert(end);
@@ -88,13 +88,13 @@ impl Queue {
         lock(&self.state).end
     }
 
-    /// `reader` is woken by the next event if there is none now.
+    /// Takes the next event. If there is none now, `reader` is woken by the next.
     pub(super) fn take(&self, reader: &Waker) -> Taken {
         if let Some(taken) = lock(&self.state).look(reader) {
             return taken;
         }
-        // A waker is a user's: it is cloned, and another dropped, outside of the lock. Meanwhile
-        // there may have come something.
+        // A waker is the user's code: it is cloned, and another dropped, outside of the lock. An
+        // event may have come meanwhile.
         let mut reader = Some(reader.clone());
         let mut state = lock(&self.state);
         let taken = match (state.pop(), state.end) {
@@ -119,7 +119,7 @@ impl Queue {
         }
     }
 
-    /// Frees what nobody will take any more.
+    /// Frees the events that nobody will take any more.
     pub(super) fn discard(&self) {
         let items = {
             let mut state = lock(&self.state);
@@ -131,7 +131,7 @@ impl Queue {
 }
 
 impl State {
-    /// What there is to take; none if there is nothing and this reader is not yet known.
+    /// Takes an event or the end; `None` if there is neither and this reader is not yet known.
     fn look(&mut self, reader: &Waker) -> Option<Taken> {
         if let Some(event) = self.pop() {
             return Some(Taken::Event(event));
@@ -143,7 +143,8 @@ impl State {
         known.will_wake(reader).then_some(Taken::Nothing)
     }
 
-    /// What became of the newest, and the oldest if it made room.
+    /// Makes room as the policy says. Returns the outcome of the newest message, and the oldest one
+    /// if it was dropped.
     fn overflow(&mut self, overflow: Overflow) -> (Offer, Option<Message>) {
         match overflow {
             Overflow::DropOldest => {
@@ -162,7 +163,7 @@ impl State {
         }
     }
 
-    /// Gaps side by side become one, so there are never more of them than messages.
+    /// Adds a gap. Gaps side by side become one, so there are never more of them than messages.
     fn push_gap(&mut self, lost: Lost) {
         match self.items.back_mut() {
             None => self.lost.add(lost),
@@ -191,7 +192,7 @@ impl State {
     }
 }
 
-/// Outside of the lock, as a waker may run anything.
+/// Wakes the reader. Called outside of the lock, as a waker may run anything.
 fn wake(reader: Option<Waker>) {
     if let Some(reader) = reader {
         reader.wake();
@@ -222,7 +223,7 @@ mod tests {
         Message::new(topic, Bytes::copy_from_slice(&[number]))
     }
 
-    /// Numbers of messages; gaps as "+3" or, of unknown size, "?".
+    /// Returns the numbers of the queued messages; gaps as "+3" or, of unknown size, "?".
     fn drain(queue: &Queue) -> String {
         let mut seen = Vec::new();
         while let Taken::Event(event) = queue.try_take() {
@@ -290,7 +291,7 @@ mod tests {
         assert_eq!(drain(&queue), "? +1 1");
     }
 
-    /// Fails if the function does not return: it waits for itself.
+    /// Fails if the function does not return, as when it waits for itself.
     fn must_return(function: impl FnOnce() + Send + 'static) {
         let (returned, has_returned) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
@@ -364,7 +365,10 @@ mod tests {
                     _ => match queue.try_take() {
                         Taken::Event(Event::Message(message)) => {
                             let number = u64::from(message.payload()[0]);
-                            prop_assert_eq!(number, accounted, "in order, after gaps of the right size");
+                            prop_assert_eq!(
+                                number, accounted,
+                                "in order, after gaps of the right size"
+                            );
                             prop_assert!(last < Some(number));
                             last = Some(number);
                             accounted += 1;

@@ -11,7 +11,7 @@ use super::queue::{Queue, Taken};
 use super::sink::{Outlet, Sink};
 use super::{End, EstablishError, QueueSettings};
 
-/// What the bus holds of a subscription.
+/// The bus' side of a subscription.
 pub(crate) struct Receiver {
     pattern: Pattern,
     place: Place,
@@ -31,7 +31,7 @@ enum Phase {
     Refused(Arc<str>),
 }
 
-/// What became of a message that was offered.
+/// The outcome of a message that was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
     Taken,
@@ -73,28 +73,29 @@ impl Receiver {
         }
     }
 
-    /// From now on it hears everything.
+    /// Marks the subscription as active: from now on it gets every message.
     pub(crate) fn establish(&self) {
         *lock(&self.phase) = Phase::Established;
         self.phase_changed.notify_waiters();
     }
 
-    /// The server has confirmed its topic on a new connection. Says whether that left a gap, of
-    /// which the subscriber is to be told before anything else.
+    /// Notes that the server has confirmed its topic on a new connection. Returns `true` if that
+    /// left a gap, which the subscriber must get before any other event.
     pub(crate) fn confirm(&self) -> bool {
         let before = std::mem::replace(&mut *lock(&self.phase), Phase::Established);
         self.phase_changed.notify_waiters();
         matches!(before, Phase::Established)
     }
 
-    pub(crate) fn tell_reconnected(&self) {
+    pub(crate) fn notify_reconnected(&self) {
         match &self.end {
             Destination::Queue(queue) => queue.reconnected(),
             Destination::Outlet(outlet) => outlet.reconnected(),
         }
     }
 
-    /// One that had been established stays so: it is owed a gap when it is heard again.
+    /// Notes a refusal. A subscription that had been established stays so: it is owed a gap when it
+    /// is active again.
     pub(crate) fn refuse(&self, reason: &Arc<str>) {
         let mut phase = lock(&self.phase);
         if !matches!(*phase, Phase::Established) {
@@ -122,7 +123,8 @@ impl Receiver {
     pub(super) async fn established(&self) -> Result<(), EstablishError> {
         loop {
             let mut changed = std::pin::pin!(self.phase_changed.notified());
-            // Before the look: what changes between the look and the wait is not missed.
+            // Enabled before the look, so that a change between the look and the wait is not
+            // missed.
             changed.as_mut().enable();
             if self.ended().is_some() {
                 return Err(EstablishError::Ended);
@@ -139,7 +141,8 @@ impl Receiver {
         }
     }
 
-    /// `reader` is woken by the next event if there is none now. A sink has nothing to take.
+    /// Takes the next event. If there is none now, `reader` is woken by the next. A sink has
+    /// nothing to take.
     pub(super) fn take(&self, reader: &Waker) -> Taken {
         match &self.end {
             Destination::Queue(queue) => queue.take(reader),
@@ -154,7 +157,7 @@ impl Receiver {
         }
     }
 
-    /// Frees what nobody will take any more.
+    /// Frees the events that nobody will take any more.
     pub(super) fn discard(&self) {
         if let Destination::Queue(queue) = &self.end {
             queue.discard();

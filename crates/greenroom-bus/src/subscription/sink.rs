@@ -8,8 +8,8 @@ use crate::{Event, Message};
 use super::lost::Lost;
 use super::receiver::Offer;
 
-/// A place that the bus delivers events to by calling it, instead of a queue that a task reads:
-/// the mailbox of an actor, a channel that is there already.
+/// A receiver of events that the bus calls, instead of a queue that a task reads: the mailbox of an
+/// actor, or an existing channel.
 ///
 /// A closure `Fn(Event) -> Result<(), SinkError>` is a sink:
 ///
@@ -29,23 +29,23 @@ use super::receiver::Offer;
 /// # Ok::<(), greenroom_bus::SubscribeError>(())
 /// ```
 pub trait Sink: Send + Sync + 'static {
-    /// Takes the event, or says at once why not. It runs on the thread of the publisher, or on the
+    /// Takes the event, or refuses it at once. It runs on the thread of the publisher, or on the
     /// bus' own with Redis, so it must not block. It may publish and subscribe, but must not
-    /// publish to its own topic in answer to a [`Event::Gap`].
+    /// publish to its own topic in response to an [`Event::Gap`].
     ///
     /// # Errors
-    /// [`SinkError::Full`]: the event is dropped, counted, and told of in an [`Event::Gap`] before
+    /// [`SinkError::Full`]: the event is dropped, counted, and reported in an [`Event::Gap`] before
     /// the next event. [`SinkError::Closed`]: the subscription ends. A panic counts as closed.
     fn deliver(&self, event: Event) -> Result<(), SinkError>;
 }
 
-/// Why a [`Sink`] did not take an event.
+/// The reason for which a [`Sink`] did not take an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SinkError {
-    /// Not now.
+    /// The sink cannot take it now.
     #[error("the sink is full")]
     Full,
-    /// Never again.
+    /// The sink takes no more events.
     #[error("the sink is closed")]
     Closed,
 }
@@ -59,8 +59,8 @@ where
     }
 }
 
-/// An actor that has a handler for [`Event`]. When its mailbox is full, the event is dropped and told
-/// of in a gap; when it has ended, so does the subscription. The actor's own
+/// An actor that has a handler for [`Event`]. When its mailbox is full, the event is dropped and
+/// reported in a gap; when it has ended, so does the subscription. The actor's own
 /// [overflow](greenroom_actor::Overflow) must not drop, or it would miss events without a gap.
 #[cfg(feature = "actor")]
 impl Sink for greenroom_actor::Recipient<Event> {
@@ -75,11 +75,11 @@ impl Sink for greenroom_actor::Recipient<Event> {
     }
 }
 
-/// A sink and what it has missed.
+/// A sink and the events that it has missed.
 pub(super) struct Outlet {
     sink: Box<dyn Sink>,
     is_closed: AtomicBool,
-    /// Whether `lost` holds something: spares the lock while the sink keeps up.
+    /// `true` while `lost` holds something: spares the lock while the sink keeps up.
     is_behind: AtomicBool,
     lost: Mutex<Lost>,
 }
@@ -98,8 +98,8 @@ impl Outlet {
         if self.is_closed() {
             return Offer::Gone;
         }
-        let told = self.tell_of_gaps();
-        match told.and_then(|()| self.call(Event::Message(message.clone()))) {
+        let caught_up = self.deliver_gaps();
+        match caught_up.and_then(|()| self.call(Event::Message(message.clone()))) {
             Ok(()) => Offer::Taken,
             Err(SinkError::Full) => {
                 self.lose(Lost::ONE);
@@ -114,7 +114,7 @@ impl Outlet {
 
     pub(super) fn reconnected(&self) {
         self.lose(Lost::RECONNECTED);
-        if self.tell_of_gaps() == Err(SinkError::Closed) {
+        if self.deliver_gaps() == Err(SinkError::Closed) {
             self.close();
         }
     }
@@ -133,8 +133,8 @@ impl Outlet {
         self.is_behind.store(true, Ordering::Release);
     }
 
-    /// Holds the lock, so that no message overtakes the gap before it.
-    fn tell_of_gaps(&self) -> Result<(), SinkError> {
+    /// Delivers the gaps due. Holds the lock, so that no message overtakes the gap before it.
+    fn deliver_gaps(&self) -> Result<(), SinkError> {
         if !self.is_behind.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -150,7 +150,7 @@ impl Outlet {
     }
 
     fn call(&self, event: Event) -> Result<(), SinkError> {
-        // Another's code, on the thread of a publisher who has nothing to do with it.
+        // The sink is foreign code, on the thread of a publisher that must survive its panic.
         catch_unwind(AssertUnwindSafe(|| self.sink.deliver(event))).unwrap_or_else(|_| {
             tracing::error!("a sink panicked; its subscription ends");
             Err(SinkError::Closed)

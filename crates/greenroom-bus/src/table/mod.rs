@@ -1,4 +1,4 @@
-//! Who has subscribed to what.
+//! The table of subscribers, by topic and by pattern.
 
 mod trie;
 
@@ -11,13 +11,13 @@ use smallvec::SmallVec;
 use crate::{Pattern, Topic};
 use trie::Trie;
 
-/// What stands in a table. It keeps its place in its list for the table, so that leaving a list of
+/// An entry of a table. It keeps its place in its list for the table, so that leaving a list of
 /// many takes no search.
 pub(crate) trait Member {
     fn place(&self) -> &Place;
 }
 
-/// Written and read under the table's exclusive lock only.
+/// The index of a member in its list. Read and written under the table's exclusive lock only.
 #[derive(Default)]
 pub(crate) struct Place(AtomicUsize);
 
@@ -25,7 +25,7 @@ pub(crate) struct Place(AtomicUsize);
 /// Joining and leaving change the list in place, unless a publisher holds it: then they copy it.
 pub(crate) type Members<M> = Arc<Vec<Arc<M>>>;
 
-/// The lists that one message goes to. Most go to one or two, which need no allocation.
+/// The lists that one message goes to. Most messages go to one or two, which need no allocation.
 pub(crate) type Matches<M> = SmallVec<[Members<M>; 4]>;
 
 pub(crate) struct Table<M> {
@@ -43,7 +43,8 @@ impl<M: Member> Table<M> {
         }
     }
 
-    /// How many members there are, topics that have members, and patterns with wildcards that have.
+    /// Returns the numbers of members, of topics that have members, and of patterns with wildcards
+    /// that have.
     pub(crate) fn sizes(&self) -> (usize, usize, usize) {
         (self.size, self.topics.len(), self.patterns.len())
     }
@@ -59,7 +60,7 @@ impl<M: Member> Table<M> {
         self.size += 1;
     }
 
-    /// Says whether it was there.
+    /// Removes a member. Returns `true` if it was there.
     pub(crate) fn remove(&mut self, pattern: &Pattern, member: &Arc<M>) -> bool {
         let members = if pattern.has_wildcard() {
             self.patterns.get_mut(pattern)
@@ -87,7 +88,7 @@ impl<M: Member> Table<M> {
         true
     }
 
-    /// Who is to hear of a message on `topic`.
+    /// Returns the subscribers that get a message on `topic`.
     pub(crate) fn matching(&self, topic: &Topic) -> Matches<M> {
         let mut found = Matches::new();
         found.extend(self.topics.get(topic).cloned());
@@ -98,7 +99,7 @@ impl<M: Member> Table<M> {
         found
     }
 
-    /// Those who asked for this pattern itself.
+    /// Returns the subscribers of this pattern itself.
     pub(crate) fn of(&self, pattern: &Pattern) -> Option<Members<M>> {
         if pattern.has_wildcard() {
             self.patterns.get(pattern).cloned()
@@ -107,7 +108,7 @@ impl<M: Member> Table<M> {
         }
     }
 
-    /// Those of one topic, and the topic as they named it.
+    /// Returns the subscribers of one topic, and the topic as they named it.
     pub(crate) fn of_topic(&self, topic: &str) -> Option<(Topic, Members<M>)> {
         let (topic, members) = self.topics.get_key_value(topic)?;
         Some((topic.clone(), Arc::clone(members)))
@@ -157,7 +158,7 @@ mod tests {
         names
     }
 
-    /// Few names, so that many patterns match.
+    /// Generates topics of few names, so that many patterns match.
     fn a_topic() -> impl Strategy<Value = Topic> {
         proptest::collection::vec("[ab]", 1..5)
             .prop_map(|names| Topic::new(&format!("/{}", names.join("/"))).expect("a topic"))

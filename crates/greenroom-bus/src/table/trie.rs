@@ -1,18 +1,18 @@
-//! Patterns by their segments.
+//! A trie of patterns by their segments.
 
 use std::collections::HashMap;
 
 use crate::topic::Segment;
 use crate::{Pattern, Topic};
 
-/// A value for each of a set of patterns. Looking up what matches a topic costs a step for each
-/// pattern's beginning that the topic shares, however many patterns there are.
+/// A map from patterns to values. Looking up the patterns that match a topic costs one step for
+/// each prefix of a pattern that the topic shares, however many patterns there are.
 pub(super) struct Trie<V> {
     root: Node<V>,
     len: usize,
 }
 
-/// At most [`SEGMENTS_MAX`](crate::SEGMENTS_MAX) deep, which bounds every recursion here.
+/// A node, at most [`SEGMENTS_MAX`](crate::SEGMENTS_MAX) deep, which bounds every recursion here.
 struct Node<V> {
     literals: HashMap<Box<str>, Self>,
     one: Option<Box<Self>>,
@@ -41,7 +41,7 @@ impl<V> Trie<V> {
         }
     }
 
-    /// How many patterns have a value.
+    /// Returns the number of patterns that have a value.
     pub(super) fn len(&self) -> usize {
         self.len
     }

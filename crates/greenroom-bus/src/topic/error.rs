@@ -2,10 +2,10 @@ use std::fmt;
 
 use super::{SEGMENTS_MAX, TOPIC_BYTES_MAX};
 
-/// How much of a refused text an error shows, in characters.
+/// The longest excerpt of a refused text in an error, in characters.
 const SHOWN_MAX: usize = 80;
 
-/// A text that is no topic, or no pattern. It shows the text, what is wrong with it, and where.
+/// A text that is not a topic or pattern. It shows the text, its fault, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicError {
     shown: String,
@@ -61,7 +61,8 @@ impl fmt::Display for Fault {
             Self::Control { at } => write!(formatter, "a control character at byte {at}"),
             Self::EmptySegment { at } => write!(
                 formatter,
-                "an empty segment at byte {at}; between two slashes, and after the last, there must be something"
+                "an empty segment at byte {at}; \
+                 between two slashes, and after the last, there must be something"
             ),
             Self::NoSlash => write!(
                 formatter,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::Fault;
 use super::{SEGMENTS_MAX, TOPIC_BYTES_MAX, TopicError};
 
-/// The name of a topic, as `/picture/42/likes`. Cheap to clone.
+/// The name of a topic, such as `/picture/42/likes`. Cheap to clone.
 ///
 /// It begins with a slash and consists of 1 to [`SEGMENTS_MAX`] segments with a slash between
 /// them, in all at most [`TOPIC_BYTES_MAX`] bytes. A segment is not empty, and has no control
@@ -26,11 +26,11 @@ use super::{SEGMENTS_MAX, TOPIC_BYTES_MAX, TopicError};
 pub struct Topic(Arc<str>);
 
 impl Topic {
-    /// Parses a topic. Parse what is published to often once, and keep it: publishing to a text
+    /// Parses a topic. Parse a topic of many messages once, and keep it: publishing to a text
     /// parses and copies it each time.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The fault, and where it is.
     pub fn new(text: &str) -> Result<Self, TopicError> {
         check(text).map_err(|fault| TopicError::topic(text, fault))?;
         if let Some(at) = text.find('*') {
@@ -39,18 +39,18 @@ impl Topic {
         Ok(Self(text.into()))
     }
 
-    /// The text, with its leading slash.
+    /// Returns the text, with its leading slash.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The segments in their order, without slashes.
+    /// Returns the segments in their order, without slashes.
     pub fn segments(&self) -> impl Iterator<Item = &str> + Clone {
         split(&self.0)
     }
 
-    /// For texts that passed [`check`] and have no wildcard.
+    /// Wraps a text that passed [`check`] and has no wildcard.
     pub(super) fn from_checked(text: Arc<str>) -> Self {
         Self(text)
     }
@@ -60,7 +60,7 @@ impl Topic {
     }
 }
 
-/// What topics and patterns have in common.
+/// Checks the rules that topics and patterns share.
 pub(super) fn check(text: &str) -> Result<(), Fault> {
     if text.len() > TOPIC_BYTES_MAX {
         return Err(Fault::TooLong { bytes: text.len() });
@@ -126,7 +126,7 @@ impl From<&Topic> for Topic {
     }
 }
 
-/// So that [`Topic`] itself can stand wherever a text can be parsed.
+/// Lets [`Topic`] itself be used wherever a text can be parsed.
 impl From<Infallible> for TopicError {
     fn from(never: Infallible) -> Self {
         match never {}

@@ -6,11 +6,11 @@ use super::error::Fault;
 use super::name::{check, split};
 use super::{Topic, TopicError};
 
-/// What a subscription is for: one topic, or all that match. Cheap to clone.
+/// The set of topics of a subscription: one topic, or all that match. Cheap to clone.
 ///
 /// A pattern is written as a [`Topic`], under the same limits, in which a segment may be
-/// - `*`: exactly one segment, whatever it is;
-/// - `**`: the rest, one segment or more. It stands last.
+/// - `*`: exactly one segment of any text;
+/// - `**`: the rest, one segment or more. It must be last.
 ///
 /// | pattern | matches | does not match |
 /// |---|---|---|
@@ -44,7 +44,7 @@ impl Pattern {
     /// Parses a pattern.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The fault, and where it is.
     pub fn new(text: &str) -> Result<Self, TopicError> {
         check(text)
             .and_then(|()| check_wildcards(text))
@@ -55,19 +55,19 @@ impl Pattern {
         })
     }
 
-    /// The text, with its leading slash.
+    /// Returns the text, with its leading slash.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The topic that this pattern is, if it has no wildcard.
+    /// Returns the topic that this pattern is, if it has no wildcard.
     #[must_use]
     pub fn topic(&self) -> Option<Topic> {
         (!self.has_wildcard).then(|| Topic::from_checked(Arc::clone(&self.text)))
     }
 
-    /// Whether `topic` is one of those that this pattern stands for.
+    /// Returns `true` if `topic` matches this pattern.
     #[must_use]
     pub fn matches(&self, topic: &Topic) -> bool {
         let mut names = topic.segments();

@@ -1,4 +1,4 @@
-//! Publishing and subscribing while the server is not there.
+//! Publishing and subscribing while the server is away.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn impatient(server: &Server) -> RedisSettings {
     server.settings().backoff(millis(5), millis(50))
 }
 
-/// Until the bus has noticed that the server is gone.
+/// Waits until the bus has noticed that the server is gone.
 async fn away(bus: &Bus) {
     while bus.status().redis.expect("it is there").state != ConnectionState::Away {
         tokio::task::yield_now().await;

@@ -14,7 +14,7 @@ use crate::{failure, gap, impatient, publish, publish_at_last, subscribe, text, 
 
 const LOGIN: &str = ":secret@";
 
-/// Slots below are the first server's, the others the second's.
+/// The first slot of the second server; those below are the first server's.
 const HALF: u16 = 8_192;
 
 struct Cluster {
@@ -26,7 +26,7 @@ struct Cluster {
 impl Cluster {
     async fn start() -> Self {
         let start = || {
-            // It fails over when the test says so, not when the machine is busy.
+            // It fails over when the test asks for it, not when the machine is busy.
             let timeout = ["--cluster-node-timeout", "3600000"];
             let login = ["--requirepass", "secret", "--masterauth", "secret"];
             Server::start_in_cluster(&[&timeout[..], &login[..]].concat())
@@ -83,7 +83,7 @@ impl Cluster {
         [&self.first, &self.second, &self.replica]
     }
 
-    /// By one server's address; it tells of the others.
+    /// Connects by one server's address, which leads to the others.
     fn settings(&self) -> RedisSettings {
         let url = format!("redis://{LOGIN}127.0.0.1:{}", self.second.port);
         RedisSettings::cluster([url]).expect("an address")
@@ -93,7 +93,7 @@ impl Cluster {
         impatient(self.settings().sharded(true))
     }
 
-    /// The first server dies, and its replica takes its slots.
+    /// Kills the first server, whose replica takes its slots.
     async fn fail_over(&mut self) {
         self.first.kill();
         let () = self
@@ -122,7 +122,7 @@ fn knows(server: &Server, what: &str) -> bool {
     info.contains(what)
 }
 
-/// Ten topics of each half's slots.
+/// Returns ten topics of each half's slots.
 fn topics() -> Vec<String> {
     let all = || (0..).map(|number| format!("/topic/{number}"));
     let is_low =
@@ -198,7 +198,8 @@ async fn after_a_failover_all_are_told_of_the_gap_and_hear_again() {
     }
 }
 
-/// Nothing for a gap: a bus that was there before its new master may need more than one try.
+/// Returns an empty text for a gap: a bus that was there before its new master may need more than
+/// one try.
 async fn text_or_gap(subscription: &mut Subscription) -> String {
     let event = crate::next(subscription).await;
     let text = |message: &greenroom_bus::Message| {

@@ -1,4 +1,4 @@
-//! While the server is there.
+//! Publishing and subscribing while the server is there.
 
 use greenroom_bus::{
     Accepted, EstablishError, Event, GapCause, PublishError, RedisSettings, SubscribeError,
@@ -85,7 +85,7 @@ async fn the_server_knows_a_topic_once_and_forgets_it_with_its_last_subscription
     let rest = subscribe(&bus, "/a/**").await;
     assert_eq!((subscribers(), patterns()), (1, 1));
     drop((first, one));
-    // What is asked for later is answered later.
+    // Later requests get later replies.
     subscribe(&bus, "/fence/1").await;
     assert_eq!((subscribers(), patterns()), (1, 1));
     drop((second, rest));
@@ -116,7 +116,10 @@ async fn a_slow_subscriber_misses_alone() {
     let gap = next(&mut slow).await;
     let missed = MESSAGES - 1_024;
     assert!(
-        matches!(gap, Event::Gap { missed: Some(found), cause: GapCause::Overflow } if found == missed),
+        matches!(
+            gap,
+            Event::Gap { missed: Some(found), cause: GapCause::Overflow } if found == missed
+        ),
         "{gap:?}"
     );
     for number in missed..MESSAGES {

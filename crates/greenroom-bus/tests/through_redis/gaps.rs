@@ -1,4 +1,4 @@
-//! What subscribers learn when the server was away.
+//! Subscribers' events after the server was away.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +49,7 @@ async fn after_a_restart_all_are_told_of_the_gap_and_hear_again() {
     assert!(redis.last_error.is_some());
 }
 
-/// Publishes numbers until it is told to stop, and notes the last that the server took.
+/// Publishes numbers until it is stopped, and notes the last that the server took.
 pub(crate) async fn publish_numbers(
     bus: Bus,
     topic: String,
@@ -126,7 +126,8 @@ async fn killed_under_load_no_message_is_missing_without_a_gap() {
     check_numbers(&seen, &published);
 }
 
-/// All that was published was seen, in its order and once, or there is a gap in its place.
+/// Checks that all published numbers were seen, in order and once, or that there is a gap in their
+/// place.
 pub(crate) fn check_numbers(seen: &[u64], published: &[u64]) {
     for pair in seen.windows(2).filter(|pair| !pair.contains(&0)) {
         assert!(pair[0] < pair[1], "in order, none twice: {pair:?}");
@@ -151,7 +152,7 @@ async fn a_server_that_stands_still_counts_as_away() {
     server.freeze();
     let frozen = within(async {
         loop {
-            // Its answer comes when the time-out is over.
+            // Its reply comes when the time-out is over.
             if bus.publish("/a", "nobody reads this").await.is_err() {
                 break bus.status().redis.expect("it is there").state;
             }
@@ -161,7 +162,7 @@ async fn a_server_that_stands_still_counts_as_away() {
     assert_ne!(frozen, ConnectionState::Ended);
     server.thaw();
     loop {
-        // What was sent before may still come, for a server that stood still forgets nothing.
+        // Messages sent before may still come, for a server that stood still forgets nothing.
         let event = next(&mut subscription).await;
         if is_reconnection(&event) {
             break;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use greenroom_bus::{Bus, Event, GapCause, RedisSettings, Subscription};
 
-/// Far longer than anything here takes: a test that waits so long has failed.
+/// A time far longer than anything here takes: a test that waits so long has failed.
 const DEADLINE: Duration = Duration::from_mins(2);
 
 async fn within<T>(future: impl Future<Output = T>) -> T {
@@ -21,13 +21,13 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
         .expect("in time")
 }
 
-/// Short waits, so that the tests are.
+/// Connects with short waits, so that the tests are short.
 fn impatient(settings: RedisSettings) -> Bus {
     let millis = Duration::from_millis;
     Bus::redis(settings.backoff(millis(5), millis(50))).expect("a thread")
 }
 
-/// Until it holds. Something else must make it so.
+/// Waits until the condition holds. Something else must make it so.
 async fn until(mut holds: impl FnMut() -> bool) {
     within(async {
         while !holds() {
@@ -37,14 +37,14 @@ async fn until(mut holds: impl FnMut() -> bool) {
     .await;
 }
 
-/// Until the bus could not connect, and why.
+/// Waits until the bus could not connect. Returns the error.
 async fn failure(bus: &Bus) -> String {
     let error = || bus.status().redis.expect("it is there").last_error;
     until(|| error().is_some()).await;
     error().expect("it was there")
 }
 
-/// A subscription that the server knows of.
+/// Subscribes, and waits until the server knows of it.
 async fn subscribe(bus: &Bus, pattern: &str) -> Subscription {
     let subscription = bus.subscribe(pattern).expect("a pattern");
     within(subscription.established())
@@ -63,7 +63,7 @@ async fn next(subscription: &mut Subscription) -> Event {
     within(subscription.recv()).await.expect("it has not ended")
 }
 
-/// The payload of the next event, which is a message.
+/// Returns the payload of the next event, which is a message.
 async fn text(subscription: &mut Subscription) -> String {
     let event = next(subscription).await;
     let message = event
@@ -77,7 +77,7 @@ async fn gap(subscription: &mut Subscription) {
     while !is_reconnection(&next(subscription).await) {}
 }
 
-/// Publishes until the servers take it: they may not know yet that they are to.
+/// Publishes until the servers take it: they may not yet know that they are in charge.
 async fn publish_at_last(bus: &Bus, topic: &str, text: &str) {
     within(async {
         while bus.publish(topic, text.to_owned()).await.is_err() {

@@ -38,7 +38,7 @@ impl Group {
         settings.login("default", "secret")
     }
 
-    /// Who becomes the master closes the connections of those who ask it just then.
+    /// Waits for the failover. A new master closes its clients' connections just then.
     async fn failed_over(&self) {
         let role = || {
             let replica = &self.replica;
@@ -74,7 +74,7 @@ async fn a_master_that_hands_over_is_left() {
     let group = Group::start().await;
     let bus = impatient(group.settings());
     let mut subscription = subscribe(&bus, "/a").await;
-    // It does not until it knows the replica well.
+    // It refuses until it knows the replica well.
     let fail_over = ["SENTINEL", "FAILOVER", "main"];
     until(|| group.sentinel.try_ask_as::<()>("", &fail_over).is_ok()).await;
     group.failed_over().await;
@@ -95,9 +95,11 @@ async fn a_master_that_hands_over_is_left() {
     };
     until(|| subscribers() == 1).await;
     publish_at_last(&bus, "/a", "after").await;
-    while !matches!(crate::next(&mut subscription).await.message(), Some(message) if message.payload() == "after")
-    {
-    }
+    while crate::next(&mut subscription)
+        .await
+        .message()
+        .is_none_or(|message| message.payload() != "after")
+    {}
 }
 
 #[tokio::test]

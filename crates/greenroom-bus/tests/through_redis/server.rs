@@ -1,4 +1,4 @@
-//! A Redis of the test's own.
+//! A Redis server of the test's own.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// Below the ports that the system gives to connections: a client that tries again and again to
+/// Ports below those that the system gives to connections: a client that tries again and again to
 /// connect to a port of those, while nobody listens, would some day connect to itself.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
@@ -26,16 +26,16 @@ pub(crate) struct Server {
     process: Option<Child>,
 }
 
-/// How it listens, and what it is.
+/// The role of a server, and its way to listen.
 enum Kind {
     Plain,
     /// With the certificate, the key and the clients' authority in its directory.
     Tls,
-    /// With its bus at this port.
+    /// In a cluster, with its bus at this port.
     InCluster {
         bus: u16,
     },
-    /// Beside this master.
+    /// A Sentinel of this master.
     Sentinel {
         master: u16,
         password: String,
@@ -69,7 +69,7 @@ impl Server {
         server.started()
     }
 
-    /// Where it speaks with its cluster.
+    /// Returns the port on which it speaks with its cluster.
     pub(crate) fn cluster_port(&self) -> u16 {
         match self.kind {
             Kind::InCluster { bus } => bus,
@@ -77,7 +77,8 @@ impl Server {
         }
     }
 
-    /// Its word alone is enough to declare the master dead, which it does not of itself.
+    /// Starts a Sentinel whose word alone is enough to declare the master dead, which it does not
+    /// of itself.
     pub(crate) fn start_sentinel(master: &Server, password: &str) -> Self {
         let mut server = Self::prepare(&[]);
         server.kind = Kind::Sentinel {
@@ -97,7 +98,7 @@ impl Server {
         self
     }
 
-    /// Has a port, but does not run yet.
+    /// Reserves a port for a server that does not run yet.
     pub(crate) fn prepare(arguments: &[&str]) -> Self {
         Self {
             port: free_port(),
@@ -117,7 +118,7 @@ impl Server {
         );
     }
 
-    /// As the system kills a process for want of memory: without a word to its clients.
+    /// Kills it as the system kills a process for want of memory: without a word to its clients.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("it runs");
@@ -125,7 +126,7 @@ impl Server {
         }
     }
 
-    /// Stands still, with its connections open.
+    /// Stops it, with its connections open.
     pub(crate) fn freeze(&self) {
         self.signal(Signal::STOP);
     }
@@ -146,17 +147,17 @@ impl Server {
         Bus::redis(self.settings()).expect("a thread")
     }
 
-    /// Asks the server itself, past the bus.
+    /// Sends a command to the server itself, past the bus.
     pub(crate) fn ask<T: redis::FromRedisValue>(&self, command: &[&str]) -> T {
         self.ask_as("", command)
     }
 
-    /// As `user:password@`.
+    /// Sends a command with a log-in written `user:password@`.
     pub(crate) fn ask_as<T: redis::FromRedisValue>(&self, login: &str, command: &[&str]) -> T {
-        self.try_ask_as(login, command).expect("an answer")
+        self.try_ask_as(login, command).expect("a reply")
     }
 
-    /// What the server may refuse.
+    /// Sends a command that the server may refuse.
     pub(crate) fn try_ask_as<T: redis::FromRedisValue>(
         &self,
         login: &str,
@@ -170,7 +171,7 @@ impl Server {
     }
 
     fn try_run(&mut self) -> bool {
-        // Whatever ends the test's thread ends the server.
+        // The server ends with the test's thread, however that ends.
         let process = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "redis-server"])
             .args(self.own_arguments())
@@ -247,8 +248,9 @@ impl Drop for Server {
     }
 }
 
-/// An hour without an answer makes a master dead: the tests say themselves when it is. A failover
-/// that finds no replica which it knows well is tried again after ten seconds, not after six minutes.
+/// Writes a Sentinel's configuration. An hour without a reply makes a master dead: the tests decide
+/// themselves when it is. A failover that finds no replica which it knows well is tried again after
+/// ten seconds, not after six minutes.
 fn sentinel_config(directory: &Path, master: u16, password: &str) -> PathBuf {
     let file = directory.join("sentinel.conf");
     let text = format!(
@@ -261,7 +263,8 @@ fn sentinel_config(directory: &Path, master: u16, password: &str) -> PathBuf {
     file
 }
 
-/// An authority, and what it has signed: a server at `localhost`, and a client. All as PEM.
+/// An authority, and the certificates that it has signed: a server at `localhost`, and a client.
+/// All as PEM.
 pub(crate) struct Certificates {
     pub(crate) authority: String,
     pub(crate) server: String,
@@ -273,7 +276,8 @@ pub(crate) struct Certificates {
 impl Certificates {
     pub(crate) fn new() -> Self {
         let mut params = CertificateParams::default();
-        // Not that of the others: who has signed with his own name has signed himself.
+        // A name that differs from the others': a certificate with its issuer's name counts as
+        // self-signed.
         params
             .distinguished_name
             .push(DnType::CommonName, "authority");
@@ -300,8 +304,8 @@ impl Certificates {
     }
 }
 
-/// A port that is free, and that no other test gets as long as this process runs: what tries to
-/// connect to a server that is gone must not find another one in its place.
+/// Returns a port that is free, and that no other test gets as long as this process runs: a client
+/// of a server that is gone must not find another one in its place.
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let ports = PORTS.end - PORTS.start;
@@ -315,7 +319,7 @@ pub(crate) fn free_port() -> u16 {
     }
 }
 
-/// Whether nobody else holds it.
+/// Takes the port. Returns `true` if no other process holds it.
 fn hold(port: u16) -> bool {
     static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
     let directory = std::env::temp_dir().join("greenroom-test-ports");

@@ -8,8 +8,8 @@ use greenroom_bus::{Bus, RedisSettings};
 use crate::server::{Certificates, Server};
 use crate::{failure, gap, impatient, publish, publish_at_last, subscribe, text, within};
 
-/// Of all that this process logs, the lines with a password, of which there must be none, and those
-/// that tell of a failure to connect.
+/// The lines of this process' log with a password, of which there must be none, and those about a
+/// failure to connect.
 static LOG: Mutex<String> = Mutex::new(String::new());
 
 struct Log;
@@ -95,7 +95,7 @@ async fn a_user_logs_in_and_no_log_error_or_status_shows_a_password() {
         .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
         .with_writer(|| Log)
         .finish();
-    // No other test of this program has one.
+    // No other test of this program installs one.
     tracing_subscriber::util::SubscriberInitExt::try_init(subscriber).expect("the first");
     let server = Server::start_with(&["--requirepass", "nobody"]);
     let _: () = server.ask_as(

@@ -1,6 +1,7 @@
-//! What clap cannot say of the flags of `greenroom serve`: which belong to what is served.
+//! Checks of the flags of `greenroom serve` that clap cannot make: some belong only to one kind of
+//! application.
 //!
-//! Only what stands on the command line is refused. The environment may have been set for another
+//! Only arguments on the command line are refused. The environment may have been set for another
 //! call, and a flag wins over it.
 
 use clap::error::ErrorKind;
@@ -9,14 +10,14 @@ use clap::{Arg, ArgMatches, Command};
 use super::serve::ServeArgs;
 use super::{demo, is_said, psgi, stage};
 
-const DAEMONIZE: &str = "-D (--daemonize) is not offered: a service manager does better. With systemd, \
-    Type=exec runs `greenroom serve app.psgi` in the foreground, restarts it and keeps its log, and \
-    ExecReload=kill -HUP $MAINPID reloads the application";
+const DAEMONIZE: &str = "-D (--daemonize) is not offered: a service manager does better. \
+    With systemd, Type=exec runs `greenroom serve app.psgi` in the foreground, restarts it and \
+    keeps its log, and ExecReload=kill -HUP $MAINPID reloads the application";
 
-const LISTEN: &str = "--port and --host name the one address to listen on, --listen names addresses too: \
-    give either";
+const LISTEN: &str = "--port and --host name the one address to listen on, \
+    --listen names addresses too: give either";
 
-/// The fault that `serve`, as read from `matches`, has; of those it has, one.
+/// Returns a fault of `serve`, as read from `matches`, if it has any.
 pub(super) fn fault(serve: &ServeArgs, matches: &ArgMatches, command: &Command) -> Option<Fault> {
     let is_said = |id: &str| is_said(matches, id);
     if serve.daemonize {
@@ -35,11 +36,12 @@ pub(super) fn fault(serve: &ServeArgs, matches: &ArgMatches, command: &Command) 
     said.find_map(|argument| misplaced(argument, serve.is_psgi()))
 }
 
-/// A message for the user of the command line, and of what kind it is.
+/// A message for the user of the command line, and its kind.
 #[derive(Debug)]
 pub(super) struct Fault(pub(super) ErrorKind, pub(super) String);
 
-/// The headings say what the flags below them are for.
+/// Returns the fault of a flag for another kind of application. The headings say what the flags
+/// below them are for.
 fn misplaced(argument: &Arg, is_psgi: bool) -> Option<Fault> {
     let heading = argument.get_help_heading()?;
     let flag = flag(argument);
@@ -53,8 +55,8 @@ fn misplaced(argument: &Arg, is_psgi: bool) -> Option<Fault> {
         (demo::HEADING | stage::HEADING, true) => Some(Fault(
             ErrorKind::ArgumentConflict,
             format!(
-                "{flag} is for the demo application, and a PSGI application is to be served; its flags \
-                 stand in --help under \"{}\"",
+                "{flag} is for the demo application, and a PSGI application is to be served; \
+                 its flags stand in --help under \"{}\"",
                 psgi::HEADING
             ),
         )),
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_does_not_belong_together_is_refused_by_name() {
-        for (line, told) in [
+        for (line, expected) in [
             ("greenroom serve --workers 3", "--workers is for a PSGI"),
             ("greenroom serve -I lib", "-I is for a PSGI"),
             ("greenroom serve --reload", "--reload is for a PSGI"),
@@ -142,7 +144,7 @@ mod tests {
             ("greenroom serve -S a.sock a.psgi", "use --listen"),
         ] {
             let error = read(line).expect_err(line);
-            assert!(error.contains(told), "{line}: {error}");
+            assert!(error.contains(expected), "{line}: {error}");
             assert!(error.contains("greenroom serve"), "{line}: {error}");
         }
     }

@@ -1,4 +1,4 @@
-//! The flags of the demo application.
+//! Flags of the demo application.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ pub(super) const HEADING: &str = "Demo application";
 pub(crate) struct DemoArgs {
     /// The one URL (http only) that /proxy relays
     ///
-    /// Without it, /proxy answers 404.
+    /// Without it, /proxy responds with 404.
     #[arg(long, env = "GREENROOM_UPSTREAM", value_name = "URL")]
     upstream: Option<Upstream>,
 
-    /// How long the upstream may keep /proxy waiting for its answer, and for each piece of it
+    /// Longest wait of /proxy for the upstream's response, and for each chunk of it
     ///
-    /// Beyond it the client gets 504, or an answer that breaks off. Connecting must in any case
+    /// Beyond it the client gets 504, or a response that is aborted. Connecting must in any case
     /// succeed within 3 s.
     #[arg(
         long,
@@ -31,7 +31,7 @@ pub(crate) struct DemoArgs {
 }
 
 impl DemoArgs {
-    /// The upstream with its time-out.
+    /// Returns the upstream with its time-out.
     pub(crate) fn upstream(&self) -> Option<Upstream> {
         let upstream = self.upstream.clone()?;
         Some(upstream.with_timeout(self.upstream_timeout))

@@ -1,6 +1,6 @@
-//! What to use instead of flags that other servers of Perl applications have.
+//! Replacements for flags of other servers of Perl applications.
 
-/// Flags of plackup, Starman, Starlet, Twiggy, Feersum and `start_server`, by what is said of them.
+/// Flags of plackup, Starman, Starlet, Twiggy, Feersum and `start_server`, grouped by their hint.
 const HINTS: &[(&[&str], &str)] = &[
     (&["--max-workers", "--pre-fork"], "use --workers NUMBER"),
     (
@@ -18,11 +18,13 @@ const HINTS: &[(&[&str], &str)] = &[
             "--max-keepalive-reqs",
             "--max-connection-reqs",
         ],
-        "it is not needed: connections are kept, cost no worker, and end after --keep-alive-timeout",
+        "it is not needed: connections are kept, cost no worker, and end after \
+            --keep-alive-timeout",
     ),
     (
         &["--read-timeout", "--header-timeout"],
-        "use --head-timeout TIME for a request's head, and --body-grace and --body-rate-min for its body",
+        "use --head-timeout TIME for a request's head, and --body-grace and --body-rate-min for \
+            its body",
     ),
     (&["-S", "--socket"], "use --listen /path/to.sock"),
     (
@@ -35,8 +37,8 @@ const HINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["-L", "--loader"],
-        "--reload starts new workers when files change, and --preload loads before workers are forked; else each \
-         loads the application itself",
+        "--reload starts new workers when files change, and --preload loads before workers are \
+            forked; else each loads the application itself",
     ),
     (&["--path"], "use --mount '/path=app.psgi'"),
     (
@@ -68,7 +70,8 @@ const HINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["--spawn-interval", "--interval", "--err-respawn-interval"],
-        "it is not needed: workers that end in a row are replaced after growing rests, and a reload fails no request",
+        "it is not needed: workers that end in a row are replaced after growing rests, and a \
+            reload fails no request",
     ),
     (
         &[
@@ -86,11 +89,12 @@ const HINTS: &[(&[&str], &str)] = &[
     (&["-v", "--version"], "use greenroom --version"),
 ];
 
-/// What to do instead of `flag`, if another server has it.
+/// Returns the hint for `flag`, if another server has it.
 pub(super) fn instead_of(flag: &str) -> Option<&'static str> {
     if flag.starts_with("--net_server_") || flag.starts_with("--net-server-") {
         return Some(
-            "options of Net::Server are Starman's own; greenroom serve --help lists what there is here",
+            "options of Net::Server are Starman's own; greenroom serve --help lists what there is \
+                here",
         );
     }
     let said = HINTS.iter().find(|(flags, _)| flags.contains(&flag));

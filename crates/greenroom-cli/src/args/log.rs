@@ -1,4 +1,4 @@
-//! The flags that say what is logged, and how.
+//! Flags of logging.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logging")]
 pub(crate) struct LogArgs {
-    /// How log lines look
+    /// Format of log lines
     #[arg(
         long,
         env = "GREENROOM_LOG_FORMAT",
@@ -17,7 +17,7 @@ pub(crate) struct LogArgs {
     )]
     pub(crate) log_format: LogFormat,
 
-    /// What is logged: error, warn, info, debug, trace, off, or TARGET=LEVEL,…
+    /// Level of the lines to log: error, warn, info, debug, trace, off, or TARGET=LEVEL,…
     #[arg(
         long,
         env = "RUST_LOG",
@@ -31,10 +31,12 @@ pub(crate) struct LogArgs {
     #[arg(long, env = "GREENROOM_NO_ACCESS_LOG")]
     pub(crate) no_access_log: bool,
 
-    /// Write the lines for requests to this file, whatever --log-level says, instead of standard error
+    /// Write the lines for requests to this file, whatever --log-level says, instead of standard
+    /// error
     ///
-    /// As with --error-log, lines are added to a file that is there. SIGUSR1 has the files opened anew, by the next line
-    /// that is written, after they were moved away: their directory must let the server's user do so.
+    /// As with --error-log, lines are added to a file that is there. SIGUSR1 has the files
+    /// reopened, by the next line that is written, after they were moved away: their directory must
+    /// let the server's user do so.
     #[arg(
         long,
         env = "GREENROOM_ACCESS_LOG",
@@ -43,7 +45,7 @@ pub(crate) struct LogArgs {
     )]
     pub(crate) access_log: Option<PathBuf>,
 
-    /// Write all other lines to this file, what the application says included, instead of standard error
+    /// Write all other lines to this file, the application's included, instead of standard error
     #[arg(long, env = "GREENROOM_ERROR_LOG", value_name = "FILE")]
     pub(crate) error_log: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The command line. Each flag is defined once, here, and gives the parser, the help and the
+//! The command line. Each flag is defined once, here, which yields the parser, the help and the
 //! completions.
 
 pub(crate) mod bench;
@@ -37,7 +37,8 @@ Exit statuses:
 
 `greenroom bench` has statuses of its own, which its --help lists";
 
-/// A web application server that keeps a slow request from holding up a fast one, and a load generator
+/// A web application server that keeps a slow request from holding up a fast one, and a load
+/// generator
 #[derive(Debug, Parser)]
 #[command(name = "greenroom", version, after_help = EXIT_STATUSES)]
 pub(crate) struct Args {
@@ -78,12 +79,12 @@ impl Args {
     }
 }
 
-/// Whether the argument stands on the command line.
+/// Returns `true` if the argument stands on the command line.
 fn is_said(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// Says what to use instead of a flag that other servers have.
+/// Names the replacement of a flag that other servers have.
 fn with_hint(error: clap::Error, words: &[OsString], command: &mut clap::Command) -> clap::Error {
     let is_unknown = error.kind() == ErrorKind::UnknownArgument;
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {

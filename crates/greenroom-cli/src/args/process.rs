@@ -1,4 +1,4 @@
-//! The flags that say as whom it serves, and where its process number is found.
+//! Flags of the server's user, its group, and the file of its process number.
 
 use std::path::PathBuf;
 
@@ -7,8 +7,9 @@ use std::path::PathBuf;
 pub(crate) struct ProcessArgs {
     /// Serve as this user, by name or number; for a start as root
     ///
-    /// The addresses are bound and the files of --pid, --access-log and --error-log opened before; the application
-    /// is loaded as the user, with the user's groups. Sockets' files, and logs that are new, become the user's.
+    /// The addresses are bound and the files of --pid, --access-log and --error-log opened before;
+    /// the application is loaded as the user, with the user's groups. Sockets' files, and logs that
+    /// are new, become the user's.
     #[arg(long, env = "GREENROOM_USER", value_name = "USER")]
     pub(crate) user: Option<String>,
 

@@ -1,4 +1,4 @@
-//! One flag for each setting of the default stage.
+//! Flags of the default stage, one for each setting.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) struct StageArgs {
     )]
     stage_threads: Option<u16>,
 
-    /// Threads in all, those that a handler blocks included; more work waits, or is refused
+    /// Threads in all, those that a handler blocks included; more work waits, or is rejected
     #[arg(
         long,
         env = "GREENROOM_BLOCKING_THREADS_MAX",
@@ -32,7 +32,7 @@ pub(crate) struct StageArgs {
     )]
     blocking_threads_max: u16,
 
-    /// How long a request may wait for a thread; 503 for those that would wait longer
+    /// Longest wait of a request for a thread; 503 for those that would wait longer
     #[arg(
         long,
         env = "GREENROOM_QUEUE_WAIT_MAX",

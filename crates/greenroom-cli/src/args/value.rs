@@ -1,4 +1,4 @@
-//! Values with units.
+//! Parsers of values with units.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use greenroom::Address;
 
-/// Largest buffer that a socket may be given.
+/// The largest buffer that a socket may be given.
 const WINDOW_BYTES_MAX: u64 = 1 << 30;
 
-/// An address to listen on, also in the forms of plackup: `:5000` and `/run/app.sock`.
+/// Parses an address to listen on, also in the forms of plackup: `:5000` and `/run/app.sock`.
 pub(super) fn address(text: &str) -> Result<Address, String> {
     if text.starts_with('/') {
         return Ok(Address::Unix(text.into()));
@@ -25,15 +25,15 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
     })
 }
 
-/// Where to listen, which may be at several addresses.
+/// A place to listen, which may have several addresses.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Place {
     Address(Address),
-    /// This port of this machine, for either family.
+    /// This port of this machine, in both families.
     Localhost(u16),
 }
 
-/// An address to listen on, or `localhost:5000`.
+/// Parses an address to listen on, or `localhost:5000`.
 pub(super) fn place(text: &str) -> Result<Place, String> {
     let port = text.strip_prefix("localhost:").map(str::parse);
     match port {
@@ -51,7 +51,7 @@ pub(super) enum Host {
     Localhost,
 }
 
-/// An IP address, or `localhost`.
+/// Parses an IP address, or `localhost`.
 pub(super) fn host(text: &str) -> Result<Host, String> {
     if text == "localhost" {
         return Ok(Host::Localhost);
@@ -61,13 +61,13 @@ pub(super) fn host(text: &str) -> Result<Host, String> {
     })
 }
 
-/// A time such as `1m 30s`.
+/// Parses a time such as `1m 30s`.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}; allowed are times such as 250ms, 10s or 1m 30s"))
 }
 
-/// A time that is longer than none.
+/// Parses a time that is not zero.
 pub(super) fn positive_time(text: &str) -> Result<Duration, String> {
     match time(text)? {
         Duration::ZERO => Err("the time must be longer than 0".to_owned()),
@@ -75,7 +75,7 @@ pub(super) fn positive_time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A time, or plain seconds as ab takes them.
+/// Parses a time, or plain seconds as ab takes them.
 pub(super) fn positive_time_or_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<u32>() {
         Ok(0) => Err("the time must be longer than 0".to_owned()),
@@ -84,7 +84,7 @@ pub(super) fn positive_time_or_seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A time from 100 ms to 1 h.
+/// Parses a time from 100 ms to 1 h.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let allowed = Duration::from_millis(100)..=Duration::from_hours(1);
     match time(text)? {
@@ -93,14 +93,14 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A number that is not zero, of a type for such numbers.
+/// Parses a number that is not zero, of a type for such numbers.
 pub(super) fn positive<T: FromStr>(text: &str) -> Result<T, String> {
     let bits = 8 * size_of::<T>();
     text.parse()
         .map_err(|_| format!("allowed are whole numbers from 1 to 2^{bits} - 1"))
 }
 
-/// The size of a socket's buffer.
+/// Parses the size of a socket's buffer.
 pub(super) fn window(text: &str) -> Result<ByteSize, String> {
     match size(text)? {
         window if (1..=WINDOW_BYTES_MAX).contains(&window.as_u64()) => Ok(window),
@@ -108,14 +108,14 @@ pub(super) fn window(text: &str) -> Result<ByteSize, String> {
     }
 }
 
-/// A number of bytes such as `64KiB`.
+/// Parses a number of bytes such as `64KiB`.
 pub(super) fn size(text: &str) -> Result<ByteSize, String> {
     text.parse().map_err(|_| {
         "allowed are sizes such as 512B, 64KiB (of 1,024) or 64kB (of 1,000)".to_owned()
     })
 }
 
-/// A number of bytes that is not zero.
+/// Parses a number of bytes that is not zero.
 pub(super) fn positive_size(text: &str) -> Result<ByteSize, String> {
     match size(text)? {
         size if size.as_u64() == 0 => Err("the size must be more than 0".to_owned()),

@@ -1,4 +1,4 @@
-//! `greenroom bench compare`.
+//! The command `greenroom bench compare`.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -73,7 +73,7 @@ fn tell(args: &CompareArgs, step: &Step<'_>) {
         Step::Progress(_, now) => progress::line(now),
         Step::Ended(..) => return,
     };
-    // Whoever closed standard error does not want to know.
+    // A closed standard error ends nothing.
     let _ = writeln!(io::stderr(), "{line}");
 }
 

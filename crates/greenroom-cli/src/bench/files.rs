@@ -1,4 +1,4 @@
-//! The files that a run is written to.
+//! Output files of a run.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,7 +11,7 @@ use greenroom_load::run::Measurement;
 
 use crate::args::bench::OutputArgs;
 
-/// Fails before the run where a file cannot be written after it.
+/// Fails before the run if a file cannot be written after it.
 pub(super) fn check(args: &OutputArgs) -> anyhow::Result<()> {
     let files = [
         &args.json,
@@ -28,7 +28,7 @@ pub(super) fn check(args: &OutputArgs) -> anyhow::Result<()> {
         .try_for_each(|file| can_be_written(file))
 }
 
-/// Fails where a file cannot be created later: its directory is missing.
+/// Fails if a file cannot be created later because its directory is missing.
 pub(super) fn can_be_written(file: &Path) -> anyhow::Result<()> {
     let directory = file
         .parent()
@@ -48,7 +48,7 @@ pub(super) fn can_be_written(file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes each file that was asked for; the first error is returned after the others were tried.
+/// Writes each requested file. The first error is returned after the others were tried.
 pub(super) fn write(args: &OutputArgs, measurement: &Measurement) -> anyhow::Result<()> {
     type Writer = fn(&mut dyn Write, &Measurement) -> io::Result<()>;
     let writers: [(&Option<_>, Writer); 7] = [

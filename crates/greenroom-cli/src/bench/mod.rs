@@ -40,7 +40,7 @@ fn measure(args: &BenchArgs, plan: &Plan) -> anyhow::Result<Measurement> {
     signals::stop_on_signals(&stop).context("cannot catch signals")?;
     greet(args, plan);
     let mut progress = Progress::new(&args.output, plan);
-    let measured = run_plan(plan, server, &stop, &mut |now| progress.tell(now));
+    let measured = run_plan(plan, server, &stop, &mut |now| progress.show(now));
     progress.finish();
     Ok(measured?)
 }
@@ -58,7 +58,7 @@ fn server(args: &BenchArgs, plan: &Plan) -> anyhow::Result<Option<Processes>> {
     Ok(Some(processes))
 }
 
-/// As ab begins; standard output may be closed, which ends nothing.
+/// Prints a greeting like ab's. Standard output may be closed, which ends nothing.
 fn greet(args: &BenchArgs, plan: &Plan) {
     let host = plan.streams[0].targets[0].host();
     let mut out = io::stdout().lock();
@@ -82,7 +82,7 @@ fn greet(args: &BenchArgs, plan: &Plan) {
 
 fn report(args: &BenchArgs, measurement: &Measurement) -> ExitCode {
     let printed = print(&args.output, measurement).context("standard output");
-    // Who cannot be told still finds the files.
+    // The files are written even if standard output is closed.
     let written = files::write(&args.output, measurement);
     if let Err(error) = printed.and(written) {
         return exit::with_message(exit::FAILED, format!("{error:#}"));
@@ -121,7 +121,7 @@ fn print(args: &OutputArgs, measurement: &Measurement) -> io::Result<()> {
     {
         writeln!(
             out,
-            "---\nFirst answer:\n{}",
+            "---\nFirst response:\n{}",
             String::from_utf8_lossy(&first.head).trim_end()
         )?;
         if args.verbosity >= 4 {

@@ -1,4 +1,4 @@
-//! From flags to a plan.
+//! Conversion of flags into a plan.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -16,16 +16,16 @@ use greenroom_load::plan::{
 
 use crate::args::bench::{Also, BenchArgs, LoadArgs, RequestArgs, Stage};
 
-/// Descriptors that are left for other things than connections.
+/// Descriptors kept for other things than connections.
 const DESCRIPTORS_KEPT: u64 = 64;
-/// Streams on each HTTP/2 connection of an open loop, which is what servers commonly allow.
+/// Streams on each HTTP/2 connection of an open loop: the usual limit of servers.
 const STREAMS: u32 = 100;
 /// As many connections as the limit on descriptors allows.
 const UNBOUNDED: u32 = u32::MAX;
-/// Requests of which `-g` keeps each time.
+/// The most requests whose times `-g` keeps.
 const RECORDS_MAX: usize = 1_000_000;
 
-/// The plan that the command line asks for.
+/// Returns the plan that the command line asks for.
 pub(crate) fn plan(args: &BenchArgs) -> anyhow::Result<Plan> {
     let mut main = main_stream(args)?;
     if args.output.gnuplot.is_some() {
@@ -55,7 +55,7 @@ fn main_stream(args: &BenchArgs) -> anyhow::Result<StreamPlan> {
     Ok(stream)
 }
 
-/// Open loops without a bound of their own share what the limit on descriptors leaves.
+/// Shares the descriptors that are left among the open loops without a bound of their own.
 fn share_descriptors(streams: &mut [StreamPlan]) -> anyhow::Result<()> {
     let most = connections_max();
     let is_unbounded = |stream: &StreamPlan| stream.connections == UNBOUNDED;
@@ -64,11 +64,13 @@ fn share_descriptors(streams: &mut [StreamPlan]) -> anyhow::Result<()> {
     let limit = most + DESCRIPTORS_KEPT;
     ensure!(
         most > 0,
-        "a limit of {limit} descriptors leaves none for connections: {DESCRIPTORS_KEPT} are kept for other things; raise it: ulimit -n"
+        "a limit of {limit} descriptors leaves none for connections: \
+         {DESCRIPTORS_KEPT} are kept for other things; raise it: ulimit -n"
     );
     ensure!(
         bounded <= most,
-        "-c {bounded}: at most {most} connections are allowed by the limit of {limit} descriptors, {DESCRIPTORS_KEPT} of which are kept for other things; raise it: ulimit -n"
+        "-c {bounded}: at most {most} connections are allowed by the limit of {limit} descriptors, \
+         {DESCRIPTORS_KEPT} of which are kept for other things; raise it: ulimit -n"
     );
     let unbounded = streams.iter().filter(|stream| is_unbounded(stream)).count();
     let each = (most - bounded) / unbounded.max(1) as u64;
@@ -95,7 +97,7 @@ fn check_threads(stream: &StreamPlan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The one stream that every contender of a comparison gets.
+/// Returns the one stream that every contender of a comparison gets.
 pub(crate) fn alone(
     urls: &[Target],
     load: &LoadArgs,
@@ -196,7 +198,7 @@ fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
-/// The value of basic authentication (RFC 7617).
+/// Returns the value of basic authentication (RFC 7617).
 fn basic(auth: &str) -> String {
     format!("Basic {}", STANDARD.encode(auth))
 }
@@ -289,7 +291,7 @@ fn is_ours(source: IpAddr) -> anyhow::Result<()> {
     bound.with_context(|| format!("--source {source}: it must be an address of this machine"))
 }
 
-/// A further stream: as the main one, but for what it says itself.
+/// Returns a further stream: as the main one, except for its own settings.
 fn further(main: &StreamPlan, also: &Also, args: &BenchArgs) -> anyhow::Result<StreamPlan> {
     let mut stream = main.clone();
     stream.targets.clone_from(&also.targets);
@@ -323,7 +325,7 @@ fn further(main: &StreamPlan, also: &Also, args: &BenchArgs) -> anyhow::Result<S
     Ok(stream)
 }
 
-/// It lasts as long as the main stream sends.
+/// Lets a further stream last as long as the main stream sends.
 fn pace_further(stream: &mut StreamPlan, main: &StreamPlan, also: &Also) -> anyhow::Result<()> {
     let duration = main
         .duration()

@@ -1,4 +1,4 @@
-//! What is told while a run goes on.
+//! Progress of a run.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -13,18 +13,19 @@ use crate::args::bench::OutputArgs;
 /// Steps of a bar.
 const STEPS: u64 = 1000;
 
-/// A bar for each stream on a terminal, else a line for each interval, on standard error.
+/// The display of progress on standard error: a bar for each stream on a terminal, else a line for
+/// each interval.
 pub(super) struct Progress {
-    streams: Vec<Told>,
+    streams: Vec<StreamProgress>,
     is_quiet: bool,
 }
 
-struct Told {
-    /// How long the stream lasts, if that is known.
+struct StreamProgress {
+    /// The duration of the stream, if known.
     duration: Option<Duration>,
-    /// How many requests it sends, if that is known.
+    /// The number of its requests, if known.
     requests: Option<u64>,
-    /// What lines begin with, when there are several streams.
+    /// The prefix of its lines, when there are several streams.
     name: String,
     bar: Option<ProgressBar>,
 }
@@ -33,7 +34,7 @@ impl Progress {
     pub(super) fn new(args: &OutputArgs, plan: &Plan) -> Self {
         let draws = io::stderr().is_terminal() && !args.quiet;
         let bars = indicatif::MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let told = |stream: &StreamPlan| Told {
+        let shown = |stream: &StreamPlan| StreamProgress {
             duration: stream.duration(),
             requests: stream.end.requests.filter(|_| !stream.is_open_loop()),
             name: match plan.streams.len() {
@@ -43,31 +44,31 @@ impl Progress {
             bar: draws.then(|| bars.add(bar())),
         };
         Self {
-            streams: plan.streams.iter().map(told).collect(),
+            streams: plan.streams.iter().map(shown).collect(),
             is_quiet: args.quiet,
         }
     }
 
-    pub(super) fn tell(&mut self, now: &run::Progress<'_>) {
-        let told = &self.streams[now.stream];
-        let line = format!("{}{}", told.name, progress::line(now));
-        if let Some(bar) = &told.bar {
-            bar.set_position(told.position(now));
+    pub(super) fn show(&mut self, now: &run::Progress<'_>) {
+        let stream = &self.streams[now.stream];
+        let line = format!("{}{}", stream.name, progress::line(now));
+        if let Some(bar) = &stream.bar {
+            bar.set_position(stream.position(now));
             bar.set_message(line);
         } else if !self.is_quiet {
-            // Whoever closed standard error does not want to know.
+            // A closed standard error ends nothing.
             let _ = writeln!(io::stderr(), "{line}");
         }
     }
 
     pub(super) fn finish(&self) {
-        for bar in self.streams.iter().filter_map(|told| told.bar.as_ref()) {
+        for bar in self.streams.iter().filter_map(|stream| stream.bar.as_ref()) {
             bar.finish_and_clear();
         }
     }
 }
 
-impl Told {
+impl StreamProgress {
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

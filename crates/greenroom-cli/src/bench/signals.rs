@@ -1,4 +1,5 @@
-//! The first signal ends the run with what it has; the second ends the program, unless it has servers to end.
+//! Signals of a run: the first ends it with the results so far; the second ends the program, unless
+//! it has servers to end.
 
 use std::io;
 
@@ -8,7 +9,8 @@ use signal_hook::flag::{register, register_conditional_shutdown};
 
 use crate::exit;
 
-/// For a program that has servers of its own: a second signal must not end it before it has ended them.
+/// Stops gently on signals, for a program with servers of its own: a second signal must not end it
+/// before it has ended them.
 pub(super) fn stop_gently_on_signals(stop: &Stop) -> io::Result<()> {
     [SIGINT, SIGTERM]
         .into_iter()

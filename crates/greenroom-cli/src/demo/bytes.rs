@@ -15,12 +15,12 @@ use super::number::{self, Refusal};
 const N_MAX: u64 = 1 << 40;
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Every download is made of this one chunk, which is part of the program's read-only data.
+/// The chunk that every download repeats. It is in the program's read-only data.
 static CHUNK: [u8; CHUNK_BYTES] = alphabet();
 
-type Answer = ([(HeaderName, &'static str); 1], Body);
+type Download = ([(HeaderName, &'static str); 1], Body);
 
-pub(super) async fn answer(Path(n): Path<String>) -> Result<Answer, Refusal> {
+pub(super) async fn respond(Path(n): Path<String>) -> Result<Download, Refusal> {
     let remaining = number::parse(&n, N_MAX)?;
     Ok((
         [(CONTENT_TYPE, "application/octet-stream")],
@@ -28,7 +28,7 @@ pub(super) async fn answer(Path(n): Path<String>) -> Result<Answer, Refusal> {
     ))
 }
 
-/// The lower-case alphabet and a line feed, again and again.
+/// Returns the lower-case alphabet and a line feed, repeated.
 #[expect(clippy::large_stack_arrays, reason = "it is evaluated while compiling")]
 const fn alphabet() -> [u8; CHUNK_BYTES] {
     let line = *b"abcdefghijklmnopqrstuvwxyz\n";
@@ -41,7 +41,7 @@ const fn alphabet() -> [u8; CHUNK_BYTES] {
     chunk
 }
 
-/// A body of exactly `remaining` bytes, so that its answer has a Content-Length.
+/// A body of exactly `remaining` bytes, so that its response has a Content-Length.
 struct Pattern {
     remaining: u64,
 }

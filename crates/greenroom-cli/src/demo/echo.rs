@@ -1,4 +1,4 @@
-//! `/`: the page, and the echo form of the tutorial, whose answer takes two seconds of waiting.
+//! `/`: the page, and the echo form of the tutorial, whose response takes two seconds of waiting.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 const DELAY: Duration = Duration::from_secs(2);
 
-/// What the page is allowed to load: nothing but its own style sheet and icon. Should escaping
-/// ever fail, an injected script still does not run.
+/// The page's policy: it may load nothing but its own style sheet and icon. Should escaping ever
+/// fail, an injected script still does not run.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -28,10 +28,10 @@ struct Page<'a> {
     said: &'a str,
 }
 
-type Answer = ([(HeaderName, &'static str); 1], Html<String>);
+type Page = ([(HeaderName, &'static str); 1], Html<String>);
 
-/// The page is written only after the wait, so that a waiting request holds its word and a timer.
-pub(super) async fn page(Query(form): Query<Form>) -> Result<Answer, StatusCode> {
+/// Renders the page only after the wait, so that a waiting request holds its word and a timer.
+pub(super) async fn page(Query(form): Query<Form>) -> Result<Page, StatusCode> {
     if !form.field.is_empty() {
         tokio::time::sleep(DELAY).await;
     }

@@ -1,7 +1,7 @@
 //! `/fib/{n}`: pure computation, from microseconds to tens of milliseconds by the choice of `n`.
 //!
-//! It computes inside the async handler on purpose. That is what a newcomer writes, and what would
-//! hold up every other request on the same loop, if the server had not placed the route elsewhere.
+//! It computes inside the async handler on purpose, as beginners do. That would hold up every other
+//! request on the same loop, if the server had not placed the route elsewhere.
 
 use std::mem;
 
@@ -12,14 +12,14 @@ use super::number::{self, Refusal};
 
 pub(super) const N_MAX: u64 = 100_000;
 
-pub(super) async fn answer(Path(n): Path<String>) -> Result<String, Refusal> {
+pub(super) async fn respond(Path(n): Path<String>) -> Result<String, Refusal> {
     let n = number::parse(&n, N_MAX)?;
     let mut text = decimal(n);
     text.push('\n');
     Ok(text)
 }
 
-/// The n-th Fibonacci number in decimal digits.
+/// Returns the n-th Fibonacci number in decimal digits.
 pub(super) fn decimal(n: u64) -> String {
     fibonacci(n).to_string()
 }

@@ -1,5 +1,5 @@
-//! `/health`: what a load balancer asks. It must answer at once, whatever the other routes do.
+//! `/health`: a check for load balancers. It must respond at once, even if other routes are slow.
 
-pub(super) async fn answer() -> &'static str {
+pub(super) async fn respond() -> &'static str {
     "ok\n"
 }

@@ -1,5 +1,5 @@
-//! `/hello`: the smallest useful answer, so that what is measured on it is the server.
+//! `/hello`: the smallest useful response, so that a measurement of it measures the server.
 
-pub(super) async fn answer() -> &'static str {
+pub(super) async fn respond() -> &'static str {
     "Hello, world!\n"
 }

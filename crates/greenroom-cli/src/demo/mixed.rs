@@ -13,7 +13,7 @@ use super::number::Refusal;
 const WAIT_MILLIS_MAX: u64 = 10_000;
 const BLOCK_MILLIS_MAX: u64 = 10_000;
 
-/// How much of each, if the query does not say so.
+/// The amount of each kind of work, if the query does not give it.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Work {
@@ -32,7 +32,7 @@ impl Default for Work {
     }
 }
 
-pub(super) async fn answer(Query(work): Query<Work>) -> Result<String, Refusal> {
+pub(super) async fn respond(Query(work): Query<Work>) -> Result<String, Refusal> {
     let Work { wait, block, fib } = work;
     within("wait", wait, WAIT_MILLIS_MAX)?;
     within("block", block, BLOCK_MILLIS_MAX)?;
@@ -41,7 +41,8 @@ pub(super) async fn answer(Query(work): Query<Work>) -> Result<String, Refusal> 
     thread::sleep(Duration::from_millis(block));
     let digits = fib::decimal(fib).len();
     Ok(format!(
-        "waited for {wait} ms, blocked for {block} ms, computed the {digits} digits of number {fib}\n"
+        "waited for {wait} ms, blocked for {block} ms, \
+         computed the {digits} digits of number {fib}\n"
     ))
 }
 

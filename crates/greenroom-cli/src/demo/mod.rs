@@ -1,7 +1,7 @@
 //! The demo application: an ordinary axum [`Router`] whose routes show, one each, the kinds of
 //! work that a web server meets: waiting, computing, blocking, relaying, streaming in and out.
 //!
-//! None says where it runs. All that is said is who matters most: whoever looks after the server.
+//! No route says where it runs. The only placement is the priority of the operator's routes.
 
 mod block;
 mod bytes;
@@ -23,29 +23,29 @@ use greenroom::{Importance, Placement};
 
 pub use proxy::{Upstream, UpstreamError};
 
-/// What the demo application can be told.
+/// The settings of the demo application.
 #[derive(Clone, Debug, Default)]
 pub struct Demo {
-    /// Where `/proxy` fetches its answer; without it the route answers 404.
+    /// The upstream of `/proxy`; without it the route responds with 404.
     pub upstream: Option<Upstream>,
 }
 
-/// The demo application.
+/// Returns the demo application.
 ///
-/// It sets no limit on request bodies: `/upload` takes what the server in front of it lets through,
-/// and responds to more with 413.
+/// It sets no limit on request bodies: `/upload` takes as much as the server lets through, which
+/// responds to more with 413.
 pub fn router(demo: Demo) -> Router {
     Router::new()
         .route("/", get(echo::page))
-        .route("/hello", get(hello::answer))
-        .route("/pixel.gif", get(pixel::answer))
-        .route("/pixel/", get(pixel::answer))
-        .route("/pixel/{*rest}", get(pixel::answer))
-        .route("/fib/{n}", get(fib::answer))
-        .route("/block/{ms}", get(block::answer))
-        .route("/mixed", get(mixed::answer))
-        .route("/bytes/{n}", get(bytes::answer))
-        .route("/upload", post(upload::answer).put(upload::answer))
+        .route("/hello", get(hello::respond))
+        .route("/pixel.gif", get(pixel::respond))
+        .route("/pixel/", get(pixel::respond))
+        .route("/pixel/{*rest}", get(pixel::respond))
+        .route("/fib/{n}", get(fib::respond))
+        .route("/block/{ms}", get(block::respond))
+        .route("/mixed", get(mixed::respond))
+        .route("/bytes/{n}", get(bytes::respond))
+        .route("/upload", post(upload::respond).put(upload::respond))
         .route("/ws/echo", get(ws::upgrade))
         .route("/proxy", get(proxy::relay))
         .merge(for_operators())
@@ -53,10 +53,10 @@ pub fn router(demo: Demo) -> Router {
         .with_state(demo)
 }
 
-/// What must be answered under overload too.
+/// Returns the routes that must be served under overload too.
 fn for_operators() -> Router<Demo> {
     Router::new()
-        .route("/health", get(health::answer))
+        .route("/health", get(health::respond))
         .route("/greenroom/status", get(greenroom::status_handler))
         .layer(Placement::auto().importance(Importance::Critical))
 }

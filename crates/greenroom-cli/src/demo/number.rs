@@ -2,10 +2,10 @@
 
 use axum::http::StatusCode;
 
-/// Why a number in a path was refused: the status and a text for the client.
+/// A refused number in a path: the status and a text for the client.
 pub(super) type Refusal = (StatusCode, String);
 
-/// A whole number from 0 to `max`, in decimal digits and nothing else.
+/// Parses a whole number from 0 to `max`, in decimal digits and nothing else.
 pub(super) fn parse(text: &str, max: u64) -> Result<u64, Refusal> {
     let all_digits = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {

@@ -1,5 +1,5 @@
-//! `/pixel.gif` and `/pixel/*`: the transparent picture that an ad blocker puts where the name
-//! server has turned an advertiser's address into ours.
+//! `/pixel.gif` and `/pixel/*`: the transparent picture that an ad blocker shows where its name
+//! server has turned an advertiser's address into this server's.
 
 use axum::http::HeaderName;
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE};
@@ -30,6 +30,6 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("timing-allow-origin"), "*"),
 ];
 
-pub(super) async fn answer() -> ([(HeaderName, &'static str); 5], &'static [u8]) {
+pub(super) async fn respond() -> ([(HeaderName, &'static str); 5], &'static [u8]) {
     (HEADERS, &PIXEL)
 }

@@ -16,9 +16,9 @@ pub(super) struct Receipt {
     sha256: String,
 }
 
-/// Each piece is hashed as it arrives, on the loop: hashing keeps pace with a network, and no piece
-/// is longer than the server's read buffer.
-pub(super) async fn answer(body: Body) -> Result<Json<Receipt>, (StatusCode, String)> {
+/// Hashes each chunk as it arrives, on the loop: hashing keeps pace with a network, and no chunk is
+/// longer than the server's read buffer.
+pub(super) async fn respond(body: Body) -> Result<Json<Receipt>, (StatusCode, String)> {
     let mut pieces = body.into_data_stream();
     let mut hash = Sha256::new();
     let mut bytes = 0;

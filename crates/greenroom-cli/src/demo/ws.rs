@@ -8,23 +8,23 @@ use greenroom::Draining;
 use greenroom::actor::web::close_for;
 use tokio::time::timeout;
 
-/// A longer message, or frame, closes the connection.
+/// The longest message, or frame. A longer one closes the connection.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// The library's default of 128 KiB for each would be most of what an idle connection costs.
+/// The library's default of 128 KiB for each buffer would be most of an idle connection's memory.
 const READ_BUFFER_BYTES: usize = 8 * 1024;
 const WRITE_BUFFER_BYTES: usize = 8 * 1024;
 
 /// One message and its header: an echo waits until it is written before the next is read.
 const WRITE_BUFFER_BYTES_MAX: usize = MESSAGE_BYTES_MAX + WRITE_BUFFER_BYTES;
 
-/// A peer that says nothing for so long, not even a ping, has left or might as well.
+/// The longest silence of a peer, pings included, before it counts as gone.
 const SILENCE_MAX: Duration = Duration::from_mins(5);
 
-/// How long a peer may take to read one echo.
+/// The longest wait for a peer to read one echo.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a peer may take to answer a close frame.
+/// The longest wait for a peer's close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) async fn upgrade(upgrade: WebSocketUpgrade, draining: Draining) -> Response {
@@ -42,13 +42,13 @@ async fn serve(mut socket: WebSocket, draining: Draining) {
         return;
     };
     if send(&mut socket, Message::Close(Some(frame))).await {
-        let answered = async { while let Some(Ok(_)) = socket.recv().await {} };
-        let _late = timeout(CLOSE_TIMEOUT, answered).await;
+        let closed = async { while let Some(Ok(_)) = socket.recv().await {} };
+        let _late = timeout(CLOSE_TIMEOUT, closed).await;
     }
 }
 
-/// Echoes until the peer has left, or is to be told why the connection is closed. Pings and the peer's
-/// close frame are answered by the library while it receives.
+/// Echoes until the peer has left, or the connection is to be closed with a reason. The library
+/// responds to pings and to the peer's close frame while it receives.
 async fn echo(socket: &mut WebSocket, mut draining: Draining) -> Option<CloseFrame> {
     loop {
         let received = tokio::select! {

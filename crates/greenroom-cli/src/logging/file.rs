@@ -1,4 +1,4 @@
-//! Files that log lines are added to.
+//! Log files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -22,8 +22,8 @@ pub(crate) struct LogFiles {
 }
 
 impl LogFiles {
-    /// Opens them for whoever is to serve, and from now on anew after each SIGUSR1, which ends nobody
-    /// even if there are no files.
+    /// Opens the files, which become the owner's, and reopens them after each SIGUSR1. The signal
+    /// ends no process even if there are no files.
     pub(crate) fn open(args: &LogArgs, owner: Option<&Identity>) -> anyhow::Result<Self> {
         reopening().context("SIGUSR1 cannot be caught")?;
         let open = |flag: &str, path: Option<&PathBuf>| {
@@ -41,7 +41,7 @@ impl LogFiles {
 pub(super) struct LogFile {
     path: PathBuf,
     file: File,
-    /// Set by SIGUSR1.
+    /// `true` after SIGUSR1.
     is_to_reopen: Arc<AtomicBool>,
 }
 
@@ -64,7 +64,7 @@ impl LogFile {
             Ok(file) => self.file = file,
             Err(error) => tracing::error!(
                 file = %self.path.display(), %error,
-                "a log file cannot be opened anew; its lines go where they went before"
+                "a log file cannot be reopened; its lines go to the old one"
             ),
         }
     }
@@ -89,8 +89,9 @@ fn appending() -> OpenOptions {
     options
 }
 
-/// Whoever it is for may own the directory, and could have put a link there: to write where it leads
-/// would be root's right, not theirs. So no link is followed, and only a file that is new becomes theirs.
+/// Opens a file for its owner, who may own the directory and could have put a link there: writing
+/// to its target would be root's right, not the owner's. So no link is followed, and only a new
+/// file becomes the owner's.
 fn open_for(owner: &Identity, path: &Path) -> io::Result<File> {
     let no_link = OFlags::NOFOLLOW.bits().cast_signed();
     let mut options = OpenOptions::new();

@@ -16,20 +16,20 @@ use tracing_subscriber::{Layer, fmt, registry};
 use crate::args::{LogArgs, LogFormat};
 pub(crate) use file::LogFiles;
 
-/// Lines that wait to be written. Beyond it lines are dropped: whoever reads the log slowly must
-/// not slow the loops.
+/// Lines that wait to be written. Beyond it lines are dropped: a slow reader of the log must not
+/// slow the loops.
 const LINES_WAITING_MAX: usize = 16_384;
 
-/// Of the lines for requests.
+/// The target of the lines for requests.
 const ACCESS: &str = "greenroom::access";
 
-/// Does what comes before there are threads, with its lines on standard error at once.
+/// Runs work before there are threads, with its log lines on standard error at once.
 pub(crate) fn before_threads<T>(args: &LogArgs, work: impl FnOnce() -> T) -> T {
     let lines = layer(args.log_format, io::stderr, io::stderr().is_terminal());
     with_default(registry().with(args.log_level.clone()).with(lines), work)
 }
 
-/// Writes the lines that wait when it is dropped.
+/// The log's writers. The waiting lines are written when it is dropped.
 pub(crate) struct Logging(Vec<Sink>);
 
 impl Logging {

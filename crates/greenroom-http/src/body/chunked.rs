@@ -33,7 +33,7 @@ enum At {
     End,
 }
 
-/// Where in `*( ";" name [ "=" ( token / quoted-string ) ] )` the line stands.
+/// A position in the grammar `*( ";" name [ "=" ( token / quoted-string ) ] )`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extension {
     NameStart,
@@ -147,7 +147,7 @@ impl Chunked {
         Ok(())
     }
 
-    /// The trailer section, once it is complete (RFC 9112, 7.1.2).
+    /// Reads the trailer section once it is complete (RFC 9112, 7.1.2).
     fn trailers<'a>(
         &mut self,
         input: &'a [u8],
@@ -184,7 +184,7 @@ impl Chunked {
     }
 }
 
-/// Where the line stands after `byte`; `None` if the grammar has no such byte here.
+/// Returns the position after `byte`; `None` if the grammar has no such byte here.
 fn next_in_extension(extension: Extension, byte: u8) -> Option<At> {
     use Extension::{Name, NameStart, Quoted, QuotedEnd, QuotedPair, Token, ValueStart};
     let next = match (extension, byte) {
@@ -223,7 +223,8 @@ fn trailer_map(fields: &[httparse::Header<'_>]) -> Result<HeaderMap, Reason> {
     Ok(map)
 }
 
-/// Fields that say where a message ends or goes have no meaning after it (RFC 9110, 6.5.1).
+/// Returns `true` for fields that say where a message ends or goes, which have no meaning after it
+/// (RFC 9110, 6.5.1).
 pub(crate) fn is_framing(name: &HeaderName) -> bool {
     matches!(
         name.as_str(),

@@ -1,4 +1,4 @@
-//! How a request's body is framed (RFC 9112, 6 and 7).
+//! Framing of a request's body (RFC 9112, 6 and 7).
 
 mod chunked;
 
@@ -25,7 +25,7 @@ pub(crate) enum Decoder {
     Chunked(Chunked),
 }
 
-/// One step of a body: what the bytes at the beginning of the input are.
+/// One step of a body: the meaning of the bytes at the beginning of the input.
 #[derive(Debug)]
 pub(crate) enum Step<'a> {
     NeedMore,
@@ -43,7 +43,7 @@ impl Decoder {
         }
     }
 
-    /// The bytes used up and what they were.
+    /// Decodes the beginning of `input`. Returns the bytes used up and what they were.
     pub(crate) fn decode<'a>(
         &mut self,
         input: &'a [u8],
@@ -61,7 +61,7 @@ impl Decoder {
     }
 }
 
-/// As much of `input` as belongs to the `left` bytes, which it reduces.
+/// Takes as much of `input` as belongs to the `left` bytes, which it reduces.
 fn take<'a>(input: &'a [u8], left: &mut u64) -> &'a [u8] {
     let length = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
     *left -= length as u64;

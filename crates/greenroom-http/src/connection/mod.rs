@@ -1,23 +1,23 @@
 //! One client's connection as a state machine.
 
-mod answer;
+mod response;
 
 use http::{HeaderMap, Method};
 
-use answer::Answer;
-pub use answer::{Part, Truncated};
+use response::ResponseState;
+pub use response::{Part, Truncated};
 
 use crate::body::{Decoder, Step};
 use crate::head::{self, Searched};
 use crate::{Context, Refusal, RequestHead};
 
-/// What a client sends first when it speaks HTTP/2 without asking (RFC 9113, 3.4).
+/// The first bytes from a client that speaks HTTP/2 without asking (RFC 9113, 3.4).
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// One client's HTTP/1.1 connection, seen from the server.
 ///
 /// Requests are taken one at a time: after a message is complete, [`receive`](Self::receive)
-/// answers [`Event::AnswerFirst`] until the answer is finished, so pipelined requests are answered
+/// returns [`Event::AnswerFirst`] until the response is finished, so pipelined requests are served
 /// in order (RFC 9112, 9.3.2). After a [`Refusal`] it reads no more.
 #[derive(Debug)]
 #[expect(
@@ -26,7 +26,7 @@ const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 )]
 pub struct Connection {
     incoming: Incoming,
-    answer: Answer,
+    response_state: ResponseState,
     searched: Searched,
     keep_alive: bool,
     http_10: bool,
@@ -45,12 +45,12 @@ enum Incoming {
     Refused,
 }
 
-/// What [`Connection::receive`] made of the input's beginning.
+/// The result of one step of [`Connection::receive`].
 #[derive(Debug)]
 pub struct Received<'a> {
-    /// Bytes of the input that are done with. The rest must be offered again, followed by more.
+    /// Bytes of the input that are done with. The rest must be offered again, with more behind it.
     pub consumed: usize,
-    /// What they were.
+    /// The meaning of these bytes.
     pub event: Event<'a>,
 }
 
@@ -61,15 +61,16 @@ pub enum Event<'a> {
     NeedMore,
     /// The client speaks HTTP/2. Nothing was consumed: the input belongs to an HTTP/2 server.
     Http2Preface,
-    /// A request begins. If its body is [`BodyLength::None`](crate::BodyLength::None), it is also complete.
+    /// A request begins. If its body is [`BodyLength::None`](crate::BodyLength::None), it is also
+    /// complete.
     Head(RequestHead),
-    /// A part of the body, never empty.
+    /// A chunk of the body, never empty.
     Data(&'a [u8]),
     /// The fields after a chunked body. [`Event::End`] follows.
     Trailers(HeaderMap),
     /// The body is complete.
     End,
-    /// The message is complete and its answer is not: finish it, then go on.
+    /// The message is complete and its response is not: finish it, then go on.
     AnswerFirst,
 }
 
@@ -80,12 +81,12 @@ impl Default for Connection {
 }
 
 impl Connection {
-    /// A connection on which nothing was received.
+    /// Creates a connection on which nothing was received.
     #[must_use]
     pub fn new() -> Self {
         Self {
             incoming: Incoming::Fresh,
-            answer: Answer::Finished,
+            response_state: ResponseState::Finished,
             searched: Searched::default(),
             keep_alive: true,
             http_10: false,
@@ -99,7 +100,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] if the message is malformed or over a limit. The owner answers it with
+    /// A [`Refusal`] if the message is malformed or over a limit. The owner responds with
     /// [`refuse`](Self::refuse) and closes.
     pub fn receive<'a>(
         &mut self,
@@ -157,7 +158,7 @@ impl Connection {
     }
 
     fn may_go_on(&self) -> bool {
-        matches!(self.answer, Answer::Finished) && self.keep_alive
+        matches!(self.response_state, ResponseState::Finished) && self.keep_alive
     }
 
     fn fresh<'a>(
@@ -197,7 +198,7 @@ impl Connection {
         self.http_10 = head.request.version() == http::Version::HTTP_10;
         self.head_method = *head.request.method() == Method::HEAD;
         self.accepts_trailers = head.accepts_trailers;
-        self.answer = Answer::Due;
+        self.response_state = ResponseState::Due;
         self.incoming = match Decoder::new(head.body) {
             Some(decoder) => Incoming::Body(decoder),
             None => Incoming::Complete,
@@ -208,22 +209,22 @@ impl Connection {
         })
     }
 
-    /// Forgets the request before a malformed one, whose answer must not be framed as if it were
+    /// Forgets the request before a malformed one, whose response must not be framed as if it were
     /// the other's.
     fn owe_refusal(&mut self, head_method: bool) {
-        self.answer = Answer::Due;
+        self.response_state = ResponseState::Due;
         self.head_method = head_method;
         self.http_10 = false;
         self.accepts_trailers = false;
     }
 
-    /// Whether the request under way was received to its end.
+    /// Returns `true` if the request under way was received to its end.
     #[must_use]
     pub fn is_received(&self) -> bool {
         matches!(self.incoming, Incoming::Complete)
     }
 
-    /// Whether the connection stands between requests (or before the first), with none begun.
+    /// Returns `true` if the connection is between requests (or before the first), with none begun.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         match self.incoming {
@@ -233,39 +234,40 @@ impl Connection {
         }
     }
 
-    /// Whether another request may follow once this one is received and answered.
+    /// Returns `true` if another request may follow once this one is received and its response
+    /// sent.
     #[must_use]
     pub fn keeps_alive(&self) -> bool {
         self.keep_alive
     }
 
-    /// Makes the answer under way the last: its head, if not yet sent, says `Connection: close`.
+    /// Makes the response under way the last: its head, if not yet sent, says `Connection: close`.
     pub fn close_after_answer(&mut self) {
         self.keep_alive = false;
     }
 
-    /// Whether a request awaits the head of its answer.
+    /// Returns `true` if a request awaits the head of its response.
     #[must_use]
     pub fn is_answer_due(&self) -> bool {
-        matches!(self.answer, Answer::Due)
+        matches!(self.response_state, ResponseState::Due)
     }
 
-    /// Whether an answer has begun and was not [finished](Self::finish).
+    /// Returns `true` if a response has begun and was not [finished](Self::finish).
     #[must_use]
     pub fn is_answering(&self) -> bool {
-        matches!(self.answer, Answer::Body(_))
+        matches!(self.response_state, ResponseState::Body(_))
     }
 
-    /// Whether the end of the connection is the end of the answer's body: one of unknown size for
-    /// HTTP/1.0 (RFC 9112, 6.3). If it is cut short, the connection must be reset. After an orderly
-    /// end the client would take what it has for the whole (RFC 9112, 8).
+    /// Returns `true` if the end of the connection is the end of the response's body: one of
+    /// unknown size for HTTP/1.0 (RFC 9112, 6.3). If such a body is aborted, the connection must be
+    /// reset: after an orderly end the client would take what it has for the whole (RFC 9112, 8).
     #[must_use]
     pub fn is_ended_by_close(&self) -> bool {
         self.ended_by_close
     }
 
-    /// Whether an [`informational`](crate::informational) answer may be sent now: a request awaits
-    /// the head of its answer, and its client speaks HTTP/1.1 (RFC 9110, 15.2).
+    /// Returns `true` if an [`informational`](crate::informational) response may be sent now: a
+    /// request awaits the head of its response, and its client speaks HTTP/1.1 (RFC 9110, 15.2).
     #[must_use]
     pub fn takes_informational(&self) -> bool {
         self.is_answer_due() && !self.http_10

@@ -1,12 +1,12 @@
-//! Answers: the head, with framing that follows from the body and not from what the application
-//! says of it, and the body's chunks.
+//! Encoding of responses: the head, with framing that follows from the body and not from what the
+//! application says of it, and the body's chunks.
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::body::is_framing;
 use crate::{DateCache, FieldNames, ReasonPhrase};
 
-/// What is known of an answer's body before it is sent.
+/// The size of a response's body, as far as it is known before it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodySize {
     /// Exactly this many bytes.
@@ -15,12 +15,12 @@ pub enum BodySize {
     Unknown,
 }
 
-/// How the body of the answer under way is framed (RFC 9112, 6.3).
+/// The framing of the response under way (RFC 9112, 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// No body on the wire: `HEAD`, 204, 304.
     None,
-    /// `Content-Length`, so many bytes still to come.
+    /// `Content-Length`, with the number of bytes still to come.
     Length(u64),
     /// `Transfer-Encoding: chunked`.
     Chunked,
@@ -28,26 +28,26 @@ pub(crate) enum Framing {
     Close,
 }
 
-/// What the head of an answer says about the connection.
+/// The statement of a response's head about the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Persistence {
     Close,
-    /// The default of HTTP/1.1: nothing is said.
+    /// HTTP/1.1 persists by default: nothing is said.
     Implicit,
-    /// HTTP/1.0 wants it in words.
+    /// HTTP/1.0 needs `Connection: keep-alive`.
     KeepAlive,
 }
 
-/// RFC 9110, 15.3.5 and 15.4.5: answers that never carry content.
+/// Returns `true` for responses that never carry content (RFC 9110, 15.3.5 and 15.4.5).
 pub(crate) fn is_bodyless(status: StatusCode) -> bool {
     status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
 }
 
-/// The length that an answer without content may say (RFC 9110, 8.6): of a 304, that of the answer
-/// which the client's condition has spared it; of a 204, none.
+/// Returns the length that a response without content may state (RFC 9110, 8.6): of a 304, that of
+/// the response which the client's condition has spared it; of a 204, none.
 ///
-/// The length of the body at hand says nothing of that answer. Frameworks add it by themselves, so
-/// what equals it is not sent.
+/// The length of the body at hand says nothing about that response. Frameworks add it by
+/// themselves, so a declared length that equals it is not sent.
 pub(crate) fn length_of_bodyless(
     status: StatusCode,
     declared: Option<u64>,
@@ -58,7 +58,7 @@ pub(crate) fn length_of_bodyless(
     declared.filter(spared)
 }
 
-/// The status itself, or 500 if it cannot end an exchange.
+/// Returns the status itself, or 500 if it cannot end an exchange.
 pub(crate) fn final_status(status: StatusCode) -> StatusCode {
     if status.is_informational() {
         return StatusCode::INTERNAL_SERVER_ERROR;
@@ -66,16 +66,17 @@ pub(crate) fn final_status(status: StatusCode) -> StatusCode {
     status
 }
 
-/// A status that is no informational answer, or one that is the server's own to send.
+/// A status that is not informational, or one that is the server's own to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is no informational status that an application sends: allowed are 102 to 199")]
 pub struct NotInformational(pub StatusCode);
 
-/// Appends an informational answer, such as `103 Early Hints` (RFC 9110, 15.2; RFC 8297), which comes
-/// before the answer proper. Only a client that [may be sent one](crate::Connection::takes_informational) understands it.
+/// Appends an informational response, such as `103 Early Hints` (RFC 9110, 15.2; RFC 8297), which
+/// precedes the final one. Only a client that [may be sent
+/// one](crate::Connection::takes_informational) understands it.
 ///
-/// It has no content, so fields that frame one, and those that concern the connection, are left out.
-/// `names` say how to spell those that are sent.
+/// It has no content, so fields that frame one, and those that concern the connection, are left
+/// out. `names` spell those that are sent.
 ///
 /// # Errors
 ///
@@ -101,7 +102,7 @@ pub fn informational(
     Ok(())
 }
 
-/// What the application's own fields say of things that the server decides.
+/// The application's own fields about things that the server decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Noted {
     pub(crate) close: bool,
@@ -137,7 +138,8 @@ pub(crate) fn end_of_head(
     out.extend_from_slice(b"\r\n");
 }
 
-/// RFC 9112, 4. Without a reason phrase it is the registered one, or empty.
+/// Appends the status line (RFC 9112, 4). Without a reason phrase it has the registered one, or
+/// none.
 pub(crate) fn status_line(status: StatusCode, reason: Option<&ReasonPhrase>, out: &mut Vec<u8>) {
     if status == StatusCode::OK && reason.is_none() {
         out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
@@ -157,7 +159,7 @@ fn length_field(length: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Writes the application's fields, but for those that the server owns, which it notes.
+/// Appends the application's fields except those that the server owns, which it notes.
 pub(crate) fn fields(headers: &HeaderMap, names: Option<&FieldNames>, out: &mut Vec<u8>) -> Noted {
     let mut noted = Noted::default();
     let mut at = 0;
@@ -196,7 +198,7 @@ fn asks_to_close(value: &HeaderValue) -> bool {
     tokens.any(|token| token.trim_ascii().eq_ignore_ascii_case(b"close"))
 }
 
-/// `1*DIGIT` that fits 64 bits.
+/// Parses `1*DIGIT` that fits 64 bits.
 pub(crate) fn decimal(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -211,10 +213,10 @@ fn field(name: &[u8], value: &HeaderValue, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// What stands behind the data of every chunk (RFC 9112, 7.1).
+/// The bytes after the data of every chunk (RFC 9112, 7.1).
 pub(crate) const CHUNK_END: &[u8] = b"\r\n";
 
-/// The size line of a chunk of `length` bytes.
+/// Appends the size line of a chunk of `length` bytes.
 pub(crate) fn chunk_start(length: usize, out: &mut Vec<u8>) {
     let mut digits = [0_u8; 16];
     let mut at = digits.len();
@@ -228,7 +230,7 @@ pub(crate) fn chunk_start(length: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The last chunk and the trailer section (RFC 9112, 7.1.2).
+/// Appends the last chunk and the trailer section (RFC 9112, 7.1.2).
 pub(crate) fn chunks_end(trailers: Option<&HeaderMap>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n");
     for (name, value) in trailers.into_iter().flatten() {

@@ -4,7 +4,7 @@ use super::{Shared, host};
 use crate::encode::decimal;
 use crate::{BodyLength, Reason};
 
-/// What the fields of a head say about the connection and the body.
+/// The facts that the fields of a head state about the connection and the body.
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -49,7 +49,7 @@ pub(crate) fn append<'a>(
     Ok(fields)
 }
 
-/// Notes the fields of a head that another has parsed.
+/// Notes the fields of a head that is already parsed.
 pub(super) fn note_all(map: &HeaderMap, version: Version) -> Result<Fields<'_>, Reason> {
     let mut fields = Fields::new(version);
     for (name, value) in map {
@@ -73,7 +73,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Looks at one field. The length of a name tells most fields apart without a comparison.
+    /// Notes one field. The length of a name tells most fields apart without a comparison.
     fn note(&mut self, name: &str, value: &'a [u8]) -> Result<(), Reason> {
         match name.len() {
             2 if name.eq_ignore_ascii_case("te") => {
@@ -137,9 +137,10 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    /// An empty member of the list (`, chunked` or `chunked,`) is refused, although RFC 9110, 5.6.1
-    /// has lists read without theirs: parties differ in which of the two they still take for
-    /// chunked, no client sends either, and one that passes over the field finds another end.
+    /// Notes a `Transfer-Encoding`. An empty member of the list (`, chunked` or `chunked,`) is
+    /// refused, although RFC 9110, 5.6.1 has lists read without theirs: parties differ in which of
+    /// the two they still take for chunked, no client sends either, and one that passes over the
+    /// field finds another end.
     fn note_coding(&mut self, value: &[u8]) -> Result<(), Reason> {
         if self.content_length {
             return Err(Reason::ContentLengthWithTransferEncoding);
@@ -161,8 +162,8 @@ impl<'a> Fields<'a> {
         Err(Reason::TransferEncoding)
     }
 
-    /// What a head of either protocol must keep beyond the syntax of its parts: that it names one server,
-    /// and that a `CONNECT` has no body.
+    /// Checks the rules for a head of either protocol that go beyond the syntax of its fields: it
+    /// names one server, and a `CONNECT` has no body.
     pub(super) fn agree_with(&self, method: &Method, uri: &Uri) -> Result<(), Reason> {
         self.host_agrees(uri)?;
         if *method == Method::CONNECT && self.body != BodyLength::None {
@@ -190,15 +191,17 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// RFC 9112, 9.3: HTTP/1.1 persists unless it says `close`, HTTP/1.0 only if it asks to.
+    /// Returns `true` if the connection persists. HTTP/1.1 does unless it says `close`, HTTP/1.0
+    /// only if it asks to (RFC 9112, 9.3).
     pub(super) fn keeps_alive(&self) -> bool {
         let asked = self.version == Version::HTTP_11 || self.connection.keep_alive;
         asked && !self.connection.close
     }
 
-    /// RFC 9110, 7.8. An upgrade to `h2c` is obsolete (RFC 9113, 3.1) and is passed over, so that
-    /// its connection stays on the fast path. So is one with a body, which whoever takes over the
-    /// connection might frame otherwise than we do; a server may ignore any `Upgrade`.
+    /// Returns `true` if the request asks for an upgrade that is honoured (RFC 9110, 7.8). One to
+    /// `h2c` is obsolete (RFC 9113, 3.1) and is ignored, so that its connection stays on the fast
+    /// path. So is one with a body, which the next protocol's server might frame otherwise; a
+    /// server may ignore any `Upgrade`.
     pub(super) fn upgrades(&self) -> bool {
         let asked = self.connection.upgrade
             && self.version == Version::HTTP_11
@@ -212,7 +215,7 @@ fn is_chunked(coding: &[u8]) -> bool {
     coding.eq_ignore_ascii_case(b"chunked")
 }
 
-/// The members of a comma-separated list, without the whitespace around them.
+/// Splits a comma-separated list into its members, without the whitespace around them.
 fn tokens(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
 }

@@ -1,8 +1,8 @@
 use std::net::Ipv6Addr;
 
-/// Whether `value` is `uri-host [ ":" port ]` with a host that is not empty (RFC 9110, 7.2;
-/// RFC 3986, 3.2.2). User information is not allowed, and neither is a comma: RFC 3986 has it in
-/// names, but nobody's name has one, and a party that joins two fields into a list makes one.
+/// Returns `true` if `value` is `uri-host [ ":" port ]` with a host that is not empty (RFC 9110,
+/// 7.2; RFC 3986, 3.2.2). User information is not allowed, and neither is a comma: RFC 3986 has it
+/// in names, but no real name has one, and a party that joins two fields into a list makes one.
 pub(super) fn is_well_formed(value: &[u8]) -> bool {
     if let Some(rest) = value.strip_prefix(b"[") {
         return is_literal(rest);
@@ -13,7 +13,7 @@ pub(super) fn is_well_formed(value: &[u8]) -> bool {
     !name.is_empty() && is_port(port)
 }
 
-/// The rest of an IPv6 literal after its opening bracket.
+/// Checks the rest of an IPv6 literal after its opening bracket.
 fn is_literal(rest: &[u8]) -> bool {
     let Some(end) = memchr::memchr(b']', rest) else {
         return false;
@@ -22,7 +22,8 @@ fn is_literal(rest: &[u8]) -> bool {
     address.is_some_and(|text| text.parse::<Ipv6Addr>().is_ok()) && is_port(&rest[end + 1..])
 }
 
-/// Nothing, or a colon and a port of up to five digits; a colon alone is allowed by the grammar.
+/// Checks for nothing, or a colon and a port of up to five digits; the grammar allows a colon
+/// alone.
 fn is_port(port: &[u8]) -> bool {
     match port {
         [] => true,
@@ -31,7 +32,7 @@ fn is_port(port: &[u8]) -> bool {
     }
 }
 
-/// Whether a well-formed host names a port behind its colon.
+/// Returns `true` if a well-formed host names a port behind its colon.
 pub(super) fn has_port(host: &[u8]) -> bool {
     let colon = host.iter().rposition(|&byte| byte == b':');
     let port = colon.map_or(&b""[..], |at| &host[at + 1..]);
@@ -55,8 +56,8 @@ static NAME_BYTES: [bool; 256] = {
     allowed
 };
 
-/// Whether the authority of an absolute-form target, or of HTTP/2's `:authority`, names the same server as `Host`, the scheme's
-/// default port being optional in either.
+/// Returns `true` if the authority of an absolute-form target, or of HTTP/2's `:authority`, names
+/// the same server as `Host`. The scheme's default port is optional in either.
 pub(super) fn agrees(host: &[u8], scheme: &str, authority: &str) -> bool {
     let default_port: &[u8] = if scheme == "https" { b":443" } else { b":80" };
     let bare = |name: &'_ [u8]| -> Vec<u8> {

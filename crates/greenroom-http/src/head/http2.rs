@@ -5,17 +5,17 @@ use http::{HeaderValue, Method, Request};
 use super::{fields, request_line, target};
 use crate::{Limits, Reason, Refusal};
 
-/// Checks a request that came over HTTP/2, whose frames and fields another has parsed, by the rules for
-/// one over HTTP/1.1: limits, target, `Host`, `Content-Length`, `Expect`, `CONNECT`.
+/// Checks a request received over HTTP/2, already parsed, by the rules for one over HTTP/1.1:
+/// limits, target, `Host`, `Content-Length`, `Expect`, `CONNECT`.
 ///
-/// `:authority` must be a host with an optional port (RFC 9113, 8.3.1). A `Host` beside it must name the
-/// same server, and reads as it does afterwards, so that whoever looks at either sees one name. `is_extended`
-/// tells of a `CONNECT` with a `:protocol` (RFC 8441, 4), whose target has a path.
+/// `:authority` must be a host with an optional port (RFC 9113, 8.3.1). A `Host` beside it must
+/// name the same server and is rewritten to equal it, so that readers of either see one name.
+/// `is_extended` marks a `CONNECT` with a `:protocol` (RFC 8441, 4), whose target has a path.
 ///
 /// # Errors
 ///
-/// A [`Refusal`], as of [`Connection::receive`](crate::Connection::receive); its status answers the
-/// request's stream.
+/// A [`Refusal`], as of [`Connection::receive`](crate::Connection::receive); its status is the
+/// response on the request's stream.
 pub fn check_http2<B>(
     request: &mut Request<B>,
     is_extended: bool,

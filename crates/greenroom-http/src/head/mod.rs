@@ -28,21 +28,21 @@ use crate::{BodyLength, Context, Reason, Refusal};
 pub struct RequestHead {
     /// Method, target, version and fields.
     pub request: Request<()>,
-    /// The target as it was sent: what to name the request by when it is gone.
+    /// The target as it was sent, by which the request can be named when it is gone.
     pub target: Bytes,
-    /// How the body is framed.
+    /// The framing of the body.
     pub body: BodyLength,
-    /// The client waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1).
+    /// `true` if the client waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1).
     pub expects_continue: bool,
-    /// The client asks to leave HTTP/1.1 on this connection: by `Upgrade`, for another protocol than
-    /// `h2c` and without a body (RFC 9110, 7.8), or by `CONNECT` (RFC 9110, 9.3.6).
+    /// `true` if the client asks to leave HTTP/1.1 on this connection: by `Upgrade`, for another
+    /// protocol than `h2c` and without a body (RFC 9110, 7.8), or by `CONNECT` (RFC 9110, 9.3.6).
     pub upgrade: bool,
     pub(crate) keep_alive: bool,
     pub(crate) accepts_trailers: bool,
 }
 
-/// Parses the head at the beginning of `input`: the head and its bytes, or `None` if more input is
-/// needed.
+/// Parses the head at the beginning of `input`. Returns the head and its length in bytes, or `None`
+/// if more input is needed.
 pub(crate) fn parse(
     input: &[u8],
     context: &mut Context,
@@ -73,8 +73,8 @@ pub(crate) fn parse(
     }
 }
 
-/// Parses the head of a version that came after 1.1 and is read as that (RFC 9110, 2.5), `digit` being
-/// where its minor version stands. Nobody sends one, so it may cost a copy.
+/// Parses the head of a version after 1.1, which is read as 1.1 (RFC 9110, 2.5). `digit` is the
+/// index of its minor version. No known client sends one, so it may cost a copy.
 fn parse_as_1_1(
     window: &[u8],
     digit: usize,
@@ -83,15 +83,16 @@ fn parse_as_1_1(
     let mut read_as = window.to_vec();
     read_as[digit] = b'1';
     let parsed = parse(&read_as, context)?;
-    // Whoever takes over the connection reads the head as it was sent, and knows no such version.
+    // The server that takes over the connection reads the head as it was sent, and knows no such
+    // version.
     if parsed.as_ref().is_some_and(|(head, _)| head.upgrade) {
         return Err(Reason::Version.into());
     }
     Ok(parsed)
 }
 
-/// Whether a malformed head asks by `HEAD`, so that its refusal carries no content
-/// (RFC 9110, 9.3.2).
+/// Returns `true` if a malformed head asks by `HEAD`, so that its refusal carries no content (RFC
+/// 9110, 9.3.2).
 pub(crate) fn is_head_method(input: &[u8]) -> bool {
     let line = request_line::without_empty_lines(input);
     line.starts_with(b"HEAD ") && request_line::is_begun_in_time(input, line)
@@ -147,7 +148,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// The shared copy of `part`, which must be a part of the head that was copied.
+    /// Returns the slice of the shared copy that corresponds to `part` of the head.
     pub(crate) fn slice(&self, part: &[u8]) -> Bytes {
         if part.is_empty() {
             return Bytes::new();
@@ -156,7 +157,7 @@ impl Shared {
         self.bytes.slice(from..from + part.len())
     }
 
-    /// The same, giving up the rest: one reference fewer to count.
+    /// Like [`slice`](Self::slice), but gives up the rest: one reference fewer to count.
     fn narrowed_to(self, part: &[u8]) -> Bytes {
         let from = part.as_ptr() as usize - self.start;
         let mut bytes = self.bytes;
@@ -166,11 +167,11 @@ impl Shared {
     }
 }
 
-/// httparse takes a lone LF for a line's end; RFC 9112, 2.2 only lets a recipient do so, and two
-/// recipients that differ in it can be played against each other.
+/// Refuses a lone LF as a line's end, which httparse takes: RFC 9112, 2.2 only lets a recipient do
+/// so, and two recipients that differ in it can be played against each other.
 ///
-/// No other LF can be in a head that it accepts than those before `first_line`, those before each
-/// field, and those at the end, so only these are looked at.
+/// No other LF can be in a head that httparse accepts than those before `first_line`, those before
+/// each field, and those at the end, so only these are looked at.
 pub(crate) fn refuse_bare_line_ends(
     head: &[u8],
     first_line: usize,

@@ -8,7 +8,7 @@ const EMPTY_LINES_BYTES_MAX: usize = 16;
 
 /// Checks the limits that a request line can break before the head is complete.
 ///
-/// The answer depends on the first byte over a limit alone, not on how much follows it, so that a
+/// The result depends on the first byte over a limit alone, not on how much follows it, so that a
 /// head is refused for the same reason however its bytes arrive.
 pub(super) fn within_limits(
     raw: &httparse::Request<'_, '_>,
@@ -52,7 +52,7 @@ pub(super) fn without_empty_lines(mut window: &[u8]) -> &[u8] {
     window
 }
 
-/// Whether there are no more empty lines before `line` than allowed.
+/// Returns `true` if no more empty lines precede `line` than allowed.
 pub(super) fn is_begun_in_time(window: &[u8], line: &[u8]) -> bool {
     window.len() - line.len() <= EMPTY_LINES_BYTES_MAX
 }
@@ -69,26 +69,27 @@ fn is_target_byte(byte: u8) -> bool {
     byte > b' ' && byte != 0x7f
 }
 
-/// `HTTP/` and two digits around a dot: a version that we do not speak, not nonsense.
+/// Returns `true` for `HTTP/` and two digits around a dot: a version that is not spoken here, not
+/// nonsense.
 pub(super) fn has_unknown_version(window: &[u8]) -> bool {
     let version = version_of(window);
     version.len() >= 8 && is_version_prefix(&version[..8])
 }
 
-/// Where the minor version stands in HTTP/1.2 to HTTP/1.9.
+/// Returns the index of the minor version in HTTP/1.2 to HTTP/1.9.
 pub(super) fn later_minor_version(window: &[u8]) -> Option<usize> {
     let minor = version_of(window).strip_prefix(b"HTTP/1.")?;
     let later = matches!(minor, [b'2'..=b'9', ..]);
     later.then(|| window.len() - minor.len())
 }
 
-/// Whether the version is not all there, and what there is may yet become one.
+/// Returns `true` if the version is incomplete, and what there is may yet become one.
 pub(super) fn is_version_open(window: &[u8]) -> bool {
     let version = version_of(window);
     version.len() < 8 && is_version_prefix(version)
 }
 
-/// What follows the method and the target.
+/// Returns the bytes after the method and the target.
 fn version_of(window: &[u8]) -> &[u8] {
     let mut words = without_empty_lines(window).splitn(3, |&byte| byte == b' ');
     words.nth(2).unwrap_or_default()

@@ -1,6 +1,6 @@
 use crate::Limits;
 
-/// How much of an incomplete section of fields was already searched for its end.
+/// The length of an incomplete section of fields that was already searched for its end.
 ///
 /// Parsing starts from the beginning each time, so a section that dribbles in is parsed again only
 /// when its end may have come, when it doubled, or when it reached the limit. One that is malformed

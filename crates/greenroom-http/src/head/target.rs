@@ -4,8 +4,8 @@ use http::{Method, Uri};
 use super::{host, uri_from};
 use crate::Reason;
 
-/// The target in one of its four forms (RFC 9112, 3.2): origin, absolute (`http` and `https`),
-/// asterisk with `OPTIONS`, and authority with `CONNECT`, which has no other.
+/// Parses the target in one of its four forms (RFC 9112, 3.2): origin, absolute (`http` and
+/// `https`), asterisk with `OPTIONS`, and authority with `CONNECT`, which has no other.
 pub(super) fn parse(method: &Method, target: Bytes) -> Result<Uri, Reason> {
     if *method == Method::CONNECT {
         return authority(target);
@@ -21,8 +21,8 @@ pub(super) fn parse(method: &Method, target: Bytes) -> Result<Uri, Reason> {
     Err(Reason::Target)
 }
 
-/// Checks a path with its query, or the asterisk, which only `OPTIONS` may name (RFC 9112, 3.2.1 and
-/// 3.2.4; RFC 9113, 8.3.1).
+/// Checks a path with its query, or the asterisk, which only `OPTIONS` may name (RFC 9112, 3.2.1
+/// and 3.2.4; RFC 9113, 8.3.1).
 pub(super) fn check_path(method: &Method, path: &[u8]) -> Result<(), Reason> {
     let is_path = match path {
         b"*" => *method == Method::OPTIONS,
@@ -31,7 +31,7 @@ pub(super) fn check_path(method: &Method, path: &[u8]) -> Result<(), Reason> {
     if is_path { Ok(()) } else { Err(Reason::Target) }
 }
 
-/// `uri-host ":" port` (RFC 9112, 3.2.3).
+/// Parses `uri-host ":" port` (RFC 9112, 3.2.3).
 fn authority(target: Bytes) -> Result<Uri, Reason> {
     check_authority(&target, true)?;
     uri_from(target)
@@ -45,11 +45,11 @@ pub(super) fn check_authority(authority: &[u8], needs_port: bool) -> Result<(), 
     Err(Reason::Target)
 }
 
-/// Whether there is neither a fragment nor a space nor a control character in the target.
+/// Returns `true` if the target has neither a fragment nor a space nor a control character.
 ///
 /// RFC 3986 has text outside ASCII percent-encoded, but many clients send it as it is. No byte of
-/// it is one that ends a target, a line or a field, so nobody finds another end of the message.
-/// It must be UTF-8, and no control character either (U+0080 to U+009F).
+/// it is one that ends a target, a line or a field, so no recipient finds another end of the
+/// message. It must be UTF-8 without the control characters U+0080 to U+009F.
 fn is_plain(target: &[u8]) -> bool {
     let ascii = |byte: &u8| (0x21..0x7f).contains(byte) && *byte != b'#';
     if target.iter().all(ascii) {

@@ -1,13 +1,13 @@
-//! Drives a [`Connection`] as a server would: keeps what was not consumed, answers each request
-//! when it is complete, stops at a refusal. What a peer and an application saw is the
-//! [`Transcript`].
+//! Drives a [`Connection`] as a server would: keeps what was not consumed, responds to each request
+//! when it is complete, stops at a refusal. The [`Transcript`] records what a peer and an
+//! application saw.
 
 use greenroom_http::{
     BodyLength, BodySize, Connection, Context, Event, Limits, Reason, RequestHead,
 };
 use http::{HeaderMap, Method, Response, Version};
 
-/// What one run of a connection looked like from both sides.
+/// One run of a connection, as seen from both sides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Transcript {
     pub(crate) messages: Vec<Message>,
@@ -39,7 +39,7 @@ pub(crate) struct Message {
     pub(crate) complete: bool,
 }
 
-/// What the application answers to a message.
+/// The application's response to a message.
 pub(crate) struct Reply {
     pub(crate) response: Response<()>,
     pub(crate) size: BodySize,
@@ -48,7 +48,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// A 200 with a body of known size.
+    /// Creates a 200 with a body of known size.
     pub(crate) fn text(body: &str) -> Self {
         Self {
             response: Response::new(()),
@@ -58,7 +58,7 @@ impl Reply {
         }
     }
 
-    /// A 200 whose size is known at its end.
+    /// Creates a 200 whose size is known at its end.
     pub(crate) fn stream(parts: &[&str]) -> Self {
         Self {
             response: Response::new(()),
@@ -69,7 +69,7 @@ impl Reply {
     }
 }
 
-/// Answers with what it was told: method, target and body. Every other length is streamed.
+/// Responds with what was received: method, target and body. Every other length is streamed.
 pub(crate) fn echo(message: &Message) -> Reply {
     let body = String::from_utf8_lossy(&message.body);
     let text = format!("{} {} {body}", message.method, message.target);
@@ -122,7 +122,7 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
         self.transcript
     }
 
-    /// Takes one step; whether another may follow without more input.
+    /// Takes one step. Returns `true` if another may follow without more input.
     fn step(&mut self) -> bool {
         let offered = &self.input[self.at..];
         let received = match self.connection.receive(offered, &mut self.context) {
@@ -143,7 +143,7 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
                 self.transcript.messages.push(message);
                 self.context.recycle(fields);
                 if complete {
-                    self.answer();
+                    self.respond();
                 }
             }
             Event::Data(data) => {
@@ -151,16 +151,16 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
                 last(&mut self.transcript).body.extend_from_slice(data);
             }
             Event::Trailers(map) => last(&mut self.transcript).trailers = Some(map),
-            Event::End => self.answer(),
+            Event::End => self.respond(),
             Event::AnswerFirst => {
-                assert!(!self.connection.keeps_alive(), "an answer is missing");
+                assert!(!self.connection.keeps_alive(), "a response is missing");
                 self.end(Ending::Closed);
             }
         }
         true
     }
 
-    fn answer(&mut self) {
+    fn respond(&mut self) {
         assert!(self.connection.is_received() && self.connection.is_answer_due());
         let message = last(&mut self.transcript);
         message.complete = true;
@@ -183,7 +183,7 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
         self.end(Ending::Refused(reason));
         let rest = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
         let after = self.connection.receive(rest, &mut self.context);
-        let after = after.expect("a refused connection answers no second refusal");
+        let after = after.expect("a refused connection gives no second refusal");
         assert!(matches!(after.event, Event::AnswerFirst) && after.consumed == 0);
     }
 
@@ -197,7 +197,7 @@ fn last(transcript: &mut Transcript) -> &mut Message {
     transcript.messages.last_mut().expect("a head came first")
 }
 
-/// The message so far, and the map of its fields to be used again.
+/// Returns the message so far, and the map of its fields for reuse.
 fn message(head: RequestHead) -> (Message, HeaderMap) {
     let (parts, ()) = head.request.into_parts();
     let message = Message {

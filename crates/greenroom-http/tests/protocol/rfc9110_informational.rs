@@ -1,4 +1,4 @@
-//! RFC 9110, 15.2, and RFC 8297: answers before the answer.
+//! RFC 9110, 15.2, and RFC 8297: informational responses before the final one.
 
 use greenroom_http::{
     BodySize, Connection, Context, Event, FieldNames, NotInformational, informational,
@@ -29,7 +29,7 @@ fn encoded(number: u16, lines: &[(&'static str, &'static str)]) -> String {
     text(&out)
 }
 
-/// A connection that has received this request.
+/// Creates a connection that has received this request.
 fn received(request: &str) -> (Connection, Context) {
     let (mut connection, mut context) = (Connection::new(), Context::default());
     let received = connection.receive(request.as_bytes(), &mut context);

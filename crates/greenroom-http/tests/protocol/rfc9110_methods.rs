@@ -1,4 +1,4 @@
-//! RFC 9110, 9.3: the answer to `HEAD`, and `CONNECT`.
+//! RFC 9110, 9.3: the response to `HEAD`, and `CONNECT`.
 
 use greenroom_http::Reason;
 

@@ -1,4 +1,4 @@
-//! RFC 9110, 15, and RFC 9112, 4, 6 and 7: how answers are framed.
+//! RFC 9110, 15, and RFC 9112, 4, 6 and 7: framing of responses.
 
 use greenroom_http::{BodySize, Connection, Context, Limits, ReasonPhrase, Truncated};
 use http::Response;
@@ -86,7 +86,7 @@ fn rfc9112_6_1_a_body_of_unknown_size_is_chunked() {
     assert!(answer.keeps_alive);
 }
 
-/// What is written for one part after another, each as its own write.
+/// Returns the bytes written for each chunk, each as its own write.
 fn writes(request: &str, said: Option<&str>, parts: &[&str]) -> Vec<String> {
     let mut context = Context::default();
     let mut connection = Connection::new();
@@ -314,7 +314,8 @@ fn rfc9110_15_6_the_server_answers_for_itself_and_closes() {
     let status = http::StatusCode::REQUEST_TIMEOUT;
     connection.dismiss(status, "too slow", &context, &mut out);
     let wanted = "HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\n\
-        Content-Length: 9\r\nConnection: close\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\ntoo slow\n";
+        Content-Length: 9\r\nConnection: close\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n\
+        too slow\n";
     assert_eq!(text(&out), wanted);
     assert!(!connection.keeps_alive() && !connection.is_answer_due());
 }

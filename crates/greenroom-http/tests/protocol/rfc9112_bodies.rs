@@ -1,4 +1,4 @@
-//! RFC 9112, 6: how the body of a request is framed.
+//! RFC 9112, 6: framing of a request's body.
 
 use greenroom_http::{BodyLength, BodySize, Connection, Context, Event, Reason};
 use http::Response;

@@ -1,4 +1,4 @@
-//! RFC 9113, 8.3: requests over HTTP/2, which another has parsed.
+//! RFC 9113, 8.3: requests over HTTP/2, already parsed.
 
 use greenroom_http::{Limits, Reason, check_http2};
 use http::header::HOST;

@@ -98,7 +98,11 @@ fn cut(mut whole: &[u8], mut at: Vec<Index>) -> Vec<&[u8]> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 1_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn rfc9112_2_2_any_split_is_read_as_the_whole(

@@ -4,12 +4,12 @@ use greenroom_http::{Limits, Reason};
 
 use crate::driver::{Driver, Ending, Message, Reply, Transcript, run};
 
-/// Everything that a connection made of this input.
+/// Runs this input through a connection of its own.
 pub(crate) fn serve(input: &str) -> Transcript {
     run([input.as_bytes()], Limits::default())
 }
 
-/// The one request that this input is.
+/// Returns the one request that this input is.
 pub(crate) fn accepted(input: &str) -> Message {
     let mut transcript = serve(input);
     let ending = transcript.ending;
@@ -23,8 +23,8 @@ pub(crate) fn accepted(input: &str) -> Message {
     message
 }
 
-/// Asserts that the input is refused for this reason, that the client is told so and that the
-/// connection closes.
+/// Asserts that the input is refused for this reason, that the client gets a status for it and that
+/// the connection closes.
 pub(crate) fn assert_refused(input: &str, reason: Reason, status: u16) {
     assert_refused_within(input.as_bytes(), Limits::default(), reason, status);
 }
@@ -54,7 +54,7 @@ pub(crate) fn assert_field_refused(line: &str, reason: Reason, status: u16) {
     assert!(!complete, "{line:?} reached the application");
 }
 
-/// What the client of this request reads if the application answers so.
+/// Sends a request to an application that replies so. Returns the response as its client reads it.
 pub(crate) fn answer(request: &str, reply: impl Fn() -> Reply) -> Answer {
     let mut driver = Driver::new(Limits::default(), |_: &Message| reply());
     driver.offer(request.as_bytes());
@@ -79,7 +79,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The values of a field, whose name is compared without case.
+    /// Returns the values of a field, whose name is compared without case.
     pub(crate) fn values(&self, name: &str) -> Vec<&str> {
         let fields = self.fields.iter().filter_map(|line| line.split_once(": "));
         fields

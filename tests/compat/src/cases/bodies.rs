@@ -1,4 +1,4 @@
-//! Bodies of responses: how they are framed, when their parts come, how they end and break.
+//! Bodies of responses: their framing, the arrival of their chunks, their end and their abort.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,7 +17,7 @@ use http_body::Frame;
 use http_body_util::StreamBody;
 
 use crate::harness::Step::{
-    Bytes as ReadBytes, End, Head, Leave, Part, Release, Response as Read, Rest,
+    Bytes as ReadBytes, Chunk, End, Head, Leave, Release, Response as Read, Rest,
 };
 use crate::harness::{App, Case, Rig, Step, ask, get, http10};
 
@@ -66,7 +66,7 @@ fn items(parts: &'static [&'static str]) -> impl Stream<Item = Result<Bytes, Inf
     )
 }
 
-/// Parts that the client asks for: the first at once, each other when it lets the stream go on.
+/// Streams these chunks: the first at once, each other when the client lets the stream go on.
 fn gated(rig: Rig, parts: Vec<&'static str>) -> impl Stream<Item = Result<Bytes, io::Error>> {
     stream::iter(parts.into_iter().enumerate()).then(move |(number, part)| {
         let rig = rig.clone();
@@ -133,7 +133,7 @@ fn app(rig: Rig) -> Router {
         .route("/late", any(late))
 }
 
-/// Each part must be there before the next is made.
+/// Each chunk must arrive before the next is made.
 fn parts() -> Vec<Case> {
     let steps = |name, steps| Case::steps(name, App::Router(app), steps);
     vec![
@@ -142,12 +142,12 @@ fn parts() -> Vec<Case> {
             vec![
                 get("/parts"),
                 Head,
-                Part,
+                Chunk,
                 Release,
-                Part,
+                Chunk,
                 Release,
-                Part,
-                Part,
+                Chunk,
+                Chunk,
                 End,
             ],
         ),
@@ -193,20 +193,20 @@ fn more_parts() -> Vec<Case> {
             vec![
                 get("/parts"),
                 Head,
-                Part,
+                Chunk,
                 Release,
-                Part,
+                Chunk,
                 Release,
-                Part,
-                Part,
+                Chunk,
+                Chunk,
                 get("/parts"),
                 Head,
-                Part,
+                Chunk,
                 Release,
-                Part,
+                Chunk,
                 Release,
-                Part,
-                Part,
+                Chunk,
+                Chunk,
                 End,
             ],
         ),
@@ -221,12 +221,12 @@ fn events() -> Vec<Case> {
             vec![
                 get("/sse"),
                 Head,
-                Part,
+                Chunk,
                 Release,
-                Part,
+                Chunk,
                 Release,
-                Part,
-                Part,
+                Chunk,
+                Chunk,
                 End,
             ],
         ),
@@ -245,7 +245,7 @@ fn events() -> Vec<Case> {
         ),
         steps(
             "bodies/sse-keep-alive",
-            vec![get("/quiet"), Head, Part, Part, Leave],
+            vec![get("/quiet"), Head, Chunk, Chunk, Leave],
         ),
     ]
 }
@@ -293,7 +293,7 @@ fn broken() -> Vec<Case> {
     vec![
         steps(
             "bodies/fails-midway",
-            vec![get("/midway"), Head, Part, Release, Part],
+            vec![get("/midway"), Head, Chunk, Release, Chunk],
         ),
         steps(
             "bodies/fails-midway-http10",

@@ -1,4 +1,4 @@
-//! How long a connection lasts, and in which order its requests are answered.
+//! Lifetimes of connections, and the order of responses.
 
 use axum::Router;
 use axum::body::Body;
@@ -187,14 +187,14 @@ fn tunnels() -> Vec<Case> {
     ]
 }
 
-/// A proxy that takes every client for the other end.
+/// A proxy that connects every client to itself.
 fn tunnel(_: Rig) -> Router {
     Router::new().fallback(any(|request: Request| async move {
         let target = request.uri().to_string();
         tokio::spawn(async move {
             if let Ok(upgraded) = hyper::upgrade::on(request).await {
                 let (mut reader, mut writer) = split(TokioIo::new(upgraded));
-                // The client may leave when it likes.
+                // The client may leave at any time.
                 let _left = copy(&mut reader, &mut writer).await;
             }
         });

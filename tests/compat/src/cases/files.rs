@@ -13,7 +13,7 @@ pub(crate) fn cases() -> Vec<Case> {
     [whole(), parts()].into_iter().flatten().collect()
 }
 
-/// Files that all servers share, so that their dates are the same.
+/// A folder of files that all servers share, so that their dates are the same.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {

@@ -127,7 +127,7 @@ fn without_limit(client: &mut Client) -> Talked<'_> {
     in_turn(client, vec![(request("POST", "/any-size"), mebibytes(3))]).boxed()
 }
 
-/// Each part must be there before the next is made.
+/// Each chunk must arrive before the next is made.
 fn parts(client: &mut Client) -> Talked<'_> {
     async move {
         let mut http2 = Http2::connect(client).await;
@@ -165,7 +165,7 @@ fn echo(client: &mut Client) -> Talked<'_> {
     .boxed()
 }
 
-/// Streams whose responses come in an order of their own.
+/// Streams whose responses come in another order.
 fn many(client: &mut Client) -> Talked<'_> {
     async move {
         let mut http2 = Http2::connect(client).await;
@@ -194,7 +194,7 @@ fn many(client: &mut Client) -> Talked<'_> {
     .boxed()
 }
 
-/// The response comes before the request is whole.
+/// The response comes before the request is complete.
 fn unread(client: &mut Client) -> Talked<'_> {
     async move {
         let mut http2 = Http2::connect(client).await;
@@ -247,7 +247,7 @@ fn connect(client: &mut Client) -> Talked<'_> {
     in_turn(client, vec![(connect, Bytes::new())]).boxed()
 }
 
-/// RFC 8441.
+/// A WebSocket by extended `CONNECT` (RFC 8441).
 fn websocket(client: &mut Client) -> Talked<'_> {
     async move {
         let mut http2 = Http2::connect(client).await;
@@ -280,7 +280,7 @@ fn websocket(client: &mut Client) -> Talked<'_> {
     .boxed()
 }
 
-/// Whoever is connected.
+/// Responds with the client's address.
 fn peer(peer: SocketAddr) -> String {
     format!("{} {}", peer.ip(), peer.port() != 0)
 }

@@ -80,7 +80,7 @@ fn of_requests() -> Vec<Case> {
     ]
 }
 
-/// Spans are there only if someone looks at them.
+/// Installs a subscriber: spans exist only if one looks at them.
 fn look_at_spans() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -249,7 +249,7 @@ fn set_header(_: Rig) -> Router {
         ))
 }
 
-/// Layers that refuse what takes too long, or is too much at a time.
+/// Layers that refuse requests that take too long, or are too many at a time.
 fn of_time() -> Vec<Case> {
     vec![
         Case::asking(

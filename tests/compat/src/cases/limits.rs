@@ -1,4 +1,4 @@
-//! Bodies that are large, and what the application says to them.
+//! Large bodies, and the application's view of them.
 
 use axum::body::Body;
 use axum::extract::multipart::MultipartError;
@@ -125,7 +125,8 @@ fn of(bytes: usize) -> Vec<u8> {
 
 fn chunked(target: &str, bytes: usize) -> Step {
     let mut request = format!(
-        "POST {target} HTTP/1.1\r\nHost: a\r\nOrigin: http://b\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "POST {target} HTTP/1.1\r\nHost: a\r\nOrigin: http://b\r\nTransfer-Encoding: chunked\r\n\
+            \r\n"
     )
     .into_bytes();
     for part in of(bytes).chunks(100_000) {
@@ -253,11 +254,12 @@ fn streamed() -> Vec<Case> {
 }
 
 const FORM_HEAD: &str = "--XyZ\r\nContent-Disposition: form-data; name=\"word\"\r\n\r\nhello\r\n\
-                         --XyZ\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.bin\"\r\n\
+                         --XyZ\r\nContent-Disposition: form-data; name=\"file\"; \
+                             filename=\"a.bin\"\r\n\
                          Content-Type: application/octet-stream\r\n\r\n";
 const FORM_END: &str = "\r\n--XyZ--\r\n";
 
-/// A form of a word and a file.
+/// Creates a form of a word and a file.
 fn form_of(bytes: usize) -> Vec<u8> {
     let mut form = FORM_HEAD.as_bytes().to_vec();
     form.extend_from_slice(&of(bytes));

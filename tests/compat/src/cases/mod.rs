@@ -1,4 +1,4 @@
-//! The cases, by what they are about.
+//! The cases, by subject.
 
 pub(crate) mod bodies;
 pub(crate) mod connections;

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::routing::{any, get as on_get};
 use futures_util::{StreamExt, stream};
 
-use crate::harness::Step::{Connect, End, Head, Part, Release, Response};
+use crate::harness::Step::{Chunk, Connect, End, Head, Release, Response};
 use crate::harness::{App, Case, Rig, Step, ask, get};
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -30,7 +30,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 fn body() -> Vec<Step> {
-    vec![get("/stream"), Head, Part, Release, Part]
+    vec![get("/stream"), Head, Chunk, Release, Chunk]
 }
 
 fn fail() -> &'static str {

@@ -1,4 +1,4 @@
-//! Requests that are wrong, or that one of the servers takes to be so.
+//! Requests that are malformed, or that one of the servers refuses.
 
 use axum::Router;
 use axum::routing::any;
@@ -111,11 +111,13 @@ const FIELDS: &[(&str, &str)] = &[
 const FRAMINGS: &[(&str, &str)] = &[
     (
         "refusals/length-and-chunked",
-        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\
+            \r\n",
     ),
     (
         "refusals/chunked-and-length",
-        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\
+            \r\n",
     ),
     (
         "refusals/two-equal-lengths",
@@ -167,7 +169,8 @@ const FRAMINGS: &[(&str, &str)] = &[
     ),
     (
         "refusals/two-codings",
-        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\
+            \r\n0\r\n\r\n",
     ),
     (
         "refusals/identity",
@@ -186,7 +189,8 @@ const FRAMINGS: &[(&str, &str)] = &[
 const CHUNKS: &[(&str, &str)] = &[
     (
         "refusals/chunk-size-in-words",
-        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nfive!\r\nhello\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nfive!\r\nhello\r\n0\r\n\
+            \r\n",
     ),
     (
         "refusals/chunk-without-size",
@@ -194,7 +198,8 @@ const CHUNKS: &[(&str, &str)] = &[
     ),
     (
         "refusals/chunk-size-beyond-64-bits",
-        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000005\r\nhello\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000005\r\n\
+            hello\r\n0\r\n\r\n",
     ),
     (
         "refusals/chunk-longer-than-its-size",
@@ -214,11 +219,12 @@ const CHUNKS: &[(&str, &str)] = &[
     ),
     (
         "refusals/length-in-trailer",
-        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\
+            \r\n",
     ),
 ];
 
-/// Heads that are too large for someone.
+/// Heads that are too large for one of the servers.
 fn sizes() -> Vec<Case> {
     let with_fields = |count: usize| {
         let fields: Vec<_> = (0..count)

@@ -1,4 +1,4 @@
-//! Bodies of requests: how they come, and what a client sees of a server that does not read them.
+//! Bodies of requests: their arrival, and the client's view of a server that does not read them.
 
 use axum::Router;
 use axum::body::Body;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use http_body_util::BodyExt;
 
-use crate::harness::Step::{Close, End, Ended, Head, Leave, Note, Part, Release, Response, Rest};
+use crate::harness::Step::{Chunk, Close, End, Ended, Head, Leave, Note, Release, Response, Rest};
 use crate::harness::{App, Case, Rig, Step, ask, raw};
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -68,7 +68,7 @@ fn app(rig: Rig) -> Router {
         )
 }
 
-/// Notes how the future that holds it ended.
+/// A guard that notes the end of the future that holds it.
 struct Guard(Rig, &'static str);
 
 impl Drop for Guard {
@@ -143,12 +143,12 @@ fn framed() -> Vec<Case> {
     ]
 }
 
-/// So many mebibytes.
+/// Creates a body of so many mebibytes.
 fn body_of(mebibytes: usize) -> Vec<u8> {
     b"fedcba9876543210".repeat(mebibytes * 1_024 * 1_024 / 16)
 }
 
-/// Bodies that come bit by bit.
+/// Bodies that arrive in pieces.
 fn piecemeal() -> Vec<Case> {
     let steps = |name, steps| Case::steps(name, App::Router(app), steps);
     let chunked = "Transfer-Encoding: chunked\r\n";
@@ -173,11 +173,11 @@ fn piecemeal() -> Vec<Case> {
                 post_head("/stream", chunked),
                 raw("3\r\none\r\n"),
                 Head,
-                Part,
+                Chunk,
                 raw("3\r\ntwo\r\n"),
-                Part,
+                Chunk,
                 raw("0\r\n\r\n"),
-                Part,
+                Chunk,
                 End,
             ],
         ),
@@ -208,7 +208,7 @@ fn piecemeal() -> Vec<Case> {
     ]
 }
 
-/// Bodies that do not come to their end.
+/// Bodies that are aborted.
 fn cut_short() -> Vec<Case> {
     let steps = |name, steps| Case::steps(name, App::Router(app), steps);
     let chunked = "Transfer-Encoding: chunked\r\n";
@@ -291,7 +291,8 @@ fn expecting() -> Vec<Case> {
             "requests/expect-and-send-at-once",
             vec![
                 raw(
-                    "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello",
+                    "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: \
+                        5\r\n\r\nhello",
                 ),
                 Response,
                 End,
@@ -352,7 +353,8 @@ fn unread() -> Vec<Case> {
             "requests/unread-and-pipelined",
             vec![
                 raw(
-                    "POST /ignore HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET /echo HTTP/1.1\r\nHost: a\r\n\r\n",
+                    "POST /ignore HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET /echo \
+                        HTTP/1.1\r\nHost: a\r\n\r\n",
                 ),
                 Response,
                 Response,

@@ -84,7 +84,7 @@ fn field(_: Rig) -> Router {
         .route("/server", on_get(|| async { with(SERVER, b"mine/1.0") }))
 }
 
-/// Fields that say what the server decides.
+/// Fields about things that the server decides.
 fn server_owned() -> Vec<Case> {
     let one = |name, target: &str| Case::asking(name, App::Router(owned), [get(target)]);
     vec![

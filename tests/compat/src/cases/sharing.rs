@@ -1,4 +1,4 @@
-//! What handlers share, whichever thread they run on: clients, pools, tasks.
+//! State shared by handlers on any thread: clients, pools, tasks.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -13,10 +13,10 @@ use rusqlite::Connection;
 use tokio::sync::{Mutex as AsyncMutex, OnceCell, broadcast, mpsc};
 use tokio::task::JoinSet;
 
-use crate::harness::Step::{Connect, End, Head, Note, Part, Response};
+use crate::harness::Step::{Chunk, Connect, End, Head, Note, Response};
 use crate::harness::{App, Case, Client, Ending, Log, Rig, Step, ask, get};
 
-/// Connections at once, so that each loop has some.
+/// Connections at once: enough for each loop to have some.
 const CLIENTS: usize = 8;
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -81,12 +81,12 @@ pub(crate) fn cases() -> Vec<Case> {
         Case::steps(
             "sharing/channel-to-a-stream",
             App::Router(chat),
-            vec![get("/count"), Head, Part, Part, Part, End],
+            vec![get("/count"), Head, Chunk, Chunk, Chunk, End],
         ),
     ]
 }
 
-/// The same request by several clients at once; their responses, in no order.
+/// Sends the same request from several clients at once. Their responses come in no order.
 fn many_at_once(client: &mut Client) -> BoxFuture<'_, Result<(), Ending>> {
     async move {
         let asked = (0..CLIENTS).map(|number| {
@@ -118,7 +118,7 @@ struct Proxy {
     upstream: Arc<OnceCell<SocketAddr>>,
 }
 
-/// Asks a server of its own, which the first request starts.
+/// Forwards requests to a server of its own, which the first request starts.
 fn proxy(_: Rig) -> Router {
     async fn upstream() -> SocketAddr {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -141,7 +141,7 @@ fn proxy(_: Rig) -> Router {
             .await
             .unwrap()
     };
-    // Whoever came first has installed it.
+    // An earlier server may have installed it.
     let _installed = rustls::crypto::ring::default_provider().install_default();
     let proxy = Proxy {
         client: reqwest::Client::new(),
@@ -153,12 +153,13 @@ fn proxy(_: Rig) -> Router {
 }
 
 fn database(_: Rig) -> Router {
+    type Database = Arc<Mutex<Connection>>;
     let connection = Connection::open_in_memory().unwrap();
     connection
         .execute("CREATE TABLE seen (word TEXT)", ())
         .unwrap();
     let database = Arc::new(Mutex::new(connection));
-    let insert = |State(database): State<Arc<Mutex<Connection>>>, Path(word): Path<String>| async move {
+    let insert = |State(database): State<Database>, Path(word): Path<String>| async move {
         let query = move || {
             let database = database.lock().unwrap();
             database
@@ -179,7 +180,7 @@ fn database(_: Rig) -> Router {
         .with_state(database)
 }
 
-/// One at a time, whichever thread they are on.
+/// A counter for one request at a time, on any thread.
 fn counter(_: Rig) -> Router {
     let count = |State(busy): State<Arc<AsyncMutex<bool>>>| async move {
         let mut busy = busy.lock().await;

@@ -1,4 +1,4 @@
-//! What becomes of connections when the server is told to end.
+//! Connections during a shutdown of the server.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -54,7 +54,7 @@ fn bytes(step: &Step) -> &[u8] {
     }
 }
 
-/// Tells the server to shut down, and waits until it takes no connections.
+/// Shuts down the server, and waits until it takes no connections.
 async fn shut_down(client: &mut Client) {
     client.shut_down();
     while TcpStream::connect(client.address).await.is_ok() {
@@ -101,11 +101,11 @@ fn streaming(client: &mut Client) -> BoxFuture<'_, Result<(), Ending>> {
         wire.send(bytes(&get("/stream"))).await?;
         wire.head(&mut client.log).await?;
         client.release();
-        wire.part(&mut client.log).await?;
+        wire.chunk(&mut client.log).await?;
         shut_down(client).await;
         client.release();
-        wire.part(&mut client.log).await?;
-        wire.part(&mut client.log).await?;
+        wire.chunk(&mut client.log).await?;
+        wire.chunk(&mut client.log).await?;
         wire.ended(&mut client.log).await
     }
     .boxed()

@@ -12,7 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
         .collect()
 }
 
-/// Tells what it was asked for; as bytes, since text would be taken for a refusal.
+/// Responds with the target of the request; as bytes, since text would be taken for a refusal.
 fn app(_: Rig) -> Router {
     Router::new().fallback(any(|uri: Uri| async move {
         format!("{:?} {:?} {:?}", uri.authority(), uri.path(), uri.query()).into_bytes()

@@ -26,7 +26,7 @@ fn upgrade(target: &str, more: &[&str]) -> Step {
     ask(&format!("GET {target}"), &[UPGRADE, more].concat(), "")
 }
 
-/// A frame of a client, masked by zeros. `first` is its first byte.
+/// Encodes a frame of a client, masked by zeros. `first` is its first byte.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![first];
     match payload.len() {
@@ -96,7 +96,7 @@ async fn drops(upgrade: WebSocketUpgrade) -> Response {
     upgrade.on_upgrade(|socket| async { drop(socket) })
 }
 
-/// An upgrade, and what is said then.
+/// A case with an upgrade, and these steps after it.
 fn upgraded(name: &'static str, target: &str, steps: Vec<Step>) -> Case {
     let upgrade = vec![upgrade(target, &[]), Head];
     Case::steps(name, App::Router(app), [upgrade, steps].concat())

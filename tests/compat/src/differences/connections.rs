@@ -1,11 +1,12 @@
-//! Of connections and what goes over them.
+//! Differences of connections and their messages.
 
 use super::{Difference, Seen};
 
 pub(super) const CONNECTIONS: &[Difference] = &[
     Difference {
         title: "A connection that ends says so",
-        reason: "`Connection: close` tells a client that it cannot send its next request on this connection, where hyper lets it find out.",
+        reason: "`Connection: close` tells a client that it cannot send its next request on this \
+            connection, where hyper lets it find out.",
         seen: &[
             Seen {
                 cases: &[
@@ -45,7 +46,8 @@ pub(super) const CONNECTIONS: &[Difference] = &[
     },
     Difference {
         title: "A body that nobody reads does not end its connection",
-        reason: "Up to 256 KiB of it are passed over, so that the connection can be used again. hyper closes it if the body is not there yet.",
+        reason: "Up to 256 KiB of it are passed over, so that the connection can be used again. \
+            hyper closes it if the body is not there yet.",
         seen: &[Seen {
             cases: &["requests/unread-and-sent-late", "requests/unread-chunked"],
             axum: &["the connection ends, which was not announced"],
@@ -54,7 +56,9 @@ pub(super) const CONNECTIONS: &[Difference] = &[
     },
     Difference {
         title: "A body that breaks ends its request",
-        reason: "If a client sends a malformed body, or closes its side before the end, the handler is dropped where it waits for the rest, and a malformed body is answered with 400. On axum the handler is told by an error, and its response is sent.",
+        reason: "If a client sends a malformed body, or closes its side before the end, the \
+            handler is dropped where it waits for the rest, and a malformed body is answered with \
+            400. On axum the handler is told by an error, and its response is sent.",
         seen: &[
             Seen {
                 cases: &["requests/client-closes-midway"],
@@ -94,7 +98,8 @@ pub(super) const CONNECTIONS: &[Difference] = &[
     },
     Difference {
         title: "What asked for an upgrade and got none ends its connection",
-        reason: "A request with `Upgrade` is read by another parser than the rest. For no request to be read by two, its connection ends with the response.",
+        reason: "A request with `Upgrade` is read by another parser than the rest. For no request \
+            to be read by two, its connection ends with the response.",
         seen: &[
             Seen {
                 cases: &[
@@ -122,7 +127,8 @@ pub(super) const CONNECTIONS: &[Difference] = &[
     },
     Difference {
         title: "A refused CONNECT ends its connection",
-        reason: "A client may send what is meant for the tunnel before it reads that there is none; that must not be taken for a request.",
+        reason: "A client may send what is meant for the tunnel before it reads that there is \
+            none; that must not be taken for a request.",
         seen: &[
             Seen {
                 cases: &["connections/tunnel-refused"],

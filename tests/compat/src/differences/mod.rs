@@ -1,19 +1,19 @@
-//! What differs from axum and stays so. The page `docs/from-axum.md` is made of it.
+//! The accepted differences from axum. The page `docs/from-axum.md` is generated from them.
 
 mod connections;
 mod refusals;
 mod responses;
 
-/// One thing that Greenroom does otherwise.
+/// A lasting difference of Greenroom from axum.
 #[derive(Debug)]
 pub(crate) struct Difference {
-    /// What it does, as a heading.
+    /// Its behaviour, as a heading.
     pub(crate) title: &'static str,
     pub(crate) reason: &'static str,
     pub(crate) seen: &'static [Seen],
 }
 
-/// Lines of transcripts that differ, in the same way for all of these cases.
+/// Lines of transcripts that differ in the same way for all of these cases.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) cases: &'static [&'static str],
@@ -21,7 +21,7 @@ pub(crate) struct Seen {
     pub(crate) ours: &'static [&'static str],
 }
 
-/// All of them, in the order of the page.
+/// Returns all differences, in the order of the page.
 pub(crate) fn differences() -> impl Iterator<Item = &'static Difference> {
     let groups = [
         responses::RESPONSES,

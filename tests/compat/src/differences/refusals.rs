@@ -1,4 +1,4 @@
-//! Of requests that are refused.
+//! Differences of refused requests.
 
 use super::{Difference, Seen};
 
@@ -59,7 +59,8 @@ const IN_WORDS: &[&str] = &[
 pub(super) const REFUSALS: &[Difference] = &[
     Difference {
         title: "A refusal tells why",
-        reason: "A request that the server itself refuses is answered in a line of text, which names the rule.",
+        reason: "A request that the server itself refuses is answered in a line of text, which \
+            names the rule.",
         seen: &[
             Seen {
                 cases: &["connections/nonsense-behind-a-request"],
@@ -138,7 +139,12 @@ pub(super) const REFUSALS: &[Difference] = &[
     },
     Difference {
         title: "What can be read in two ways is refused",
-        reason: "Where two servers on the way differ in what a request is, one can be made to take for a request what the other took for a body (RFC 9112, 11.2). So what the RFCs let a server refuse, is refused: a host that is missing, repeated or malformed (RFC 9112, 3.2), lengths that are repeated or stand beside a coding (6.3), codings other than a single `chunked` (6.1), spaces behind the size of a chunk (7.1), framing in trailers (RFC 9110, 6.5.1), lines that end by a line feed alone (RFC 9112, 2.2).",
+        reason: "Where two servers on the way differ in what a request is, one can be made to take \
+            for a request what the other took for a body (RFC 9112, 11.2). So what the RFCs let a \
+            server refuse, is refused: a host that is missing, repeated or malformed (RFC 9112, \
+            3.2), lengths that are repeated or stand beside a coding (6.3), codings other than a \
+            single `chunked` (6.1), spaces behind the size of a chunk (7.1), framing in trailers \
+            (RFC 9110, 6.5.1), lines that end by a line feed alone (RFC 9112, 2.2).",
         seen: &[
             Seen {
                 cases: &[
@@ -193,7 +199,9 @@ pub(super) const REFUSALS: &[Difference] = &[
     },
     Difference {
         title: "A target is in one of the four forms",
-        reason: "RFC 9112, 3.2: a path with its query, `http` or `https` with the authority that `Host` names and without a user, an authority with `CONNECT`, and `*` with `OPTIONS`. A fragment is none of the server's.",
+        reason: "RFC 9112, 3.2: a path with its query, `http` or `https` with the authority that \
+            `Host` names and without a user, an authority with `CONNECT`, and `*` with `OPTIONS`. \
+            A fragment is none of the server's.",
         seen: &[
             Seen {
                 cases: &["targets/absolute-of-another-host"],
@@ -265,7 +273,8 @@ pub(super) const REFUSALS: &[Difference] = &[
     },
     Difference {
         title: "HTTP/1.2 is taken for HTTP/1.1",
-        reason: "A server treats a version with a higher minor number as the highest that it knows (RFC 9110, 2.5).",
+        reason: "A server treats a version with a higher minor number as the highest that it knows \
+            (RFC 9110, 2.5).",
         seen: &[
             Seen {
                 cases: &["refusals/http12"],
@@ -286,7 +295,8 @@ pub(super) const REFUSALS: &[Difference] = &[
     },
     Difference {
         title: "Unknown versions and expectations have statuses of their own",
-        reason: "505 (RFC 9110, 15.6.6) and 417 (15.5.18), where hyper answers 400 or passes over it.",
+        reason: "505 (RFC 9110, 15.6.6) and 417 (15.5.18), where hyper answers 400 or passes over \
+            it.",
         seen: &[
             Seen {
                 cases: &["refusals/http09", "refusals/http20", "refusals/http30"],
@@ -302,7 +312,9 @@ pub(super) const REFUSALS: &[Difference] = &[
     },
     Difference {
         title: "Targets and heads have limits",
-        reason: "8,192 bytes of the target and 65,536 of the head, by default: `Limits::target_bytes_max`, `Limits::head_bytes_max`. hyper takes 65,534 of the target and some 400 KiB of the head.",
+        reason: "8,192 bytes of the target and 65,536 of the head, by default: \
+            `Limits::target_bytes_max`, `Limits::head_bytes_max`. hyper takes 65,534 of the target \
+            and some 400 KiB of the head.",
         seen: &[
             Seen {
                 cases: &["refusals/70-kib-of-head"],

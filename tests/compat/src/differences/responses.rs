@@ -1,4 +1,4 @@
-//! Of responses.
+//! Differences of responses.
 
 use super::{Difference, Seen};
 
@@ -8,7 +8,9 @@ const HTTP_11_AND_CLOSE: &[&str] = &["HTTP/1.1 200 OK", "connection: \"close\""]
 pub(super) const RESPONSES: &[Difference] = &[
     Difference {
         title: "A panic is answered",
-        reason: "hyper drops the connection of a handler that panics, and a client cannot tell that from a failure of the network. Here it gets 500, and the log names the route. A panic midway in a body ends the connection on both.",
+        reason: "hyper drops the connection of a handler that panics, and a client cannot tell \
+            that from a failure of the network. Here it gets 500, and the log names the route. A \
+            panic midway in a body ends the connection on both.",
         seen: &[
             Seen {
                 cases: &["http2/panic"],
@@ -68,7 +70,10 @@ pub(super) const RESPONSES: &[Difference] = &[
     },
     Difference {
         title: "Layers are made once",
-        reason: "`axum::serve` applies the layers around the handlers of a bare `Router` anew for each connection: `ConcurrencyLimitLayer::new(1)` lets one request of *each connection* through. Here they are applied once, so that it is one in all; so they are on axum for `router.into_make_service()`.",
+        reason: "`axum::serve` applies the layers around the handlers of a bare `Router` anew for \
+            each connection: `ConcurrencyLimitLayer::new(1)` lets one request of *each connection* \
+            through. Here they are applied once, so that it is one in all; so they are on axum for \
+            `router.into_make_service()`.",
         seen: &[
             Seen {
                 cases: &["layers/load-shed"],
@@ -84,7 +89,9 @@ pub(super) const RESPONSES: &[Difference] = &[
     },
     Difference {
         title: "`block_in_place` needs a stage",
-        reason: "Loops are no workers of a multi-threaded runtime. On a stage, where each route begins, it works; on a loop the handler panics, its client gets 500, and the route goes back to the stage.",
+        reason: "Loops are no workers of a multi-threaded runtime. On a stage, where each route \
+            begins, it works; on a loop the handler panics, its client gets 500, and the route \
+            goes back to the stage.",
         seen: &[
             Seen {
                 cases: &["sharing/block-in-place"],
@@ -107,7 +114,11 @@ pub(super) const RESPONSES: &[Difference] = &[
     },
     Difference {
         title: "The version is ours",
-        reason: "A server sends the highest version that it speaks, whatever the client speaks (RFC 9110, 2.5 and 6.2); hyper repeats the version 1.0. A connection that ends with the response says so in any case, and the end of a body that only the end of the connection marks does too. If such a body breaks off, the connection is reset, or its client would take what it has for the whole.",
+        reason: "A server sends the highest version that it speaks, whatever the client speaks \
+            (RFC 9110, 2.5 and 6.2); hyper repeats the version 1.0. A connection that ends with \
+            the response says so in any case, and the end of a body that only the end of the \
+            connection marks does too. If such a body breaks off, the connection is reset, or its \
+            client would take what it has for the whole.",
         seen: &[
             Seen {
                 cases: &[
@@ -186,7 +197,9 @@ pub(super) const RESPONSES: &[Difference] = &[
     },
     Difference {
         title: "Statuses without content have none",
-        reason: "204 carries neither content nor a length (RFC 9110, 8.6), 205 has no content (15.3.6). A 304 may tell the length that a 200 would have, if the application says it (15.4.5); that of its own body is none.",
+        reason: "204 carries neither content nor a length (RFC 9110, 8.6), 205 has no content \
+            (15.3.6). A 304 may tell the length that a 200 would have, if the application says it \
+            (15.4.5); that of its own body is none.",
         seen: &[
             Seen {
                 cases: &["responses/204-with-body"],
@@ -243,7 +256,8 @@ pub(super) const RESPONSES: &[Difference] = &[
     },
     Difference {
         title: "A status that is informational is no response",
-        reason: "Both servers answer 500 and close. Here the close is announced, and the rest of the response is as the application made it.",
+        reason: "Both servers answer 500 and close. Here the close is announced, and the rest of \
+            the response is as the application made it.",
         seen: &[Seen {
             cases: &["responses/informational-status"],
             axum: &[
@@ -262,7 +276,11 @@ pub(super) const RESPONSES: &[Difference] = &[
     },
     Difference {
         title: "Fields of the connection are the server's",
-        reason: "`Connection`, `Keep-Alive` and `Transfer-Encoding` tell of one hop, which the application does not know. `Connection: close` is obeyed; others are left out. hyper sends the first two as they are, and drops the connection, without a response, for a `Transfer-Encoding` that does not fit the body. `Upgrade` is named in `Connection`, as RFC 9110, 7.8 asks.",
+        reason: "`Connection`, `Keep-Alive` and `Transfer-Encoding` tell of one hop, which the \
+            application does not know. `Connection: close` is obeyed; others are left out. hyper \
+            sends the first two as they are, and drops the connection, without a response, for a \
+            `Transfer-Encoding` that does not fit the body. `Upgrade` is named in `Connection`, as \
+            RFC 9110, 7.8 asks.",
         seen: &[
             Seen {
                 cases: &["responses/connection-keep-alive"],
@@ -299,7 +317,9 @@ pub(super) const RESPONSES: &[Difference] = &[
     },
     Difference {
         title: "Trailers need not be declared",
-        reason: "A client that says `TE: trailers` gets them; hyper leaves out those that the response does not name in `Trailer`, which RFC 9110, 6.6.2 recommends and does not require.",
+        reason: "A client that says `TE: trailers` gets them; hyper leaves out those that the \
+            response does not name in `Trailer`, which RFC 9110, 6.6.2 recommends and does not \
+            require.",
         seen: &[Seen {
             cases: &["bodies/trailers-not-declared"],
             axum: &[],
@@ -308,7 +328,9 @@ pub(super) const RESPONSES: &[Difference] = &[
     },
     Difference {
         title: "A body that fails at once leaves its head",
-        reason: "Nothing tells before the first part whether a body will fail. What there is of the response is sent, and then the connection ends; hyper may end it before it has sent the head.",
+        reason: "Nothing tells before the first part whether a body will fail. What there is of \
+            the response is sent, and then the connection ends; hyper may end it before it has \
+            sent the head.",
         seen: &[
             Seen {
                 cases: &["bodies/fails-at-once"],

@@ -4,66 +4,66 @@ use futures_util::future::BoxFuture;
 
 use super::{Client, Ending, Rig};
 
-/// An application, and what is said to it.
+/// An application, and the talk of a client with it.
 #[derive(Debug)]
 pub(crate) struct Case {
-    /// `group/what`: what the lists of differences name it by.
+    /// `group/name`, which the lists of differences refer to.
     pub(crate) name: &'static str,
     pub(crate) app: App,
     pub(crate) talk: Talk,
 }
 
-/// How an application is handed to `serve`.
+/// The form in which an application is passed to `serve`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum App {
-    /// Made into a make-service that tells the client's address.
+    /// A make-service with the client's address.
     ConnectInfo(fn(Rig) -> Router),
-    /// Made into a make-service.
+    /// A make-service.
     MakeService(fn(Rig) -> Router),
-    /// Behind a layer that takes the slash off the end of paths.
+    /// A layered router that strips the slash off the end of paths.
     Normalized(fn(Rig) -> Router),
-    /// As it is.
+    /// A bare router.
     Router(fn(Rig) -> Router),
 }
 
 #[derive(Debug)]
 pub(crate) enum Talk {
-    /// One HTTP/1 connection.
+    /// Steps on HTTP/1 connections.
     Steps(Vec<Step>),
-    /// Anything else.
+    /// Any other talk.
     Script(Script),
 }
 
-/// What a client does that is more than steps on one connection.
+/// A client's actions that are more than steps on one connection.
 pub(crate) type Script = for<'a> fn(&'a mut Client) -> BoxFuture<'a, Result<(), Ending>>;
 
 /// One step of a client on its connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// Reads this many bytes, whatever they mean.
+    /// Reads this many bytes of any meaning.
     Bytes(usize),
-    /// Sends nothing more.
+    /// Reads one chunk of a body, or its end.
+    Chunk,
+    /// Closes the sending side.
     Close,
-    /// Goes on with a new connection, whatever became of the one before, which stays open.
+    /// Goes on with a new connection. The one before stays open, even if it failed.
     Connect,
-    /// Says whether the connection goes on, was closed or was reset.
+    /// Logs whether the connection goes on, was closed or was reset.
     End,
-    /// Says that the connection ended, and not how: who resets it is a matter of who is faster.
+    /// Logs that the connection ended, and not how: a race decides who resets it.
     Ended,
     /// Reads the head of a response.
     Head,
     /// Drops the connection.
     Leave,
-    /// Waits for what the application tells.
+    /// Waits for a note of the application.
     Note,
-    /// Reads one chunk of a body, or its end.
-    Part,
-    /// Reads a response like [`Response`](Self::Response), of which it does not matter in which
-    /// words the server itself gives its reason.
+    /// Reads a response like [`Response`](Self::Response), without comparing the words in which the
+    /// server itself gives its reason.
     Refusal,
     /// Lets the application go on.
     Release,
-    /// Reads a response, those before it that are informational included.
+    /// Reads a response, and the informational ones before it.
     Response,
     /// Reads the rest of a body.
     Rest,
@@ -82,7 +82,8 @@ impl Case {
         Self { name, app, talk }
     }
 
-    /// Requests one after the other, each with its response, and how the connection stands then.
+    /// Sends requests one after the other, logs each response, and then the state of the
+    /// connection.
     pub(crate) fn asking(
         name: &'static str,
         app: App,
@@ -94,7 +95,7 @@ impl Case {
         Self::steps(name, app, steps)
     }
 
-    /// Requests on a connection each, with their responses, and how each connection stands then.
+    /// Sends requests on a connection each, and logs each response and the state of the connection.
     pub(crate) fn apart(
         name: &'static str,
         app: App,
@@ -110,12 +111,13 @@ pub(crate) fn raw(bytes: impl Into<Bytes>) -> Step {
     Step::Send(bytes.into())
 }
 
-/// A `GET` without anything that it need not have.
+/// Creates a minimal `GET`.
 pub(crate) fn get(target: &str) -> Step {
     ask(&format!("GET {target}"), &[], "")
 }
 
-/// A request of HTTP/1.1: method and target, its fields beside `Host`, and a body with its length.
+/// Creates a request of HTTP/1.1: method and target, its fields beside `Host`, and a body with its
+/// length.
 pub(crate) fn ask(line: &str, fields: &[&str], body: impl AsRef<[u8]>) -> Step {
     let body = body.as_ref();
     let mut bytes = format!("{line} HTTP/1.1\r\nHost: compat.test\r\n").into_bytes();
@@ -130,7 +132,7 @@ pub(crate) fn ask(line: &str, fields: &[&str], body: impl AsRef<[u8]>) -> Step {
     Step::Send(bytes.into())
 }
 
-/// A `GET` of HTTP/1.0.
+/// Creates a `GET` of HTTP/1.0.
 pub(crate) fn http10(target: &str, fields: &[&str]) -> Step {
     let mut text = format!("GET {target} HTTP/1.0\r\n");
     for field in fields {

@@ -4,10 +4,10 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::rig::Reins;
+use super::rig::RigControls;
 use super::{Ending, PATIENCE, Wire};
 
-/// What was seen of a server, in order.
+/// The events that a client saw of a server, in order.
 pub(crate) type Log = Vec<String>;
 
 /// A client of one server under test.
@@ -15,16 +15,20 @@ pub(crate) type Log = Vec<String>;
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     pub(crate) log: Log,
-    reins: Reins,
+    controls: RigControls,
     stop: Option<oneshot::Sender<()>>,
 }
 
 impl Client {
-    pub(super) fn new(address: SocketAddr, reins: Reins, stop: oneshot::Sender<()>) -> Self {
+    pub(super) fn new(
+        address: SocketAddr,
+        controls: RigControls,
+        stop: oneshot::Sender<()>,
+    ) -> Self {
         Self {
             address,
             log: Log::new(),
-            reins,
+            controls,
             stop: Some(stop),
         }
     }
@@ -41,12 +45,12 @@ impl Client {
 
     /// Lets the application go on.
     pub(crate) fn release(&self) {
-        self.reins.release();
+        self.controls.release();
     }
 
-    /// Awaits what the application tells, and logs it.
+    /// Awaits a note of the application, and logs it.
     pub(crate) async fn note(&mut self) -> Result<(), Ending> {
-        match timeout(PATIENCE, self.reins.note()).await {
+        match timeout(PATIENCE, self.controls.note()).await {
             Ok(Some(note)) => {
                 self.log.push(format!("the application tells: {note}"));
                 Ok(())
@@ -59,17 +63,17 @@ impl Client {
         self.log.push(text.into());
     }
 
-    /// Tells the server to shut down.
+    /// Starts the shutdown of the server.
     pub(crate) fn shut_down(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // A server that ended by itself is found out elsewhere.
+            // A server that ended by itself is noticed elsewhere.
             let _gone = stop.send(());
         }
     }
 
-    /// Ends what this client holds up: what is left is the log.
+    /// Lets everything go on that this client holds up, and returns the log.
     pub(super) fn end(mut self) -> Log {
-        self.reins.open();
+        self.controls.open();
         self.shut_down();
         self.log
     }

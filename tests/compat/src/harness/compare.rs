@@ -1,4 +1,4 @@
-//! What differs between two transcripts, and whether it is listed.
+//! Comparison of transcripts, and of their differences with the list.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -12,34 +12,34 @@ use super::talk::transcript;
 use super::{Case, Log};
 use crate::differences::{Seen, differences};
 
-/// Cases that are tried at once.
+/// The most cases that are tried at once.
 const AT_ONCE_MAX: usize = 8;
-/// Times that a case is tried before its faults are told.
+/// The most tries of a case before its faults are reported.
 const TRIES_MAX: u32 = 3;
 
-/// Lines of one transcript that stand in the place of lines of the other.
+/// Lines of one transcript in the place of lines of the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Hunk {
     axum: Log,
     ours: Log,
 }
 
-/// What the test of a group finds fault with.
+/// The faults that the test of a group reports.
 #[derive(Default)]
 struct Faults {
-    /// What differs and is not listed, with the names of the cases, and what they see of axum.
+    /// Differences that are not listed, with the names of the cases, and their logs of axum.
     unlisted: BTreeMap<Hunk, BTreeMap<&'static str, Log>>,
-    /// What is listed and does not differ.
+    /// Listed differences that do not occur.
     stale: Vec<(&'static str, &'static Seen)>,
 }
 
-/// What differs for good, and for which case.
+/// Returns the listed differences, each with the name of its case.
 pub(crate) fn listed() -> impl Iterator<Item = (&'static str, &'static Seen)> {
     let seen = differences().flat_map(|difference| difference.seen);
     seen.flat_map(|seen| seen.cases.iter().map(move |case| (*case, seen)))
 }
 
-/// Fails if a case differs in what is not listed, or does not in what is.
+/// Fails if a case differs in a way that is not listed, or does not in one that is.
 pub(crate) async fn check(cases: Vec<Case>) {
     let places = Arc::new(Semaphore::new(AT_ONCE_MAX));
     let mut under_way = JoinSet::new();
@@ -62,7 +62,8 @@ pub(crate) async fn check(cases: Vec<Case>) {
     assert!(is_as_listed, "{found}");
 }
 
-/// On a busy machine either server may be overtaken by what the client does next; what differs for good differs each time.
+/// Returns the faults of a case that occur in every try. On a busy machine the client's next action
+/// may overtake either server; real differences occur each time.
 async fn lasting_faults(case: &Case) -> Faults {
     let mut found = faults(case).await;
     for _ in 1..TRIES_MAX {
@@ -129,7 +130,8 @@ impl Display for Faults {
     }
 }
 
-/// The lines in which `ours` is not `axum`, by the longest common subsequence of both.
+/// Returns the lines in which `ours` differs from `axum`, by the longest common subsequence of
+/// both.
 fn hunks(axum: &Log, ours: &Log) -> Vec<Hunk> {
     let lengths = common_lengths(axum, ours);
     let (mut at, mut to) = (0, 0);
@@ -153,7 +155,7 @@ fn hunks(axum: &Log, ours: &Log) -> Vec<Hunk> {
     hunks
 }
 
-/// How many lines the transcripts have in common from each pair of places on.
+/// Returns the number of common lines of the transcripts from each pair of places on.
 fn common_lengths(axum: &Log, ours: &Log) -> Vec<Vec<usize>> {
     let mut lengths = vec![vec![0; ours.len() + 1]; axum.len() + 1];
     for at in (0..axum.len()).rev() {

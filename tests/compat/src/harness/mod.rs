@@ -1,4 +1,4 @@
-//! What serves a case by both servers, talks to them, and compares.
+//! The harness: serves a case by both servers, talks to them, and compares.
 
 mod case;
 mod client;

@@ -11,7 +11,7 @@ use tower_http::normalize_path::NormalizePathLayer;
 
 use super::{App, PATIENCE, Rig};
 
-/// What serves an application.
+/// A way to serve an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `axum::serve`.
@@ -41,7 +41,7 @@ macro_rules! serve {
     ($kind:expr, $listener:expr, $app:expr, $stopped:expr) => {{
         let (listener, app, stopped) = ($listener, $app, $stopped);
         let ended = async move {
-            // Whoever forgets to stop it stops it by going away.
+            // A test that forgets to stop the server stops it by dropping the sender.
             let _gone = stopped.await;
         };
         match $kind {
@@ -85,7 +85,7 @@ impl Running {
         Self { address, serving }
     }
 
-    /// Whether the server, which was told to, ended.
+    /// Returns `true` if the server, which was asked to, ended.
     pub(crate) async fn ends(mut self) -> bool {
         let ended = timeout(PATIENCE, &mut self.serving).await.is_ok();
         self.serving.abort();

@@ -5,12 +5,12 @@ use super::case::Talk;
 use super::server::{Kind, Running};
 use super::{Case, Client, Ending, Log, PATIENCE, Step, Wire, rig};
 
-/// What a client sees of the case's application as `kind` serves it.
+/// Returns a client's log of the case's application as `kind` serves it.
 pub(super) async fn transcript(case: &Case, kind: Kind) -> Log {
-    let (rig, reins) = rig::pair();
+    let (rig, controls) = rig::pair();
     let (stop, stopped) = oneshot::channel();
     let server = Running::start(kind, case.app, rig, stopped).await;
-    let mut client = Client::new(server.address, reins, stop);
+    let mut client = Client::new(server.address, controls, stop);
     let talked = timeout(PATIENCE * 6, talk(&case.talk, &mut client)).await;
     if let Err(ending) = talked.unwrap_or(Err(Ending::Silent)) {
         client.say(ending.to_string());
@@ -26,7 +26,7 @@ async fn talk(talk: &Talk, client: &mut Client) -> Result<(), Ending> {
     match talk {
         Talk::Script(script) => script(client).await,
         Talk::Steps(steps) => {
-            // Without a word of its own, each connection begins with its first step.
+            // There is no step to open the first connection: each begins with its first step.
             let mut kept = Vec::new();
             for steps in steps.split(|step| matches!(step, Step::Connect)) {
                 kept.extend(converse(steps, client).await);
@@ -68,11 +68,11 @@ async fn take(step: &Step, wire: &mut Option<Wire>, client: &mut Client) -> Resu
     let log = &mut client.log;
     match step {
         Step::Bytes(count) => wire.bytes(*count, log).await,
+        Step::Chunk => wire.chunk(log).await,
         Step::Close => wire.close().await,
         Step::End => wire.end(log).await,
         Step::Ended => wire.ended(log).await,
         Step::Head => wire.head(log).await.map(drop),
-        Step::Part => wire.part(log).await,
         Step::Refusal => wire.refusal(log).await,
         Step::Response => wire.response(log).await,
         Step::Rest => wire.rest(log).await,

@@ -1,4 +1,4 @@
-//! A client's side of one HTTP/1 connection, which takes nothing for granted of the other side.
+//! A client's side of one HTTP/1 connection, which assumes nothing about the other side.
 
 use std::fmt::{self, Display, Formatter};
 use std::hash::{DefaultHasher, Hasher};
@@ -12,16 +12,16 @@ use tokio::time::timeout;
 
 use super::Log;
 
-/// How long a client waits for what it expects. Only a server that withholds something takes it.
+/// The longest wait of a client. It runs out only if a server withholds something.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bytes of a body that are shown as they are.
+/// The most bytes of a body that are logged as they are.
 const SHOWN_BYTES_MAX: usize = 200;
 const FIELDS_MAX: usize = 128;
 const PLAIN_TEXT: &str = "content-type: \"text/plain; charset=utf-8\"";
 const PROBE: &[u8] = b"GET /probe HTTP/1.1\r\nHost: compat.test\r\n\r\n";
 
-/// Why there is nothing more to see.
+/// The reason for which a transcript ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     Closed,
@@ -41,7 +41,7 @@ impl Display for Ending {
     }
 }
 
-/// How the body that is being read is framed.
+/// The framing of the body that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     Chunked,
@@ -56,9 +56,9 @@ pub(crate) struct Wire {
     input: BytesMut,
     gone: Option<Ending>,
     framing: Framing,
-    /// The last request was a `HEAD`.
+    /// `true` if the last request was a `HEAD`.
     asked_head: bool,
-    /// The server said nothing of closing the connection.
+    /// `true` unless the server announced that it closes the connection.
     stays: bool,
 }
 
@@ -74,8 +74,8 @@ impl Wire {
         }
     }
 
-    /// Sends these bytes, as far as the server takes them, and reads meanwhile: a server may well
-    /// answer before it has read all, and its response is to be seen.
+    /// Sends these bytes, as far as the server takes them, and reads meanwhile: a server may
+    /// respond before it has read all, and its response is to be seen.
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<(), Ending> {
         self.asked_head = bytes.starts_with(b"HEAD ");
         match timeout(PATIENCE * 3, self.write(bytes)).await {
@@ -113,7 +113,7 @@ impl Wire {
         }
     }
 
-    /// Reads a response, the words of which do not matter if they are plain text.
+    /// Reads a response whose words are not compared if they are plain text.
     pub(crate) async fn refusal(&mut self, log: &mut Log) -> Result<(), Ending> {
         let mut refusal = Log::new();
         let read = self.response(&mut refusal).await;
@@ -130,7 +130,7 @@ impl Wire {
         read
     }
 
-    /// Reads a head; its status.
+    /// Reads a head. Returns its status.
     pub(crate) async fn head(&mut self, log: &mut Log) -> Result<u16, Ending> {
         loop {
             if let Some(status) = self.parse_head(log)? {
@@ -162,7 +162,7 @@ impl Wire {
             0 => says("keep-alive"),
             _ => !says("close") && self.framing != Framing::Close,
         };
-        // A date differs between any two responses, so that only its absence can be compared.
+        // Dates differ between any two responses, so only their absence can be compared.
         let (dates, others): (Vec<_>, Vec<_>) =
             lines.into_iter().partition(|(name, _)| name == "date");
         log.extend(
@@ -178,8 +178,8 @@ impl Wire {
     }
 
     /// Reads one chunk, or the end of a chunked body.
-    pub(crate) async fn part(&mut self, log: &mut Log) -> Result<(), Ending> {
-        match self.chunk().await? {
+    pub(crate) async fn chunk(&mut self, log: &mut Log) -> Result<(), Ending> {
+        match self.read_chunk().await? {
             Some(chunk) => log.push(shown("chunk", &chunk)),
             None => self.trailers(log).await?,
         }
@@ -196,7 +196,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Reads what is left of a body.
+    /// Reads the rest of a body.
     pub(crate) async fn rest(&mut self, log: &mut Log) -> Result<(), Ending> {
         let mut body = BytesMut::new();
         let gathered = self.gather(&mut body).await;
@@ -214,7 +214,7 @@ impl Wire {
         match self.framing {
             Framing::None => Ok(()),
             Framing::Chunked => {
-                while let Some(chunk) = self.chunk().await? {
+                while let Some(chunk) = self.read_chunk().await? {
                     body.extend_from_slice(&chunk);
                 }
                 Ok(())
@@ -242,8 +242,8 @@ impl Wire {
         }
     }
 
-    /// A chunk with all that ends it; `None` for the last, whose trailers are still to be read.
-    async fn chunk(&mut self) -> Result<Option<Bytes>, Ending> {
+    /// Reads a chunk and its end; `None` for the last, whose trailers are still to be read.
+    async fn read_chunk(&mut self) -> Result<Option<Bytes>, Ending> {
         let line = self.line().await?;
         let size = std::str::from_utf8(&line).ok();
         let size = size.and_then(|text| usize::from_str_radix(text, 16).ok());
@@ -289,7 +289,7 @@ impl Wire {
         Ok(self.input.split_to(count).freeze())
     }
 
-    /// How the connection stands when its last response was read.
+    /// Logs the state of the connection after its last response.
     pub(crate) async fn end(&mut self, log: &mut Log) -> Result<(), Ending> {
         if self.stays {
             self.asked_head = false;
@@ -307,7 +307,7 @@ impl Wire {
         Err(self.drain(log).await)
     }
 
-    /// That the connection ends.
+    /// Logs that the connection ends.
     pub(crate) async fn ended(&mut self, log: &mut Log) -> Result<(), Ending> {
         match self.drain(log).await {
             Ending::Closed | Ending::Reset => {
@@ -348,7 +348,7 @@ fn ending_of(read: &io::Result<usize>) -> Option<Ending> {
     }
 }
 
-/// The name in lower case, and the value.
+/// Returns the name in lower case, and the value.
 fn line_of_field(field: &httparse::Header<'_>) -> (String, String) {
     (field.name.to_ascii_lowercase(), quoted(field.value))
 }
@@ -371,7 +371,7 @@ fn framing(status: u16, asked_head: bool, fields: &[(String, String)]) -> Framin
     }
 }
 
-/// A short text as it is, a long one by its length and checksum.
+/// Shows a short text as it is, a long one by its length and checksum.
 pub(crate) fn shown(what: &str, bytes: &[u8]) -> String {
     format!("{what} {}", quoted(bytes))
 }

@@ -18,7 +18,8 @@ pub(crate) struct Also {
     pub(crate) targets: Vec<Target>,
 }
 
-const FORM: &str = "a stream is written 'rate=100 http://host/path'; before the URL may stand rate=N, ramp=FROM..TO, connections=N, method=NAME, name=TEXT and keep-alive=yes|no";
+const FORM: &str = "a stream is written 'rate=100 http://host/path'; before the URL may stand \
+    rate=N, ramp=FROM..TO, connections=N, method=NAME, name=TEXT and keep-alive=yes|no";
 
 impl FromStr for Also {
     type Err = String;

@@ -1,4 +1,4 @@
-//! The flags of `greenroom bench compare`.
+//! Flags of `greenroom bench compare`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,7 +22,7 @@ Examples:
 
 Exit statuses:
   0    every round was run
-  1    a server failed, or the servers answer differently
+  1    a server failed, or the servers respond differently
   2    nothing was started: the command line is wrong
   130  it was interrupted; the complete rounds are reported";
 
@@ -30,15 +30,21 @@ Exit statuses:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CompareArgs {
-    /// A server: its name, its command and its URL; may be repeated, the others are held against the first
+    /// A server: its name, its command and its URL; may be repeated, the others are held against
+    /// the first
     #[arg(long, value_name = "NAME=COMMAND URL", required = true)]
     pub(crate) server: Vec<Contender>,
 
     /// Rounds, from 1 to 99; less than 6 cannot show a difference
-    #[arg(long, value_name = "NUMBER", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=99))]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 7,
+        value_parser = clap::value_parser!(u32).range(1..=99)
+    )]
     pub(crate) rounds: u32,
 
-    /// How long each server is warmed up
+    /// Duration of the warm-up of each server
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = value::time)]
     pub(crate) warm_up: Duration,
 
@@ -50,11 +56,11 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "CORES")]
     pub(crate) load_cores: Option<Cores>,
 
-    /// How long a server may take until it accepts connections
+    /// Longest time that a server may take until it accepts connections
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::positive_time)]
     pub(crate) start_timeout: Duration,
 
-    /// Accept servers whose first answers differ
+    /// Accept servers whose first responses differ
     #[arg(long)]
     pub(crate) allow_different_answers: bool,
 

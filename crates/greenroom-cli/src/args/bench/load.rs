@@ -1,4 +1,4 @@
-//! When and over which connections requests are sent.
+//! Flags of the load: its schedule and its connections.
 
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -15,11 +15,17 @@ use crate::args::value;
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
     /// Requests in all [default: 1, or as many as --duration allows]
-    #[arg(short = 'n', long, value_name = "NUMBER", value_parser = value::positive::<NonZeroU64>, conflicts_with_all = ["rate", "ramp", "stage"])]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "NUMBER",
+        value_parser = value::positive::<NonZeroU64>,
+        conflicts_with_all = ["rate", "ramp", "stage"]
+    )]
     pub(crate) requests: Option<NonZeroU64>,
 
-    /// Connections that send at once [default: 1]; of an open loop the most at once [default: all that the limit on
-    /// descriptors allows]
+    /// Connections that send at once [default: 1]; of an open loop the most at once [default: all
+    /// that the limit on descriptors allows]
     #[arg(
         short = 'c',
         long,
@@ -29,12 +35,18 @@ pub(crate) struct LoadArgs {
     )]
     pub(crate) connections: Option<NonZeroU32>,
 
-    /// How long requests are sent; what is under way then is waited for
+    /// Duration of the sending; requests under way then are waited for
     #[arg(short = 't', long, value_name = "TIME", value_parser = value::positive_time_or_seconds)]
     pub(crate) duration: Option<Duration>,
 
     /// Open loop at this many requests per second
-    #[arg(long, value_name = "NUMBER", value_parser = rate_value, requires = "duration", conflicts_with_all = ["ramp", "stage"])]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        value_parser = rate_value,
+        requires = "duration",
+        conflicts_with_all = ["ramp", "stage"]
+    )]
     pub(crate) rate: Option<f64>,
 
     /// Open loop whose rate changes evenly from one number per second to another, such as 0..5000
@@ -59,12 +71,19 @@ pub(crate) struct LoadArgs {
     #[arg(short = 'k', long)]
     pub(crate) keep_alive: bool,
 
-    /// Requests under way on each connection: pipelined in HTTP/1.1, streams in HTTP/2 [default: 1; in an open loop over HTTP/2: 100]
+    /// Requests under way on each connection: pipelined in HTTP/1.1, streams in HTTP/2 [default: 1;
+    /// in an open loop over HTTP/2: 100]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) pipeline: Option<u32>,
 
-    /// How long a request may take before it counts as failed
-    #[arg(short = 's', long, value_name = "TIME", default_value = "30s", value_parser = value::positive_time_or_seconds)]
+    /// Longest time of a request before it counts as failed
+    #[arg(
+        short = 's',
+        long,
+        value_name = "TIME",
+        default_value = "30s",
+        value_parser = value::positive_time_or_seconds
+    )]
     pub(crate) timeout: Duration,
 
     /// Addresses that connections come from, in turn, such as 127.0.0.2,127.0.0.3
@@ -80,10 +99,16 @@ pub(crate) struct LoadArgs {
     pub(crate) unix_socket: Option<PathBuf>,
 
     /// Threads that make the load of each stream, from 1 to 256
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=256)
+    )]
     pub(crate) threads: u32,
 
-    /// Poll without pause: sends to within microseconds of the intended time, and takes a core for each thread
+    /// Poll without pause: sends to within microseconds of the intended time, and takes a core for
+    /// each thread
     #[arg(long)]
     pub(crate) spin: bool,
 }

@@ -1,4 +1,4 @@
-//! The flags of `greenroom bench`.
+//! Flags of `greenroom bench`.
 
 mod also;
 mod compare;
@@ -23,7 +23,7 @@ use super::value;
 
 const HELP: &str = "\
 Loops:
-  closed (ab's, the default): each of -c connections sends when it has its answer
+  closed (ab's, the default): each of -c connections sends when it has its response
   open (--rate, --ramp, --stage): requests are sent at their time, whatever became of those
   before; latency counts from that intended time, so a server that stalls cannot hide it
 
@@ -44,7 +44,7 @@ Examples:
 
 Exit statuses:
   0    the run is over, and no gate was broken
-  1    nothing answered, or a report could not be written
+  1    no response came, or a report could not be written
   2    nothing was sent: the command line is wrong, or a name has no address
   3    the asked rate was missed by more than 0.1 %, or a --fail-if came true
   130  it was interrupted; what there was is reported";
@@ -65,21 +65,25 @@ pub(crate) struct BenchArgs {
     #[command(subcommand)]
     pub(crate) command: Option<BenchCommand>,
 
-    /// Where requests go; several URLs take turns, by weight if written 'weight=3 http://host/path'
+    /// URL to send requests to; several take turns, by weight if written 'weight=3
+    /// http://host/path'
     #[arg(value_name = "URL", required_unless_present = "url_file")]
     pub(crate) urls: Vec<Target>,
 
-    /// File of URLs, one a line, that take turns in its order, each once before any again; at most 1,000,000
+    /// File of URLs, one a line, that take turns in its order, each once before any again; at most
+    /// 1,000,000
     ///
-    /// All have the same scheme, host and port. Empty lines and lines that begin with # are left out; a line 'weight=3
-    /// http://host/path' has three turns, one after the other. The turns go across all connections and threads.
+    /// All have the same scheme, host and port. Empty lines and lines that begin with # are left
+    /// out; a line 'weight=3 http://host/path' has three turns, one after the other. The turns go
+    /// across all connections and threads.
     #[arg(long, value_name = "FILE", conflicts_with = "urls")]
     pub(crate) url_file: Option<PathBuf>,
 
     /// A further stream with statistics of its own: 'rate=100 http://host/path'; may be repeated
     ///
-    /// Before its URL stand any of rate=N, ramp=FROM..TO, connections=N, method=NAME, name=TEXT and keep-alive=yes|no; everything
-    /// else is as for the main stream. Without rate or ramp it is a closed loop. It needs --duration.
+    /// Before its URL stand any of rate=N, ramp=FROM..TO, connections=N, method=NAME, name=TEXT and
+    /// keep-alive=yes|no; everything else is as for the main stream. Without rate or ramp it is a
+    /// closed loop. It needs --duration.
     #[arg(long, value_name = "STREAM")]
     pub(crate) also: Vec<Also>,
 
@@ -94,7 +98,7 @@ pub(crate) struct BenchArgs {
 
     /// Process of the server, whose CPU time and memory are shown
     ///
-    /// Default: whoever listens on the URL's port, if that is on this machine.
+    /// Default: the process that listens on the URL's port, if that is on this machine.
     #[arg(long, value_name = "PID", value_parser = value::positive::<NonZeroU32>)]
     pub(crate) server_pid: Option<NonZeroU32>,
 }

@@ -1,4 +1,4 @@
-//! What is shown, and what is written where.
+//! Flags of the output.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use crate::args::value;
 #[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// End with status 3 if this is true of the main stream, such as 'p99>50ms' or 'errors>0.1%'; may be repeated
+    /// End with status 3 if this is true of the main stream, such as 'p99>50ms' or 'errors>0.1%';
+    /// may be repeated
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<Gate>,
 
@@ -19,12 +20,18 @@ pub(crate) struct OutputArgs {
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
 
-    /// How often progress is shown and a point of the time line is taken
+    /// Interval of the progress lines and of the points of the time line
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = value::interval)]
     pub(crate) interval: Duration,
 
-    /// 2 shows the first answer's head, 3 also what was sent, 4 also the answer's body
-    #[arg(short = 'v', long, value_name = "LEVEL", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=4))]
+    /// 2 shows the first response's head, 3 also what was sent, 4 also the response's body
+    #[arg(
+        short = 'v',
+        long,
+        value_name = "LEVEL",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u8).range(0..=4)
+    )]
     pub(crate) verbosity: u8,
 
     /// Leave out the closing table of percentages

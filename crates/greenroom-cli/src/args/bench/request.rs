@@ -1,4 +1,4 @@
-//! What is sent, and how.
+//! Flags of the requests.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,8 @@ pub(crate) struct RequestArgs {
     #[arg(short = 'T', long, value_name = "TYPE", value_parser = field_value)]
     pub(crate) content_type: Option<String>,
 
-    /// Header field, such as 'Accept-Encoding: gzip'; may be repeated, and replaces one sent by default
+    /// Header field, such as 'Accept-Encoding: gzip'; may be repeated, and replaces one sent by
+    /// default
     #[arg(short = 'H', long, value_name = "FIELD", value_parser = field)]
     pub(crate) header: Vec<(String, String)>,
 
@@ -45,7 +46,13 @@ pub(crate) struct RequestArgs {
     pub(crate) proxy: Option<Place>,
 
     /// User and password for the proxy
-    #[arg(short = 'P', long, value_name = "USER:PASSWORD", value_parser = credentials, requires = "proxy")]
+    #[arg(
+        short = 'P',
+        long,
+        value_name = "USER:PASSWORD",
+        value_parser = credentials,
+        requires = "proxy"
+    )]
     pub(crate) proxy_auth: Option<String>,
 
     /// Speak HTTP/2: by ALPN over https, with prior knowledge over http
@@ -68,7 +75,7 @@ pub(crate) struct RequestArgs {
     #[arg(short = 'I', long)]
     pub(crate) no_sni: bool,
 
-    /// Accept answers of different lengths (dynamic pages); else they count as failed
+    /// Accept responses of different lengths (dynamic pages); else they count as failed
     #[arg(short = 'l', long)]
     pub(crate) variable_length: bool,
 
@@ -101,7 +108,7 @@ fn field(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A value that would break its line would be a field of its own.
+/// Checks a value of a field: one that would break its line would be a field of its own.
 fn field_value(text: &str) -> Result<String, String> {
     match http::HeaderValue::from_str(text) {
         Ok(_) => Ok(text.to_owned()),

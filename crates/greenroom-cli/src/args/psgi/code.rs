@@ -1,10 +1,10 @@
-//! What -e says, as a file that can be loaded.
+//! Conversion of the code of -e into a file that can be loaded.
 
 use std::path::Path;
 
-/// The text of a file whose value is that of `code` within Plack's `builder`, before the application of
-/// `wrapped`: what plackup makes of it. Modules of -M are used again, since their imports belong to
-/// the file.
+/// Returns the text of a file whose value is that of `code` within Plack's `builder`, before the
+/// application of `wrapped`, as plackup has it. Modules of -M are used again, since their imports
+/// belong to the file.
 pub(super) fn file(code: &str, modules: &[String], wrapped: Option<&Path>) -> String {
     let modules: String = modules.iter().map(|module| imported(module)).collect();
     let wrapped = wrapped.map(|file| {
@@ -16,11 +16,13 @@ pub(super) fn file(code: &str, modules: &[String], wrapped: Option<&Path>) -> St
     });
     let wrapped = wrapped.unwrap_or_default();
     format!(
-        "use Plack::Builder;\nuse Plack::Util ();\n{modules}builder {{\n#line 1 \"-e\"\n{code}\n;\n{wrapped}}};\n"
+        "use Plack::Builder;\nuse Plack::Util ();\n{modules}builder {{\n#line 1 \"-e\"\n{code}\n;\n\
+            {wrapped}}};\n"
     )
 }
 
-/// `Module` or `Module=import,import`; whether it is one, the loading of -M has said before.
+/// Returns the `use` of `Module` or `Module=import,import`. The loading of -M has checked it
+/// before.
 fn imported(module: &str) -> String {
     match module.split_once('=') {
         Some((module, imports)) => format!("use {module} split(/,/, {});\n", quoted(imports)),
@@ -28,7 +30,7 @@ fn imported(module: &str) -> String {
     }
 }
 
-/// A string of Perl that stands for itself.
+/// Returns a quoted string of Perl.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', r"\\").replace('\'', r"\'"))
 }

@@ -1,4 +1,4 @@
-//! The flags of PSGI applications.
+//! Flags of PSGI applications.
 
 mod code;
 mod mount;
@@ -16,7 +16,7 @@ use pool::{PoolArgs, PoolChanges};
 
 pub(super) const HEADING: &str = "PSGI application";
 
-/// What the application of `plackup -s Greenroom` is called: it was loaded elsewhere, and has no file.
+/// The name of the application of `plackup -s Greenroom`: it was loaded elsewhere, and has no file.
 const ATTACHED: &str = "plackup";
 
 #[derive(Debug, clap::Args)]
@@ -27,16 +27,20 @@ pub(crate) struct PsgiArgs {
     #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     app: Option<PathBuf>,
 
-    /// Perl code whose value is the application, as for plackup: within Plack::Builder, before an application that is named
+    /// Perl code whose value is the application, as for plackup: within Plack::Builder, before an
+    /// application that is named
     ///
-    /// -e 'sub { [200, [], [42]] }' is an application; -e 'enable "Deflater"' app.psgi wraps one. Needs Plack.
+    /// -e 'sub { [200, [], [42]] }' is an application; -e 'enable "Deflater"' app.psgi wraps one.
+    /// Needs Plack.
     #[arg(short, value_name = "CODE")]
     evaluate: Option<String>,
 
-    /// A further application, with workers of its own, below a path: '/prefix=FILE workers=N'; may be repeated
+    /// A further application, with workers of its own, below a path: '/prefix=FILE workers=N'; may
+    /// be repeated
     ///
-    /// Behind the file may stand any of workers=N, concurrency=M, preload=yes|no, timeout=TIME, max-requests=R and max-rss=SIZE;
-    /// everything else is as for the main application. A file whose name has spaces is put in quotes.
+    /// Behind the file may stand any of workers=N, concurrency=M, preload=yes|no, timeout=TIME,
+    /// max-requests=R and max-rss=SIZE; everything else is as for the main application. A file
+    /// whose name has spaces is put in quotes.
     #[arg(long, value_name = "MOUNT")]
     mount: Vec<Mount>,
 
@@ -51,7 +55,8 @@ pub(crate) struct PsgiArgs {
     #[arg(short = 'M', value_name = "MODULE")]
     module: Vec<String>,
 
-    /// Name of the environment, which the application finds in PLACK_ENV (default: that of this process, else deployment)
+    /// Name of the environment, which the application finds in PLACK_ENV (default: that of this
+    /// process, else deployment)
     #[arg(
         short = 'E',
         long = "env",
@@ -74,7 +79,7 @@ pub(crate) struct PsgiArgs {
     )]
     perl: PathBuf,
 
-    /// How long the application may take to load
+    /// Longest time that the application may take to load
     #[arg(
         long,
         env = "GREENROOM_START_TIMEOUT",
@@ -94,7 +99,7 @@ pub(crate) struct PsgiArgs {
     )]
     worker_queue_max: u32,
 
-    /// How long a request may wait for a worker; 503 for those that would wait longer
+    /// Longest wait of a request for a worker; 503 for those that would wait longer
     #[arg(
         long,
         env = "GREENROOM_WORKER_QUEUE_WAIT_MAX",
@@ -114,7 +119,8 @@ pub(crate) struct PsgiArgs {
     )]
     body_memory_max: ByteSize,
 
-    /// Size of all bodies of requests that an application's workers have not answered, in memory and in files; 503 beyond
+    /// Size of all bodies of requests that an application's workers have not responded to, in
+    /// memory and in files; 503 beyond
     #[arg(
         long,
         env = "GREENROOM_UPLOADS_BYTES_MAX",
@@ -125,16 +131,21 @@ pub(crate) struct PsgiArgs {
     uploads_bytes_max: ByteSize,
 
     /// Serve the application that plackup has loaded, by way of standard input and this directory
-    #[arg(long, value_name = "DIR", hide = true, conflicts_with_all = ["app", "evaluate", "file", "mount"])]
+    #[arg(
+        long,
+        value_name = "DIR",
+        hide = true,
+        conflicts_with_all = ["app", "evaluate", "file", "mount"]
+    )]
     attach: Option<PathBuf>,
 }
 
-/// What is to be started for the PSGI applications.
+/// The PSGI applications to start.
 #[derive(Debug)]
 pub(crate) enum Gateways {
-    /// Each with workers that this process starts.
+    /// Applications with workers that this process starts.
     Started(Vec<Builder>),
-    /// The one whose zygote started this process, and its directory.
+    /// The application whose zygote started this process, and its directory.
     Attached(Box<Builder>, PathBuf),
 }
 
@@ -144,13 +155,14 @@ impl PsgiArgs {
         is_named || self.attach.is_some() || !self.mount.is_empty()
     }
 
-    /// What -e says, around `file` or the application of --app if there is one, as the text of a file.
+    /// Returns the code of -e, around `file` or the application of --app if there is one, as the
+    /// text of a file.
     pub(super) fn code(&self, file: Option<&Path>) -> Option<String> {
         let code = self.evaluate.as_deref()?;
         Some(code::file(code, &self.module, file.or(self.app.as_deref())))
     }
 
-    /// The mounts, and before them the application of `file` or of --app if there is one.
+    /// Returns the applications: that of `file` or of --app, if there is one, and then the mounts.
     pub(super) fn gateways(
         &self,
         file: Option<&Path>,
@@ -176,7 +188,7 @@ impl PsgiArgs {
         Gateways::Started(main.into_iter().chain(mounts).collect())
     }
 
-    /// What all applications have in common.
+    /// Returns a builder with the settings that all applications share.
     fn common(&self, file: &Path) -> Builder {
         let mut builder = Gateway::builder(file)
             .environment(self.environment())
@@ -196,7 +208,8 @@ impl PsgiArgs {
         builder
     }
 
-    /// clap reads one variable for each flag, and users of Plack have this one.
+    /// Returns the name of the environment. clap reads one variable for each flag, and users of
+    /// Plack have this one.
     fn environment(&self) -> String {
         let said = self.environment.clone();
         said.or_else(|| {
@@ -207,7 +220,7 @@ impl PsgiArgs {
         .unwrap_or_else(|| "deployment".to_owned())
     }
 
-    /// Two mounts of one prefix, of which the second could never be reached.
+    /// Returns a prefix with two mounts, of which the second could never be reached.
     pub(super) fn repeated_prefix(&self) -> Option<&str> {
         let mut mounts = self.mount.iter().enumerate();
         let repeated = mounts.find(|(index, mount)| {

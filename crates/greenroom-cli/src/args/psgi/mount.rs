@@ -10,14 +10,15 @@ use super::pool::PoolChanges;
 /// An application below a path, as far as it differs from the main one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mount {
-    /// Begins with a slash and does not end with one.
+    /// The path, which begins with a slash and does not end with one.
     pub(super) prefix: String,
     pub(super) file: PathBuf,
     pub(super) changes: PoolChanges,
 }
 
-const FORM: &str = "a mount is written '/prefix=FILE workers=4'; behind the file may stand workers=N, \
-    concurrency=M, preload=yes|no, timeout=TIME, max-requests=R and max-rss=SIZE";
+const FORM: &str = "a mount is written '/prefix=FILE workers=4'; \
+    behind the file may stand workers=N, concurrency=M, preload=yes|no, \
+    timeout=TIME, max-requests=R and max-rss=SIZE";
 
 impl FromStr for Mount {
     type Err = String;
@@ -111,9 +112,9 @@ mod tests {
             ("/blog=a speed=1", "speed=1: a mount is written"),
             ("/blog=a b", "b: a mount is written"),
         ];
-        for (text, told) in cases {
+        for (text, expected) in cases {
             let error = text.parse::<Mount>().expect_err(text);
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

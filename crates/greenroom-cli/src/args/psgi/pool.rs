@@ -1,4 +1,4 @@
-//! How many workers an application has, and what each may use.
+//! Flags of an application's workers: their number, and limits for each.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::args::value;
 pub(super) struct PoolArgs {
     /// Worker processes of an application, from 1 to 1024 (default: one for each core)
     ///
-    /// An application that blocks takes as many requests at once as it has workers. One that keeps in its process what all its
-    /// clients share, as some for Twiggy do, needs 1.
+    /// An application that blocks takes as many requests at once as it has workers. One that keeps
+    /// in its process what all its clients share, as some for Twiggy do, needs 1.
     #[arg(
         long,
         env = "GREENROOM_WORKERS",
@@ -24,8 +24,9 @@ pub(super) struct PoolArgs {
 
     /// Requests that a worker may have at once: a number, or auto to learn it
     ///
-    /// A worker without an event loop runs one at a time, whatever is said here. With auto, requests are
-    /// sent ahead of routes only that have proven short, and up to 10,000 wait in an event loop.
+    /// A worker without an event loop runs one at a time, whatever is said here. With auto,
+    /// requests are sent ahead of routes only that have proven short, and up to 10,000 wait in an
+    /// event loop.
     #[arg(
         long,
         env = "GREENROOM_WORKER_CONCURRENCY",
@@ -39,7 +40,8 @@ pub(super) struct PoolArgs {
     #[arg(long, env = "GREENROOM_PRELOAD", alias = "preload-app")]
     preload: bool,
 
-    /// How long a worker may give no sign of life while it works before it is killed and replaced
+    /// Longest time that a worker may give no sign of life while it works before it is killed and
+    /// replaced
     #[arg(
         long,
         env = "GREENROOM_TIMEOUT",
@@ -68,7 +70,7 @@ pub(super) struct PoolArgs {
     max_rss: Option<ByteSize>,
 }
 
-/// What one application has otherwise than the others.
+/// The settings of one application that differ from the others'.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PoolChanges {
     workers: Option<usize>,
@@ -110,7 +112,7 @@ impl PoolArgs {
 }
 
 impl PoolChanges {
-    /// Takes one `key=value`; `None` if there is no such key.
+    /// Takes one `key=value`. Returns `None` if there is no such key.
     pub(super) fn set(&mut self, key: &str, value: &str) -> Option<Result<(), String>> {
         Some(match key {
             "workers" => assign(&mut self.workers, workers(value)),

@@ -1,4 +1,4 @@
-//! Why `/proxy` has no answer to relay, and whose fault that is.
+//! The reasons for which `/proxy` has no response to relay, and whose fault each is.
 
 use std::error::Error;
 use std::io;
@@ -36,7 +36,7 @@ impl IntoResponse for RelayError {
             ),
             Self::HeadTimeout => (
                 StatusCode::GATEWAY_TIMEOUT,
-                "The upstream did not begin its answer in time.\n",
+                "The upstream did not begin its response in time.\n",
             ),
             Self::NoUpstream => (
                 StatusCode::NOT_FOUND,
@@ -48,7 +48,7 @@ impl IntoResponse for RelayError {
             ),
             Self::Unusable(_) => (
                 StatusCode::BAD_GATEWAY,
-                "The upstream closed the connection or did not answer in HTTP.\n",
+                "The upstream closed the connection or did not respond in HTTP.\n",
             ),
         };
         if let Self::Unreachable(error) | Self::Unusable(error) = &self {

@@ -1,4 +1,4 @@
-//! Which header fields a relay passes on (RFC 9110, sections 7.6.1 and 7.6.3).
+//! Selection of the header fields that a relay passes on (RFC 9110, sections 7.6.1 and 7.6.3).
 
 use http::header::{
     CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue,
@@ -32,7 +32,7 @@ pub(super) fn make_upstream(headers: &mut HeaderMap) {
     headers.append(VIA, OURSELVES);
 }
 
-/// Turns the fields of the upstream's answer into those of the answer to the client.
+/// Turns the fields of the upstream's response into those of the response to the client.
 pub(super) fn make_downstream(headers: &mut HeaderMap) {
     remove_hop_by_hop(headers);
     headers.append(VIA, OURSELVES);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn length_of_the_answer_goes_on() {
+    fn length_of_the_response_goes_on() {
         let mut headers = headers(&[("content-length", "5"), ("transfer-encoding", "chunked")]);
         make_downstream(&mut headers);
         assert_eq!(headers["content-length"], "5");

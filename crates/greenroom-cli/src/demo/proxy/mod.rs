@@ -1,4 +1,4 @@
-//! `/proxy`: relays the one configured upstream, streaming its answer.
+//! `/proxy`: relays the one configured upstream, streaming its response.
 
 mod client;
 mod error;
@@ -17,15 +17,15 @@ use super::Demo;
 pub(super) use error::RelayError;
 pub use upstream::{Upstream, UpstreamError};
 
-/// The target is the configured one, whatever path, query or body the client sends.
+/// Relays the configured target, ignoring path, query and body of the client's request.
 pub(super) async fn relay(
     State(demo): State<Demo>,
     request: Request,
 ) -> Result<Response, RelayError> {
     let upstream = demo.upstream.ok_or(RelayError::NoUpstream)?;
     let (parts, _) = request.into_parts();
-    let answer = fetch(&upstream, parts.method, parts.headers).await?;
-    let (mut parts, body) = answer.into_parts();
+    let response = fetch(&upstream, parts.method, parts.headers).await?;
+    let (mut parts, body) = response.into_parts();
     headers::make_downstream(&mut parts.headers);
     let body = Body::new(TimeoutBody::new(upstream.timeout(), body));
     Ok(Response::from_parts(parts, body))

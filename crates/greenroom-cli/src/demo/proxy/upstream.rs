@@ -8,31 +8,31 @@ use http::uri::Scheme;
 
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 
-/// An `http://` URL and how long to wait for it.
+/// An `http://` URL and the time-out for it.
 #[derive(Clone, Debug)]
 pub struct Upstream {
     uri: Uri,
     timeout: Duration,
 }
 
-/// Why a text is not an upstream's URL.
+/// A text that is not an upstream's URL.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpstreamError {
-    /// It is no URL at all.
+    /// The text is no URL at all.
     #[error("{0}; an absolute URL such as http://127.0.0.1:8080/path is needed")]
     Malformed(#[from] http::uri::InvalidUri),
-    /// It does not begin with `http://`.
+    /// The URL does not begin with `http://`.
     #[error("the URL must begin with http:// (https is not spoken to upstreams)")]
     NotHttp,
-    /// It has a user name or password before the host.
+    /// The URL has a user name or password before the host.
     #[error("the URL must not contain a user name or password")]
     WithCredentials,
 }
 
 impl Upstream {
-    /// Sets how long the upstream may take to connect and begin its answer, and again between two
-    /// pieces of the answer's body. Default: 10 s.
+    /// Sets the longest wait for the upstream to connect and begin its response, and again between
+    /// two chunks of the response's body. Default: 10 s.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }

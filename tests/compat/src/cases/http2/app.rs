@@ -140,7 +140,7 @@ fn streamed(rig: Rig) -> Router {
         )
 }
 
-/// Notes that the future that holds it is gone.
+/// A guard that notes when the future that holds it is dropped.
 struct Guard(Rig);
 
 impl Drop for Guard {

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::harness::{Client, Ending, Log, PATIENCE, shown};
 
-/// One connection of HTTP/2.
+/// A client's HTTP/2 connection.
 pub(super) struct Http2 {
     send: SendRequest<Bytes>,
     driven: JoinHandle<Result<(), h2::Error>>,
@@ -15,7 +15,7 @@ pub(super) struct Http2 {
 
 pub(super) type Asked = Result<ResponseFuture, Ending>;
 
-/// A request without fields.
+/// Creates a request without fields.
 pub(super) fn request(method: &str, path: &str) -> Request<()> {
     let request = Request::builder().method(method);
     let request = request.uri(format!("http://compat.test{path}"));
@@ -60,13 +60,13 @@ impl Http2 {
                     return;
                 }
             }
-            // A server that has answered may be done with the stream.
+            // A server that has responded may be done with the stream.
             let _done = sender.send_data(Bytes::new(), true);
         });
         Ok(response)
     }
 
-    /// Whether the server said that it takes extended `CONNECT`.
+    /// Returns `true` if the server's settings allow extended `CONNECT`.
     pub(super) fn allows_extended_connect(&self) -> bool {
         self.send.is_extended_connect_protocol_enabled()
     }
@@ -78,13 +78,13 @@ impl Http2 {
         let ended = timeout(PATIENCE, driven).await;
         log.push(match ended {
             Ok(Ok(Ok(()))) => "the connection is closed".to_owned(),
-            Ok(Ok(Err(error))) => told(&error),
+            Ok(Ok(Err(error))) => description(&error),
             _ => "nothing comes".to_owned(),
         });
     }
 }
 
-/// Logs a whole response, or what came instead.
+/// Logs a whole response, or the error in its place.
 pub(super) async fn log_result(log: &mut Log, asked: Asked) {
     match log_response(log, asked).await {
         Ok(mut body) => log_rest(log, &mut body).await,
@@ -93,11 +93,12 @@ pub(super) async fn log_result(log: &mut Log, asked: Asked) {
     }
 }
 
-/// Logs the head of a response; its body. [`Ending::Malformed`] if it was logged what came instead.
+/// Logs the head of a response. Returns its body, or [`Ending::Malformed`] after logging an error
+/// in its place.
 pub(super) async fn log_response(log: &mut Log, asked: Asked) -> Result<RecvStream, Ending> {
     let response = timeout(PATIENCE, asked?).await;
     let response = response.map_err(|_| Ending::Silent)?.map_err(|error| {
-        log.push(told(&error));
+        log.push(description(&error));
         Ending::Malformed
     })?;
     let (head, body) = response.into_parts();
@@ -116,12 +117,12 @@ fn log_fields(log: &mut Log, what: &str, fields: &HeaderMap) {
     log.append(&mut lines);
 }
 
-/// The next data of a body.
+/// Returns the next data of a body.
 pub(super) async fn next_data(body: &mut RecvStream) -> Result<Bytes, Ending> {
     let data = timeout(PATIENCE, body.data()).await;
     let data = data.map_err(|_| Ending::Silent)?.ok_or(Ending::Closed)?;
     let data = data.map_err(|_| Ending::Reset)?;
-    // A stream that is gone needs no more room.
+    // A stream that is gone needs no more capacity.
     let _gone = body.flow_control().release_capacity(data.len());
     Ok(data)
 }
@@ -135,7 +136,7 @@ pub(super) async fn log_rest(log: &mut Log, body: &mut RecvStream) {
                 bytes.extend_from_slice(&data);
                 let _gone = body.flow_control().release_capacity(data.len());
             }
-            Ok(Some(Err(error))) => break told(&error),
+            Ok(Some(Err(error))) => break description(&error),
             Ok(None) => break "end of the stream".to_owned(),
             Err(_) => break Ending::Silent.to_string(),
         }
@@ -147,8 +148,8 @@ pub(super) async fn log_rest(log: &mut Log, body: &mut RecvStream) {
     log.push(end);
 }
 
-/// What an error says of the other side.
-fn told(error: &h2::Error) -> String {
+/// Describes an error of the other side.
+fn description(error: &h2::Error) -> String {
     let what = if error.is_reset() {
         "the stream is reset"
     } else if error.is_go_away() {

@@ -4,16 +4,16 @@ use super::Connection;
 use crate::encode::{self, BodySize, Framing, Persistence};
 use crate::{Context, FieldNames, ReasonPhrase, Refusal};
 
-/// Where the answer to the request under way stands.
+/// The state of the response to the request under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ResponseState {
     Due,
     Body(Framing),
     Finished,
 }
 
-/// An answer ended before the length that its head promised; the connection must close, so that
-/// the client sees it cut short.
+/// A response ended before the length that its head promised. The connection must close, so that
+/// the client sees it as truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the body ended {missing} bytes before its Content-Length")]
 pub struct Truncated {
@@ -21,31 +21,31 @@ pub struct Truncated {
     pub missing: u64,
 }
 
-/// How to send a part of a body that was announced to [`Connection::data`].
+/// Framing of a chunk of the body that was announced to [`Connection::data`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a part is framed only with its end behind it"]
 pub struct Part {
-    /// Bytes of the part to send: fewer than announced only if the body is longer than its
+    /// Bytes of the chunk to send: fewer than announced only if the body is longer than its
     /// `Content-Length`. The rest must not be sent.
     pub length: usize,
-    /// What to send right behind them, before anything is waited for: the CR LF of a chunk, or
+    /// The bytes to send right behind them, before anything is awaited: the CR LF of a chunk, or
     /// nothing. Many clients give a chunk to their user only when they have read it to its end.
     pub end: &'static [u8],
 }
 
 impl Connection {
-    /// Appends the head of the answer to `out`.
+    /// Appends the head of the response to `out`.
     ///
     /// Framing is the server's: `Content-Length` follows from `size` (if that is unknown, the
     /// application's own `Content-Length` is taken and kept to), else the body is chunked, or for
     /// HTTP/1.0 ended by closing. `Transfer-Encoding`, `Connection` and `Keep-Alive` of the
     /// application are not sent, but its `Connection: close` is obeyed.
     ///
-    /// A [`ReasonPhrase`] among the response's extensions is sent with its status, and [`FieldNames`]
-    /// say how to spell the names of fields, which are sent in lower case without.
+    /// A [`ReasonPhrase`] among the response's extensions is sent with its status, and
+    /// [`FieldNames`] give the spelling of field names, which are in lower case without.
     ///
-    /// An informational status is no answer (RFC 9110, 15.2): the client would take the next
-    /// request's answer for this one's. It is sent as a 500, and the connection closes.
+    /// An informational status is no final response (RFC 9110, 15.2): the client would take the
+    /// next request's response for this one's. It is sent as a 500, and the connection closes.
     pub fn respond<B>(
         &mut self,
         response: &Response<B>,
@@ -65,12 +65,12 @@ impl Connection {
             self.keep_alive = false;
         }
         if noted.upgrade {
-            // RFC 9110, 7.8: whoever sends `Upgrade` (with 426, say) names it in `Connection`.
+            // RFC 9110, 7.8: a sender of `Upgrade` (with 426, say) names it in `Connection`.
             out.extend_from_slice(b"Connection: upgrade\r\n");
         }
         let date = Some(&context.date).filter(|_| !noted.dated);
         encode::end_of_head(framing, length, self.persistence(), date, out);
-        self.answer = Answer::Body(framing);
+        self.response_state = ResponseState::Body(framing);
     }
 
     fn frame(
@@ -86,7 +86,7 @@ impl Connection {
             );
         }
         let length = match size {
-            // RFC 9110, 15.3.6: the answer that resets a form has no content.
+            // RFC 9110, 15.3.6: the response that resets a form has no content.
             _ if status == StatusCode::RESET_CONTENT => Some(0),
             // Nothing to send for HEAD does not mean that a GET would get nothing.
             BodySize::Exact(0) if self.head_method => declared,
@@ -111,28 +111,29 @@ impl Connection {
         }
     }
 
-    /// Whether the answer under way has a body on the wire; if not, its producer need not run.
+    /// Returns `true` if the response under way has a body on the wire; if not, its producer need
+    /// not run.
     #[must_use]
     pub fn sends_body(&self) -> bool {
         let bodyless = matches!(
-            self.answer,
-            Answer::Body(Framing::None | Framing::Length(0)) | Answer::Finished
+            self.response_state,
+            ResponseState::Body(Framing::None | Framing::Length(0)) | ResponseState::Finished
         );
         !bodyless
     }
 
-    /// Announces `length` bytes of the body, which the owner sends after what this appends to
-    /// `out`, the framing before them. Returns how many of them to send, and what behind them.
+    /// Announces `length` bytes of the body and appends the framing before them to `out`. The owner
+    /// then sends the returned number of bytes, and [`Part::end`] behind them.
     pub fn data(&mut self, length: usize, out: &mut Vec<u8>) -> Part {
         let mut part = Part { length, end: b"" };
-        match &mut self.answer {
-            Answer::Body(Framing::Close) => {}
-            Answer::Body(Framing::Length(left)) => {
+        match &mut self.response_state {
+            ResponseState::Body(Framing::Close) => {}
+            ResponseState::Body(Framing::Length(left)) => {
                 part.length = usize::try_from(*left).map_or(length, |left| left.min(length));
                 *left -= part.length as u64;
             }
             // A chunk of no bytes would end the body.
-            Answer::Body(Framing::Chunked) if length > 0 => {
+            ResponseState::Body(Framing::Chunked) if length > 0 => {
                 encode::chunk_start(length, out);
                 part.end = encode::CHUNK_END;
             }
@@ -141,8 +142,8 @@ impl Connection {
         part
     }
 
-    /// Ends the answer, appending what ends the body. Trailers are sent only in a chunked body and
-    /// only to a client that said `TE: trailers` (RFC 9110, 6.5.1).
+    /// Ends the response, appending what ends the body. Trailers are sent only in a chunked body
+    /// and only to a client that said `TE: trailers` (RFC 9110, 6.5.1).
     ///
     /// # Errors
     ///
@@ -152,13 +153,13 @@ impl Connection {
         trailers: Option<&HeaderMap>,
         out: &mut Vec<u8>,
     ) -> Result<(), Truncated> {
-        let answer = std::mem::replace(&mut self.answer, Answer::Finished);
-        match answer {
-            Answer::Body(Framing::Chunked) => {
+        let state = std::mem::replace(&mut self.response_state, ResponseState::Finished);
+        match state {
+            ResponseState::Body(Framing::Chunked) => {
                 let trailers = trailers.filter(|_| self.accepts_trailers);
                 encode::chunks_end(trailers, out);
             }
-            Answer::Body(Framing::Length(missing)) if missing > 0 => {
+            ResponseState::Body(Framing::Length(missing)) if missing > 0 => {
                 self.keep_alive = false;
                 return Err(Truncated { missing });
             }
@@ -167,18 +168,18 @@ impl Connection {
         Ok(())
     }
 
-    /// Appends the whole answer to a refused message: the status, the reason in a line of text,
-    /// and `Connection: close`. Nothing, if it is the body that is malformed and the request's
-    /// answer has already begun: the client would take a second one for its next request's.
+    /// Appends the whole response to a refused message: the status, the reason in a line of text,
+    /// and `Connection: close`. Appends nothing if the body is malformed and the request's response
+    /// has already begun: the client would take a second one for its next request's.
     pub fn refuse(&mut self, refusal: Refusal, context: &Context, out: &mut Vec<u8>) {
         self.keep_alive = false;
-        if self.answer != Answer::Due {
+        if self.response_state != ResponseState::Due {
             return;
         }
         self.dismiss(refusal.status(), &refusal.to_string(), context, out);
     }
 
-    /// Appends a whole answer of the server's own, with a line of plain text, and ends the
+    /// Appends a whole response of the server's own, with a line of plain text, and ends the
     /// connection with it.
     pub fn dismiss(
         &mut self,
@@ -188,8 +189,8 @@ impl Connection {
         out: &mut Vec<u8>,
     ) {
         self.keep_alive = false;
-        if self.answer != Answer::Due {
-            // No request stands behind this answer: it must not be framed as for the one before.
+        if self.response_state != ResponseState::Due {
+            // No request stands behind this response: it must not be framed as for the one before.
             self.owe_refusal(false);
         }
         let mut response = Response::new(());
@@ -204,6 +205,6 @@ impl Connection {
             out.extend_from_slice(text.as_bytes());
             out.push(b'\n');
         }
-        self.answer = Answer::Finished;
+        self.response_state = ResponseState::Finished;
     }
 }
