@@ -1,8 +1,8 @@
 //! A driver that blocks, and bears two calls at a time, on a stage of its own.
 //!
-//! Without a word of ours its route would run beside the loops too, on the default stage, which adds
-//! threads for what blocks. A stage of its own bounds how many calls the device sees at once, and
-//! how long anybody waits for his turn.
+//! Without a word of ours its route would run beside the loops too, on the default stage, which
+//! adds threads for what blocks. A stage of its own bounds how many calls the device sees at once,
+//! and how long anybody waits for his turn.
 //!
 //! ```sh
 //! cargo run -p greenroom-examples --bin blocking_driver

@@ -1,7 +1,8 @@
 //! A Perl application under `/perl` of a Rust application: routes move over one by one.
 //!
 //! ```sh
-//! cargo run -p greenroom-examples --bin psgi_beside_rust -- 127.0.0.1:5000 examples/psgi/hello.psgi
+//! cargo run -p greenroom-examples --bin psgi_beside_rust -- \
+//!     127.0.0.1:5000 examples/psgi/hello.psgi
 //! curl http://127.0.0.1:5000/perl/ http://127.0.0.1:5000/rust
 //! ```
 

@@ -196,7 +196,7 @@ impl Drop for Replica {
 }
 
 #[derive(Deserialize)]
-struct Viewer {
+struct Asking {
     viewer: Option<Id>,
     session: Option<String>,
     key: Option<Id>,
@@ -205,7 +205,7 @@ struct Viewer {
 
 async fn connect(
     State(feed): State<Feed>,
-    Query(who): Query<Viewer>,
+    Query(who): Query<Asking>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let credential = match (who.session, who.key) {

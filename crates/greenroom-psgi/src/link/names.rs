@@ -51,12 +51,12 @@ mod tests {
         for round in 0..3 {
             for number in 0..SPELLINGS_MAX + 3 {
                 let names = [format!("X-{number}"), "ETag".to_owned()];
-                let found = spellings.of(names.iter().map(|name| name.as_bytes()));
+                let found = spellings.of(names.iter().map(String::as_bytes));
                 assert_eq!(found, FieldNames::new(&names), "{round}");
             }
         }
         let long = ["x".repeat(SPELLING_BYTES_MAX)];
-        spellings.of(long.iter().map(|name| name.as_bytes()));
+        spellings.of(long.iter().map(String::as_bytes));
         let kept = spellings.0.borrow();
         assert_eq!(kept.spellings.len(), SPELLINGS_MAX);
         let is_short = |names: &FieldNames| names.bytes() <= SPELLING_BYTES_MAX;
