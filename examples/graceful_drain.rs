@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::{Router, routing::get};
-use greenroom::{Address, Draining, Server};
+use greenroom::{Draining, Limits, Server};
 
 /// Is finished: the drain waits for it.
 async fn work() -> &'static str {
@@ -34,11 +34,15 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
 
     let address = std::env::args().nth(1);
     let address = address.as_deref().unwrap_or("127.0.0.1:5000");
+    let limits = Limits {
+        drain_deadline: Duration::from_secs(20), // keep it below systemd's TimeoutStopSec
+        ..Limits::default()
+    };
     let server = Server::builder()
-        .listen(address.parse::<Address>()?)
-        .drain_deadline(Duration::from_secs(20)) // keep it below systemd's TimeoutStopSec
+        .listen(address)
+        .limits(limits)
+        .shutdown_on_signals()
         .bind()?;
-    greenroom::end_on_signals(server.handle())?;
     for address in server.local_addresses() {
         println!("listening on {address}");
     }

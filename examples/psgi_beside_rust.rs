@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use axum::body::Bytes;
 use axum::{Router, routing::get};
 use greenroom::psgi::{AnswerBody, Connected, Gateway};
-use greenroom::{Address, App, Application, BoxError, ConnectionInfo, LoopWatch, Pressure};
+use greenroom::{App, BoxError, ConnectionInfo, IntoApp, LoopWatch, Pressure};
 use greenroom::{RequestBody, Server};
 use http_body_util::Either;
 use tower_service::Service;
@@ -97,14 +97,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .start()
         .await?;
     let site = Site {
-        rust: router.into_app(None),
+        rust: IntoApp::<_>::into_app(router, None),
         perl: perl.clone(),
     };
 
     let server = Server::builder()
-        .listen(address.parse::<Address>()?)
+        .listen(address)
+        .shutdown_on_signals()
         .bind()?;
-    greenroom::end_on_signals(server.handle())?;
     for address in server.local_addresses() {
         println!("listening on {address}");
     }
