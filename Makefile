@@ -28,9 +28,10 @@ tools: ## Install the foreign programs that the tests use
 test: tools ## Run all tests, the outside suites included
 	$(CARGO) test --workspace --locked
 
-.PHONY: from-axum
-from-axum: ## Write docs/from-axum.md from the list of what differs from axum
+.PHONY: pages
+pages: ## Write the pages that are made of code: docs/from-axum.md, docs/limits.md
 	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-compat --locked the_page_tells_the_differences
+	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-server --locked --test limits_page
 
 .PHONY: compat-large
 compat-large: ## Upload 250 MB to axum and to Greenroom, and compare

@@ -7,7 +7,7 @@ use std::{env, fs};
 use crate::differences::{Difference, Seen, differences};
 
 /// The mark. The text above it is written by hand.
-const MARK: &str = "<!-- Made of tests/compat/src/differences by `make from-axum`. -->\n";
+const MARK: &str = "<!-- Made of tests/compat/src/differences by `make pages`. -->\n";
 /// The environment variable that has the page written instead of compared.
 const WRITE: &str = "GREENROOM_WRITE_PAGE";
 
@@ -54,6 +54,6 @@ fn the_page_tells_the_differences() {
     }
     assert!(
         page == expected,
-        "docs/from-axum.md is not what the list of differences makes it: run `make from-axum`"
+        "docs/from-axum.md is not what the list of differences makes it: run `make pages`"
     );
 }

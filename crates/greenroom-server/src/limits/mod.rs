@@ -91,7 +91,7 @@ limits! {
         ///
         /// Clients try again by themselves. The system's own limit, `net.core.somaxconn`, may be
         /// lower. A listener that was bound elsewhere has its own.
-        backlog: u16 as Number = 4_096, 1..=u16::MAX;
+        backlog: u16 as Number = 4_096, 1..=32_767;
 
         /// Streams at once on an HTTP/2 connection; refused by the protocol beyond.
         ///
@@ -168,7 +168,7 @@ limits! {
 }
 
 /// A time-out of no time would end each connection at once.
-const TICK: Duration = Duration::from_nanos(1);
+const TICK: Duration = Duration::from_millis(1);
 
 impl Limits {
     /// All limits, in the order in which they are documented.
