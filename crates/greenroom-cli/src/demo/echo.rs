@@ -28,10 +28,10 @@ struct Page<'a> {
     said: &'a str,
 }
 
-type Page = ([(HeaderName, &'static str); 1], Html<String>);
+type PageResponse = ([(HeaderName, &'static str); 1], Html<String>);
 
 /// Renders the page only after the wait, so that a waiting request holds its word and a timer.
-pub(super) async fn page(Query(form): Query<Form>) -> Result<Page, StatusCode> {
+pub(super) async fn page(Query(form): Query<Form>) -> Result<PageResponse, StatusCode> {
     if !form.field.is_empty() {
         tokio::time::sleep(DELAY).await;
     }
