@@ -1,18 +1,18 @@
-//! The first answers of servers, held against each other.
+//! Comparison of the servers' first responses.
 
 use crate::record::FirstAnswer;
 
-/// Bytes of each answer that are shown around a difference.
+/// Bytes of each response that are shown around a difference.
 const EXCERPT_BYTES: usize = 40;
-/// Of these, those before it.
+/// Bytes of the excerpt that stand before the difference.
 const BEFORE_BYTES: usize = 12;
 
-/// What is kept of an answer.
+/// The comparable part of a response: its status and the kept bytes of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// `None` for a WebSocket.
+    /// The status code; `None` for a WebSocket.
     status: Option<String>,
-    /// As much as [`FirstAnswer`] keeps.
+    /// The body, as much of it as [`FirstAnswer`] keeps.
     body: Vec<u8>,
     length: u64,
 }
@@ -30,7 +30,7 @@ impl From<FirstAnswer> for Answer {
 }
 
 impl Answer {
-    /// What the first difference is, if there is one.
+    /// Describes the first difference, if there is one.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         if self.status != other.status {
             let name = |answer: &Self| answer.status.clone().unwrap_or_else(|| "none".into());

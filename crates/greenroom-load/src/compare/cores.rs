@@ -1,4 +1,4 @@
-//! Which cores the server and its load run on.
+//! The cores that the server and its load run on.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +10,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cores(BTreeSet<usize>);
 
-/// Why cores are refused.
+/// An error in a choice of cores.
 #[derive(Debug, thiserror::Error)]
 pub enum CoresError {
     /// The text has another form.

@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::run::{Measurement, Progress, RunError, Stop, StreamMeasurement};
 use crate::verdict::Processes;
 
-/// Makes a plan's load, as [`crate::run::run`] does.
+/// A function that makes a plan's load, as [`crate::run::run`] does.
 pub(super) type Load<'a> = dyn FnMut(
         &Plan,
         Option<Processes>,
@@ -20,12 +20,13 @@ pub(super) type Load<'a> = dyn FnMut(
 
 /// Compares servers.
 ///
-/// The calling thread is kept on the load's cores while it makes load, and has its own back at the end. When `stop` says so, what
-/// there is of complete rounds is returned.
+/// The calling thread is kept on the load's cores while it makes load, and has its own back at the
+/// end. When `stop` is set, the complete rounds so far are returned.
 ///
 /// # Errors
-/// [`CompareError`] when the comparison contradicts itself, a server does not start, answers nothing or something
-/// else than the first one, or ends by itself; and when it was interrupted in its first round. No server is left running.
+/// [`CompareError`] when the comparison contradicts itself, a server does not start, responds with
+/// nothing or something else than the first one, or ends by itself; and when it was interrupted in
+/// its first round. No server is left running.
 pub fn run(
     comparison: &Comparison,
     stop: &Stop,
@@ -83,20 +84,21 @@ fn empty(comparison: &Comparison, split: &Split, runs: &[Run<'_>]) -> Outcome {
     }
 }
 
-/// What all runs have in common.
+/// The state that all runs have in common.
 struct Bench<'a, 'b> {
     comparison: &'a Comparison,
     split: Split,
     stop: &'a Stop,
     progress: &'a mut dyn FnMut(&Step<'_>),
     load: &'a mut Load<'b>,
-    /// The first answer of all, and whose it is.
+    /// The first response of all, and the name of its server.
     reference: Option<(String, Answer)>,
     difference: Option<String>,
 }
 
 impl Bench<'_, '_> {
-    /// The samples of a round, in the order of `runs` whatever the order in time.
+    /// Runs one round and returns its samples in the order of `runs`, independent of their order in
+    /// time.
     fn round(
         &mut self,
         round: u32,
@@ -141,7 +143,7 @@ impl Bench<'_, '_> {
         Ok((sample, stream))
     }
 
-    /// Holds the first answer against that of the first run of all.
+    /// Compares the first response with that of the first run of all.
     fn first_answer(&mut self, run: &Run<'_>, server: &Server) -> Result<(), CompareError> {
         let plan = self.comparison.first_request(run);
         let mut measurement = self.load_unseen(run, &plan)?;

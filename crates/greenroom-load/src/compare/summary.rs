@@ -22,7 +22,7 @@ pub struct Summary {
     pub load_cores: Option<String>,
     /// The servers in the comparison's order, and the first one's second runs at the end.
     pub series: Vec<SeriesSummary>,
-    /// What to know before the numbers are believed; sentences.
+    /// Sentences to read before the numbers are believed.
     pub remarks: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct Summary {
 pub struct SeriesSummary {
     /// The contender's name; of the control with `(again)`.
     pub name: String,
-    /// Whether it is the first server's second run in each round.
+    /// True if it is the first server's second run in each round.
     pub is_control: bool,
     /// Medians, and ratios to the first server.
     pub metrics: BTreeMap<Metric, MetricSummary>,
@@ -49,7 +49,7 @@ pub struct MetricSummary {
 }
 
 impl Outcome {
-    /// The comparison in numbers.
+    /// Returns the comparison in numbers.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let base = self.series.first();
@@ -159,7 +159,7 @@ fn shortcomings(series: &SeriesSummary) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Seven rounds with this rate, a percent up or down.
+    /// Returns seven rounds around this rate, a percent up or down.
     fn series(name: &str, rate: f64) -> Series {
         let sample = |round: u32| Sample {
             round,

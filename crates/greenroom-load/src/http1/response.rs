@@ -1,20 +1,20 @@
-//! Finding the end of a response (RFC 9112 section 6), as bytes come.
+//! A parser that finds the end of a response (RFC 9112 section 6) as bytes arrive.
 
 use super::chunked::Chunked;
 use crate::record::FirstAnswer;
 
-/// Header fields of a response.
+/// The most header fields of a response.
 const FIELDS_MAX: usize = 128;
-/// Bytes of a response's head.
+/// The most bytes of a response's head.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// Reads one response after the other from the bytes of a connection.
+/// A parser of consecutive responses from the bytes of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    /// The begin of a head whose end has not come.
+    /// The begin of an incomplete head.
     partial: Vec<u8>,
     body: Option<Body>,
-    /// Keeps what comes of this response.
+    /// The copy of this response, if it is to be kept.
     capture: Option<Box<FirstAnswer>>,
 }
 
@@ -23,12 +23,12 @@ pub(super) struct Reader {
 pub(super) struct Complete {
     pub(super) status: u16,
     pub(super) body_bytes: u64,
-    /// Whether its connection may serve another request.
+    /// True if its connection may serve another request.
     pub(super) keep_alive: bool,
     pub(super) captured: Option<Box<FirstAnswer>>,
 }
 
-/// Why bytes are no response.
+/// The reason why bytes are no response.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Malformed {
     #[error("not an HTTP response: {reason}; it begins with {begin:?}")]
@@ -59,13 +59,13 @@ enum Framing {
 }
 
 impl Reader {
-    /// Keeps the next response.
+    /// Keeps a copy of the next response.
     pub(super) fn capture(&mut self) {
         self.capture = Some(Box::default());
     }
 
-    /// Takes bytes; says how many belong to this response, and gives it when it is complete.
-    /// All are used while it is not.
+    /// Parses bytes; returns the number that belong to this response, and the response when it is
+    /// complete. All bytes are used until then.
     pub(super) fn feed(
         &mut self,
         input: &[u8],
@@ -82,14 +82,15 @@ impl Reader {
         Ok((used + body_bytes, complete))
     }
 
-    /// The connection was closed: the end of a response that has no other.
+    /// Ends a response that is delimited by the connection's end.
     pub(super) fn end(&mut self) -> Option<Complete> {
         let until_close = |body: &mut Body| matches!(body.framing, Framing::UntilClose);
         let body = self.body.take_if(until_close)?;
         Some(self.complete(&body))
     }
 
-    /// The bytes used of `input`, once the head has ended; interim responses are left out.
+    /// Parses a head; returns the bytes used of `input` once it has ended. Interim responses are
+    /// skipped.
     fn feed_head(&mut self, input: &[u8], answers_head: bool) -> Result<Option<usize>, Malformed> {
         let before = self.partial.len();
         if before > 0 {
@@ -201,13 +202,13 @@ fn parse(input: &[u8], answers_head: bool) -> Result<Option<(usize, Body)>, Malf
     Ok(Some((bytes, body)))
 }
 
-/// The fields that say where a response ends.
+/// The header fields that decide on a response's end.
 #[derive(Debug, Default)]
 struct Fields {
     close: bool,
     keep_alive: bool,
     length: Option<u64>,
-    /// The last transfer coding, if there is one: whether it is `chunked`.
+    /// The last transfer coding, if there is one: true if it is `chunked`.
     ends_chunked: Option<bool>,
 }
 
@@ -242,7 +243,7 @@ impl Fields {
         }
     }
 
-    /// Where a body ends that there is (RFC 9112 section 6.3).
+    /// Returns the framing of a body (RFC 9112 section 6.3).
     fn framing(&self) -> Framing {
         match (self.ends_chunked, self.length) {
             (Some(true), _) => Framing::Chunked(Chunked::default()),

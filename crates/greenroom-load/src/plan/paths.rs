@@ -7,15 +7,15 @@ use super::{Target, TargetError};
 /// Paths of one server that take turns, each once before any again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
-    /// All of them, one behind the other.
+    /// All paths, concatenated.
     text: String,
-    /// Where each ends in the text.
+    /// The end of each path in the text.
     ends: Vec<usize>,
     /// The path of each turn.
     turns: Vec<u32>,
 }
 
-/// Why a file of URLs is refused.
+/// An error in a file of URLs.
 #[derive(Debug, thiserror::Error)]
 pub enum PathsError {
     /// A line is no URL.
@@ -23,7 +23,7 @@ pub enum PathsError {
     Url {
         /// Its number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The URL's error.
         source: TargetError,
     },
     /// A line's URL has another scheme or authority than the first.
@@ -53,12 +53,12 @@ pub enum PathsError {
         /// The number of the first line that is too many, from 1.
         line: usize,
     },
-    /// A line cannot be read, or is no text.
+    /// A line cannot be read, or is not UTF-8.
     #[error("line {line}: {source}")]
     Read {
         /// Its number, from 1.
         line: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// No line has a URL.
@@ -67,12 +67,13 @@ pub enum PathsError {
 }
 
 impl Paths {
-    /// Most turns, which are as many as URLs where none has a weight.
+    /// The most turns, which are as many as URLs where none has a weight.
     pub const TURNS_MAX: usize = 1_000_000;
-    /// Longest line, in bytes.
+    /// The longest line, in bytes.
     pub const LINE_BYTES_MAX: usize = 64 * 1024;
 
-    /// Reads URLs, one a line; empty lines and those that begin with `#` are left out. The first URL is returned too.
+    /// Reads URLs, one per line; empty lines and those that begin with `#` are skipped. The first
+    /// URL is returned too.
     ///
     /// A line `weight=3 http://host/path` has three turns, one after the other.
     ///
@@ -120,22 +121,22 @@ impl Paths {
         Ok(())
     }
 
-    /// How many turns there are; at least one.
+    /// Returns the number of turns; at least one.
     #[must_use]
     pub fn turns(&self) -> usize {
         self.turns.len()
     }
 
-    /// How many paths there are; at least one.
+    /// Returns the number of paths; at least one.
     #[must_use]
     pub fn count(&self) -> usize {
         self.ends.len()
     }
 
-    /// The path of a turn, from 0.
+    /// Returns the path of a turn, counted from 0.
     ///
     /// # Panics
-    /// When there is no such turn.
+    /// If there is no such turn.
     #[must_use]
     pub fn of_turn(&self, turn: usize) -> &str {
         let path = usize::try_from(self.turns[turn]).unwrap_or(usize::MAX);
@@ -144,7 +145,7 @@ impl Paths {
     }
 }
 
-/// Whether there was another line.
+/// Reads another line; false at the end.
 fn read_line(input: &mut impl BufRead, line: usize, text: &mut String) -> Result<bool, PathsError> {
     text.clear();
     let read = input

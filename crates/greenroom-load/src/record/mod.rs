@@ -1,4 +1,4 @@
-//! What was measured: histograms and counters of fixed size, however long a run is.
+//! Measurements: histograms and counters of fixed size, for a run of any length.
 
 mod by_rate;
 mod classify;

@@ -1,4 +1,5 @@
-//! What a run is told in: texts, tables and files, all written from one [`Measurement`](crate::run::Measurement).
+//! The reports of a run: texts, tables and files, all written from one
+//! [`Measurement`](crate::run::Measurement).
 //!
 //! | module | what it writes | time unit |
 //! |---|---|---|
@@ -11,7 +12,7 @@
 //! | [`progress`] | a line for each interval | s and ms |
 //! | [`gate`] | whether a bound that was set for CI is broken | any |
 //!
-//! # What the numbers mean
+//! # Meaning of the numbers
 //!
 //! | number | meaning |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Starts the threads that make load, and gathers what they note.
+//! Starts the threads that make load, and collects their measurements.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,12 +19,13 @@ use crate::record::{
 use crate::verdict::{Processes, ThreadUsage};
 use crate::{http1, session};
 
-/// Intervals that wait to be gathered, of each thread.
+/// Intervals that wait for collection, of each thread.
 const BATCHES_WAITING: usize = 4;
 
-/// Carries out a plan; returns when every request ended, or when `stop` says so.
+/// Carries out a plan; returns when every request ended, or when `stop` is set.
 ///
-/// `progress` is told once in an interval of each stream. The server's processes are looked at as often.
+/// `progress` is called once in an interval of each stream. The server's processes are sampled as
+/// often.
 ///
 /// # Errors
 /// [`RunError`] when the plan contradicts itself, a name has no address, or the system refuses what a run needs.
@@ -82,7 +83,7 @@ fn threads_of(stream: &StreamPlan) -> usize {
     usize::try_from(stream.threads.max(1)).unwrap_or(usize::MAX)
 }
 
-/// What a thread is given; made before the clock starts, as histograms take a while.
+/// The input of a thread; made before the clock starts, as histograms take a while.
 struct Given {
     stream: usize,
     index: u32,
@@ -130,7 +131,7 @@ fn shares(
     shares
 }
 
-/// A thread's end.
+/// The result of a thread.
 struct Ended {
     ending: Ending,
     usage: ThreadUsage,
@@ -148,7 +149,7 @@ fn begin(shares: Vec<Given>, clock: Clock, stop: &Stop) -> Result<Vec<Running>, 
             stop.clone(),
         );
         start(given.stream, share, given.endpoints, given.recorder).map_err(|source| {
-            // Those that run already have nobody to report to.
+            // The threads that already run have no collector to report to.
             stop.stop();
             RunError::System {
                 what: "cannot start a thread",
@@ -167,7 +168,7 @@ fn start(
 ) -> io::Result<Running> {
     let name = format!("load-{stream}-{}", share.index);
     thread::Builder::new().name(name).spawn(move || {
-        // Timers then fire when they are due, not up to 50 us later.
+        // With the default slack timers fire up to 50 us late.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let begun = share.clock.now();
         let waited = ThreadUsage::waited_by_this_thread();
@@ -201,12 +202,12 @@ fn join(running: Vec<Running>) -> Result<Vec<Ended>, RunError> {
     running.into_iter().map(join).collect()
 }
 
-/// What has been gathered of all streams.
+/// The collected measurements of all streams.
 struct Gathering {
     streams: Vec<Gathered>,
 }
 
-/// What has been gathered of one stream.
+/// The collected measurements of one stream.
 struct Gathered {
     tally: Tally,
     timeline: Timeline,
@@ -289,7 +290,7 @@ impl Gathering {
 }
 
 impl Gathered {
-    /// The end of the next interval that all threads have told of.
+    /// Returns the end of the next interval for which every thread has sent its batch.
     fn complete_until(&self) -> Option<u64> {
         let fronts = self
             .threads
@@ -303,12 +304,12 @@ impl Gathered {
         self.threads.iter().all(has_told).then_some(end_ns)
     }
 
-    /// Ends of the same interval in different threads lie closer together than this.
+    /// Returns the greatest distance between the ends of the same interval in different threads.
     fn tolerance_ns(&self) -> u64 {
         u64::try_from(self.timeline.interval().as_nanos() / 2).unwrap_or(u64::MAX)
     }
 
-    /// Puts together what all threads told until then.
+    /// Merges the batches of all threads until then.
     fn interval(&mut self, stream: usize, end_ns: u64, progress: &mut dyn FnMut(&Progress<'_>)) {
         let limit = end_ns + self.tolerance_ns();
         let mut sum: Option<Batch> = None;
@@ -337,7 +338,7 @@ impl Gathered {
         let length = elapsed.saturating_sub(begin);
         self.tally.add(&sum.tally);
         self.timeline.push(begin, length, &sum.tally);
-        // What is left at the end may be too short to have a rate.
+        // The rest at the end may be too short to have a rate.
         if length >= self.timeline.interval() / 2 {
             progress(&Progress {
                 stream,

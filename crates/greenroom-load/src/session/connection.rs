@@ -1,4 +1,4 @@
-//! The life of a connection.
+//! The life cycle of a connection.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -14,13 +14,14 @@ use super::websocket;
 use crate::plan::Protocol;
 use crate::record::FailureKind;
 
-/// How long nothing is tried after a connection could not be made, lest a server that is gone keep us busy.
+/// The pause after a connection could not be made, so that a server that is gone does not cause a
+/// busy loop.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(10);
 
-/// What a connection was good for.
+/// The result of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
-    /// It was made, whatever became of it.
+    /// It was made, with any later outcome.
     Opened,
     /// It was not made, or the server does not speak the protocol.
     Refused,
@@ -32,7 +33,7 @@ enum Line {
     WebSocket(Box<websocket::Line>),
 }
 
-/// Closed loop: one connection after the other, until nothing more goes out.
+/// Closed loop: runs one connection after the other, until nothing more is sent.
 pub(super) async fn hold_closed(room: &Rc<Room>) {
     while let Some(ticket) = next(room) {
         hold(room, ticket).await;

@@ -1,14 +1,14 @@
-//! What became of requests.
+//! The outcomes of requests.
 
 use super::connect::Failure;
 use super::desk::Ticket;
 use super::exchange::Exchange;
 use crate::record::{Answer, FailureKind, FirstAnswer, Recorder};
 
-/// Attempts in a row after which nobody is thought to be there, if there never was anybody.
+/// Consecutive failed attempts to connect after which a thread gives up, if none succeeded.
 const FAILED_ATTEMPTS_MAX: u32 = 10;
 
-/// The notes of a thread, with what it must know of itself.
+/// The recorder of a thread, with the number of requests in flight.
 #[derive(Debug)]
 pub(super) struct Ledger {
     recorder: Recorder,
@@ -29,17 +29,17 @@ impl Ledger {
         }
     }
 
-    /// Requests that went out and did not end.
+    /// Returns the number of requests that were sent and did not end.
     pub(super) fn under_way(&self) -> u64 {
         self.under_way
     }
 
-    /// When the last request ended.
+    /// Returns the time at which the last request ended.
     pub(super) fn last_ns(&self) -> u64 {
         self.last_ns
     }
 
-    /// Whether there is no use in trying any longer.
+    /// Returns true if further attempts are pointless.
     pub(super) fn gives_up(&self) -> bool {
         !self.was_connected && self.failed_attempts >= FAILED_ATTEMPTS_MAX
     }
@@ -57,12 +57,12 @@ impl Ledger {
         self.recorder.sent(ticket.intended, now, ticket.free_since);
     }
 
-    /// A connection was established.
+    /// Records a connection that was established.
     pub(super) fn connected(&mut self) {
         self.recorder.tally().counts.connections += 1;
     }
 
-    /// The server speaks the protocol.
+    /// Notes that the server speaks the protocol.
     pub(super) fn proven(&mut self) {
         self.was_connected = true;
     }
@@ -92,7 +92,7 @@ impl Ledger {
         self.recorder.failed(failure.kind, time, || failure.detail);
     }
 
-    /// As [`Ledger::failed`], of a request whose connection was not made.
+    /// As [`Ledger::failed`], for a request whose connection was not made.
     pub(super) fn not_connected(&mut self, exchange: &Exchange, failure: Failure, now: u64) {
         let counts_itself = failure.kind == FailureKind::Handshake;
         self.failed_attempts += u32::from(!counts_itself);
@@ -106,7 +106,7 @@ impl Ledger {
         });
     }
 
-    /// When [`Ledger::flush`] is due.
+    /// Returns the time at which [`Ledger::flush`] is due.
     pub(super) fn flush_due(&self) -> u64 {
         self.recorder.flush_due()
     }

@@ -1,4 +1,4 @@
-//! What the tasks of a thread share.
+//! The state that the tasks of a thread share.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -20,26 +20,27 @@ use crate::record::{FirstAnswer, Recorder};
 use crate::run::Routes;
 use crate::run::{Endpoint, Share};
 
-/// Longest time-out: a week, as the longest schedule.
+/// The longest time-out: a week, as the longest schedule.
 const TIMEOUT_MAX: Duration = Duration::from_hours(7 * 24);
 
-/// What the tasks of a thread share.
+/// The state that the tasks of a thread share.
 #[derive(Debug)]
 pub(super) struct Room {
     pub(super) share: Share,
     endpoints: Vec<Endpoint>,
     pub(super) messages: Messages,
-    /// Notified when the last connection ended and nothing more goes out, or there is no use in trying.
+    /// Notified when the last connection ended and nothing more is sent, or when the thread gives
+    /// up.
     pub(super) settled: Notify,
     pub(super) desk: RefCell<Desk>,
     pub(super) ledger: RefCell<Ledger>,
-    /// Tasks that make or hold a connection.
+    /// Number of tasks that make or hold a connection.
     holders: Cell<usize>,
     sources_used: Cell<usize>,
     sample_claim: Rc<Cell<bool>>,
 }
 
-/// A connection's place at the desk; given up when dropped.
+/// A connection's slot at the dispatcher; removed when dropped.
 #[derive(Debug)]
 pub(super) struct Seat {
     room: Rc<Room>,
@@ -67,7 +68,7 @@ impl Room {
         }
     }
 
-    /// Where to connect for a target, or for a turn among the paths of the only one.
+    /// Returns the endpoint of a target, or of a turn among the paths of the only one.
     pub(super) fn endpoint(&self, number: usize) -> &Endpoint {
         match self.share.paths {
             Some(_) => &self.endpoints[0],
@@ -79,17 +80,17 @@ impl Room {
         self.share.clock.now()
     }
 
-    /// Whether the last request ended and no more goes out.
+    /// Returns true if the last request ended and nothing more is sent.
     pub(super) fn is_settled(&self) -> bool {
         self.holders.get() == 0 && self.desk.borrow().is_over()
     }
 
-    /// Whether there is no use in trying any longer.
+    /// Returns true if further attempts are pointless.
     pub(super) fn gives_up(&self) -> bool {
         self.ledger.borrow().gives_up()
     }
 
-    /// The address that the next connection comes from.
+    /// Returns the source address of the next connection.
     pub(super) fn next_source(&self) -> Option<IpAddr> {
         let sources = &self.share.plan.sources;
         let used = self.sources_used.get();
@@ -97,7 +98,7 @@ impl Room {
         sources.get(used.checked_rem(sources.len())?).copied()
     }
 
-    /// Closed loop: all connections begin.
+    /// Closed loop: begins all connections.
     pub(super) fn begin_all(self: &Rc<Self>) {
         for _ in 0..self.share.connections {
             self.holders.update(|holders| holders + 1);
@@ -109,7 +110,7 @@ impl Room {
         }
     }
 
-    /// Open loop: hands out what is due.
+    /// Open loop: dispatches the requests that are due.
     pub(super) fn dispatch(self: &Rc<Self>) {
         let now = self.now();
         if let Desk::Open(queue) = &mut *self.desk.borrow_mut() {
@@ -121,7 +122,7 @@ impl Room {
         }
     }
 
-    /// Open loop: the schedule ended at `end`; what did not go out never will.
+    /// Open loop: ends the schedule at `end`; requests that were not sent never will be.
     pub(super) fn abandon(&self, end: u64) {
         if let Desk::Open(queue) = &mut *self.desk.borrow_mut() {
             let mut ledger = self.ledger.borrow_mut();
@@ -150,7 +151,7 @@ impl Room {
         }
     }
 
-    /// A request goes out, or its connection is begun.
+    /// Begins a request, by sending it or by connecting for it.
     pub(super) fn begin(&self, ticket: &Ticket) -> Exchange {
         let begun = self.now();
         self.ledger.borrow_mut().begun(ticket, begun);
@@ -163,7 +164,7 @@ impl Room {
         }
     }
 
-    /// The first answer of the stream, if this is to be it.
+    /// Begins a sample of the stream's first response, if this is to be it.
     pub(super) fn sample(
         &self,
         head: impl FnOnce() -> Vec<u8>,
@@ -207,7 +208,7 @@ impl Room {
 }
 
 impl Seat {
-    /// For a connection that serves this target and those beside it.
+    /// Adds a slot for a connection that serves this target and the others of its origin.
     pub(super) fn enter(room: &Rc<Room>, endpoint: usize) -> Self {
         let number = room.desk.borrow_mut().enter(endpoint);
         Self {
@@ -216,7 +217,7 @@ impl Seat {
         }
     }
 
-    /// The next request, when so many streams are free; `None` when the connection is to end.
+    /// Polls the next request, when so many streams are free; `None` when the connection is to end.
     pub(super) fn poll_ticket(&self, context: &Context<'_>, free: usize) -> Poll<Option<Ticket>> {
         let now = self.room.now();
         let mut desk = self.room.desk.borrow_mut();

@@ -1,4 +1,4 @@
-//! The life of a thread.
+//! The life cycle of a thread.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,10 +13,11 @@ use super::room::Room;
 use crate::record::Recorder;
 use crate::run::{Ending, Endpoint, Share};
 
-/// How often it is seen whether the run was ended early.
+/// The interval of checks of the stop flag.
 const STOP_CHECK: Duration = Duration::from_millis(50);
 
-/// Begins, hands the notes over in their interval, and ends when all is done or when it must.
+/// Runs a thread's share: sends its measurements in each interval, and returns when all is done or
+/// the run is stopped.
 pub(super) async fn supervise(
     share: Share,
     endpoints: Vec<Endpoint>,
@@ -52,7 +53,7 @@ fn begin(room: &Rc<Room>) {
     }
 }
 
-/// Open loop: hands requests out when they are due.
+/// Open loop: dispatches requests when they are due.
 async fn pace(room: Rc<Room>) {
     let pacer = Pacer::new(room.share.clock, room.share.plan.spin);
     let end = room.share.sending_ends();

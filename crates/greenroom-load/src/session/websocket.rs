@@ -1,4 +1,4 @@
-//! WebSocket (RFC 6455): a request is a message, its answer the next message with data.
+//! WebSocket (RFC 6455): a request is a message, its response the next message with data.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -20,11 +20,11 @@ use crate::record::{FailureKind, FirstAnswer};
 
 /// Largest message that is accepted: 16 MiB.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Read at once from a connection; there may be thousands of them.
+/// Bytes read at once from a connection; there may be thousands of connections.
 const READ_BYTES: usize = 16 * 1024;
-/// How long the server may take to answer when we close.
+/// The time that the server has to answer a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// A message is an answer like one of HTTP that is well.
+/// The status of a message, which counts as a response that is well.
 const STATUS: u16 = 200;
 
 /// A connection that speaks WebSocket.
@@ -78,7 +78,7 @@ pub(super) async fn serve(room: &Rc<Room>, mut line: Line, first: Exchange) {
     let _ = timeout(CLOSE_TIMEOUT, close(&mut line)).await;
 }
 
-/// What a connection does between two messages.
+/// The next step of a connection between two messages.
 enum Next {
     Send(Ticket),
     /// There are no more messages.
@@ -96,14 +96,14 @@ async fn next(room: &Room, seat: &Seat, line: &mut Line) -> Next {
             }
             message = line.socket.next() => match message {
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return Next::Broken,
-                // A message that nobody asked for is no answer.
+                // An unasked message is no response.
                 Some(Ok(message)) => room.ledger.borrow_mut().received_bytes(message.len()),
             }
         }
     }
 }
 
-/// Sends a message and waits for its answer; whether the connection may be used again.
+/// Sends a message and waits for its response; true if the connection may be used again.
 async fn round_trip(room: &Room, line: &mut Line, exchange: &Exchange) -> bool {
     let answer = timeout_at(exchange.deadline, answer(room, line)).await;
     match answer {
@@ -158,7 +158,7 @@ async fn receive(line: &mut Line) -> Result<Message, Error> {
     }
 }
 
-/// Says that we close, and waits for the server to do so: then the port is not ours to keep.
+/// Sends a close frame, and waits for the server to close: then the port is left in its TIME_WAIT.
 async fn close(line: &mut Line) -> Result<(), Error> {
     line.socket.close(None).await?;
     while line.socket.next().await.transpose()?.is_some() {}

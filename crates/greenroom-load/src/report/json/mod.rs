@@ -1,8 +1,9 @@
-//! Everything that was measured, as one JSON object for programs.
+//! The whole measurement as one JSON object for programs.
 //!
 //! The object's `format` is 1. It changes when a field changes its meaning or goes; fields may be added without that, so
-//! readers must pass over what they do not know. Fields whose names end in `_ns` are whole nanoseconds, in `_seconds`
-//! seconds with a fraction, in `_bytes` bytes, in `_per_second` events per second, in `_share` parts from 0 to 1.
+//! readers must ignore fields that they do not know. Fields whose names end in `_ns` are whole
+//! nanoseconds, in `_seconds` seconds with a fraction, in `_bytes` bytes, in `_per_second` events
+//! per second, in `_share` parts from 0 to 1.
 //!
 //! ```text
 //! format                1

@@ -1,4 +1,4 @@
-//! What scripts and people find in the report beside ab's own fields.
+//! The report beside ab's own fields, as scripts and people read it.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -18,7 +18,8 @@ fn of_stream(stream: StreamMeasurement) -> String {
     report(&sample::measurement(vec![stream]))
 }
 
-/// The open loop with something of everything: late and missing requests, two statuses, failures, a second stream.
+/// Returns an open loop with every kind of event: late and missing requests, two statuses,
+/// failures, a second stream.
 fn eventful() -> Measurement {
     let mut stream = sample::open_loop("http://host:81/a", 1000.0, 1);
     for _ in 0..800 {
@@ -51,7 +52,7 @@ fn eventful() -> Measurement {
     run
 }
 
-/// What a script prints that reads the report.
+/// Returns the output of a script that reads the report.
 fn script(script: &str, report: &str) -> String {
     let mut shell = Command::new("sh")
         .args(["-c", script])

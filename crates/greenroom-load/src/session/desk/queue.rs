@@ -1,4 +1,4 @@
-//! The desk of an open loop.
+//! The dispatcher of an open loop.
 
 use std::collections::VecDeque;
 use std::iter::Peekable;
@@ -10,29 +10,30 @@ use super::Ticket;
 use crate::plan::Arrivals;
 use crate::run::Routes;
 
-/// Hands requests out when they are due: to a connection with a free stream, else to a new one, else they wait in order.
+/// A queue that dispatches requests when they are due: to a connection with a free stream, else to
+/// a new one, else they wait in order.
 ///
-/// Those that wait take no memory: their times are computed when their turn comes.
+/// Waiting requests take no memory: their times are computed when their turn comes.
 #[derive(Debug)]
 pub(in crate::session) struct Queue {
-    /// The times of those after `head`.
+    /// The times of the requests after `head`.
     arrivals: Arrivals,
-    /// The next one to go out.
+    /// The next request.
     head: Option<Waiting>,
-    /// Those that came back from connections which ended before they went out.
+    /// Requests of connections that ended before they sent them.
     returned: VecDeque<Waiting>,
-    /// The times of those that were not yet counted as due.
+    /// The times of the requests that were not yet counted as due.
     uncounted: Peekable<Arrivals>,
     routes: Routes,
     seats: Slab<Seat>,
-    /// For each origin the seats that can take a request, the one that waits longest first.
+    /// For each origin the slots that can take a request, the longest idle first.
     idle: Vec<VecDeque<usize>>,
     /// For each origin its connections, being made or open.
     connections: Vec<usize>,
     connections_max: usize,
-    /// Since when fewer than the most connections are open.
+    /// The time since which fewer than the most connections are open.
     room_since: u64,
-    /// Seats whose connections end to make room for another origin.
+    /// Slots whose connections end to make way for another origin.
     leaving: usize,
 }
 
@@ -43,7 +44,7 @@ struct Waiting {
     endpoint: usize,
 }
 
-/// A connection that is open.
+/// The slot of an open connection.
 #[derive(Debug)]
 struct Seat {
     origin: usize,
@@ -75,7 +76,7 @@ impl Queue {
         queue
     }
 
-    /// How many came due since the last call.
+    /// Returns the number of requests that came due since the last call.
     pub(in crate::session) fn count_due(&mut self, now: u64) -> u64 {
         let mut count = 0;
         while self.uncounted.next_if(|time| *time <= now).is_some() {
@@ -84,18 +85,18 @@ impl Queue {
         count
     }
 
-    /// When the next one is due that was not yet counted.
+    /// Returns the time of the next request that was not yet counted.
     pub(in crate::session) fn next_due(&mut self) -> Option<u64> {
         self.uncounted.peek().copied()
     }
 
-    /// Whether all were handed out.
+    /// Returns true if all requests were dispatched.
     pub(super) fn is_over(&self) -> bool {
         self.head.is_none() && self.returned.is_empty()
     }
 
-    /// Hands out what is due, as far as there are connections for it; a ticket that is returned is for a new connection, which
-    /// counts as open from now on.
+    /// Dispatches the requests that are due, as far as there are connections for them; a returned
+    /// ticket is for a new connection, which counts as open from now on.
     pub(in crate::session) fn dispatch(&mut self, now: u64) -> Option<Ticket> {
         while let Some(waiting) = self.first_due(now) {
             let origin = self.routes.origin_of(waiting.endpoint);
@@ -114,7 +115,7 @@ impl Queue {
         None
     }
 
-    /// How many wait although they are due.
+    /// Returns the number of requests that wait although they are due.
     pub(in crate::session) fn waiting(&self, now: u64) -> u64 {
         let head = self.head.filter(|head| head.intended <= now);
         let later = self.arrivals.clone().take_while(|time| *time <= now);
@@ -122,7 +123,8 @@ impl Queue {
         (self.returned.len() + in_order) as u64
     }
 
-    /// Nothing more goes out; tells the intended time of each that did not.
+    /// Ends the queue; calls `never_sent` with the intended time of each request that was not
+    /// dispatched.
     pub(in crate::session) fn abandon(&mut self, mut never_sent: impl FnMut(u64)) {
         while let Some(waiting) = self.first_due(u64::MAX) {
             never_sent(waiting.intended);
@@ -130,7 +132,7 @@ impl Queue {
         }
     }
 
-    /// A connection ended, or could not be made.
+    /// Notes that a connection ended, or could not be made.
     pub(in crate::session) fn vacate(&mut self, endpoint: usize, now: u64) {
         if self.open() == self.connections_max {
             self.room_since = now;
@@ -185,7 +187,7 @@ impl Queue {
             self.idle[seat.origin].push_back(number);
         }
         if let Some(waiting) = due {
-            // It found no idle connection to take the place of when it came due.
+            // When the request came due, no connection was idle that could have made way.
             self.make_room(self.routes.origin_of(waiting.endpoint));
             if self.seats[number].is_leaving {
                 return Poll::Ready(None);
@@ -212,7 +214,7 @@ impl Queue {
         returned.or(self.head.filter(|waiting| waiting.intended <= now))
     }
 
-    /// The first one was handed out.
+    /// Removes the first request, which was dispatched.
     fn advance(&mut self) {
         if self.returned.pop_front().is_none() {
             self.head = self.arrivals.next().map(|intended| Waiting {
@@ -244,7 +246,8 @@ impl Queue {
         seat.wake();
     }
 
-    /// An origin without any connection gets that of another one, so that the first that waits does not wait for ever.
+    /// Ends an idle connection for an origin without any, so that the first request does not wait
+    /// for ever.
     fn make_room(&mut self, origin: usize) {
         if self.connections[origin] > 0 || self.leaving > 0 {
             return;

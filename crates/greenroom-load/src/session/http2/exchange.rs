@@ -1,4 +1,4 @@
-//! A request on a stream, and its answer.
+//! A request on a stream, and its response.
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
@@ -16,7 +16,7 @@ use crate::session::connect::Failure;
 use crate::session::exchange::{Exchange, Received, Sample};
 
 impl<'a> Talk<'a> {
-    /// Sends a request; the future ends when its answer came, or when it failed, and that was noted.
+    /// Sends a request; the future ends when its response or its failure was recorded.
     pub(super) fn exchange(
         &'a self,
         handle: &mut SendRequest<Bytes>,
@@ -39,7 +39,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Sends the body while the answer may come already.
+    /// Sends the body while the response may come already.
     async fn converse(
         &self,
         response: ResponseFuture,
@@ -57,7 +57,7 @@ impl<'a> Talk<'a> {
         let mut rest = self.room.messages.body.clone();
         while !rest.is_empty() {
             stream.reserve_capacity(rest.len());
-            // What went wrong with the stream is told by its answer as well.
+            // An error of the stream also fails its response, where it is recorded.
             let Some(Ok(capacity)) = poll_fn(|context| stream.poll_capacity(context)).await else {
                 break;
             };
@@ -120,7 +120,8 @@ impl<'a> Talk<'a> {
 fn kind(error: &h2::Error, is_tls: bool, is_proven: bool) -> FailureKind {
     if let Some(error) = error.get_io() {
         return match error.kind() {
-            // h2 calls the end of a stream of bytes a broken pipe, and keeps nothing of an error but its kind and its words.
+            // h2 reports the end of the byte stream as a broken pipe, and keeps only an error's
+            // kind and text.
             io::ErrorKind::BrokenPipe => FailureKind::ClosedEarly,
             io::ErrorKind::InvalidData if is_tls => FailureKind::Tls,
             _ => FailureKind::of_transfer(error),
@@ -133,7 +134,7 @@ fn kind(error: &h2::Error, is_tls: bool, is_proven: bool) -> FailureKind {
     }
 }
 
-/// A head as text, in the form of HTTP/1.1's.
+/// Formats a head as text, in the form of HTTP/1.1's.
 fn head(response: &Response<RecvStream>) -> Vec<u8> {
     let mut text = format!("HTTP/2 {}\n", response.status().as_u16()).into_bytes();
     for (name, value) in response.headers() {

@@ -22,16 +22,16 @@ use super::exchange::Exchange;
 use super::room::{Room, Seat};
 use crate::record::FailureKind;
 
-/// What a server may send on a stream before we said that more may come: 1 MiB. What comes is dropped at once, so it is not
-/// memory but the pace of big bodies that depends on it.
+/// The receive window of a stream: 1 MiB. Data is dropped at once, so the window bounds not memory
+/// but the pace of big bodies.
 const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
-/// The same for a connection: 16 MiB.
+/// The receive window of a connection: 16 MiB.
 const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
-/// Largest head of an answer: 256 KiB.
+/// Largest head of a response: 256 KiB.
 const HEAD_BYTES_MAX: u32 = 256 * 1024;
-/// Streams before the server has told how many it allows.
+/// Streams before the server's SETTINGS arrive.
 const STREAMS_BEFORE_SETTINGS: usize = 1;
-/// How long a connection that we close may take to say so.
+/// The time that a connection has to close after GOAWAY.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection that speaks HTTP/2.
@@ -44,14 +44,14 @@ pub(super) struct Line {
 
 type Driver = Connection<Box<dyn Duplex>, Bytes>;
 
-/// What the requests of a connection have in common.
+/// The state that the requests of a connection share.
 struct Talk<'a> {
     room: &'a Room,
     tls: Option<String>,
     is_tls: bool,
-    /// Whether the server has answered anything.
+    /// True if the server has answered anything.
     is_proven: Cell<bool>,
-    /// Whether the server does not speak HTTP/2.
+    /// True if the server does not speak HTTP/2.
     is_refused: Cell<bool>,
 }
 
@@ -114,13 +114,13 @@ pub(super) async fn serve(room: &Rc<Room>, line: Line, first: Exchange) -> Use {
     }
     drop((under_way, send, watched));
     if is_open {
-        // Without a handle left the connection says that it goes away, and ends.
+        // With the last handle gone the connection sends GOAWAY, and ends.
         let _ = timeout(CLOSE_TIMEOUT, driver).await;
     }
     talk.used()
 }
 
-/// The next request, when the connection can take one; `None` when it takes no more.
+/// Polls the next request, when the connection can take one; `None` when it takes no more.
 fn poll_next(
     seat: &Seat,
     send: &mut SendRequest<Bytes>,
@@ -131,7 +131,7 @@ fn poll_next(
     match send.poll_ready(context) {
         Poll::Ready(Ok(())) => {}
         Poll::Pending if streams > 0 => return Poll::Pending,
-        // The server said that it goes away, or it allows no stream, or all their numbers were used.
+        // The server sent GOAWAY, or it allows no stream, or all stream numbers were used.
         Poll::Pending | Poll::Ready(Err(_)) => return Poll::Ready(None),
     }
     let allowed = room.share.plan.in_flight_max as usize;
@@ -142,7 +142,7 @@ fn poll_next(
     }
 }
 
-/// What happened to a connection.
+/// A change of a connection's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Ended,
@@ -150,7 +150,7 @@ enum Event {
     StreamsChanged,
 }
 
-/// Reads and writes; returns when the connection's state is another.
+/// Reads and writes; returns when the connection's state changes.
 async fn drive(mut driver: Pin<&mut Driver>, watched: &SendRequest<Bytes>) -> Event {
     let before = watched.current_max_send_streams();
     poll_fn(|context| match driver.as_mut().poll(context) {

@@ -1,4 +1,4 @@
-//! HTTP/2 that goes well.
+//! HTTP/2 that succeeds.
 
 use std::sync::Arc;
 
@@ -165,7 +165,7 @@ fn unix_sockets_serve_as_well() {
     thread.join().expect("the server saw the connection's end");
 }
 
-/// A server with a certificate that nobody signed.
+/// Starts a server with a self-signed certificate.
 fn tls_server(protocols: &[&[u8]]) -> Server {
     let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let key = PrivatePkcs8KeyDer::from(pair.signing_key.serialize_der());

@@ -13,7 +13,7 @@ fn websocket() -> StreamPlan {
     plan(Protocol::WebSocket)
 }
 
-/// Answers each message with itself, and pings before it does.
+/// Responds to each message with itself, and pings before it does.
 async fn echo(stream: TcpStream) {
     let mut socket = accept_async(stream).await.expect("an opening");
     while let Some(Ok(message)) = socket.next().await {
@@ -30,7 +30,7 @@ async fn echo(stream: TcpStream) {
     }
 }
 
-/// Closes instead of answering.
+/// Closes instead of responding.
 async fn close(stream: TcpStream) {
     let mut socket = accept_async(stream).await.expect("an opening");
     let _ = socket.next().await;
@@ -122,6 +122,6 @@ fn a_message_that_is_not_answered_times_out() {
     };
     let outcome = run(&plan, server.address);
     assert_eq!(outcome.failures(), [(FailureKind::Timeout, 2)]);
-    // An answer that comes late would be taken for the next message's.
+    // A late response would be taken for the next message's.
     assert_eq!(outcome.tally.counts.connections, 2);
 }

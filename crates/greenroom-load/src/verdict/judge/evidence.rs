@@ -1,4 +1,4 @@
-//! What speaks for either side having been the limit, as sentences.
+//! Evidence that either side was the limit, as sentences.
 
 use std::time::Duration;
 
@@ -9,31 +9,32 @@ use crate::verdict::{ServerUsage, ThreadUsage};
 
 /// Share of its time above which a thread counts as saturated.
 const BUSY_MAX: f64 = 0.9;
-/// Share of the latency that may be our own lag.
+/// Share of the latency that may be the generator's own lag.
 const LAG_SHARE_MAX: f64 = 0.1;
 /// Lag that a thread that sleeps until a request is due cannot avoid: 20 us.
 const LAG_MIN: Duration = Duration::from_micros(20);
 /// Requests without which a p99 rests on less than ten of them.
 const P99_REQUESTS_MIN: u64 = 1000;
-/// Part of the requests that may be late, or lost, in silence: 0.1 %.
+/// Share of the requests that may be late, or lost, without a remark: 0.1 %.
 const LATE_SHARE_MAX: f64 = StreamMeasurement::MISSED_MAX;
 /// Late requests below which chance alone may have made them late: 10.
 const LATE_MIN: u64 = 10;
-/// Part of a schedule's length by which the last answer may come after its end.
+/// Share of a schedule's length by which the last response may come after its end.
 const DRAIN_SHARE_MAX: f64 = 0.1;
-/// Multiple of the latency at p10 that the same may take: answers of a server that keeps up come as late as the others did.
+/// Multiple of the latency at p10 that the same may take: responses of a server that keeps up come
+/// as late as the others did.
 const DRAIN_LATENCIES_MAX: u32 = 5;
-/// Share of its time above which a thread's wait for a core is told.
+/// Share of its time above which a thread's wait for a core is reported.
 const WAITING_MAX: f64 = 0.05;
 
-/// What was seen, by whom it speaks against.
+/// The evidence, by the side that it speaks against.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) generator: Vec<String>,
     pub(super) server: Vec<String>,
-    /// That both want the same cores.
+    /// The competition of both sides for the same cores.
     pub(super) competition: Option<String>,
-    /// What else a reader should know.
+    /// Further remarks for the reader.
     pub(super) remarks: Vec<String>,
 }
 
@@ -128,7 +129,7 @@ fn lagging(stream: &StreamMeasurement) -> Option<String> {
     ))
 }
 
-/// Open loop: that answers lagged behind the asked rate.
+/// Open loop: describes responses that lagged behind the asked rate.
 fn unanswered(stream: &StreamMeasurement) -> Option<String> {
     let Pace::Open(schedule) = &stream.plan.pace else {
         return None;
@@ -197,7 +198,7 @@ fn used(server: &ServerUsage) -> String {
     }
 }
 
-/// That a thread of ours waited for a core, and whether it could have been the server's.
+/// Describes a load thread's wait for a core, and the server's part in it.
 fn competition(measurement: &Measurement) -> Option<String> {
     let most = measurement
         .generator

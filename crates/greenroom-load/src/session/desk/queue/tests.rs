@@ -26,7 +26,7 @@ fn endpoint(port: u16) -> Endpoint {
     }
 }
 
-/// A request each ms for 10 ms, to as many servers.
+/// Returns a request each ms for 10 ms, to as many servers.
 fn queue(connections: usize, servers: u16) -> Queue {
     let schedule = Schedule::constant(1000.0, Duration::from_millis(10)).expect("a schedule");
     let endpoints: Vec<_> = (1..=servers).map(endpoint).collect();
@@ -39,7 +39,7 @@ fn poll(queue: &mut Queue, seat: usize, now: u64, free: usize) -> Poll<Option<u6
     ticket.map(|ticket| ticket.map(|ticket| ticket.intended))
 }
 
-/// The first connection, which served the first request.
+/// Adds the first connection, which served the first request.
 fn connected(queue: &mut Queue) -> usize {
     let ticket = queue.dispatch(0).expect("the first is due at once");
     queue.enter(ticket.endpoint)
