@@ -78,7 +78,8 @@ mod tests {
         assert_eq!(
             one.difference(&other).as_deref(),
             Some(
-                "the bodies of 25 and 25 bytes differ at byte 16: \"quick brown fox jumps\" and \"quick brown dog\\njumps\""
+                "the bodies of 25 and 25 bytes differ at byte 16: \"quick brown fox jumps\" and \
+                \"quick brown dog\\njumps\""
             )
         );
     }

@@ -6,8 +6,9 @@ use crate::plan::{Target, TargetError};
 
 /// A server that is started by a command, and the URL at which it then responds.
 ///
-/// Written `NAME=COMMAND URL`, such as `a=./run-a.sh --port 5001 http://127.0.0.1:5001/`. The command is split into words as a
-/// shell does, with quotes and backslashes, and started without a shell: no variables, no pipes (`sh -c '…'` has them).
+/// Written `NAME=COMMAND URL`, such as `a=./run-a.sh --port 5001 http://127.0.0.1:5001/`. The
+/// command is split into words as a shell does, with quotes and backslashes, and started without a
+/// shell: no variables, no pipes (`sh -c '…'` has them).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contender {
     /// Letters, digits, `.`, `_` and `-`.

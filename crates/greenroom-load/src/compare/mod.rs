@@ -5,7 +5,7 @@
 //! so that a machine that becomes slower or faster over time treats all alike. Ratios are taken
 //! within a round, whose two runs are minutes apart at most.
 //!
-//! A server under test runs in a process group of its own and is ended with it, whatever happens.
+//! A server under test runs in a process group of its own and is ended with it in every case.
 
 mod answer;
 mod contender;
@@ -98,7 +98,10 @@ pub enum CompareError {
         output: String,
     },
     /// A server does not accept connections in time.
-    #[error("{name}: nothing accepts connections at {url} after {timeout:?}{}", output::quoted(.output))]
+    #[error(
+        "{name}: nothing accepts connections at {url} after {timeout:?}{}",
+        output::quoted(.output)
+    )]
     Silent {
         /// The contender.
         name: String,

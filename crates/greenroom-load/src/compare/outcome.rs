@@ -29,7 +29,7 @@ pub struct Series {
     pub name: String,
     /// The numbers of each round.
     pub samples: Vec<Sample>,
-    /// The whole measurements of the first 16 rounds, without first answers and records.
+    /// The whole measurements of the first 16 rounds, without first responses and records.
     pub streams: Vec<StreamMeasurement>,
 }
 

@@ -75,7 +75,7 @@ mod tests {
     fn the_end_of_a_long_output_is_kept() {
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         let tail = Tail::of(reader).expect("a thread");
-        // More than any pipe holds: writing would never end if nobody read.
+        // More than any pipe holds: without a reader, writing would never end.
         writer.write_all(&vec![b'x'; 4_000_000]).expect("read");
         writer.write_all(b"the end").expect("read");
         drop(writer);

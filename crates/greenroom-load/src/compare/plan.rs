@@ -29,7 +29,8 @@ pub struct Comparison {
     pub warm_up: Duration,
     /// Cores of the server. Default: all but those of the load.
     pub server_cores: Option<Cores>,
-    /// Cores of the load. Default: the last one, or those that the server leaves. Where there is but one core, both share it.
+    /// Cores of the load. Default: the last one, or those that the server leaves. Where there is
+    /// but one core, both share it.
     pub load_cores: Option<Cores>,
     /// The time within which a server must accept connections. Default: 10 s.
     pub start_timeout: Duration,

@@ -7,7 +7,8 @@ use serde::Serialize;
 use crate::run::Measurement;
 use crate::verdict::{Limit, ServerUsage, Verdict};
 
-/// CPU time below which its division into user and system rests on less than 20 of the kernel's ticks: 200 ms.
+/// CPU time below which its division into user and system rests on less than 20 of the kernel's
+/// ticks: 200 ms.
 const DIVIDED_CPU_MIN: Duration = Duration::from_millis(200);
 
 /// The numbers of one run.

@@ -168,7 +168,7 @@ fn is_alive(group: Pid) -> bool {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // There is nobody to tell of a failure.
+        // A drop has no way to report a failure.
         let _ = self.end();
     }
 }

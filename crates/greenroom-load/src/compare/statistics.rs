@@ -14,8 +14,9 @@ const ROUNDS_MIN: usize = 6;
 
 /// The ratio of two servers, taken round by round.
 ///
-/// The interval is a percentile bootstrap of the median: of `n` rounds, `n` are drawn with replacement 10,000 times, and 95 % of the
-/// medians lie within. With seven ratios 0.90, 0.91 … 0.96 the median is 0.93 and the interval 0.91 to 0.95.
+/// The interval is a percentile bootstrap of the median: of `n` rounds, `n` are drawn with
+/// replacement 10,000 times, and 95 % of the medians lie within. With seven ratios 0.90, 0.91 …
+/// 0.96 the median is 0.93 and the interval 0.91 to 0.95.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratio {
     /// The median of the rounds' ratios.
@@ -131,7 +132,8 @@ mod tests {
         assert_eq!(ratio, of(&[0.96, 0.90, 0.94, 0.92, 0.93, 0.91, 0.95]));
     }
 
-    /// The exact distribution: the median of seven draws is at most the k-th value when at least four draws are.
+    /// The exact distribution: the median of seven draws is at most the k-th value when at least
+    /// four draws are.
     #[test]
     fn the_interval_is_that_of_the_binomial_distribution() {
         let at_most = |k: i32| -> f64 {

@@ -127,7 +127,9 @@ fn noise(control: &SeriesSummary) -> Option<String> {
     let differing: Vec<_> = control.metrics.iter().filter_map(differs).collect();
     (!differing.is_empty()).then(|| {
         format!(
-            "Two runs of the same server differ ({}): such a difference between servers means nothing. One number in twenty differs so by chance; if most do, the machine was not quiet.",
+            "Two runs of the same server differ ({}): such a difference between servers means \
+            nothing. One number in twenty differs so by chance; if most do, the machine was not \
+            quiet.",
             differing.join(", ")
         )
     })
@@ -143,11 +145,32 @@ fn shortcomings(series: &SeriesSummary) -> Vec<String> {
     let unseen = runs(|one| one.cpu_us.is_none());
     let of = samples.len();
     [
-        (limited > 0, format!("{name}: the generator was the limit in {limited} of {of} runs; the server may be better than that.")),
-        (missed > 0, format!("{name}: the asked rate was missed in {missed} of {of} runs.")),
-        (failed > 0, format!("{name}: {failed} requests were not answered.")),
-        (not_2xx > 0, format!("{name}: {not_2xx} answers had a status other than 2xx.")),
-        (unseen > 0, format!("{name}: in {unseen} of {of} runs its processes could not be seen, so its CPU time and memory are not known.")),
+        (
+            limited > 0,
+            format!(
+                "{name}: the generator was the limit in {limited} of {of} runs; the \
+                server may be better than that."
+            ),
+        ),
+        (
+            missed > 0,
+            format!("{name}: the asked rate was missed in {missed} of {of} runs."),
+        ),
+        (
+            failed > 0,
+            format!("{name}: {failed} requests were not answered."),
+        ),
+        (
+            not_2xx > 0,
+            format!("{name}: {not_2xx} answers had a status other than 2xx."),
+        ),
+        (
+            unseen > 0,
+            format!(
+                "{name}: in {unseen} of {of} runs its processes could not be seen, \
+                so its CPU time and memory are not known."
+            ),
+        ),
     ]
     .into_iter()
     .filter(|(applies, _)| *applies)

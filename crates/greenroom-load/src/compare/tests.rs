@@ -263,7 +263,8 @@ fn another_answer_is_told() {
     let text = error(&comparison);
     assert_eq!(
         text,
-        "the first answers of a and b differ: the bodies of 5 and 4 bytes differ at byte 3: \"hello\" and \"help\""
+        "the first answers of a and b differ: the bodies of 5 and 4 bytes differ at byte 3: \
+        \"hello\" and \"help\""
     );
     comparison.check = Check::Nothing;
     let outcome = compare(&comparison).expect("allowed");
@@ -282,7 +283,8 @@ fn what_a_failing_server_says_is_shown() {
     let text = error(&comparison);
     assert_eq!(
         text,
-        "bad: the server ended with exit status: 3 before it accepted connections; its output ends with:\none\ntwo"
+        "bad: the server ended with exit status: 3 before it accepted connections; its output \
+        ends with:\none\ntwo"
     );
 }
 

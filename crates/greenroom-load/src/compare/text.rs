@@ -45,7 +45,8 @@ fn write_head(out: &mut dyn io::Write, summary: &Summary) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "Medians of the rounds. Ratios are taken within each round; 95 % of their resampled medians\nlie within the interval."
+        "Medians of the rounds. Ratios are taken within each round; 95 % of their resampled \
+        medians\nlie within the interval."
     )
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Connection {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Connecting, then shaking hands, until the first request goes out.
+    /// Connecting, then shaking hands, until the first request is sent.
     Opening,
     Open,
     /// Sending is over; a response may still come.

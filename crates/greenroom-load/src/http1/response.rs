@@ -281,7 +281,8 @@ mod tests {
         let responses: [&[u8]; 3] = [
             b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
             b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n",
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\n\
+            X: y\r\n\r\n",
         ];
         for response in responses {
             let whole = read_all(response);
@@ -341,7 +342,8 @@ mod tests {
             "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 0\r\n\r\n"
         ));
         assert!(!persists(
-            "HTTP/1.1 200 OK\r\nConnection: close\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n"
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nConnection: keep-alive\r\n\
+            Content-Length: 0\r\n\r\n"
         ));
         assert!(!persists("HTTP/1.1 101 Switching Protocols\r\n\r\n"));
     }
@@ -372,7 +374,8 @@ mod tests {
     fn the_first_response_is_kept() {
         let mut reader = Reader::default();
         reader.capture();
-        let response = b"HTTP/1.1 200 OK\r\nServer: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
+        let response = b"HTTP/1.1 200 OK\r\nServer: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n\
+            ab\r\n1\r\nc\r\n0\r\n\r\n";
         let (_, complete) = reader.feed(response, false).expect("well-formed");
         let first = complete.expect("complete").captured.expect("kept");
         assert_eq!((first.body.as_slice(), first.body_bytes), (&b"abc"[..], 3));

@@ -19,8 +19,9 @@ pub enum Pace {
 
 /// The times at which an open loop sends, as phases one after the other.
 ///
-/// Arrivals are evenly spaced at the momentary rate: of a constant 1,000/s, request `k` is due at `k` ms; on a ramp from
-/// `a` to `b` per second over `d` seconds, when `a t + (b - a) t² / 2d` reaches `k`.
+/// Arrivals are evenly spaced at the momentary rate: of a constant 1,000/s, request `k` is due at
+/// `k` ms; on a ramp from `a` to `b` per second over `d` seconds, when `a t + (b - a) t² / 2d`
+/// reaches `k`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     phases: Vec<Phase>,
@@ -63,7 +64,8 @@ impl Schedule {
     /// Creates a schedule of phases in their order.
     ///
     /// # Errors
-    /// [`PaceError`] when a rate or a duration is out of range, or less than one request would be sent.
+    /// [`PaceError`] when a rate or a duration is out of range, or less than one request would be
+    /// sent.
     pub fn new(phases: Vec<Phase>) -> Result<Self, PaceError> {
         for phase in &phases {
             check(phase)?;
@@ -172,7 +174,8 @@ impl Phase {
     /// Returns the seconds until `count` requests were due.
     fn time_of(&self, count: f64) -> f64 {
         let slope = (self.to - self.from) / self.duration.as_secs_f64();
-        // The root of slope/2 t² + from t = count, in the form that does not cancel for small slopes.
+        // The root of slope/2 t² + from t = count, in the form that does not cancel for small
+        // slopes.
         let root = self.from.mul_add(self.from, 2.0 * slope * count).max(0.0);
         let divisor = self.from + root.sqrt();
         if divisor == 0.0 {

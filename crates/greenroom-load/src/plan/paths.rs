@@ -28,7 +28,8 @@ pub enum PathsError {
     },
     /// A line's URL has another scheme or authority than the first.
     #[error(
-        "line {line}: {url} is of another server than {first}: all URLs of a file have the same scheme, host and port"
+        "line {line}: {url} is of another server than {first}: all URLs of a file have the same \
+        scheme, host and port"
     )]
     OtherServer {
         /// Its number, from 1.

@@ -7,7 +7,8 @@ use super::Target;
 pub struct RequestTemplate {
     /// The method. Default: `GET`.
     pub method: String,
-    /// Header fields as given, in their order; one replaces the field that would be sent by default.
+    /// Header fields as given, in their order; one replaces the field that would be sent by
+    /// default.
     pub fields: Vec<(String, String)>,
     /// The body; for a WebSocket the message.
     pub body: Vec<u8>,

@@ -13,8 +13,8 @@ const WEIGHT_MAX: u32 = 1000;
 
 /// A URL and its weight.
 ///
-/// Written `http://host/path`, or `weight=3 http://host/path` for three turns beside a target's one. Schemes are `http`,
-/// `https`, `ws` and `wss`; a path that is left out is `/`.
+/// Written `http://host/path`, or `weight=3 http://host/path` for three turns beside a target's
+/// one. Schemes are `http`, `https`, `ws` and `wss`; a path that is left out is `/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Scheme of the URL.

@@ -54,7 +54,8 @@ impl<'a> Canvas<'a> {
         };
         let (colour, width) = (hex(stroke.colour), stroke.dash.width());
         self.write(format_args!(
-            r#"<polyline points="{}" fill="none" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round" stroke-linecap="{cap}""#,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" \
+             stroke-linejoin=\"round\" stroke-linecap=\"{cap}\"",
             list.trim_end()
         ));
         if let Some(lengths) = stroke.dash.lengths() {
@@ -168,7 +169,8 @@ impl DrawingBackend for Canvas<'_> {
         };
         let (size, colour) = (style.size(), hex(rgb(style.color())));
         self.write(format_args!(
-            r#"<text x="{x}" y="{y}" dy="{shift}" text-anchor="{anchor}" font-size="{size}" fill="{colour}""#
+            "<text x=\"{x}\" y=\"{y}\" dy=\"{shift}\" text-anchor=\"{anchor}\" \
+             font-size=\"{size}\" fill=\"{colour}\""
         ));
         if matches!(style.style(), FontStyle::Bold) {
             self.write(r#" font-weight="bold""#);

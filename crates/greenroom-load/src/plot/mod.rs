@@ -1,8 +1,9 @@
 //! Pictures of what was measured, as SVG, and the whole report as one HTML page.
 //!
-//! A [`Series`] is one curve's worth of measurement: a stream of a run, or one of several servers that are compared, with all
-//! its rounds. Every figure takes any number of them and draws them over each other. Figures are printed on white and need
-//! nothing from outside: no fonts, no style sheet, no script.
+//! A [`Series`] is one curve's worth of measurement: a stream of a run, or one of several servers
+//! that are compared, with all its rounds. Every figure takes any number of them and draws them
+//! over each other. Figures are printed on white and need nothing from outside: no fonts, no style
+//! sheet, no script.
 
 mod against_rate;
 mod against_time;
@@ -43,7 +44,8 @@ pub fn against_time(series: &[Series]) -> String {
 /// Draws the response time by percentile, in milliseconds, on a scale that gives each further nine
 /// the same width.
 ///
-/// One series is shown with its service time beside the latency; of several there is the latency only.
+/// One series is shown with its service time beside the latency; of several there is the latency
+/// only.
 #[must_use]
 pub fn percentile_curve(series: &[Series]) -> String {
     draw(series, &percentiles::panels(series))

@@ -300,7 +300,8 @@ fn figures(measurement: &Measurement) -> Vec<Figure> {
     let others = [
         Figure {
             title: "Response time and rate against time",
-            caption: "Each point stands for one interval of the run; where a line breaks, nothing was answered.",
+            caption: "Each point stands for one interval of the run; where a line breaks, nothing \
+                was answered.",
             svg: super::against_time(&series),
         },
         Figure {

@@ -88,7 +88,8 @@ fn document(panels: &[Panel], names: &[&str], height: u32, inside: &str) -> Stri
     let paper = super::look::hex(PAPER.light);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"{wide}\" height=\"{high}\" \
-         viewBox=\"0 0 {WIDTH} {height}\" font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n\
+         viewBox=\"0 0 {WIDTH} {height}\" \
+         font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n\
          <title>{}</title>\n<desc>{names}</desc>\n\
          <path d=\"M0 0h{WIDTH}v{height}h-{WIDTH}z\" fill=\"{paper}\"/>\n{inside}</svg>\n",
         escaped(&title)

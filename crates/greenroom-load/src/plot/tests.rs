@@ -275,7 +275,8 @@ fn a_page_tells_what_was_measured() {
 fn pictures_to_look_at() {
     let folder = std::env::temp_dir().join("greenroom-plots");
     std::fs::create_dir_all(&folder).expect("a folder");
-    let long = "https://a-very-long-host-name.example.org:8443/an/even/longer/path?with=a&query=that&never=ends&and=goes-on";
+    let long = "https://a-very-long-host-name.example.org:8443/an/even/longer/path\
+        ?with=a&query=that&never=ends&and=goes-on";
     let mut mixed = measurement(vec![
         ramp("greenroom", 1.0, 900.0),
         steady("/hello", 100.0, 30, 0.3),

@@ -27,7 +27,8 @@ pub enum FailureKind {
     Malformed,
     /// No whole response within the time-out.
     Timeout,
-    /// Open loop: not sent before the schedule's end, because no connection was free or this program was too slow.
+    /// Open loop: not sent before the schedule's end, because no connection was free or this
+    /// program was too slow.
     NeverSent,
 }
 
@@ -80,10 +81,12 @@ impl FailureKind {
             Self::Refused => "nobody accepts connections there; is the server running?",
             Self::Unreachable => "the server could not be reached",
             Self::NoPort => {
-                "every local port to this server is in use: keep connections alive (-k), or add source addresses (--source 127.0.0.2)"
+                "every local port to this server is in use: keep connections alive (-k), or add \
+                source addresses (--source 127.0.0.2)"
             }
             Self::NoDescriptor => {
-                "no descriptors are left: raise the limit (ulimit -n), or bound the connections (-c)"
+                "no descriptors are left: raise the limit (ulimit -n), or bound the connections \
+                (-c)"
             }
             Self::ConnectTimeout => "the connection was not established in time (-s)",
             Self::Tls => "TLS failed; --insecure accepts any certificate, --ca trusts one more",
@@ -93,7 +96,8 @@ impl FailureKind {
             Self::Malformed => "what came back is no answer of this protocol",
             Self::Timeout => "no whole answer came in time (-s)",
             Self::NeverSent => {
-                "their time came, but until the schedule's end no connection was free: allow more (-c), or ask for less"
+                "their time came, but until the schedule's end no connection was free: allow more \
+                (-c), or ask for less"
             }
         }
     }

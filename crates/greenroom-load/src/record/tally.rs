@@ -42,7 +42,8 @@ pub struct Counts {
     pub due: u64,
     /// Requests sent, or begun by connecting.
     pub sent: u64,
-    /// Of these, later than [`Tally::LATE_NS`] after their intended time, for want of a free connection.
+    /// Of these, later than [`Tally::LATE_NS`] after their intended time, for want of a free
+    /// connection.
     pub late_for_connection: u64,
     /// Of these, those that were late because this program was.
     pub late_by_generator: u64,

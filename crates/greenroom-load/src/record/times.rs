@@ -13,7 +13,8 @@ const DIGITS: u8 = 3;
 /// Digits of a time line's points, and of times by rate: 1 %.
 const POINT_DIGITS: u8 = 2;
 
-/// Times from 1 ns to 1 h in a histogram (`HdrHistogram`) of about 270 kB, each known to 0.1 %; longer ones count as an hour.
+/// Times from 1 ns to 1 h in a histogram (`HdrHistogram`) of about 270 kB, each known to 0.1 %;
+/// longer ones count as an hour.
 #[derive(Clone)]
 pub struct Times(Histogram<u64>);
 

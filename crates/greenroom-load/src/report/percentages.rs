@@ -6,7 +6,8 @@ use super::quantity::{at_rank, milliseconds};
 use crate::record::Times;
 use crate::run::Measurement;
 
-/// Writes a header and the rows 0 to 100, in milliseconds with three decimals; only the header when nothing was answered.
+/// Writes a header and the rows 0 to 100, in milliseconds with three decimals; only the header when
+/// nothing was answered.
 ///
 /// # Errors
 /// Those of `out`.

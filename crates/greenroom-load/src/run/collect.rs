@@ -28,7 +28,8 @@ const BATCHES_WAITING: usize = 4;
 /// often.
 ///
 /// # Errors
-/// [`RunError`] when the plan contradicts itself, a name has no address, or the system refuses what a run needs.
+/// [`RunError`] when the plan contradicts itself, a name has no address, or the system denies what
+/// a run needs.
 pub fn run(
     plan: &Plan,
     mut server: Option<Processes>,

@@ -11,7 +11,7 @@ use crate::verdict::{ServerUsage, ThreadUsage};
 pub struct Measurement {
     /// The time at which it began.
     pub started: SystemTime,
-    /// From its begin to the last answer, or to its interruption.
+    /// Time from its begin to the last response, or to its interruption.
     pub elapsed: Duration,
     /// True if it was ended early.
     pub interrupted: bool,
@@ -30,7 +30,7 @@ pub struct Measurement {
 pub struct StreamMeasurement {
     /// The plan.
     pub plan: StreamPlan,
-    /// From the run's begin to the stream's last answer.
+    /// Time from the run's begin to the stream's last response.
     pub elapsed: Duration,
     /// Sums over the whole run.
     pub tally: Tally,
@@ -42,7 +42,7 @@ pub struct StreamMeasurement {
     pub first: Option<FirstAnswer>,
     /// The times of single requests, at most [`StreamPlan::records_max`].
     pub records: Vec<RequestRecord>,
-    /// Requests that were due or under way when the run was interrupted or given up.
+    /// Requests that were due or in flight when the run was interrupted or given up.
     pub unfinished: u64,
 }
 

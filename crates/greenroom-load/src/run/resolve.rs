@@ -47,7 +47,8 @@ fn check_shares(plan: &StreamPlan, endpoints: &[Endpoint]) -> Result<(), RunErro
     let too_few = usize::try_from(connections).is_ok_and(|connections| connections < servers);
     if too_few && plan.keep_alive && !plan.is_open_loop() {
         return Err(RunError::Plan(format!(
-            "{connections} connections for each thread are too few to keep one alive to each of {servers} servers"
+            "{connections} connections for each thread are too few to keep one alive to each of \
+            {servers} servers"
         )));
     }
     Ok(())

@@ -42,7 +42,7 @@ pub(crate) struct Share {
 pub(crate) struct Ending {
     /// The time at which its last request ended.
     pub(crate) last_ns: u64,
-    /// Requests that were due or under way when the run was interrupted or given up.
+    /// Requests that were due or in flight when the run was interrupted or given up.
     pub(crate) unfinished: u64,
     /// True if it gave up, because no connection could be made.
     pub(crate) gave_up: bool,

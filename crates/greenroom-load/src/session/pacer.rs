@@ -28,7 +28,8 @@ pub(super) struct Pacer {
 impl Pacer {
     /// Creates a pacer; with `spin`, or without a timer of the kernel, it polls without pause.
     pub(super) fn new(clock: Clock, spin: bool) -> Self {
-        // Read before the kernel's clock: a timer then fires a little after its time, never before it.
+        // Read before the kernel's clock: a timer then fires a little after its time, never before
+        // it.
         let since = clock.now().cast_signed();
         let now = clock_gettime(ClockId::Monotonic);
         Self {
@@ -76,7 +77,8 @@ impl Pacer {
 
 #[expect(
     deprecated,
-    reason = "its successor is unsafe, for types whose descriptor may change or be closed; an OwnedFd's cannot"
+    reason = "its successor is unsafe, for types whose descriptor may change or be closed; an \
+        OwnedFd's cannot"
 )]
 fn timer() -> io::Result<AsyncFd<OwnedFd>> {
     let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;

@@ -20,7 +20,8 @@ use insecure::AnyCertificate;
 /// offered, the preferred first.
 ///
 /// # Errors
-/// [`RunError::Tls`] when a PEM file cannot be read or used, or when no authority is trusted at all.
+/// [`RunError::Tls`] when a PEM file cannot be read or used, or when no authority is trusted at
+/// all.
 pub(crate) fn client_config(
     options: &TlsOptions,
     alpn: &[&[u8]],
@@ -82,7 +83,8 @@ fn trusted(authorities: Option<&Path>) -> Result<RootCertStore, RunError> {
     }
     if roots.is_empty() {
         return Err(RunError::Tls(
-            "this system has no trusted certificates; name a PEM file of authorities, or accept any certificate"
+            "this system has no trusted certificates; name a PEM file of authorities, or accept \
+            any certificate"
                 .to_owned(),
         ));
     }

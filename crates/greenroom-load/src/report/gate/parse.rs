@@ -84,7 +84,8 @@ fn percentile(metric: &str) -> Result<f64, String> {
         .filter(|percentile| *percentile <= 100.0)
         .ok_or_else(|| {
             format!(
-                "{metric:?} is no metric; allowed are p50, p99, p99.9 and other percentiles, mean, min, max, errors, non2xx, late, missed and rate"
+                "{metric:?} is no metric; allowed are p50, p99, p99.9 and other percentiles, \
+                mean, min, max, errors, non2xx, late, missed and rate"
             )
         })
 }

@@ -68,7 +68,8 @@ fn requests(out: &mut dyn Write, stream: &StreamMeasurement) -> io::Result<()> {
         let length = tally.counts.other_length;
         writeln!(
             out,
-            "   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: {exceptions})"
+            "   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: \
+            {exceptions})"
         )?;
     }
     if tally.not_2xx() > 0 {

@@ -109,12 +109,14 @@ fn warning(out: &mut dyn Write, row: &Row) -> io::Result<()> {
     if apart > 2.0 * row.deviation {
         writeln!(
             out,
-            "ERROR: The median and mean for {name} are more than twice the standard\n       deviation apart. These results are NOT reliable."
+            "ERROR: The median and mean for {name} are more than twice the standard\n       \
+            deviation apart. These results are NOT reliable."
         )
     } else if apart > row.deviation {
         writeln!(
             out,
-            "WARNING: The median and mean for {name} are not within a normal deviation\n        These results are probably not that reliable."
+            "WARNING: The median and mean for {name} are not within a normal deviation\n        \
+            These results are probably not that reliable."
         )
     } else {
         Ok(())

@@ -52,7 +52,8 @@ pub(super) fn section(measurement: &Measurement) -> Option<Section> {
             per_second(counts.sent, lasted)
         ),
         format!(
-            "Sent late:    {} by more than 1 ms ({}): {} for want of a free connection, {} because this program was late",
+            "Sent late:    {} by more than 1 ms ({}): {} for want of a free connection, {} \
+            because this program was late",
             counts.late(),
             percent(share(counts.late(), counts.sent)),
             counts.late_for_connection,

@@ -56,7 +56,8 @@ pub(super) fn failure_lines(tally: &Tally) -> Vec<String> {
     }
     if tally.counts.unasked > 0 {
         lines.push(format!(
-            "{:<16}{:>10}  connections closed, because bytes came that no request had asked for; is an answer longer than its Content-Length?",
+            "{:<16}{:>10}  connections closed, because bytes came that no request had asked for; \
+            is an answer longer than its Content-Length?",
             "unasked", tally.counts.unasked
         ));
     }

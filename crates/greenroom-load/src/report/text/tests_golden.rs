@@ -14,7 +14,8 @@ const NOT_2XX: &str = include_str!("golden/not_2xx.txt");
 const POST: &str = include_str!("golden/post.txt");
 const SHORT: &str = include_str!("golden/short.txt");
 const TLS: &str = include_str!("golden/tls.txt");
-/// ab's `-e` of the run of `closed.txt`; of its 20 requests, every fifth row has the next one's time.
+/// ab's `-e` of the run of `closed.txt`; of its 20 requests, every fifth row has the next one's
+/// time.
 const CLOSED_TIMES: &str = include_str!("golden/closed.csv");
 
 /// A request's times in microseconds.

@@ -87,7 +87,8 @@ fn busy(stream: &StreamMeasurement, thread: &ThreadUsage) -> Option<String> {
     let share = thread.busy();
     (share > BUSY_MAX && !stream.plan.spin).then(|| {
         format!(
-            "The generator's busiest thread ran {} of the time. Use more threads (--threads), another machine, connections that are kept alive (-k), or a lower rate.",
+            "The generator's busiest thread ran {} of the time. Use more threads (--threads), \
+            another machine, connections that are kept alive (-k), or a lower rate.",
             percent(share)
         )
     })
@@ -98,7 +99,8 @@ fn late(stream: &StreamMeasurement) -> Option<String> {
     let share = part(counts.late_by_generator, counts.sent);
     (share > LATE_SHARE_MAX && counts.late_by_generator >= LATE_MIN).then(|| {
         format!(
-            "The generator sent {} of {} requests ({}) more than 1 ms after their time although a connection was free. Use more threads (--threads), a core of its own, or a lower rate.",
+            "The generator sent {} of {} requests ({}) more than 1 ms after their time although a \
+            connection was free. Use more threads (--threads), a core of its own, or a lower rate.",
             counts.late_by_generator,
             counts.sent,
             percent(share)
@@ -122,7 +124,8 @@ fn lagging(stream: &StreamMeasurement) -> Option<String> {
         "Use --spin, which polls instead of sleeping, and a core of its own."
     };
     Some(format!(
-        "The generator's own delay makes up {} of the latency: at the {name} it sent {} late, and the latency is {}. {remedy}",
+        "The generator's own delay makes up {} of the latency: at the {name} it sent {} late, and \
+        the latency is {}. {remedy}",
         percent((lag.as_secs_f64() / whole.as_secs_f64().max(1e-9)).min(1.0)),
         time(lag),
         time(whole),
@@ -156,7 +159,8 @@ fn unanswered(stream: &StreamMeasurement) -> Option<String> {
         return drained_late(stream, schedule);
     }
     Some(format!(
-        "The server fell behind the asked rate: of {} requests {}. Ask for a lower rate, or allow more connections (-c) if the server can use them.",
+        "The server fell behind the asked rate: of {} requests {}. Ask for a lower rate, or allow \
+        more connections (-c) if the server can use them.",
         counts.due,
         told.join(", ")
     ))
@@ -169,7 +173,8 @@ fn drained_late(stream: &StreamMeasurement, schedule: &Schedule) -> Option<Strin
         drain > schedule.duration().mul_f64(DRAIN_SHARE_MAX) && drain > usual * DRAIN_LATENCIES_MAX;
     is_late.then(|| {
         format!(
-            "The server fell behind the asked rate: its last answer came {} after the last request was due. Ask for a lower rate.",
+            "The server fell behind the asked rate: its last answer came {} after the last \
+            request was due. Ask for a lower rate.",
             time(drain)
         )
     })
@@ -183,7 +188,8 @@ fn saturated(server: ServerUsage) -> Option<String> {
     let share = server.busiest_share();
     (share >= BUSY_MAX).then(|| {
         format!(
-            "One thread of the server ran {} of the time, while all together used {used}: it would have to spread its work.",
+            "One thread of the server ran {} of the time, while all together used {used}: it \
+            would have to spread its work.",
             percent(share)
         )
     })
@@ -214,7 +220,8 @@ fn competition(measurement: &Measurement) -> Option<String> {
     );
     Some(match measurement.server {
         Some(server) if server.cores_shared > 0 => format!(
-            "{waited}, and may use {} of the server's {} cores: keep both on cores of their own (taskset -c).",
+            "{waited}, and may use {} of the server's {} cores: keep both on cores of their own \
+            (taskset -c).",
             server.cores_shared, server.cores
         ),
         _ => format!("{waited}: another program, or too many threads, kept it from running."),

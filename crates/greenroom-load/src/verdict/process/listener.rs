@@ -29,9 +29,9 @@ pub(super) fn owners(place: &Place) -> BTreeSet<i32> {
 
 fn holds_one_of(process: &Process, inodes: &HashSet<u64>) -> bool {
     let descriptors = process.fd().into_iter().flatten().flatten();
-    descriptors
-        .into_iter()
-        .any(|descriptor| matches!(descriptor.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
+    descriptors.into_iter().any(|descriptor| {
+        matches!(descriptor.target, FDTarget::Socket(inode) if inodes.contains(&inode))
+    })
 }
 
 fn unix_inodes(path: &Path) -> HashSet<u64> {

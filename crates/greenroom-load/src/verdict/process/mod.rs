@@ -18,7 +18,8 @@ use crate::plan::Target;
 /// They are looked up again at each sample: the roots, their descendants, and processes that once
 /// were descendants, even if the parent has gone since. This program itself is never one of them.
 ///
-/// A sample of a server with one process took 0.25 ms in an unoptimised build, beside 128 other processes.
+/// A sample of a server with one process took 0.25 ms in an unoptimised build, beside 128 other
+/// processes.
 #[derive(Clone, Debug)]
 pub struct Processes {
     /// The root processes, with their start times, so that a reused number is not taken for them.
@@ -59,7 +60,8 @@ pub struct ServerUsage {
     pub user: Duration,
     /// CPU time in the kernel.
     pub system: Duration,
-    /// Time in which its threads could have run, but others had the cores; those of the server among themselves included.
+    /// Time in which its threads could have run, but others had the cores; those of the server
+    /// among themselves included.
     pub waited: Duration,
     /// CPU time of the thread that used most, of those that were there at two samples.
     pub busiest_thread: Duration,
@@ -67,7 +69,8 @@ pub struct ServerUsage {
     pub cores: u32,
     /// Of these cores, those on which the thread that took the samples may run as well.
     pub cores_shared: u32,
-    /// The most resident memory that was seen, bytes, all processes together; what they share is counted for each.
+    /// The most resident memory that was seen, bytes, all processes together; what they share is
+    /// counted for each.
     pub rss_bytes_max: u64,
     /// The most threads that were seen, all processes together.
     pub threads_max: u32,
