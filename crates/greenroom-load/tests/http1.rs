@@ -261,7 +261,7 @@ fn answers_of_another_length_are_counted_unless_they_may_vary() {
 }
 
 #[test]
-fn what_goes_wrong_is_told_by_kind() {
+fn what_goes_wrong_is_reported_by_kind() {
     let (garbage, kind) = failure_of(Reply::Close(b"220 mail.example ESMTP\r\n".to_vec()));
     assert_eq!(kind, FailureKind::Malformed);
     let detail = garbage.failures.detail(kind).expect("a detail");
@@ -540,7 +540,7 @@ fn tls_is_spoken_and_certificates_are_checked() {
 }
 
 #[test]
-fn progress_is_told_for_each_interval() {
+fn progress_is_reported_for_each_interval() {
     let server = Server::start(|_| hello());
     let mut stream = stream(&server.url("/"));
     stream.pace = open(100.0, 1000);

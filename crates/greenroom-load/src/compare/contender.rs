@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_contender_is_told_why() {
+    fn what_is_no_contender_is_reported_why() {
         for (text, reason) in [
             ("./run http://host/", "NAME=COMMAND URL"),
             ("=./run http://host/", "a name has"),

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_told() {
+    fn what_is_no_list_is_reported() {
         for text in ["", "a", "2-1", "0,", "99999", "-1"] {
             assert!(text.parse::<Cores>().is_err(), "{text}");
         }

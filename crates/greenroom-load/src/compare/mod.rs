@@ -7,12 +7,12 @@
 //!
 //! A server under test runs in a process group of its own and is ended with it in every case.
 
-mod answer;
 mod contender;
 mod cores;
 mod outcome;
 mod output;
 mod plan;
+mod response;
 mod rounds;
 mod sample;
 mod server;

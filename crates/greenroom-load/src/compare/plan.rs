@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_told() {
+    fn what_cannot_be_compared_is_reported() {
         let told = |comparison: &Comparison| match comparison.validate() {
             Err(error) => error.to_string(),
             Ok(()) => "valid".to_owned(),

@@ -1,8 +1,8 @@
 //! The rounds of a comparison.
 
-use super::answer::Answer;
 use super::cores::{self, Cores, Pinned, Split};
 use super::plan::{Run, order};
+use super::response::Response;
 use super::server::Server;
 use super::{Check, CompareError, Comparison, Outcome, Sample, Series, Step, Turn};
 use crate::plan::Plan;
@@ -92,7 +92,7 @@ struct Bench<'a, 'b> {
     progress: &'a mut dyn FnMut(&Step<'_>),
     load: &'a mut Load<'b>,
     /// The first response of all, and the name of its server.
-    reference: Option<(String, Answer)>,
+    reference: Option<(String, Response)>,
     difference: Option<String>,
 }
 
@@ -128,7 +128,7 @@ impl Bench<'_, '_> {
         let cores = self.split.server.as_ref();
         let mut server = Server::start(self.comparison, run, cores, self.stop)?;
         let _pinned = Pinned::to(self.split.load.as_ref())?;
-        self.first_answer(run, &server)?;
+        self.first_response(run, &server)?;
         if let Some(plan) = self.comparison.warming_up(run) {
             self.load_unseen(run, &plan)?;
         }
@@ -144,19 +144,19 @@ impl Bench<'_, '_> {
     }
 
     /// Compares the first response with that of the first run of all.
-    fn first_answer(&mut self, run: &Run<'_>, server: &Server) -> Result<(), CompareError> {
+    fn first_response(&mut self, run: &Run<'_>, server: &Server) -> Result<(), CompareError> {
         let plan = self.comparison.first_request(run);
         let mut measurement = self.load_unseen(run, &plan)?;
         let mut stream = measurement.streams.swap_remove(0);
         let Some(first) = stream.first.take() else {
             return Err(unanswered(run, &stream, server));
         };
-        let answer = Answer::from(first);
+        let response = Response::from(first);
         let Some((one, reference)) = &self.reference else {
-            self.reference = Some((run.name.clone(), answer));
+            self.reference = Some((run.name.clone(), response));
             return Ok(());
         };
-        let Some(difference) = reference.difference(&answer) else {
+        let Some(difference) = reference.difference(&response) else {
             return Ok(());
         };
         let error = CompareError::Differs {
@@ -181,9 +181,9 @@ impl Bench<'_, '_> {
     ) -> Result<Measurement, CompareError> {
         let plan = self.comparison.measured(run);
         let progress = &mut *self.progress;
-        let mut tell = |interval: &Progress<'_>| progress(&Step::Progress(turn, interval));
+        let mut report = |interval: &Progress<'_>| progress(&Step::Progress(turn, interval));
         let processes = Processes::of(server.pid());
-        complete(run, (self.load)(&plan, processes, self.stop, &mut tell))
+        complete(run, (self.load)(&plan, processes, self.stop, &mut report))
     }
 
     fn load_unseen(&mut self, run: &Run<'_>, plan: &Plan) -> Result<Measurement, CompareError> {

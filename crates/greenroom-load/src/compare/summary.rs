@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_numbers_doubtful_is_told() {
+    fn what_makes_numbers_doubtful_is_reported() {
         let mut slow = series("b", 500.0);
         slow.samples[2].limit = Limit::Generator;
         slow.samples[3].failed = 5;

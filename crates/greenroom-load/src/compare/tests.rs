@@ -258,7 +258,7 @@ fn servers_are_compared_in_turn_and_ended() {
 }
 
 #[test]
-fn another_answer_is_told() {
+fn another_answer_is_reported() {
     let mut comparison = comparison(vec![contender("a", "hello"), contender("b", "help")]);
     let text = error(&comparison);
     assert_eq!(
@@ -289,7 +289,7 @@ fn what_a_failing_server_says_is_shown() {
 }
 
 #[test]
-fn a_command_that_is_not_there_is_told() {
+fn a_command_that_is_not_there_is_reported() {
     let mut missing = contender("missing", "");
     missing.command = vec!["/nonexistent/server".into()];
     let text = error(&comparison(vec![missing]));
@@ -350,7 +350,7 @@ fn a_server_that_ignores_the_request_to_end_is_killed() {
 }
 
 #[test]
-fn a_server_that_dies_under_load_is_told() {
+fn a_server_that_dies_under_load_is_reported() {
     let comparison = comparison(vec![contender("a", "hello")]);
     let mut kill = |plan: &Plan,
                     server: Option<Processes>,

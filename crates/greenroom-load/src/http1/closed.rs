@@ -81,7 +81,7 @@ impl Closed {
     pub(super) fn happened(&mut self, core: &mut Core, happened: Happened) {
         match happened {
             Happened::Nothing => {}
-            Happened::Room(key) => self.fill(core, key),
+            Happened::Ready(key) => self.fill(core, key),
             Happened::Gone { unconnected: true } => self.pause(core),
             Happened::Gone { unconnected: false } => self.open(core),
         }

@@ -142,7 +142,7 @@ impl Connection {
     }
 
     /// Returns true if it can take another request.
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn can_take_request(&self) -> bool {
         self.phase == Phase::Open
     }
 

@@ -150,7 +150,7 @@ impl Worker {
 
     fn end(mut self, gave_up: bool) -> Ending {
         let now = self.core.clock.now();
-        let mut unfinished = self.core.under_way() as u64;
+        let mut unfinished = self.core.in_flight() as u64;
         if let Pace::Open(open) = &mut self.pace {
             open.count_due(&mut self.core, now);
             unfinished += open.waiting(now);

@@ -89,8 +89,8 @@ impl Open {
     pub(super) fn happened(&mut self, core: &mut Core, happened: Happened) {
         match happened {
             Happened::Nothing => return,
-            Happened::Room(key) if core.flights(key) > 0 => return,
-            Happened::Room(key) => self.idle[core.group_of(key)].push(key),
+            Happened::Ready(key) if core.flights(key) > 0 => return,
+            Happened::Ready(key) => self.idle[core.group_of(key)].push(key),
             Happened::Gone { .. } => self.forget(core),
         }
         if self.blocked == Some(Blocked::Connections) {
@@ -117,7 +117,7 @@ impl Open {
 
     /// Returns true if no request will be sent any more and none is in flight.
     pub(super) fn is_over(&mut self, core: &Core) -> bool {
-        self.arrivals.peek().is_none() && core.under_way() == 0
+        self.arrivals.peek().is_none() && core.in_flight() == 0
     }
 
     fn is_blocked(&mut self, now: u64) -> bool {
@@ -135,7 +135,7 @@ impl Open {
                 core.push(key, intended, now);
                 Opened::Connection(key)
             }
-            None if core.open_connections() < self.connections_max || self.make_room(core) => {
+            None if core.open_connections() < self.connections_max || self.close_idle(core) => {
                 core.open(group, intended, now)
             }
             None => {
@@ -158,7 +158,7 @@ impl Open {
     }
 
     /// Closes a free connection of another group; false if there is none.
-    fn make_room(&mut self, core: &mut Core) -> bool {
+    fn close_idle(&mut self, core: &mut Core) -> bool {
         let Some(key) = self.idle.iter_mut().find_map(Vec::pop) else {
             return false;
         };

@@ -123,10 +123,10 @@ impl Reader {
         let mut keep = |data: &[u8]| {
             body.received += data.len() as u64;
             if let Some(capture) = capture {
-                let room = FirstAnswer::BODY_BYTES_MAX.saturating_sub(capture.body.len());
+                let space = FirstAnswer::BODY_BYTES_MAX.saturating_sub(capture.body.len());
                 capture
                     .body
-                    .extend_from_slice(&data[..data.len().min(room)]);
+                    .extend_from_slice(&data[..data.len().min(space)]);
             }
         };
         let (used, is_done) = match &mut body.framing {
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_told_with_its_begin() {
+    fn garbage_is_reported_with_its_begin() {
         let error = Reader::default()
             .feed(b"220 mail.example ESMTP\r\n", false)
             .expect_err("no HTTP");

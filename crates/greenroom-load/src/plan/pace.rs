@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_scheduled_is_told() {
+    fn what_cannot_be_scheduled_is_reported() {
         let second = Duration::from_secs(1);
         assert!(Schedule::constant(f64::NAN, second).is_err());
         assert!(Schedule::constant(-1.0, second).is_err());

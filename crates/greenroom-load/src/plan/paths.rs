@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn what_is_wrong_is_reported_with_its_line() {
         for (text, told) in [
             ("http://h/\nh/b\n", "line 2: \"h/b\": a URL begins with"),
             ("\nweight=0 http://h/\n", "line 2: "),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_told() {
+    fn limits_are_reported() {
         let long = format!(
             "http://h/\nhttp://h/{}\n",
             "x".repeat(Paths::LINE_BYTES_MAX)

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_told_the_whole_url() {
+    fn a_proxy_is_reported_the_whole_url() {
         let target: Target = "http://host:81/a".parse().expect("valid");
         let request = RequestTemplate {
             absolute_form: true,

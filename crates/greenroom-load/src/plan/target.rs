@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_told_why() {
+    fn what_is_no_url_is_reported_why() {
         for text in [
             "127.0.0.1:5000",
             "ftp://host/",

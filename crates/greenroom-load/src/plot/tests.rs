@@ -108,7 +108,7 @@ fn all_series_are_in_the_legend() {
 }
 
 #[test]
-fn a_series_is_told_by_its_colour_and_its_percentile_by_its_dash() {
+fn a_series_is_reported_by_its_colour_and_its_percentile_by_its_dash() {
     let svg = response_time_against_rate(&four());
     let lines: Vec<_> = svg
         .lines()

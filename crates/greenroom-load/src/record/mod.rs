@@ -15,4 +15,4 @@ pub use tally::{Counts, Tally};
 pub use timeline::{Point, Timeline};
 pub use times::Times;
 
-pub(crate) use recorder::{Batch, Notebook, Recorder};
+pub(crate) use recorder::{Batch, Recorder, RecorderSettings};

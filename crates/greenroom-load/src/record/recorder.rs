@@ -113,7 +113,7 @@ pub(crate) struct Recorder {
 
 /// The settings of a recorder: its thread, its limits, and its channels.
 #[derive(Debug)]
-pub(crate) struct Notebook {
+pub(crate) struct RecorderSettings {
     pub(crate) stream: usize,
     pub(crate) thread: usize,
     pub(crate) interval_ns: u64,
@@ -126,22 +126,22 @@ pub(crate) struct Notebook {
 }
 
 impl Recorder {
-    pub(crate) fn new(notebook: Notebook) -> Self {
+    pub(crate) fn new(settings: RecorderSettings) -> Self {
         Self {
-            stream: notebook.stream,
-            thread: notebook.thread,
+            stream: settings.stream,
+            thread: settings.thread,
             tally: Box::default(),
             begin_ns: 0,
-            interval_ns: notebook.interval_ns,
-            flush_due_ns: notebook.interval_ns,
+            interval_ns: settings.interval_ns,
+            flush_due_ns: settings.interval_ns,
             records: Vec::new(),
-            records_left: notebook.records_max,
+            records_left: settings.records_max,
             first: None,
-            by_rate: notebook.by_rate,
-            length: notebook.length,
-            variable_length: notebook.variable_length,
-            full: notebook.full,
-            empty: notebook.empty,
+            by_rate: settings.by_rate,
+            length: settings.length,
+            variable_length: settings.variable_length,
+            full: settings.full,
+            empty: settings.empty,
         }
     }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::plan::{Plan, Protocol, StreamPlan};
 use crate::record::{
-    Batch, ByRate, FirstAnswer, Notebook, Recorder, RequestRecord, Tally, Timeline,
+    Batch, ByRate, FirstAnswer, Recorder, RecorderSettings, RequestRecord, Tally, Timeline,
 };
 use crate::verdict::{Processes, ThreadUsage};
 use crate::{http1, session};
@@ -85,7 +85,7 @@ fn threads_of(stream: &StreamPlan) -> usize {
 }
 
 /// The input of a thread; made before the clock starts, as histograms take a while.
-struct Given {
+struct ThreadInput {
     stream: usize,
     index: u32,
     plan: StreamPlan,
@@ -99,7 +99,7 @@ fn shares(
     endpoints: &[Vec<Endpoint>],
     full: &SyncSender<Batch>,
     gathering: &mut Gathering,
-) -> Vec<Given> {
+) -> Vec<ThreadInput> {
     let mut shares = Vec::new();
     for (number, (stream, endpoints)) in plan.streams.iter().zip(endpoints).enumerate() {
         let length = Arc::new(OnceLock::new());
@@ -108,7 +108,7 @@ fn shares(
             let (give_back, empty) = sync_channel(BATCHES_WAITING);
             let threads = &mut gathering.streams[number].threads;
             threads.push(GatheredThread::new(give_back));
-            let notebook = Notebook {
+            let settings = RecorderSettings {
                 stream: number,
                 thread: threads.len() - 1,
                 interval_ns: u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX),
@@ -119,13 +119,13 @@ fn shares(
                 full: full.clone(),
                 empty,
             };
-            shares.push(Given {
+            shares.push(ThreadInput {
                 stream: number,
                 index,
                 plan: stream.clone(),
                 endpoints: endpoints.clone(),
                 paths: paths.clone(),
-                recorder: Recorder::new(notebook),
+                recorder: Recorder::new(settings),
             });
         }
     }
@@ -140,16 +140,16 @@ struct Ended {
 
 type Running = JoinHandle<io::Result<Ended>>;
 
-fn begin(shares: Vec<Given>, clock: Clock, stop: &Stop) -> Result<Vec<Running>, RunError> {
-    let start = |given: Given| {
+fn begin(shares: Vec<ThreadInput>, clock: Clock, stop: &Stop) -> Result<Vec<Running>, RunError> {
+    let start = |input: ThreadInput| {
         let share = Share::of(
-            &given.plan,
-            given.index,
-            given.paths.clone(),
+            &input.plan,
+            input.index,
+            input.paths.clone(),
             clock,
             stop.clone(),
         );
-        start(given.stream, share, given.endpoints, given.recorder).map_err(|source| {
+        start(input.stream, share, input.endpoints, input.recorder).map_err(|source| {
             // The threads that already run have no collector to report to.
             stop.stop();
             RunError::System {
@@ -298,11 +298,11 @@ impl Gathered {
             .iter()
             .filter_map(|thread| thread.waiting.front());
         let end_ns = fronts.map(|batch| batch.end_ns).max()?;
-        let has_told = |thread: &GatheredThread| {
-            let told = thread.waiting.back().map_or(0, |batch| batch.end_ns);
-            thread.is_over || told + self.tolerance_ns() >= end_ns
+        let has_sent = |thread: &GatheredThread| {
+            let sent_until = thread.waiting.back().map_or(0, |batch| batch.end_ns);
+            thread.is_over || sent_until + self.tolerance_ns() >= end_ns
         };
-        self.threads.iter().all(has_told).then_some(end_ns)
+        self.threads.iter().all(has_sent).then_some(end_ns)
     }
 
     /// Returns the greatest distance between the ends of the same interval in different threads.

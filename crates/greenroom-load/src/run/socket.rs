@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_foreign_source_address_is_told() {
+    fn a_foreign_source_address_is_reported() {
         let address = Address::Tcp(([127, 0, 0, 1], 1).into());
         let source = "192.0.2.1".parse().expect("an address");
         let error = socket(&address, Some(source), None).expect_err("it is for documentation only");

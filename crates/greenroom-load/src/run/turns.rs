@@ -8,12 +8,12 @@ use crate::plan::Paths;
 /// Smooth weighted round robin, as in nginx: of weights 5, 1, 1 the order is a a b a c a a.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
-    seats: Vec<Seat>,
+    entries: Vec<Entry>,
     total: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Seat {
+struct Entry {
     weight: i64,
     credit: i64,
 }
@@ -21,28 +21,28 @@ struct Seat {
 impl Turns {
     /// Creates an entry for each weight; there is at least one.
     pub(crate) fn new(weights: impl IntoIterator<Item = u32>) -> Self {
-        let seat = |weight: u32| Seat {
+        let entry = |weight: u32| Entry {
             weight: weight.into(),
             credit: 0,
         };
-        let seats: Vec<_> = weights.into_iter().map(seat).collect();
-        let total = seats.iter().map(|seat| seat.weight).sum();
-        Self { seats, total }
+        let entries: Vec<_> = weights.into_iter().map(entry).collect();
+        let total = entries.iter().map(|entry| entry.weight).sum();
+        Self { entries, total }
     }
 
     /// Returns the index of the next entry.
     pub(crate) fn next(&mut self) -> usize {
-        if self.seats.len() == 1 {
+        if self.entries.len() == 1 {
             return 0;
         }
         let mut best = 0;
-        for index in 0..self.seats.len() {
-            self.seats[index].credit += self.seats[index].weight;
-            if self.seats[index].credit > self.seats[best].credit {
+        for index in 0..self.entries.len() {
+            self.entries[index].credit += self.entries[index].weight;
+            if self.entries[index].credit > self.entries[best].credit {
                 best = index;
             }
         }
-        self.seats[best].credit -= self.total;
+        self.entries[best].credit -= self.total;
         best
     }
 }

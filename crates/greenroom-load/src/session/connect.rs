@@ -14,7 +14,7 @@ use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::sleep;
 use tokio_rustls::TlsConnector;
 
-use super::room::Room;
+use super::engine::Engine;
 use crate::record::FailureKind;
 use crate::run::{Address, Endpoint, socket};
 use crate::tls;
@@ -63,12 +63,12 @@ impl Failure {
 }
 
 /// Connects to an endpoint.
-pub(super) async fn connect(room: &Room, endpoint: &Endpoint) -> Result<Transport, Failure> {
+pub(super) async fn connect(engine: &Engine, endpoint: &Endpoint) -> Result<Transport, Failure> {
     let failure = |error| Failure::of_connect(&error);
     match &endpoint.address {
         Address::Tcp(address) => {
-            let window_bytes = room.share.plan.window_bytes;
-            let stream = connect_tcp(*address, room.next_source(), window_bytes).await;
+            let window_bytes = engine.share.plan.window_bytes;
+            let stream = connect_tcp(*address, engine.next_source(), window_bytes).await;
             secure(stream.map_err(failure)?, endpoint).await
         }
         Address::Unix(path) => {

@@ -72,12 +72,12 @@ impl Sample {
     }
 
     /// Adds a chunk of the body.
-    pub(super) fn push(&mut self, part: &[u8]) {
-        let room = FirstAnswer::BODY_BYTES_MAX - self.answer.body.len();
+    pub(super) fn push(&mut self, chunk: &[u8]) {
+        let space = FirstAnswer::BODY_BYTES_MAX - self.answer.body.len();
         self.answer
             .body
-            .extend_from_slice(&part[..part.len().min(room)]);
-        self.answer.body_bytes += part.len() as u64;
+            .extend_from_slice(&chunk[..chunk.len().min(space)]);
+        self.answer.body_bytes += chunk.len() as u64;
     }
 
     /// Ends the sample of a whole response.

@@ -1,20 +1,21 @@
 //! The engine for HTTP/2 and WebSocket: one thread, one event loop, one task for each connection.
 //!
-//! A [`room::Room`] is the state that the tasks of a thread share. Its [`desk::Desk`] dispatches
-//! requests, its [`ledger::Ledger`] records their outcomes. In a closed loop each connection polls
-//! the dispatcher for its next request as soon as one ends. In an open loop the pacing task
-//! dispatches requests when they are due, to a connection with a free stream or to a new one; a
-//! request that finds neither waits in order.
+//! An [`engine::Engine`] is the state that the tasks of a thread share. Its
+//! [`dispatcher::Dispatcher`] decides which request is sent when and on which connection, its
+//! [`outcomes::Outcomes`] records the results. In a closed loop each connection polls the
+//! dispatcher for its next request as soon as one ends. In an open loop the pacing task dispatches
+//! requests when they are due, to a connection with a free stream or to a new one; a request that
+//! finds neither waits in order.
 
 mod connect;
 mod connection;
-mod desk;
+mod dispatcher;
+mod engine;
 mod exchange;
 mod http2;
-mod ledger;
+mod outcomes;
 mod pacer;
 mod request;
-mod room;
 mod supervise;
 #[cfg(test)]
 mod tests;

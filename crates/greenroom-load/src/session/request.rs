@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_told() {
+    fn what_cannot_be_sent_is_reported() {
         let template = RequestTemplate {
             method: "GE T".to_owned(),
             ..RequestTemplate::default()

@@ -70,7 +70,7 @@ pub(super) enum Opened {
 pub(super) enum Happened {
     Nothing,
     /// The connection can take another request.
-    Room(usize),
+    Ready(usize),
     /// A connection is gone.
     Gone {
         /// It was never established.
@@ -116,7 +116,7 @@ impl Core {
     }
 
     /// Returns the number of requests without a response.
-    pub(super) fn under_way(&self) -> usize {
+    pub(super) fn in_flight(&self) -> usize {
         let flights = |(_, connection): (usize, &Connection)| connection.flights().len();
         self.connections.iter().map(flights).sum()
     }

@@ -17,7 +17,7 @@ enum Taken {
     /// No response is complete.
     Nothing,
     /// At least one response is complete.
-    Answers,
+    Responses,
     /// The connection is gone.
     Gone(Happened),
 }
@@ -60,7 +60,7 @@ impl Core {
 
     /// Reads the available bytes; to the end of the connection if that is known to be near.
     pub(super) fn receive(&mut self, key: usize, to_the_end: bool) -> Happened {
-        let mut has_answers = false;
+        let mut has_responses = false;
         for _ in 0..READS_MAX {
             let connection = &mut self.connections[key];
             match connection.transport.receive(&mut self.input) {
@@ -70,27 +70,27 @@ impl Core {
                     let is_drained = length < INPUT_BYTES && connection.transport.is_plain();
                     match self.take(key, length) {
                         Taken::Nothing => {}
-                        Taken::Answers => has_answers = true,
+                        Taken::Responses => has_responses = true,
                         Taken::Gone(gone) => return gone,
                     }
-                    let goes_on = to_the_end || !self.connections[key].has_room();
+                    let goes_on = to_the_end || !self.connections[key].can_take_request();
                     if is_drained && !goes_on {
-                        return self.room(key, has_answers);
+                        return self.ready(key, has_responses);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    return self.room(key, has_answers);
+                    return self.ready(key, has_responses);
                 }
                 Err(error) => return self.broken(key, &error),
             }
         }
         self.unread.push(key);
-        self.room(key, has_answers)
+        self.ready(key, has_responses)
     }
 
-    fn room(&self, key: usize, has_answers: bool) -> Happened {
-        if has_answers && self.connections[key].has_room() {
-            Happened::Room(key)
+    fn ready(&self, key: usize, has_responses: bool) -> Happened {
+        if has_responses && self.connections[key].can_take_request() {
+            Happened::Ready(key)
         } else {
             Happened::Nothing
         }
@@ -117,8 +117,8 @@ impl Core {
             };
             used += bytes;
             if let Some(answered) = answered {
-                taken = Taken::Answers;
-                if let Some(gone) = self.after_answer(key, answered, now) {
+                taken = Taken::Responses;
+                if let Some(gone) = self.after_response(key, answered, now) {
                     return Taken::Gone(gone);
                 }
             }
@@ -127,9 +127,9 @@ impl Core {
     }
 
     /// Records a response, and closes its connection if that is this side's to do.
-    fn after_answer(&mut self, key: usize, answered: Answered, now: u64) -> Option<Happened> {
+    fn after_response(&mut self, key: usize, answered: Answered, now: u64) -> Option<Happened> {
         let server_closes = answered.server_closes();
-        if self.note_answer(key, answered, now) {
+        if self.note_response(key, answered, now) {
             return None;
         }
         let connection = &mut self.connections[key];
@@ -141,7 +141,7 @@ impl Core {
     }
 
     /// Records a response; returns true if its connection may be used again.
-    fn note_answer(&mut self, key: usize, answered: Answered, now: u64) -> bool {
+    fn note_response(&mut self, key: usize, answered: Answered, now: u64) -> bool {
         let Answered {
             flight, response, ..
         } = answered;
@@ -166,7 +166,7 @@ impl Core {
     /// Handles a connection that the peer has closed.
     fn ended(&mut self, key: usize) -> Happened {
         if let Some(answered) = self.connections[key].end() {
-            self.note_answer(key, answered, self.clock.now());
+            self.note_response(key, answered, self.clock.now());
         }
         self.close(key)
     }

@@ -41,7 +41,7 @@ fn gates_are_written_as_they_are_read() {
 }
 
 #[test]
-fn what_is_no_gate_is_told_with_what_is_allowed() {
+fn what_is_no_gate_is_reported_with_what_is_allowed() {
     for (text, allowed) in [
         ("", "p99>50ms"),
         ("p99", "p99>50ms"),

@@ -17,9 +17,9 @@ use tokio::time::timeout;
 
 use super::connect::{Duplex, Failure, Transport};
 use super::connection::Use;
-use super::desk::Ticket;
+use super::dispatcher::Ticket;
+use super::engine::{Engine, Slot};
 use super::exchange::Exchange;
-use super::room::{Room, Seat};
 use crate::record::FailureKind;
 
 /// The receive window of a stream: 1 MiB. Data is dropped at once, so the window bounds not memory
@@ -46,7 +46,7 @@ type Driver = Connection<Box<dyn Duplex>, Bytes>;
 
 /// The state that the requests of a connection share.
 struct Talk<'a> {
-    room: &'a Room,
+    engine: &'a Engine,
     tls: Option<String>,
     is_tls: bool,
     /// True if the server has answered anything.
@@ -83,36 +83,36 @@ pub(super) async fn open(transport: Transport) -> Result<Line, Failure> {
 }
 
 /// Sends requests on a connection until there are no more, or it ends.
-pub(super) async fn serve(room: &Rc<Room>, line: Line, first: Exchange) -> Use {
-    let talk = Talk::new(room, line.tls, line.is_tls);
+pub(super) async fn serve(engine: &Rc<Engine>, line: Line, first: Exchange) -> Use {
+    let talk = Talk::new(engine, line.tls, line.is_tls);
     let mut send = line.send;
     let watched = send.clone();
     let mut driver = pin!(line.driver);
     let mut is_open = true;
-    let keep_alive = room.share.plan.keep_alive;
-    let mut seat = keep_alive.then(|| Seat::enter(room, first.endpoint));
-    let mut under_way = FuturesUnordered::new();
-    under_way.push(talk.exchange(&mut send, first));
-    while seat.is_some() || !under_way.is_empty() {
-        let streams = under_way.len();
-        let next = poll_fn(|context| match &seat {
-            Some(seat) => poll_next(seat, &mut send, streams, room, context),
+    let keep_alive = engine.share.plan.keep_alive;
+    let mut slot = keep_alive.then(|| Slot::enter(engine, first.endpoint));
+    let mut in_flight = FuturesUnordered::new();
+    in_flight.push(talk.exchange(&mut send, first));
+    while slot.is_some() || !in_flight.is_empty() {
+        let streams = in_flight.len();
+        let next = poll_fn(|context| match &slot {
+            Some(slot) => poll_next(slot, &mut send, streams, engine, context),
             None => Poll::Pending,
         });
         tokio::select! {
             biased;
             ticket = next => match ticket {
-                Some(ticket) => under_way.push(talk.exchange(&mut send, room.begin(&ticket))),
-                None => seat = None,
+                Some(ticket) => in_flight.push(talk.exchange(&mut send, engine.begin(&ticket))),
+                None => slot = None,
             },
-            Some(()) = under_way.next() => {}
+            Some(()) = in_flight.next() => {}
             event = drive(driver.as_mut(), &watched), if is_open => {
                 is_open = event == Event::StreamsChanged;
-                seat = seat.filter(|_| is_open);
+                slot = slot.filter(|_| is_open);
             }
         }
     }
-    drop((under_way, send, watched));
+    drop((in_flight, send, watched));
     if is_open {
         // With the last handle gone the connection sends GOAWAY, and ends.
         let _ = timeout(CLOSE_TIMEOUT, driver).await;
@@ -122,10 +122,10 @@ pub(super) async fn serve(room: &Rc<Room>, line: Line, first: Exchange) -> Use {
 
 /// Polls the next request, when the connection can take one; `None` when it takes no more.
 fn poll_next(
-    seat: &Seat,
+    slot: &Slot,
     send: &mut SendRequest<Bytes>,
     streams: usize,
-    room: &Room,
+    engine: &Engine,
     context: &mut Context<'_>,
 ) -> Poll<Option<Ticket>> {
     match send.poll_ready(context) {
@@ -134,11 +134,11 @@ fn poll_next(
         // The server sent GOAWAY, or it allows no stream, or all stream numbers were used.
         Poll::Pending | Poll::Ready(Err(_)) => return Poll::Ready(None),
     }
-    let allowed = room.share.plan.in_flight_max as usize;
+    let allowed = engine.share.plan.in_flight_max as usize;
     match send.current_max_send_streams().min(allowed).max(1) {
         // The connection's task is woken when the server allows more.
         limit if limit <= streams => Poll::Pending,
-        limit => seat.poll_ticket(context, limit - streams),
+        limit => slot.poll_ticket(context, limit - streams),
     }
 }
 
@@ -164,9 +164,9 @@ async fn drive(mut driver: Pin<&mut Driver>, watched: &SendRequest<Bytes>) -> Ev
 }
 
 impl<'a> Talk<'a> {
-    fn new(room: &'a Room, tls: Option<String>, is_tls: bool) -> Self {
+    fn new(engine: &'a Engine, tls: Option<String>, is_tls: bool) -> Self {
         Self {
-            room,
+            engine,
             tls,
             is_tls,
             is_proven: Cell::new(false),
@@ -184,7 +184,7 @@ impl<'a> Talk<'a> {
 
     fn proven(&self) {
         if !self.is_proven.replace(true) {
-            self.room.ledger.borrow_mut().proven();
+            self.engine.outcomes.borrow_mut().proven();
         }
     }
 }

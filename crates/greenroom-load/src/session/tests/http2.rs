@@ -215,7 +215,7 @@ fn a_certificate_of_nobody_is_refused_unless_any_is_accepted() {
 }
 
 #[test]
-fn a_server_that_does_not_choose_http2_is_told() {
+fn a_server_that_does_not_choose_http2_is_reported() {
     let outcome = run_over_tls(&tls_server(&[]), true);
     assert_eq!(outcome.failures(), [(FailureKind::Handshake, 10)]);
     assert!(outcome.ending.gave_up);

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::work;
 use crate::plan::{Pace, Phase, Protocol, Schedule, StreamPlan};
-use crate::record::{ByRate, FailureKind, FirstAnswer, Notebook, Recorder, Tally};
+use crate::record::{ByRate, FailureKind, FirstAnswer, Recorder, RecorderSettings, Tally};
 use crate::run::{Address, Clock, Ending, Endpoint, PathTurns, Share, Stop};
 
 /// The result of a run of one thread.
@@ -94,7 +94,7 @@ fn run_to(plan: &StreamPlan, endpoints: Vec<Endpoint>) -> Outcome {
 fn run_until(plan: &StreamPlan, endpoints: Vec<Endpoint>, stop: Stop) -> Outcome {
     let (full, batches) = sync_channel(BATCHES_MAX);
     let (_returned, empty) = sync_channel(1);
-    let recorder = Recorder::new(Notebook {
+    let recorder = Recorder::new(RecorderSettings {
         length: std::sync::Arc::default(),
         stream: 0,
         thread: 0,

@@ -77,7 +77,7 @@ fn an_open_loop_sends_each_message() {
 }
 
 #[test]
-fn a_server_that_closes_instead_of_answering_is_told() {
+fn a_server_that_closes_instead_of_answering_is_reported() {
     let server = Server::start(close);
     let outcome = run(&with_requests(websocket(), 4), server.address);
     assert_eq!(outcome.failures(), [(FailureKind::ClosedEarly, 4)]);
@@ -85,7 +85,7 @@ fn a_server_that_closes_instead_of_answering_is_told() {
 }
 
 #[test]
-fn an_opening_that_is_refused_is_told() {
+fn an_opening_that_is_refused_is_reported() {
     let server = Server::saying(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     let outcome = run(&with_requests(websocket(), 100), server.address);
     assert_eq!(outcome.failures(), [(FailureKind::Handshake, 10)]);
@@ -98,7 +98,7 @@ fn an_opening_that_is_refused_is_told() {
 }
 
 #[test]
-fn what_is_no_message_is_told() {
+fn what_is_no_message_is_reported() {
     let server = Server::start(|stream| async {
         let mut socket = accept_async(stream).await.expect("an opening");
         let _ = socket.next().await;

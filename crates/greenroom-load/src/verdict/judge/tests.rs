@@ -134,7 +134,7 @@ fn a_schedule_that_was_kept_limits_nobody() {
 }
 
 #[test]
-fn our_own_lag_is_told_when_it_is_a_tenth_of_the_latency() {
+fn our_own_lag_is_reported_when_it_is_a_tenth_of_the_latency() {
     let mut run = open();
     let tally = &mut run.streams[0].tally;
     tally.good.clear();
@@ -206,7 +206,7 @@ fn a_slow_server_that_keeps_up_is_not_the_limit() {
 }
 
 #[test]
-fn a_wait_for_a_core_is_told() {
+fn a_wait_for_a_core_is_reported() {
     let mut run = closed();
     run.generator[0].waited = 2 * SECOND;
     run.server = Some(ServerUsage {

@@ -25,14 +25,14 @@ pub(in crate::session) struct Queue {
     /// The times of the requests that were not yet counted as due.
     uncounted: Peekable<Arrivals>,
     routes: Routes,
-    seats: Slab<Seat>,
+    slots: Slab<Slot>,
     /// For each origin the slots that can take a request, the longest idle first.
     idle: Vec<VecDeque<usize>>,
     /// For each origin its connections, being made or open.
     connections: Vec<usize>,
     connections_max: usize,
     /// The time since which fewer than the most connections are open.
-    room_since: u64,
+    capacity_since: u64,
     /// Slots whose connections end to make way for another origin.
     leaving: usize,
 }
@@ -46,7 +46,7 @@ struct Waiting {
 
 /// The slot of an open connection.
 #[derive(Debug)]
-struct Seat {
+struct Slot {
     origin: usize,
     /// Streams that it can take, counting those in the mailbox.
     free: usize,
@@ -64,11 +64,11 @@ impl Queue {
             returned: VecDeque::new(),
             uncounted: arrivals.clone().peekable(),
             arrivals,
-            seats: Slab::new(),
+            slots: Slab::new(),
             idle: vec![VecDeque::new(); routes.origins()],
             connections: vec![0; routes.origins()],
             connections_max,
-            room_since: 0,
+            capacity_since: 0,
             leaving: 0,
             routes,
         };
@@ -106,9 +106,9 @@ impl Queue {
             } else if self.open() < self.connections_max {
                 self.advance();
                 self.connections[origin] += 1;
-                return Some(waiting.ticket(self.room_since));
+                return Some(waiting.ticket(self.capacity_since));
             } else {
-                self.make_room(origin);
+                self.displace_idle(origin);
                 return None;
             }
         }
@@ -135,13 +135,13 @@ impl Queue {
     /// Notes that a connection ended, or could not be made.
     pub(in crate::session) fn vacate(&mut self, endpoint: usize, now: u64) {
         if self.open() == self.connections_max {
-            self.room_since = now;
+            self.capacity_since = now;
         }
         self.connections[self.routes.origin_of(endpoint)] -= 1;
     }
 
     pub(super) fn enter(&mut self, endpoint: usize) -> usize {
-        self.seats.insert(Seat {
+        self.slots.insert(Slot {
             origin: self.routes.origin_of(endpoint),
             free: 0,
             free_since: 0,
@@ -161,35 +161,35 @@ impl Queue {
     ) -> Poll<Option<Ticket>> {
         let due = self.first_due(now);
         let is_over = self.is_over();
-        let seat = &mut self.seats[number];
-        if let Some(ticket) = seat.mailbox.pop_front() {
+        let slot = &mut self.slots[number];
+        if let Some(ticket) = slot.mailbox.pop_front() {
             self.has_free(number, free - 1);
             return Poll::Ready(Some(ticket));
         }
-        if seat.is_leaving || is_over {
+        if slot.is_leaving || is_over {
             return Poll::Ready(None);
         }
-        seat.free = free;
-        if !seat.is_idle {
-            seat.free_since = now;
+        slot.free = free;
+        if !slot.is_idle {
+            slot.free_since = now;
         }
         if let Some(waiting) = due
-            && self.routes.origin_of(waiting.endpoint) == seat.origin
+            && self.routes.origin_of(waiting.endpoint) == slot.origin
         {
-            let ticket = waiting.ticket(seat.free_since);
+            let ticket = waiting.ticket(slot.free_since);
             self.has_free(number, free - 1);
             self.advance();
             return Poll::Ready(Some(ticket));
         }
-        seat.waker = Some(waker.clone());
-        if !seat.is_idle {
-            seat.is_idle = true;
-            self.idle[seat.origin].push_back(number);
+        slot.waker = Some(waker.clone());
+        if !slot.is_idle {
+            slot.is_idle = true;
+            self.idle[slot.origin].push_back(number);
         }
         if let Some(waiting) = due {
             // When the request came due, no connection was idle that could have made way.
-            self.make_room(self.routes.origin_of(waiting.endpoint));
-            if self.seats[number].is_leaving {
+            self.displace_idle(self.routes.origin_of(waiting.endpoint));
+            if self.slots[number].is_leaving {
                 return Poll::Ready(None);
             }
         }
@@ -197,12 +197,12 @@ impl Queue {
     }
 
     pub(super) fn leave(&mut self, number: usize) {
-        let seat = self.seats.remove(number);
-        self.leaving -= usize::from(seat.is_leaving);
-        if seat.is_idle {
-            self.idle[seat.origin].retain(|idle| *idle != number);
+        let slot = self.slots.remove(number);
+        self.leaving -= usize::from(slot.is_leaving);
+        if slot.is_idle {
+            self.idle[slot.origin].retain(|idle| *idle != number);
         }
-        self.returned.extend(seat.mailbox.iter().map(Waiting::of));
+        self.returned.extend(slot.mailbox.iter().map(Waiting::of));
     }
 
     fn open(&self) -> usize {
@@ -228,42 +228,42 @@ impl Queue {
     }
 
     fn has_free(&mut self, number: usize, free: usize) {
-        let seat = &mut self.seats[number];
-        seat.free = free;
-        if seat.is_idle && seat.mailbox.len() >= free {
-            seat.is_idle = false;
-            self.idle[seat.origin].retain(|idle| *idle != number);
+        let slot = &mut self.slots[number];
+        slot.free = free;
+        if slot.is_idle && slot.mailbox.len() >= free {
+            slot.is_idle = false;
+            self.idle[slot.origin].retain(|idle| *idle != number);
         }
     }
 
     fn hand(&mut self, number: usize, waiting: Waiting) {
-        let seat = &mut self.seats[number];
-        seat.mailbox.push_back(waiting.ticket(seat.free_since));
-        seat.is_idle = seat.mailbox.len() < seat.free;
-        if seat.is_idle {
-            self.idle[seat.origin].push_back(number);
+        let slot = &mut self.slots[number];
+        slot.mailbox.push_back(waiting.ticket(slot.free_since));
+        slot.is_idle = slot.mailbox.len() < slot.free;
+        if slot.is_idle {
+            self.idle[slot.origin].push_back(number);
         }
-        seat.wake();
+        slot.wake();
     }
 
     /// Ends an idle connection for an origin without any, so that the first request does not wait
     /// for ever.
-    fn make_room(&mut self, origin: usize) {
+    fn displace_idle(&mut self, origin: usize) {
         if self.connections[origin] > 0 || self.leaving > 0 {
             return;
         }
         if let Some(number) = self.idle.iter_mut().find_map(VecDeque::pop_front) {
-            let seat = &mut self.seats[number];
-            seat.is_idle = false;
-            seat.is_leaving = true;
-            seat.wake();
+            let slot = &mut self.slots[number];
+            slot.is_idle = false;
+            slot.is_leaving = true;
+            slot.wake();
             self.leaving += 1;
         }
     }
 
     fn wake_all(&mut self) {
-        for (_, seat) in &mut self.seats {
-            seat.wake();
+        for (_, slot) in &mut self.slots {
+            slot.wake();
         }
     }
 }
@@ -285,7 +285,7 @@ impl Waiting {
     }
 }
 
-impl Seat {
+impl Slot {
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();

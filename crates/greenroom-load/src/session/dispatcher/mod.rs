@@ -23,16 +23,16 @@ pub(super) struct Ticket {
 
 /// The source of the connections' requests.
 #[derive(Debug)]
-pub(super) enum Desk {
+pub(super) enum Dispatcher {
     Closed(Quota),
     Open(Box<Queue>),
 }
 
 /// The number of a connection's slot.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SeatNumber(usize);
+pub(super) struct SlotId(usize);
 
-impl Desk {
+impl Dispatcher {
     pub(super) fn new(share: &Share, routes: Routes) -> Self {
         match share.arrivals() {
             None => Self::Closed(Quota::new(share.requests, share.sending_ends(), routes)),
@@ -53,8 +53,8 @@ impl Desk {
     }
 
     /// Adds a slot for a connection that serves a target and the others of its origin.
-    pub(super) fn enter(&mut self, endpoint: usize) -> SeatNumber {
-        SeatNumber(match self {
+    pub(super) fn enter(&mut self, endpoint: usize) -> SlotId {
+        SlotId(match self {
             Self::Closed(quota) => quota.origin_of(endpoint),
             Self::Open(queue) => queue.enter(endpoint),
         })
@@ -64,21 +64,21 @@ impl Desk {
     /// connection is to end.
     pub(super) fn poll_ticket(
         &mut self,
-        seat: SeatNumber,
+        slot: SlotId,
         now: u64,
         free: usize,
         waker: &Waker,
     ) -> Poll<Option<Ticket>> {
         match self {
-            Self::Closed(quota) => Poll::Ready(quota.take_within(seat.0, now)),
-            Self::Open(queue) => queue.poll_ticket(seat.0, now, free, waker),
+            Self::Closed(quota) => Poll::Ready(quota.take_within(slot.0, now)),
+            Self::Open(queue) => queue.poll_ticket(slot.0, now, free, waker),
         }
     }
 
     /// Removes a slot; its dispatched requests that were not sent are dispatched again.
-    pub(super) fn leave(&mut self, seat: SeatNumber) {
+    pub(super) fn leave(&mut self, slot: SlotId) {
         if let Self::Open(queue) = self {
-            queue.leave(seat.0);
+            queue.leave(slot.0);
         }
     }
 }

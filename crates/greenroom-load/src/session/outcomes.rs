@@ -1,7 +1,7 @@
 //! The outcomes of requests.
 
 use super::connect::Failure;
-use super::desk::Ticket;
+use super::dispatcher::Ticket;
 use super::exchange::Exchange;
 use crate::record::{Answer, FailureKind, FirstAnswer, Recorder};
 
@@ -10,19 +10,19 @@ const FAILED_ATTEMPTS_MAX: u32 = 10;
 
 /// The recorder of a thread, with the number of requests in flight.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct Outcomes {
     recorder: Recorder,
-    under_way: u64,
+    in_flight: u64,
     last_ns: u64,
     failed_attempts: u32,
     was_connected: bool,
 }
 
-impl Ledger {
+impl Outcomes {
     pub(super) fn new(recorder: Recorder) -> Self {
         Self {
             recorder,
-            under_way: 0,
+            in_flight: 0,
             last_ns: 0,
             failed_attempts: 0,
             was_connected: false,
@@ -30,8 +30,8 @@ impl Ledger {
     }
 
     /// Returns the number of requests that were sent and did not end.
-    pub(super) fn under_way(&self) -> u64 {
-        self.under_way
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
     }
 
     /// Returns the time at which the last request ended.
@@ -53,7 +53,7 @@ impl Ledger {
     }
 
     pub(super) fn begun(&mut self, ticket: &Ticket, now: u64) {
-        self.under_way += 1;
+        self.in_flight += 1;
         self.recorder.sent(ticket.intended, now, ticket.free_since);
     }
 
@@ -92,7 +92,7 @@ impl Ledger {
         self.recorder.failed(failure.kind, time, || failure.detail);
     }
 
-    /// As [`Ledger::failed`], for a request whose connection was not made.
+    /// As [`Outcomes::failed`], for a request whose connection was not made.
     pub(super) fn not_connected(&mut self, exchange: &Exchange, failure: Failure, now: u64) {
         let counts_itself = failure.kind == FailureKind::Handshake;
         self.failed_attempts += u32::from(!counts_itself);
@@ -106,7 +106,7 @@ impl Ledger {
         });
     }
 
-    /// Returns the time at which [`Ledger::flush`] is due.
+    /// Returns the time at which [`Outcomes::flush`] is due.
     pub(super) fn flush_due(&self) -> u64 {
         self.recorder.flush_due()
     }
@@ -120,7 +120,7 @@ impl Ledger {
     }
 
     fn ended(&mut self, now: u64) {
-        self.under_way -= 1;
+        self.in_flight -= 1;
         self.last_ns = self.last_ns.max(now);
     }
 }

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use super::connect::Failure;
 use super::connection;
-use super::desk::{Desk, SeatNumber, Ticket};
+use super::dispatcher::{Dispatcher, SlotId, Ticket};
 use super::exchange::{Exchange, Received, Sample};
-use super::ledger::Ledger;
+use super::outcomes::Outcomes;
 use super::request::Messages;
 use crate::record::{FirstAnswer, Recorder};
 use crate::run::Routes;
@@ -25,15 +25,15 @@ const TIMEOUT_MAX: Duration = Duration::from_hours(7 * 24);
 
 /// The state that the tasks of a thread share.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct Engine {
     pub(super) share: Share,
     endpoints: Vec<Endpoint>,
     pub(super) messages: Messages,
     /// Notified when the last connection ended and nothing more is sent, or when the thread gives
     /// up.
     pub(super) settled: Notify,
-    pub(super) desk: RefCell<Desk>,
-    pub(super) ledger: RefCell<Ledger>,
+    pub(super) dispatcher: RefCell<Dispatcher>,
+    pub(super) outcomes: RefCell<Outcomes>,
     /// Number of tasks that make or hold a connection.
     holders: Cell<usize>,
     sources_used: Cell<usize>,
@@ -42,12 +42,12 @@ pub(super) struct Room {
 
 /// A connection's slot at the dispatcher; removed when dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
-    room: Rc<Room>,
-    number: SeatNumber,
+pub(super) struct Slot {
+    engine: Rc<Engine>,
+    number: SlotId,
 }
 
-impl Room {
+impl Engine {
     pub(super) fn new(
         share: Share,
         endpoints: Vec<Endpoint>,
@@ -56,8 +56,8 @@ impl Room {
     ) -> Self {
         let routes = Routes::new(&endpoints, share.index).through(share.paths.clone());
         Self {
-            desk: RefCell::new(Desk::new(&share, routes)),
-            ledger: RefCell::new(Ledger::new(recorder)),
+            dispatcher: RefCell::new(Dispatcher::new(&share, routes)),
+            outcomes: RefCell::new(Outcomes::new(recorder)),
             settled: Notify::new(),
             holders: Cell::new(0),
             sources_used: Cell::new(share.index as usize),
@@ -82,12 +82,12 @@ impl Room {
 
     /// Returns true if the last request ended and nothing more is sent.
     pub(super) fn is_settled(&self) -> bool {
-        self.holders.get() == 0 && self.desk.borrow().is_over()
+        self.holders.get() == 0 && self.dispatcher.borrow().is_over()
     }
 
     /// Returns true if further attempts are pointless.
     pub(super) fn gives_up(&self) -> bool {
-        self.ledger.borrow().gives_up()
+        self.outcomes.borrow().gives_up()
     }
 
     /// Returns the source address of the next connection.
@@ -102,10 +102,10 @@ impl Room {
     pub(super) fn begin_all(self: &Rc<Self>) {
         for _ in 0..self.share.connections {
             self.holders.update(|holders| holders + 1);
-            let room = Rc::clone(self);
+            let engine = Rc::clone(self);
             spawn_local(async move {
-                connection::hold_closed(&room).await;
-                room.released();
+                connection::hold_closed(&engine).await;
+                engine.released();
             });
         }
     }
@@ -113,8 +113,8 @@ impl Room {
     /// Open loop: dispatches the requests that are due.
     pub(super) fn dispatch(self: &Rc<Self>) {
         let now = self.now();
-        if let Desk::Open(queue) = &mut *self.desk.borrow_mut() {
-            self.ledger.borrow_mut().due(queue.count_due(now));
+        if let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() {
+            self.outcomes.borrow_mut().due(queue.count_due(now));
             while let Some(ticket) = queue.dispatch(now) {
                 self.holders.update(|holders| holders + 1);
                 spawn_local(Rc::clone(self).hold_open(ticket));
@@ -124,16 +124,16 @@ impl Room {
 
     /// Open loop: ends the schedule at `end`; requests that were not sent never will be.
     pub(super) fn abandon(&self, end: u64) {
-        if let Desk::Open(queue) = &mut *self.desk.borrow_mut() {
-            let mut ledger = self.ledger.borrow_mut();
-            queue.abandon(|intended| ledger.never_sent(intended, end));
+        if let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() {
+            let mut outcomes = self.outcomes.borrow_mut();
+            queue.abandon(|intended| outcomes.never_sent(intended, end));
         }
-        self.tell_if_settled();
+        self.notify_if_settled();
     }
 
     async fn hold_open(self: Rc<Self>, ticket: Ticket) {
         connection::hold(&self, ticket).await;
-        if let Desk::Open(queue) = &mut *self.desk.borrow_mut() {
+        if let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() {
             queue.vacate(ticket.endpoint, self.now());
         }
         self.dispatch();
@@ -142,10 +142,10 @@ impl Room {
 
     fn released(&self) {
         self.holders.update(|holders| holders - 1);
-        self.tell_if_settled();
+        self.notify_if_settled();
     }
 
-    fn tell_if_settled(&self) {
+    fn notify_if_settled(&self) {
         if self.is_settled() {
             self.settled.notify_one();
         }
@@ -154,7 +154,7 @@ impl Room {
     /// Begins a request, by sending it or by connecting for it.
     pub(super) fn begin(&self, ticket: &Ticket) -> Exchange {
         let begun = self.now();
-        self.ledger.borrow_mut().begun(ticket, begun);
+        self.outcomes.borrow_mut().begun(ticket, begun);
         Exchange {
             endpoint: ticket.endpoint,
             intended: ticket.intended,
@@ -170,7 +170,7 @@ impl Room {
         head: impl FnOnce() -> Vec<u8>,
         tls: Option<&str>,
     ) -> Option<Sample> {
-        if !self.ledger.borrow().wants_first() {
+        if !self.outcomes.borrow().wants_first() {
             return None;
         }
         Sample::begin(&self.sample_claim, head(), tls.map(str::to_owned))
@@ -183,50 +183,50 @@ impl Room {
         first: Option<FirstAnswer>,
     ) {
         let answer = exchange.answer(received);
-        self.ledger.borrow_mut().answered(&answer, first);
+        self.outcomes.borrow_mut().answered(&answer, first);
     }
 
     pub(super) fn failed(&self, exchange: &Exchange, failure: Failure) {
         let now = self.now();
-        self.ledger.borrow_mut().failed(exchange, failure, now);
-        self.tell_if_hopeless();
+        self.outcomes.borrow_mut().failed(exchange, failure, now);
+        self.notify_if_hopeless();
     }
 
     pub(super) fn not_connected(&self, exchange: &Exchange, failure: Failure) {
         let now = self.now();
-        self.ledger
+        self.outcomes
             .borrow_mut()
             .not_connected(exchange, failure, now);
-        self.tell_if_hopeless();
+        self.notify_if_hopeless();
     }
 
-    fn tell_if_hopeless(&self) {
+    fn notify_if_hopeless(&self) {
         if self.gives_up() {
             self.settled.notify_one();
         }
     }
 }
 
-impl Seat {
+impl Slot {
     /// Adds a slot for a connection that serves this target and the others of its origin.
-    pub(super) fn enter(room: &Rc<Room>, endpoint: usize) -> Self {
-        let number = room.desk.borrow_mut().enter(endpoint);
+    pub(super) fn enter(engine: &Rc<Engine>, endpoint: usize) -> Self {
+        let number = engine.dispatcher.borrow_mut().enter(endpoint);
         Self {
-            room: Rc::clone(room),
+            engine: Rc::clone(engine),
             number,
         }
     }
 
     /// Polls the next request, when so many streams are free; `None` when the connection is to end.
     pub(super) fn poll_ticket(&self, context: &Context<'_>, free: usize) -> Poll<Option<Ticket>> {
-        let now = self.room.now();
-        let mut desk = self.room.desk.borrow_mut();
-        desk.poll_ticket(self.number, now, free, context.waker())
+        let now = self.engine.now();
+        let mut dispatcher = self.engine.dispatcher.borrow_mut();
+        dispatcher.poll_ticket(self.number, now, free, context.waker())
     }
 }
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
-        self.room.desk.borrow_mut().leave(self.number);
+        self.engine.dispatcher.borrow_mut().leave(self.number);
     }
 }
