@@ -1,4 +1,4 @@
-//! Our own client that holds connections.
+//! The client that holds idle connections.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -11,7 +11,7 @@ use bench_kit::process::{LOAD_CORE, pinned};
 pub(crate) struct Idle(Child);
 
 impl Idle {
-    /// Returns once every connection was answered once.
+    /// Opens the connections; returns once each was answered once.
     pub(crate) fn hold(program: &Path, url: &str, connections: u32) -> anyhow::Result<Self> {
         let mut command = pinned(LOAD_CORE, program);
         command.args([
@@ -43,7 +43,7 @@ impl Idle {
 
 impl Drop for Idle {
     fn drop(&mut self) {
-        // It may have ended by itself; there is nothing to do about a failure here.
+        // It may have ended by itself; a failure here has no remedy.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! What each benchmark server does around its framework.
+//! The process around each benchmark server's framework.
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
@@ -13,27 +13,27 @@ pub struct Options {
     /// Port on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 0)]
     pub port: u16,
-    /// What to serve; servers with a router ignore it and choose by path
+    /// The application; servers with a router ignore it and choose by path
     #[arg(long, value_enum, default_value_t = App::Hello)]
     pub app: App,
 }
 
-/// What a server without a router answers.
+/// The application of a server without a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum App {
-    /// Answers after two seconds
+    /// Responds after two seconds
     Echo,
-    /// Answers at once
+    /// Responds at once
     Hello,
 }
 
-/// As long as the kernel's default limit (`somaxconn`), so that no server is measured by its backlog.
+/// The kernel's default limit (`somaxconn`), so that no server is measured by its backlog.
 const BACKLOG: i32 = 4096;
 
 /// Binds 127.0.0.1, non-blocking.
 ///
 /// # Errors
-/// When the port is taken.
+/// If the port is taken.
 pub fn listen(port: u16) -> io::Result<TcpListener> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
@@ -43,20 +43,20 @@ pub fn listen(port: u16) -> io::Result<TcpListener> {
     Ok(TcpListener::from(socket))
 }
 
-/// Tells whoever started the server where it listens.
+/// Prints the address on which the server listens, for the program that started it.
 ///
 /// # Errors
-/// When standard output is closed.
+/// If standard output is closed.
 pub fn announce(address: SocketAddr) -> io::Result<()> {
     let mut out = io::stdout();
     writeln!(out, "listening on {address}")?;
     out.flush()
 }
 
-/// One thread, as every server under comparison has.
+/// Creates a runtime of one thread, as every server under comparison has.
 ///
 /// # Errors
-/// When the kernel refuses an epoll instance.
+/// If the kernel denies an epoll instance.
 pub fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }

@@ -10,7 +10,7 @@ use axum::routing::{any, get, post};
 
 use crate::{ECHO_WAIT, HELLO};
 
-/// The routes; `/hello` and `/?field=…` are the ones under load.
+/// Returns the routes; `/hello` and `/?field=…` are the ones under load.
 pub fn router() -> Router {
     Router::new()
         .route("/", get(form))

@@ -1,11 +1,11 @@
-//! Where the load goes.
+//! The target of the load.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
 
-/// An `http://127.0.0.1:PORT/path` URL, taken apart.
+/// A parsed `http://127.0.0.1:PORT/path` URL.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     /// The server.
@@ -14,7 +14,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The request that is sent over and over.
+    /// Returns the request that is sent over and over.
     pub(crate) fn request(&self) -> Vec<u8> {
         let Self { address, path } = self;
         format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").into_bytes()

@@ -1,4 +1,4 @@
-//! What both of Greenroom's benchmark servers do around their application.
+//! The common parts of Greenroom's two benchmark servers around their application.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -9,7 +9,7 @@ use http_bench_apps::{announce, runtime};
 /// Serves on one loop until the process ends; without an access log, as its peers have none.
 ///
 /// # Errors
-/// When the port is taken or the loop cannot be started.
+/// If the port is taken or the loop cannot be started.
 pub fn serve<A, Kind>(port: u16, app: A) -> anyhow::Result<()>
 where
     A: Application<Kind>,

@@ -6,22 +6,22 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::heads::{self, Heads};
-use crate::server::Answer;
+use crate::server::CannedResponse;
 
-/// A head longer than this is nobody's benchmark.
+/// The longest incomplete head; no benchmark client sends a longer one.
 const LEFTOVER_BYTES_MAX: usize = 64 * 1024;
 
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
-    /// Tells this connection from an earlier one in the same slot.
+    /// The number that tells this connection from an earlier one in the same slot.
     pub(crate) serial: u64,
     leftover: Vec<u8>,
     owed_bytes: usize,
-    answer_offset: usize,
+    response_offset: usize,
     closing: bool,
 }
 
-/// What the server has to do next with a connection.
+/// The next step of the server with a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Close,
@@ -37,12 +37,13 @@ impl Connection {
             serial,
             leftover,
             owed_bytes: 0,
-            answer_offset: 0,
+            response_offset: 0,
             closing: false,
         }
     }
 
-    /// Reads once; the number of requests that became complete, `None` at the end of the connection.
+    /// Reads once; returns the number of requests that became complete, `None` at the end of the
+    /// connection.
     pub(crate) fn read(&mut self, scratch: &mut [u8]) -> Option<usize> {
         let received = match recv(&self.socket, &mut *scratch, RecvFlags::empty()) {
             Ok((0, _)) => return None,
@@ -70,13 +71,13 @@ impl Connection {
         Some(heads)
     }
 
-    /// Writes what was owed and `answers` more.
-    pub(crate) fn write(&mut self, answer: &Answer, answers: usize) -> Next {
-        self.owed_bytes += answers * answer.bytes();
+    /// Writes the pending bytes and `responses` more responses.
+    pub(crate) fn write(&mut self, response: &CannedResponse, responses: usize) -> Next {
+        self.owed_bytes += responses * response.bytes();
         while self.owed_bytes > 0 {
-            let chunk = answer.copies_from(self.answer_offset, self.owed_bytes);
+            let chunk = response.copies_from(self.response_offset, self.owed_bytes);
             match send(&self.socket, chunk, SendFlags::NOSIGNAL) {
-                Ok(sent) => self.sent(sent, answer.bytes()),
+                Ok(sent) => self.sent(sent, response.bytes()),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Next::Write,
                 Err(_) => return Next::Close,
@@ -91,6 +92,6 @@ impl Connection {
 
     fn sent(&mut self, sent: usize, answer_bytes: usize) {
         self.owed_bytes -= sent;
-        self.answer_offset = (self.answer_offset + sent) % answer_bytes;
+        self.response_offset = (self.response_offset + sent) % answer_bytes;
     }
 }

@@ -2,14 +2,14 @@
 
 use memchr::memmem;
 
-/// What a run of bytes asked for.
+/// The requests in a run of bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heads {
     /// Complete heads found.
     pub(crate) count: usize,
     /// Bytes up to the end of the last complete head.
     pub(crate) consumed: usize,
-    /// The last head ends the connection.
+    /// True if the last head ends the connection.
     pub(crate) close: bool,
 }
 

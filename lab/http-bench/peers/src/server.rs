@@ -24,19 +24,19 @@ const LISTENER: u64 = u64::MAX;
 const EVENTS_MAX: usize = 1024;
 const SCRATCH_BYTES: usize = 64 * 1024;
 
-/// A canned answer, repeated so that a run of pipelined requests is answered by one write.
-pub struct Answer {
+/// A canned response, repeated so that a run of pipelined requests is answered by one write.
+pub struct CannedResponse {
     copies: Vec<u8>,
     bytes: usize,
 }
 
-impl Answer {
-    /// An answer that is written up to `copies` times in one system call.
+impl CannedResponse {
+    /// Creates a response that is written up to `copies` times in one system call.
     #[must_use]
-    pub fn new(answer: &[u8], copies: usize) -> Self {
+    pub fn new(response: &[u8], copies: usize) -> Self {
         Self {
-            copies: answer.repeat(copies.max(1)),
-            bytes: answer.len(),
+            copies: response.repeat(copies.max(1)),
+            bytes: response.len(),
         }
     }
 
@@ -50,12 +50,13 @@ impl Answer {
     }
 }
 
-/// One thread that gives every request the same answer, at once or after the same delay.
+/// A server of one thread that gives every request the same response, at once or after the same
+/// delay.
 pub struct Server {
     epoll: rustix::fd::OwnedFd,
     listener: TcpListener,
     connections: Slab<Connection>,
-    answer: Answer,
+    response: CannedResponse,
     delay: Option<Duration>,
     due: VecDeque<Due>,
     scratch: Vec<u8>,
@@ -66,15 +67,19 @@ struct Due {
     at: Instant,
     key: usize,
     serial: u64,
-    answers: usize,
+    responses: usize,
 }
 
 impl Server {
     /// Takes over a non-blocking listener.
     ///
     /// # Errors
-    /// When the kernel refuses a socket option or an epoll instance.
-    pub fn new(listener: TcpListener, answer: Answer, delay: Option<Duration>) -> io::Result<Self> {
+    /// If the kernel denies a socket option or an epoll instance.
+    pub fn new(
+        listener: TcpListener,
+        response: CannedResponse,
+        delay: Option<Duration>,
+    ) -> io::Result<Self> {
         // Accepted sockets inherit both options.
         setsockopt(&listener, TcpNoDelay, &true)?;
         setsockopt(&listener, TcpDeferAccept, &1)?;
@@ -90,7 +95,7 @@ impl Server {
             epoll,
             listener,
             connections,
-            answer,
+            response,
             delay,
             due,
             scratch,
@@ -101,7 +106,7 @@ impl Server {
     /// Serves until the process ends.
     ///
     /// # Errors
-    /// When the kernel refuses to wait.
+    /// If `epoll_wait` fails.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         loop {
@@ -160,7 +165,7 @@ impl Server {
             return;
         };
         if flags.contains(epoll::EventFlags::OUT) {
-            let next = self.connections[key].write(&self.answer, 0);
+            let next = self.connections[key].write(&self.response, 0);
             self.follow(key, &next);
             return;
         }
@@ -175,14 +180,14 @@ impl Server {
         match (connection.read(&mut self.scratch), self.delay) {
             (None, _) => Next::Close,
             (Some(0), _) => Next::Read,
-            (Some(answers), None) => connection.write(&self.answer, answers),
-            (Some(answers), Some(delay)) => {
+            (Some(responses), None) => connection.write(&self.response, responses),
+            (Some(responses), Some(delay)) => {
                 let (at, serial) = (Instant::now() + delay, connection.serial);
                 self.due.push_back(Due {
                     at,
                     key,
                     serial,
-                    answers,
+                    responses,
                 });
                 Next::Read
             }
@@ -196,7 +201,7 @@ impl Server {
                 continue;
             };
             if connection.serial == due.serial {
-                let next = connection.write(&self.answer, due.answers);
+                let next = connection.write(&self.response, due.responses);
                 if next != Next::Read {
                     self.follow(due.key, &next);
                 }

@@ -1,4 +1,4 @@
-//! Who takes part in a case.
+//! The contestants of a case.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use bench_kit::rounds::{self, AGAIN};
 
 use super::Context;
 
-/// What to start.
+/// The program of a contestant.
 #[derive(Clone, Debug)]
 enum Program {
-    /// Built for this run.
+    /// A program that was built for this run.
     Built(&'static str),
-    /// Found on the search path, or given by its whole path.
+    /// A program on the search path, or given by its whole path.
     Found(PathBuf),
 }
 
@@ -38,7 +38,7 @@ impl Contestant {
         }
     }
 
-    /// A program that is not part of this workspace.
+    /// Creates a contestant of a program that is not part of this workspace.
     pub(crate) fn at(program: impl Into<PathBuf>, path: &'static str) -> Self {
         let program = program.into();
         let name = program.display().to_string();
@@ -51,7 +51,7 @@ impl Contestant {
         }
     }
 
-    /// The demo application of this project, on one loop.
+    /// Creates a contestant of this project's demo application, on one loop.
     pub(crate) fn demo(path: &'static str) -> Self {
         let demo =
             Self::new("greenroom", path).arguments(["serve", "--loops", "1", "--no-access-log"]);
@@ -77,7 +77,7 @@ impl Contestant {
         self
     }
 
-    /// The same server under another name.
+    /// Returns the same server under another name.
     pub(crate) fn again(&self) -> Self {
         Self {
             name: format!("{}{AGAIN}", self.name),

@@ -9,7 +9,8 @@ use super::contestant::{Contestant, present};
 use crate::idle_client::Idle;
 
 const CONNECTIONS: u32 = 10_000;
-/// Opened and closed before the first reading, so that code and pools are resident in it.
+/// Connections opened and closed before the first reading, so that code and pools are resident in
+/// it.
 const WARM_UP_CONNECTIONS: u32 = 64;
 const KB_EACH_MAX: f64 = 1.5;
 const OURS: &str = "greenroom-plain";
@@ -36,7 +37,8 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
         case: "idle",
         title: format!("{CONNECTIONS} idle keep-alive connections, each answered once"),
         notes: vec![format!(
-            "medians of {} rounds (least–most) of (RSS with them - RSS before) / {CONNECTIONS}; the kernel's part is in no RSS",
+            "medians of {} rounds (least–most) of (RSS with them - RSS before) / {CONNECTIONS}; \
+            the kernel's part is in no RSS",
             context.rounds
         )],
         table: out.to_string(),

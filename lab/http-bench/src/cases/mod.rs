@@ -16,7 +16,7 @@ use clap::ValueEnum;
 use self::contestant::Contestant;
 use crate::args::Args;
 
-/// What a case may use.
+/// The context of a case: programs and settings.
 pub(crate) struct Context {
     pub(crate) binaries: Binaries,
     pub(crate) rounds: usize,
@@ -34,7 +34,8 @@ impl Context {
         }
     }
 
-    /// Runs `measure` for each contestant in each round, in alternating order; the samples of each contestant.
+    /// Runs `measure` for each contestant in each round, in alternating order; returns the samples
+    /// of each contestant.
     pub(crate) fn interleave<T>(
         &self,
         case: &str,
@@ -44,7 +45,7 @@ impl Context {
         interleave(case, self.rounds, contestants, measure)
     }
 
-    /// The generator of most loads.
+    /// Creates the generator of most loads.
     pub(crate) fn bench(&self) -> anyhow::Result<GreenroomBench> {
         GreenroomBench::new(&self.binaries)
     }
@@ -88,7 +89,7 @@ impl Case {
         }
     }
 
-    /// Programs from the distribution that the case starts.
+    /// Returns the programs from the distribution that the case starts.
     pub(crate) fn tools(self) -> &'static [&'static str] {
         match self {
             Self::Perconnection | Self::Echo200 | Self::Pixel => &["taskset", "ab"],

@@ -1,8 +1,8 @@
-//! The physical limit: one thread, epoll, a canned answer.
+//! The physical limit: one thread, epoll, a canned response.
 
 use clap::Parser;
 use http_bench_apps::{HELLO, Options, announce, listen};
-use http_bench_peers::{Answer, Server};
+use http_bench_peers::{CannedResponse, Server};
 
 /// Pipelined requests answered by one write.
 const COPIES: usize = 32;
@@ -11,7 +11,7 @@ const COPIES: usize = 32;
 struct RawOptions {
     #[command(flatten)]
     common: Options,
-    /// Say in each answer that the connection stays, which HTTP/1.0 clients such as ab need
+    /// Say in each response that the connection stays, which HTTP/1.0 clients such as ab need
     #[arg(long)]
     say_keep_alive: bool,
 }
@@ -28,11 +28,16 @@ fn main() -> anyhow::Result<()> {
     } else {
         ""
     };
-    let answer = format!(
+    let response = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
          date: Sun, 06 Nov 1994 08:49:37 GMT\r\n{connection}\r\n{HELLO}",
         HELLO.len()
     );
-    Server::new(listener, Answer::new(answer.as_bytes(), COPIES), None)?.run()?;
+    Server::new(
+        listener,
+        CannedResponse::new(response.as_bytes(), COPIES),
+        None,
+    )?
+    .run()?;
     Ok(())
 }

@@ -20,18 +20,18 @@ const WARM_UP_CONNECTIONS: u64 = 5_000;
 const AB_REQUESTS_PER_SECOND: u64 = 20_000;
 const CONCURRENCY: u32 = 64;
 
-/// One row of the table of goals that is about CPU time.
+/// A row of the table of goals that is about CPU time.
 pub(crate) struct Spec {
     case: &'static str,
     title: &'static str,
     contestants: Vec<Contestant>,
-    /// Whose CPU time is 1.
+    /// The contestant whose CPU time is 1.
     peer: &'static str,
     load: Load,
     goals: Vec<Goal>,
 }
 
-/// How requests arrive.
+/// The arrival of requests.
 #[derive(Clone, Copy)]
 enum Load {
     Connections,
@@ -39,7 +39,7 @@ enum Load {
     Pipelined(u32),
 }
 
-/// `metric` of `subject` must not exceed `at_most` times that of `versus`.
+/// A goal: `metric` of `subject` must not exceed `at_most` times that of `versus`.
 struct Goal {
     subject: &'static str,
     metric: Metric,
@@ -112,7 +112,7 @@ impl Load {
         }
     }
 
-    /// How many requests were answered.
+    /// Runs the load; returns the number of requests that were answered.
     fn run(self, url: &str, seconds: u32, context: &Context) -> anyhow::Result<u64> {
         match self {
             Self::Connections => {
