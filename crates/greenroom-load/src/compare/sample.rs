@@ -30,10 +30,10 @@ pub struct Sample {
     pub requests_per_second: f64,
     /// The server's CPU time in us per response; `None` when it was not seen.
     pub cpu_us: Option<f64>,
-    /// The share of it in user mode; `None` also when the server used less than 200 ms in all, too
-    /// little to tell.
+    /// The server's CPU time in user mode, in us per response; `None` also when it used less than
+    /// 200 ms in all, too little to divide.
     pub cpu_user_us: Option<f64>,
-    /// The share of it in the kernel; `None` as the share in user mode.
+    /// The server's CPU time in the kernel, in us per response; `None` as that in user mode.
     pub cpu_system_us: Option<f64>,
     /// Latency at p50 in ms.
     pub p50_ms: f64,

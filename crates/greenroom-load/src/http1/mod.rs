@@ -30,7 +30,7 @@ const SWEEP_MIN: Duration = Duration::from_millis(5);
 /// Makes one thread's share of a stream.
 ///
 /// # Errors
-/// The kernel's, when it gives no epoll instance, or does not wait on it.
+/// If the kernel denies an epoll instance, or a wait on it.
 pub(crate) fn work(
     share: &Share,
     endpoints: &[Endpoint],

@@ -94,6 +94,7 @@ impl Outcomes {
 
     /// As [`Outcomes::failed`], for a request whose connection was not made.
     pub(super) fn not_connected(&mut self, exchange: &Exchange, failure: Failure, now: u64) {
+        // A failed handshake is counted by `failed`, as it may also end an established connection.
         let counts_itself = failure.kind == FailureKind::Handshake;
         self.failed_attempts += u32::from(!counts_itself);
         self.failed(exchange, failure, now);

@@ -161,7 +161,7 @@ async fn receive(line: &mut Line) -> Result<Message, Error> {
     }
 }
 
-/// Sends a close frame, and waits for the server to close: then the port is left in its TIME_WAIT.
+/// Sends a close frame, and waits for the server to close first: then `TIME_WAIT` is on its side.
 async fn close(line: &mut Line) -> Result<(), Error> {
     line.socket.close(None).await?;
     while line.socket.next().await.transpose()?.is_some() {}

@@ -249,6 +249,7 @@ impl Queue {
     /// Ends an idle connection for an origin without any, so that the first request does not wait
     /// for ever.
     fn displace_idle(&mut self, origin: usize) {
+        // One leaving connection is enough: requests go in order, so only the first one needs it.
         if self.connections[origin] > 0 || self.leaving > 0 {
             return;
         }
