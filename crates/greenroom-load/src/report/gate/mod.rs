@@ -19,7 +19,7 @@ pub use parse::GateError;
 /// |---|---|---|
 /// | `p0` to `p100`, also `p99.9` | latency | a time: `50ms`, `1.5s` |
 /// | `mean`, `min`, `max` | latency | a time |
-/// | `errors` | failed requests, and responses of 5xx | a number, or a part of those ended: `0.1%` |
+/// | `errors` | failures, and responses of 5xx | a number, or a part of those that ended: `0.1%` |
 /// | `non2xx` | responses with another status than 2xx | a number, or a part of the responses |
 /// | `late` | open loop: requests sent more than 1 ms late | a number, or a part of those sent |
 /// | `missed` | open loop: requests due, but never sent | a number, or a part of those due |

@@ -97,7 +97,7 @@ fn a_server_without_connection_gets_that_of_another() {
     assert_eq!(poll(&mut queue, slot, MS, 1), Poll::Ready(None));
     queue.leave(slot);
     queue.vacate(0, MS);
-    let ticket = queue.dispatch(MS).expect("there is engine");
+    let ticket = queue.dispatch(MS).expect("there is a slot");
     assert_eq!((ticket.endpoint, ticket.intended), (1, MS));
 }
 
