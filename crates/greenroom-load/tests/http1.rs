@@ -1,4 +1,4 @@
-//! Whole runs over HTTP/1.1 against servers that answer as told.
+//! Whole runs over HTTP/1.1 against servers of the fixture.
 
 mod fixture;
 
@@ -28,7 +28,8 @@ fn open(rate: f64, milliseconds: u64) -> Pace {
     Pace::Open(Schedule::constant(rate, duration).expect("a schedule"))
 }
 
-/// As [`open`], and goes on with nothing that is due: what a busy machine sends late is sent.
+/// As [`open`], and continues with nothing that is due: requests that a loaded machine sends late
+/// are sent.
 fn open_with_patience(rate: f64, milliseconds: u64) -> Pace {
     let phase = |rate, duration| Phase {
         from: rate,
@@ -54,7 +55,7 @@ fn tally(stream: StreamPlan) -> Tally {
     measure(vec![stream]).streams.remove(0).tally
 }
 
-/// One request to a server that replies so.
+/// Returns the failure of one request to a server with this reply.
 fn failure_of(reply: Reply) -> (Tally, FailureKind) {
     let server = Server::start(move |_| reply.clone());
     let mut stream = stream(&server.url("/"));
@@ -260,7 +261,7 @@ fn answers_of_another_length_are_counted_unless_they_may_vary() {
 }
 
 #[test]
-fn what_goes_wrong_is_told_by_kind() {
+fn what_goes_wrong_is_reported_by_kind() {
     let (garbage, kind) = failure_of(Reply::Close(b"220 mail.example ESMTP\r\n".to_vec()));
     assert_eq!(kind, FailureKind::Malformed);
     let detail = garbage.failures.detail(kind).expect("a detail");
@@ -441,7 +442,7 @@ fn an_answer_may_come_before_its_request_is_sent() {
         client.read_exact(&mut input[..1024]).expect("a head");
         let refusal = answer("413 Content Too Large\r\nConnection: close", "no\n");
         client.write_all(&refusal).expect("the client reads");
-        // Goes on reading, as servers do that take their leave without a reset.
+        // Continues to read, as servers do that close without a reset.
         while client.read(&mut input).is_ok_and(|length| length > 0) {}
     });
     let mut stream = stream(&url);
@@ -491,7 +492,7 @@ fn a_thread_that_has_nothing_to_do_holds_nobody_up() {
     assert!(told >= 3, "{told}");
 }
 
-/// A certificate that signs itself, for 127.0.0.1.
+/// Returns a self-signed certificate for 127.0.0.1.
 fn tls() -> tokio_rustls::TlsAcceptor {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
     let key = made.signing_key.serialize_der();
@@ -539,7 +540,7 @@ fn tls_is_spoken_and_certificates_are_checked() {
 }
 
 #[test]
-fn progress_is_told_for_each_interval() {
+fn progress_is_reported_for_each_interval() {
     let server = Server::start(|_| hello());
     let mut stream = stream(&server.url("/"));
     stream.pace = open(100.0, 1000);

@@ -1,4 +1,4 @@
-//! The latency that is told is the one that users would have had, also when the server stands still.
+//! The reported latency is that of users, also when the server stands still.
 
 #[path = "fixture/stall.rs"]
 mod stall;
@@ -12,9 +12,10 @@ use greenroom_load::plan::{Pace, Plan, Schedule, StreamPlan};
 use greenroom_load::run::{Stop, run};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// How far from the truth a time may be told, besides what the machine adds.
+/// The relative error that a reported time may have, besides the machine's own delay.
 const TOLERANCE: f64 = 0.02;
-/// Threads that a request waits for: two of the generator, the server's, and the witness's own error.
+/// Threads that a request waits for: two of the generator, the server's, and the witness's own
+/// error.
 const HOPS: u32 = 4;
 
 #[test]
@@ -32,7 +33,7 @@ fn a_stall_is_seen_as_long_as_it_is() {
     let mut stream = StreamPlan::new(target);
     stream.keep_alive = true;
     stream.connections = 300;
-    // More per second, and the time that the server takes to catch up after a stall would be seen too.
+    // At a higher rate the time that the server takes to catch up after a stall would be seen too.
     let schedule = Schedule::constant(200.0, 4 * stall::PERIOD);
     stream.pace = Pace::Open(schedule.expect("a schedule"));
     let plan = Plan {
@@ -57,7 +58,7 @@ fn a_stall_is_seen_as_long_as_it_is() {
     }
 }
 
-/// Finds out how late a busy machine lets threads run.
+/// A witness of the delay with which a loaded machine runs threads.
 struct Witness {
     stop: Sender<()>,
     thread: JoinHandle<Duration>,
@@ -80,7 +81,7 @@ impl Witness {
         Self { stop, thread }
     }
 
-    /// By how much a request may be late on such a machine.
+    /// Returns the delay that a request may have on such a machine.
     fn finish(self) -> Duration {
         drop(self.stop);
         let longest = self.thread.join().expect("it does not panic");

@@ -10,15 +10,16 @@ use greenroom_load::plan::{Place, Target};
 use greenroom_load::verdict::Processes;
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// CPU time that a fixture is told to use at once.
+/// CPU time that a fixture uses for one command.
 const BURNED: Duration = Duration::from_millis(100);
-/// What a fixture uses beside that, and what ticks leave unknown.
+/// CPU time that a fixture uses beside that, and the error of the ticks.
 const TOLERANCE: Duration = Duration::from_millis(45);
-/// Where a fixture listens; it is a process of this test's own program.
+/// The variable with the address on which a fixture listens; it is a process of this test's own
+/// program.
 const BIND: &str = "GREENROOM_TEST_BIND";
 const SAYS: &str = "> ";
 
-/// A process that does what it is told, line by line, and ends with its standard input.
+/// A process that obeys commands, line by line, and ends with its standard input.
 struct Fixture {
     child: Child,
     orders: ChildStdin,
@@ -26,7 +27,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// A fixture that listens there, and what it says of it: the port.
+    /// Starts a fixture that listens there; returns its own line about it: the port.
     fn start(bind: &str) -> (Self, String) {
         let mut child = Command::new(std::env::current_exe().expect("this program has a path"))
             .args(["--exact", "fixture", "--ignored", "--nocapture"])
@@ -44,7 +45,7 @@ impl Fixture {
         (fixture, port)
     }
 
-    /// A fixture by its process, of which the first sample is taken.
+    /// Returns a fixture by its process, of which the first sample is taken.
     fn sampled() -> (Self, Processes) {
         let (fixture, _) = Self::start("127.0.0.1:0");
         let mut processes = Processes::of(fixture.child.id()).expect("it runs");

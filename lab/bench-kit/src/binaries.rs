@@ -1,4 +1,4 @@
-//! Building the programs under test, and knowing where they are.
+//! Building and finding the programs under test.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ impl Binaries {
     /// Builds these packages of the lab.
     ///
     /// # Errors
-    /// When cargo does.
+    /// If cargo fails.
     pub fn build_lab(&mut self, packages: &[&str]) -> anyhow::Result<()> {
         let flags = packages.iter().flat_map(|package| ["-p", package]);
         self.cargo(lab_directory(), "release", &flags.collect::<Vec<_>>())
@@ -26,7 +26,7 @@ impl Binaries {
     /// Builds the program `greenroom`.
     ///
     /// # Errors
-    /// When cargo does.
+    /// If cargo fails.
     pub fn build_greenroom(&mut self) -> anyhow::Result<()> {
         self.build_program("greenroom-cli", "greenroom")
     }
@@ -34,7 +34,7 @@ impl Binaries {
     /// Builds a program of the repository.
     ///
     /// # Errors
-    /// When cargo does.
+    /// If cargo fails.
     pub fn build_program(&mut self, package: &str, program: &str) -> anyhow::Result<()> {
         let flags = ["-p", package, "--bin", program];
         self.cargo(repository(), "dist", &flags)
@@ -43,7 +43,7 @@ impl Binaries {
     /// Builds a program of one file in Go, beside a program that was built before.
     ///
     /// # Errors
-    /// When `go` fails, or nothing named `beside` was built.
+    /// If `go` fails, or nothing named `beside` was built.
     pub fn build_go(&mut self, name: &str, source: &Path, beside: &str) -> anyhow::Result<()> {
         let path = self.path(beside)?.with_file_name(name);
         eprintln!("building {name} …");
@@ -57,10 +57,10 @@ impl Binaries {
         Ok(())
     }
 
-    /// Where a program is that was built.
+    /// Returns the path of a program that was built.
     ///
     /// # Errors
-    /// When it was not.
+    /// If it was not built.
     pub fn path(&self, name: &str) -> anyhow::Result<&Path> {
         let path = self
             .by_name
@@ -104,7 +104,7 @@ fn executable(message: &str) -> Option<(String, PathBuf)> {
     Some((name, path))
 }
 
-/// The folder of all benchmarks.
+/// Returns the folder of all benchmarks.
 #[must_use]
 pub fn lab_directory() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))

@@ -1,10 +1,10 @@
-//! Goals, and whether they were met.
+//! Goals and their verdicts.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// One goal beside what was measured.
+/// A goal beside the measured value.
 #[derive(Debug, Serialize)]
 pub struct Verdict {
     what: String,
@@ -22,7 +22,8 @@ enum Goal {
 }
 
 impl Verdict {
-    /// `measured` is to be no greater; it is `None` when a contestant was left out. `unit` follows each number.
+    /// Requires that `measured` is no greater; it is `None` when a contestant was left out. `unit`
+    /// follows each number.
     #[must_use]
     pub fn at_most(
         what: impl Into<String>,
@@ -38,7 +39,7 @@ impl Verdict {
         }
     }
 
-    /// `measured` is to be no less.
+    /// Requires that `measured` is no less.
     #[must_use]
     pub fn at_least(
         what: impl Into<String>,
@@ -54,7 +55,7 @@ impl Verdict {
 }
 
 impl Goal {
-    /// By how much a value misses it; not above 0 when it is met.
+    /// Returns the distance by which a value misses the goal; not above 0 when it is met.
     fn missed_by(self, value: f64) -> f64 {
         match self {
             Self::AtLeast(least) => least - value,
@@ -86,7 +87,7 @@ impl fmt::Display for Verdict {
         };
         write!(f, "measured {value:.2}{unit}: ")?;
         let missed_by = goal.missed_by(value);
-        // What could not be compared was not met.
+        // A goal without a comparison counts as missed.
         if missed_by > 0.0 || missed_by.is_nan() {
             write!(f, "missed by {missed_by:.2}{unit}")
         } else {

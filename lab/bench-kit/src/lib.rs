@@ -1,8 +1,8 @@
-//! What the benchmark drivers share.
+//! The common parts of the benchmark drivers.
 //!
-//! A driver builds programs ([`Binaries`]), starts servers on one core ([`process`]) and load on another ([`tools`]),
-//! reads the kernel's clocks ([`measure`]), repeats that in interleaved rounds ([`rounds`]), and tells what came out as
-//! tables and verdicts ([`Report`], [`Verdict`]).
+//! A driver builds programs ([`Binaries`]), starts servers on one core ([`process`]) and load on
+//! another ([`tools`]), reads the kernel's clocks ([`measure`]), repeats that in interleaved rounds
+//! ([`rounds`]), and writes tables and verdicts ([`Report`], [`Verdict`]).
 
 mod binaries;
 mod goal;

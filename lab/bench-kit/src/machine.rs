@@ -1,10 +1,10 @@
-//! What the numbers were measured on.
+//! The machine of a measurement.
 
 use std::fs;
 
 use anyhow::Context;
 
-/// Load averages above this are another program's doing.
+/// The load average above which another program runs.
 const BUSY: f64 = 0.5;
 
 pub(crate) fn describe() -> anyhow::Result<String> {
@@ -21,7 +21,10 @@ pub(crate) fn describe() -> anyhow::Result<String> {
         kernel.trim()
     );
     if load > BUSY {
-        text.push_str("\nThe machine was not idle: look at the column \"waited\" before you believe a number.");
+        text.push_str(
+            "\nThe machine was not idle: look at the column \"waited\" before you \
+            believe a number.",
+        );
     }
     Ok(text)
 }

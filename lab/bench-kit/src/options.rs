@@ -1,4 +1,4 @@
-//! The flags that all drivers have.
+//! The common flags of all drivers.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ const SECONDS: u32 = 3;
 const QUICK_ROUNDS: usize = 3;
 const QUICK_SECONDS: u32 = 1;
 
-/// How much to measure, and where to keep it.
+/// The size of a measurement, and the files of its results.
 #[derive(Clone, Debug, Args)]
 pub struct RunOptions {
     /// Interleaved rounds of each case [default: 7, unless a case says otherwise]
@@ -30,13 +30,13 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Interleaved rounds of each case, at least 1.
+    /// Returns the interleaved rounds of each case, at least 1.
     #[must_use]
     pub fn rounds(&self) -> usize {
         self.rounds_or(ROUNDS)
     }
 
-    /// Interleaved rounds of a case that has a default of its own, at least 1.
+    /// Returns the interleaved rounds of a case that has a default of its own, at least 1.
     #[must_use]
     pub fn rounds_or(&self, default: usize) -> usize {
         if self.quick {
@@ -46,13 +46,13 @@ impl RunOptions {
         }
     }
 
-    /// Seconds of load in each measurement.
+    /// Returns the seconds of load in each measurement.
     #[must_use]
     pub fn seconds(&self) -> u32 {
         self.seconds_or(SECONDS)
     }
 
-    /// Seconds of load in each measurement of a case that has a default of its own.
+    /// Returns the seconds of load in each measurement of a case that has a default of its own.
     #[must_use]
     pub fn seconds_or(&self, default: u32) -> u32 {
         if self.quick {
@@ -63,7 +63,7 @@ impl RunOptions {
     }
 }
 
-/// The cases that a command line named; all of them, in their order, if it named none.
+/// Returns the cases that a command line named; all of them, in their order, if it named none.
 #[must_use]
 pub fn named_or_all<C: ValueEnum + Clone>(named: &[C]) -> Vec<C> {
     if named.is_empty() {

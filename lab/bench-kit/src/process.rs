@@ -16,7 +16,7 @@ use crate::measure::family;
 
 /// The core of the server under test.
 pub const SERVER_CORE: usize = 0;
-/// The core of whatever makes its load.
+/// The core of the programs that make its load.
 pub const LOAD_CORE: usize = 1;
 
 const START_MAX: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ const END_MAX: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(10);
 const UNKNOWN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
 
-/// A command that `taskset` keeps on one core.
+/// Returns a command that `taskset` keeps on one core.
 #[must_use]
 pub fn pinned(core: usize, program: impl AsRef<Path>) -> Command {
     let mut command = Command::new("taskset");
@@ -34,12 +34,12 @@ pub fn pinned(core: usize, program: impl AsRef<Path>) -> Command {
     command
 }
 
-/// A command that `taskset` keeps on one core, or that may run on any.
+/// Returns a command that `taskset` keeps on one core, or that may run on any.
 pub(crate) fn placed(core: Option<usize>, program: &Path) -> Command {
     core.map_or_else(|| Command::new(program), |core| pinned(core, program))
 }
 
-/// How to start a server.
+/// The start of a server: its program, arguments and core.
 #[derive(Clone, Debug)]
 pub struct Launch {
     program: PathBuf,
@@ -49,17 +49,17 @@ pub struct Launch {
     listen_flag: Option<&'static str>,
 }
 
-/// A server that listens; it ends with this value.
+/// A listening server; it ends with this value.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
     address: SocketAddr,
-    /// Kept open, so that the server may go on printing.
+    /// Kept open, so that the server may still print.
     stdout: Option<BufReader<ChildStdout>>,
 }
 
 impl Launch {
-    /// Without arguments, on [`SERVER_CORE`], announcing its address.
+    /// Starts without arguments, on [`SERVER_CORE`], announcing its address.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -70,35 +70,36 @@ impl Launch {
         }
     }
 
-    /// Further arguments.
+    /// Adds further arguments.
     #[must_use]
     pub fn arguments<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
     }
 
-    /// Another core than the server's.
+    /// Sets another core than the server's.
     #[must_use]
     pub fn on_core(mut self, core: usize) -> Self {
         self.core = Some(core);
         self
     }
 
-    /// No core of its own: the server has all of them, and shares them with the load.
+    /// Removes the core: the server has all of them, and shares them with the load.
     #[must_use]
     pub fn on_all_cores(mut self) -> Self {
         self.core = None;
         self
     }
 
-    /// A variable of its environment, beside those of this program.
+    /// Adds a variable to its environment, beside those of this program.
     #[must_use]
     pub fn environment(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.environment.push((name, value.into()));
         self
     }
 
-    /// The flag that takes an address; a server without one announces the address that it chose.
+    /// Sets the flag that takes an address; a server without one announces the address that it
+    /// chose.
     #[must_use]
     pub fn listen_flag(mut self, flag: Option<&'static str>) -> Self {
         self.listen_flag = flag;
@@ -108,7 +109,7 @@ impl Launch {
     /// Starts the server and waits until it listens.
     ///
     /// # Errors
-    /// When it ends, or does not listen within ten seconds.
+    /// If it ends, or does not listen within ten seconds.
     pub fn start(&self) -> anyhow::Result<Server> {
         let name = self.program.display();
         let started = match self.listen_flag {
@@ -154,36 +155,36 @@ impl Launch {
     }
 }
 
-/// Taken and given back: the next to bind it is the server that is told to.
+/// Returns an address that was bound and released: the next to bind it is the server that gets it.
 fn free_address() -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind(UNKNOWN).context("no free port")?;
     listener.local_addr().context("no free port")
 }
 
 impl Server {
-    /// Its process.
+    /// Returns its process number.
     #[must_use]
     pub fn pid(&self) -> u32 {
         // `taskset` replaces itself by the server, so the child's process is the server's.
         self.child.id()
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The URL of a path that begins with a slash.
+    /// Returns the URL of a path that begins with a slash.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// Has it end by itself, as a supervisor does, and waits for that.
+    /// Ends it with SIGTERM, as a supervisor does, and waits for that.
     ///
     /// # Errors
-    /// When it does not end within ten seconds.
+    /// If it does not end within ten seconds.
     pub fn terminate(mut self) -> anyhow::Result<()> {
         let pid = Pid::from_raw(i32::try_from(self.pid())?);
         kill(pid, Signal::SIGTERM).context("SIGTERM")?;
@@ -227,9 +228,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // What it started is busy, perhaps: it would outlive the server, and disturb the next measurement. The server
-        // ends first, or it would start others in their place. They may all have ended by themselves; there is nothing
-        // to do about a failure here.
+        // Its children may be at work: they would outlive the server, and disturb the next
+        // measurement. The server ends first, or it would start others in their place. They may all
+        // have ended by themselves; a failure here has no remedy.
         let members = family(self.pid());
         let _ = self.child.kill();
         for member in members.iter().skip(1) {

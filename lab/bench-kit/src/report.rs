@@ -1,4 +1,4 @@
-//! What a run leaves behind.
+//! The results of a run.
 
 use std::fmt::{self, Write as _};
 use std::fs;
@@ -16,15 +16,15 @@ use crate::options::RunOptions;
 pub struct Report {
     /// Its name on the command line.
     pub case: &'static str,
-    /// What was done.
+    /// The action that was measured.
     pub title: String,
-    /// How to read the table.
+    /// Explanations of the table.
     pub notes: Vec<String>,
-    /// In Markdown.
+    /// The table, in Markdown.
     pub table: String,
-    /// One for each goal.
+    /// A verdict for each goal.
     pub verdicts: Vec<Verdict>,
-    /// Everything that was measured.
+    /// All samples.
     pub samples: Value,
 }
 
@@ -54,7 +54,7 @@ impl Run {
     /// Prints the machine. The file of a saved run ends in `-NAME.md`, and begins with the title.
     ///
     /// # Errors
-    /// When `/proc` cannot be read.
+    /// If `/proc` cannot be read.
     pub fn begin(name: &'static str, title: &'static str) -> anyhow::Result<Self> {
         let machine = machine::describe()?;
         println!("{machine}\n");
@@ -75,7 +75,7 @@ impl Run {
     /// Writes the files that were asked for.
     ///
     /// # Errors
-    /// When one cannot be written.
+    /// If one cannot be written.
     pub fn store(&self, options: &RunOptions) -> anyhow::Result<()> {
         if let Some(path) = &options.json {
             let text = serde_json::to_string_pretty(&self.json(options)).context("JSON")?;
@@ -93,7 +93,13 @@ impl Run {
     }
 
     fn json(&self, options: &RunOptions) -> Value {
-        let case = |report: &Report| json!({ "case": report.case, "verdicts": report.verdicts, "samples": report.samples });
+        let case = |report: &Report| {
+            json!({
+                "case": report.case,
+                "verdicts": report.verdicts,
+                "samples": report.samples,
+            })
+        };
         json!({
             "machine": self.machine,
             "rounds": options.rounds(),

@@ -6,38 +6,39 @@ use serde_json::{Value, json};
 
 use crate::stats::Spread;
 
-/// Appended to the name of a contestant that runs a second time, to show what a difference between equals looks like.
+/// Appended to the name of a contestant that runs a second time, to show the difference between
+/// equals.
 pub const AGAIN: &str = " (A/A)";
 
-/// Whoever is measured.
+/// A program that is measured.
 pub trait Contestant {
-    /// The name in the tables.
+    /// Returns the name in the tables.
     fn name(&self) -> &str;
 }
 
 /// A contestant with its samples, one a round.
 #[derive(Debug)]
 pub struct Row<T> {
-    /// Of the contestant.
+    /// The contestant's name.
     pub name: String,
-    /// In the order of the rounds.
+    /// The samples, in the order of the rounds.
     pub samples: Vec<T>,
 }
 
 impl<T> Row<T> {
-    /// Median, least and most of one value.
+    /// Returns median, least and most of one value.
     pub fn spread(&self, value: impl Fn(&T) -> f64) -> Option<Spread> {
         Spread::of(self.samples.iter().map(value))
     }
 
-    /// Of one value as a multiple of the peer's in the same round.
+    /// Returns one value as a multiple of the peer's in the same round.
     pub fn ratio(&self, peer: &Self, value: impl Fn(&T) -> f64) -> Option<Spread> {
         self.paired(peer, value, |mine, other| {
             (other > 0.0).then_some(mine / other)
         })
     }
 
-    /// Of one value less the peer's in the same round.
+    /// Returns one value less the peer's in the same round.
     pub fn difference(&self, peer: &Self, value: impl Fn(&T) -> f64) -> Option<Spread> {
         self.paired(peer, value, |mine, other| Some(mine - other))
     }
@@ -53,7 +54,7 @@ impl<T> Row<T> {
     }
 }
 
-/// Runs `measure` for each contestant in each round; the samples of each contestant.
+/// Runs `measure` for each contestant in each round; returns the samples of each contestant.
 ///
 /// # Errors
 /// The first of `measure`, with the contestant's name.
@@ -79,7 +80,7 @@ pub fn interleave<C: Contestant, T>(
     Ok(rows)
 }
 
-/// Forwards, then backwards, so that drift hits each alike.
+/// Returns the order of a round: forwards, then backwards, so that drift hits each alike.
 fn order(round: usize, count: usize) -> Vec<usize> {
     if round.is_multiple_of(2) {
         (0..count).collect()
@@ -88,13 +89,13 @@ fn order(round: usize, count: usize) -> Vec<usize> {
     }
 }
 
-/// The row of the contestant of this name, unless it was left out.
+/// Returns the row of the contestant of this name, unless it was left out.
 #[must_use]
 pub fn find<'a, T>(rows: &'a [Row<T>], name: &str) -> Option<&'a Row<T>> {
     rows.iter().find(|row| row.name == name)
 }
 
-/// Every sample, by contestant.
+/// Returns every sample, by contestant.
 #[must_use]
 pub fn samples<T: Serialize>(rows: &[Row<T>]) -> Value {
     let by_name = rows

@@ -14,7 +14,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// `None` without samples.
+    /// Returns the spread; `None` without samples.
     pub fn of(samples: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = samples.into_iter().collect();
         sorted.sort_by(f64::total_cmp);

@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::stats::Spread;
 
-/// A table whose first column is a name and whose others are numbers.
+/// Creates a table whose first column is a name and whose others are numbers.
 #[must_use]
 pub fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
@@ -19,7 +19,7 @@ pub fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
 
 const NOTHING: &str = "-";
 
-/// A spread with so many digits after the point, or a dash.
+/// Formats a spread with so many digits after the point, or a dash.
 #[must_use]
 pub fn cell(spread: Option<Spread>, digits: usize) -> String {
     spread.map_or_else(|| NOTHING.to_owned(), |spread| format!("{spread:.digits$}"))

@@ -7,13 +7,13 @@ use crate::cases::Case;
 
 const QUICK_MINUTES: u32 = 1;
 
-/// What `greenroom bench` costs beside wrk and ab, and whether it tells the truth.
+/// The cost of `greenroom bench` beside wrk and ab, and the accuracy of its latencies.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// Only this case; may be repeated
     #[arg(long, value_enum, value_name = "CASE")]
     only: Vec<Case>,
-    /// How long the case `memory` runs; with --quick: one minute
+    /// Minutes of the case `memory`; with --quick: one minute
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=60))]
     minutes: u32,
     #[command(flatten)]

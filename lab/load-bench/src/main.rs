@@ -1,4 +1,5 @@
-//! `make bench-load`: what `greenroom bench` costs beside wrk and ab, and whether it tells the truth.
+//! `make bench-load`: the cost of `greenroom bench` beside wrk and ab, and the accuracy of its
+//! latencies.
 
 mod args;
 mod cases;

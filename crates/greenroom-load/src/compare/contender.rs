@@ -4,21 +4,22 @@ use std::str::FromStr;
 
 use crate::plan::{Target, TargetError};
 
-/// A server that is started by a command, and where it then answers.
+/// A server that is started by a command, and the URL at which it then responds.
 ///
-/// Written `NAME=COMMAND URL`, such as `a=./run-a.sh --port 5001 http://127.0.0.1:5001/`. The command is split into words as a
-/// shell does, with quotes and backslashes, and started without a shell: no variables, no pipes (`sh -c '…'` has them).
+/// Written `NAME=COMMAND URL`, such as `a=./run-a.sh --port 5001 http://127.0.0.1:5001/`. The
+/// command is split into words as a shell does, with quotes and backslashes, and started without a
+/// shell: no variables, no pipes (`sh -c '…'` has them).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contender {
     /// Letters, digits, `.`, `_` and `-`.
     pub name: String,
     /// The program and its arguments; at least the program. It must stay in the foreground.
     pub command: Vec<String>,
-    /// Where its requests go.
+    /// The URL of its requests.
     pub target: Target,
 }
 
-/// Why a contender is refused.
+/// An error in the text of a contender.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContenderError {
     /// There is no name.
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_contender_is_told_why() {
+    fn what_is_no_contender_is_reported_why() {
         for (text, reason) in [
             ("./run http://host/", "NAME=COMMAND URL"),
             ("=./run http://host/", "a name has"),

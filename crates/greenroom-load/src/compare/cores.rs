@@ -1,4 +1,4 @@
-//! Which cores the server and its load run on.
+//! The cores that the server and its load run on.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +10,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cores(BTreeSet<usize>);
 
-/// Why cores are refused.
+/// An error in a choice of cores.
 #[derive(Debug, thiserror::Error)]
 pub enum CoresError {
     /// The text has another form.
@@ -19,18 +19,18 @@ pub enum CoresError {
     /// The program may not run there.
     #[error("this program may run on cores {available}, not on all of {asked}")]
     Unavailable {
-        /// What was asked for.
+        /// The requested cores.
         asked: Cores,
-        /// What there is.
+        /// The available cores.
         available: Cores,
     },
-    /// The kernel refuses.
+    /// The kernel's error.
     #[error("cannot choose cores: {0}")]
     System(#[from] rustix::io::Errno),
 }
 
 impl Cores {
-    /// Those that the calling thread may run on.
+    /// Returns the cores that the calling thread may run on.
     pub(super) fn available() -> Result<Self, CoresError> {
         let set = sched_getaffinity(None)?;
         let all = (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core));
@@ -82,15 +82,16 @@ fn range(text: &str) -> Option<std::ops::RangeInclusive<usize>> {
     (first <= last && last < CpuSet::MAX_CPU).then_some(first..=last)
 }
 
-/// Where the server and the load run; `None` leaves it to the kernel.
+/// The cores of the server and of the load; `None` leaves them to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Split {
     pub(super) server: Option<Cores>,
     pub(super) load: Option<Cores>,
 }
 
-/// Divides the cores that there are. What is asked for is kept; the other side gets the rest, or all when nothing rests. By default
-/// the load has the last core and the server all others; a single core is left to both.
+/// Divides the cores that there are. What is asked for is kept; the other side gets the rest, or
+/// all when nothing rests. By default the load has the last core and the server all others; a
+/// single core is left to both.
 pub(super) fn split(
     available: &Cores,
     server: Option<&Cores>,
@@ -145,7 +146,7 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // It was allowed before, and nobody can be told that it is no more.
+            // These cores were allowed before; a drop has no way to report that they are no more.
             let _ = sched_setaffinity(None, before);
         }
     }
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_told() {
+    fn what_is_no_list_is_reported() {
         for text in ["", "a", "2-1", "0,", "99999", "-1"] {
             assert!(text.parse::<Cores>().is_err(), "{text}");
         }

@@ -1,17 +1,18 @@
 //! Several servers under the same load, one at a time, round by round.
 //!
-//! Each round starts every server once, and the first one a second time as a control: what differs between the two runs of the same
-//! server is noise. Every second round goes backwards, so that a machine that becomes slower or faster over time
-//! treats all alike. What is compared are ratios within a round, whose two runs are minutes apart at most.
+//! Each round starts every server once, and the first one a second time as a control: the
+//! difference between the two runs of the same server is noise. Every second round goes backwards,
+//! so that a machine that becomes slower or faster over time treats all alike. Ratios are taken
+//! within a round, whose two runs are minutes apart at most.
 //!
-//! A server under test runs in a process group of its own and is ended with it, whatever happens.
+//! A server under test runs in a process group of its own and is ended with it in every case.
 
-mod answer;
 mod contender;
 mod cores;
 mod outcome;
 mod output;
 mod plan;
+mod response;
 mod rounds;
 mod sample;
 mod server;
@@ -35,7 +36,7 @@ pub use text::write_text;
 
 use crate::run::{Progress, RunError};
 
-/// What a comparison is doing.
+/// A step of a comparison, for progress reports.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
     /// A server is about to be started.
@@ -46,7 +47,7 @@ pub enum Step<'a> {
     Ended(Turn<'a>, &'a Sample),
 }
 
-/// Whose turn it is.
+/// A run of one server within a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn<'a> {
     /// The contender's name; of the control with `(again)`.
@@ -57,10 +58,10 @@ pub struct Turn<'a> {
     pub rounds: u32,
 }
 
-/// Why servers could not be compared.
+/// The error of a comparison.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// The comparison asks for what cannot be.
+    /// The comparison contradicts itself.
     #[error("{0}")]
     Plan(String),
     /// Cores that cannot be used.
@@ -73,7 +74,7 @@ pub enum CompareError {
         name: String,
         /// The program.
         program: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
     /// Something else accepts connections at its URL.
@@ -89,43 +90,46 @@ pub enum CompareError {
     Ended {
         /// The contender.
         name: String,
-        /// How it ended.
+        /// Its exit status.
         status: std::process::ExitStatus,
-        /// Before it accepted connections, or while it was under load.
+        /// The moment: before it accepted connections, or under load.
         when: &'static str,
         /// The end of its output.
         output: String,
     },
     /// A server does not accept connections in time.
-    #[error("{name}: nothing accepts connections at {url} after {timeout:?}{}", output::quoted(.output))]
+    #[error(
+        "{name}: nothing accepts connections at {url} after {timeout:?}{}",
+        output::quoted(.output)
+    )]
     Silent {
         /// The contender.
         name: String,
         /// Its URL.
         url: String,
-        /// How long it had.
+        /// The time that it had.
         timeout: Duration,
         /// The end of its output.
         output: String,
     },
-    /// A server accepts connections, but answers no request.
+    /// A server accepts connections, but responds to no request.
     #[error("{name}: no request was answered: {reason}{}", output::quoted(.output))]
     NoAnswer {
         /// The contender.
         name: String,
-        /// What became of the requests.
+        /// The outcome of the requests.
         reason: String,
         /// The end of the server's output.
         output: String,
     },
-    /// Two first answers differ.
+    /// Two first responses differ.
     #[error("the first answers of {one} and {other} differ: {difference}")]
     Differs {
-        /// Whose answer came first.
+        /// The server whose response came first.
         one: String,
-        /// Whose answer differs.
+        /// The server whose response differs.
         other: String,
-        /// In what.
+        /// The difference.
         difference: String,
     },
     /// A run could not begin.
@@ -133,10 +137,10 @@ pub enum CompareError {
     Run {
         /// The contender.
         name: String,
-        /// Why.
+        /// The run's error.
         source: RunError,
     },
-    /// It was ended before one round was complete.
+    /// The comparison was ended before one round was complete.
     #[error("interrupted before the first round was complete")]
     Interrupted,
 }

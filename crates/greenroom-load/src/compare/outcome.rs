@@ -1,10 +1,10 @@
-//! What a comparison yields.
+//! The result of a comparison.
 
 use super::{Cores, Sample};
 use crate::run::StreamMeasurement;
 
-/// Rounds whose whole measurements are kept for plots. A run's seven histograms take 1.9 MB, so two servers and the control take 91 MB
-/// at most, and sixteen take 520 MB.
+/// Rounds whose whole measurements are kept for plots. A run's seven histograms take 1.9 MB, so two
+/// servers and the control take 91 MB at most, and sixteen take 520 MB.
 const KEPT_ROUNDS_MAX: usize = 16;
 
 /// The runs of all servers.
@@ -18,7 +18,7 @@ pub struct Outcome {
     pub server_cores: Option<Cores>,
     /// Cores of the load, if they were chosen.
     pub load_cores: Option<Cores>,
-    /// The first difference of the first answers, where the comparison went on all the same.
+    /// The first difference of the first responses, where the comparison went on all the same.
     pub difference: Option<String>,
 }
 
@@ -29,19 +29,20 @@ pub struct Series {
     pub name: String,
     /// The numbers of each round.
     pub samples: Vec<Sample>,
-    /// The whole measurements of the first 16 rounds, without first answers and records.
+    /// The whole measurements of the first 16 rounds, without first responses and records.
     pub streams: Vec<StreamMeasurement>,
 }
 
 impl Outcome {
-    /// Complete rounds.
+    /// Returns the number of complete rounds.
     #[must_use]
     pub fn rounds(&self) -> usize {
         let rounds = self.series.iter().map(|series| series.samples.len());
         rounds.min().unwrap_or(0)
     }
 
-    /// For a plot of all servers: each contender's name and its measurements, without the control's.
+    /// Returns each contender's name and its measurements, without the control's, for a plot of all
+    /// servers.
     #[must_use]
     pub fn into_plots(self) -> Vec<(String, Vec<StreamMeasurement>)> {
         let mut series = self.series;

@@ -1,4 +1,4 @@
-//! The output of a server, of which the end is kept.
+//! The kept end of a server's output.
 
 use std::collections::VecDeque;
 use std::io::{PipeReader, Read};
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 /// Bytes that are kept: 4 KiB.
 const BYTES_MAX: usize = 4096;
-/// How long the rest of an ended server's output is waited for.
+/// The longest wait for the rest of an ended server's output.
 const REST_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Reads a pipe to its end, so that nobody who writes to it must wait.
+/// A reader that drains a pipe to its end, so that no writer blocks on it.
 #[derive(Debug)]
 pub(super) struct Tail {
     bytes: Arc<Mutex<VecDeque<u8>>>,
@@ -34,13 +34,13 @@ impl Tail {
         Ok(Self { bytes, end })
     }
 
-    /// What is there now.
+    /// Returns the output so far.
     pub(super) fn text(&self) -> String {
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
     }
 
-    /// All there will be, of a server that has ended.
+    /// Returns the whole output of a server that has ended.
     pub(super) fn text_to_the_end(&self) -> String {
         // A process that outlives the server may keep the pipe open.
         let _ = self.end.recv_timeout(REST_WAIT_MAX);
@@ -58,7 +58,7 @@ fn drain(pipe: &mut PipeReader, kept: &Mutex<VecDeque<u8>>) {
     }
 }
 
-/// An output as the end of a sentence.
+/// Formats an output as the end of a sentence.
 pub(super) fn quoted(output: &str) -> String {
     match output.trim_end() {
         "" => "; it printed nothing".to_owned(),
@@ -75,7 +75,7 @@ mod tests {
     fn the_end_of_a_long_output_is_kept() {
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         let tail = Tail::of(reader).expect("a thread");
-        // More than any pipe holds: writing would never end if nobody read.
+        // More than any pipe holds: without a reader, writing would never end.
         writer.write_all(&vec![b'x'; 4_000_000]).expect("read");
         writer.write_all(b"the end").expect("read");
         drop(writer);

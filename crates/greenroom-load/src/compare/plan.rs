@@ -1,4 +1,4 @@
-//! What is to be compared, and how.
+//! The plan of a comparison.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -6,42 +6,44 @@ use std::time::Duration;
 use super::{CompareError, Contender, Cores};
 use crate::plan::{End, Pace, Plan, Protocol, Schedule, StreamPlan};
 
-/// Most rounds.
+/// The most rounds.
 const ROUNDS_MAX: u32 = 99;
-/// Most servers.
+/// The most servers.
 const CONTENDERS_MAX: usize = 16;
-/// Name of the first contender's second run.
+/// The suffix that names the first contender's second run.
 const AGAIN: &str = " (again)";
 
-/// Servers, the load that each gets, and how often.
+/// A comparison: the servers, the load of each, and the number of rounds.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The servers, from 1 to 16 with distinct names; the others are held against the first.
     pub contenders: Vec<Contender>,
     /// Rounds, from 1 to 99. Default: 7. Less than 6 cannot show a difference.
     pub rounds: u32,
-    /// The load; its targets are replaced by each server's, and its protocol by that of their URLs unless it is HTTP/2.
+    /// The load; each server's targets replace its targets, and the protocol of their URLs its
+    /// protocol unless that is HTTP/2.
     pub template: StreamPlan,
-    /// How often progress is told. Default: 1 s.
+    /// The interval of progress reports. Default: 1 s.
     pub interval: Duration,
-    /// How long each server is warmed up. Default: 1 s; zero for not at all.
+    /// The length of each server's warm-up. Default: 1 s; zero for none.
     pub warm_up: Duration,
     /// Cores of the server. Default: all but those of the load.
     pub server_cores: Option<Cores>,
-    /// Cores of the load. Default: the last one, or those that the server leaves. Where there is but one core, both share it.
+    /// Cores of the load. Default: the last one, or those that the server leaves. Where there is
+    /// but one core, both share it.
     pub load_cores: Option<Cores>,
-    /// How long a server may take until it accepts connections. Default: 10 s.
+    /// The time within which a server must accept connections. Default: 10 s.
     pub start_timeout: Duration,
-    /// How long a server may take to end after SIGTERM, before SIGKILL. Default: 5 s.
+    /// The time that a server has to end after SIGTERM, before SIGKILL. Default: 5 s.
     pub end_timeout: Duration,
-    /// What the first answers must have in common. Default: all of the body.
+    /// The required agreement of the first responses. Default: the whole body.
     pub check: Check,
 }
 
-/// What the first answers of all servers must have in common.
+/// The agreement that is required of the first responses of all servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Check {
-    /// Status and every byte of the body.
+    /// The status and every byte of the body.
     #[default]
     Body,
     /// Nothing.
@@ -49,7 +51,7 @@ pub enum Check {
 }
 
 impl Comparison {
-    /// A comparison with the defaults.
+    /// Creates a comparison with the defaults.
     #[must_use]
     pub fn new(contenders: Vec<Contender>, template: StreamPlan) -> Self {
         Self {
@@ -92,7 +94,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// The runs of a round, forwards: each contender, and the first one again.
+    /// Returns the runs of a round, forwards: each contender, and the first one again.
     pub(super) fn runs(&self) -> Vec<Run<'_>> {
         let first = self.contenders.first();
         let contenders = self.contenders.iter().map(|contender| Run {
@@ -122,7 +124,7 @@ impl Comparison {
         }
     }
 
-    /// The one request whose answer is compared.
+    /// Returns the plan of the one request whose response is compared.
     pub(super) fn first_request(&self, run: &Run<'_>) -> Plan {
         let mut plan = self.measured(run);
         for stream in &mut plan.streams {
@@ -136,7 +138,8 @@ impl Comparison {
         plan
     }
 
-    /// The same load for a shorter time: of a schedule its mean rate. `None` when there is to be none.
+    /// Returns the same load for a shorter time, a schedule at its mean rate; `None` without a
+    /// warm-up.
     pub(super) fn warming_up(&self, run: &Run<'_>) -> Option<Plan> {
         if self.warm_up.is_zero() {
             return None;
@@ -183,7 +186,7 @@ pub(super) struct Run<'a> {
     pub(super) contender: &'a Contender,
 }
 
-/// The order of `count` runs in a round, counted from 0: forwards, then backwards.
+/// Returns the order of `count` runs in a round, counted from 0: forwards, then backwards.
 pub(super) fn order(round: u32, count: usize) -> Vec<usize> {
     if round.is_multiple_of(2) {
         (0..count).collect()
@@ -219,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_told() {
+    fn what_cannot_be_compared_is_reported() {
         let told = |comparison: &Comparison| match comparison.validate() {
             Err(error) => error.to_string(),
             Ok(()) => "valid".to_owned(),

@@ -1,15 +1,15 @@
 //! The rounds of a comparison.
 
-use super::answer::Answer;
 use super::cores::{self, Cores, Pinned, Split};
 use super::plan::{Run, order};
+use super::response::Response;
 use super::server::Server;
 use super::{Check, CompareError, Comparison, Outcome, Sample, Series, Step, Turn};
 use crate::plan::Plan;
 use crate::run::{Measurement, Progress, RunError, Stop, StreamMeasurement};
 use crate::verdict::Processes;
 
-/// Makes a plan's load, as [`crate::run::run`] does.
+/// A function that makes a plan's load, as [`crate::run::run`] does.
 pub(super) type Load<'a> = dyn FnMut(
         &Plan,
         Option<Processes>,
@@ -20,12 +20,13 @@ pub(super) type Load<'a> = dyn FnMut(
 
 /// Compares servers.
 ///
-/// The calling thread is kept on the load's cores while it makes load, and has its own back at the end. When `stop` says so, what
-/// there is of complete rounds is returned.
+/// The calling thread is kept on the load's cores while it makes load, and has its own back at the
+/// end. When `stop` is set, the complete rounds so far are returned.
 ///
 /// # Errors
-/// [`CompareError`] when the comparison contradicts itself, a server does not start, answers nothing or something
-/// else than the first one, or ends by itself; and when it was interrupted in its first round. No server is left running.
+/// [`CompareError`] when the comparison contradicts itself, a server does not start, responds with
+/// nothing or something else than the first one, or ends by itself; and when it was interrupted in
+/// its first round. No server is left running.
 pub fn run(
     comparison: &Comparison,
     stop: &Stop,
@@ -83,20 +84,21 @@ fn empty(comparison: &Comparison, split: &Split, runs: &[Run<'_>]) -> Outcome {
     }
 }
 
-/// What all runs have in common.
+/// The state that all runs have in common.
 struct Bench<'a, 'b> {
     comparison: &'a Comparison,
     split: Split,
     stop: &'a Stop,
     progress: &'a mut dyn FnMut(&Step<'_>),
     load: &'a mut Load<'b>,
-    /// The first answer of all, and whose it is.
-    reference: Option<(String, Answer)>,
+    /// The first response of all, and the name of its server.
+    reference: Option<(String, Response)>,
     difference: Option<String>,
 }
 
 impl Bench<'_, '_> {
-    /// The samples of a round, in the order of `runs` whatever the order in time.
+    /// Runs one round and returns its samples in the order of `runs`, independent of their order in
+    /// time.
     fn round(
         &mut self,
         round: u32,
@@ -126,7 +128,7 @@ impl Bench<'_, '_> {
         let cores = self.split.server.as_ref();
         let mut server = Server::start(self.comparison, run, cores, self.stop)?;
         let _pinned = Pinned::to(self.split.load.as_ref())?;
-        self.first_answer(run, &server)?;
+        self.first_response(run, &server)?;
         if let Some(plan) = self.comparison.warming_up(run) {
             self.load_unseen(run, &plan)?;
         }
@@ -141,20 +143,20 @@ impl Bench<'_, '_> {
         Ok((sample, stream))
     }
 
-    /// Holds the first answer against that of the first run of all.
-    fn first_answer(&mut self, run: &Run<'_>, server: &Server) -> Result<(), CompareError> {
+    /// Compares the first response with that of the first run of all.
+    fn first_response(&mut self, run: &Run<'_>, server: &Server) -> Result<(), CompareError> {
         let plan = self.comparison.first_request(run);
         let mut measurement = self.load_unseen(run, &plan)?;
         let mut stream = measurement.streams.swap_remove(0);
         let Some(first) = stream.first.take() else {
             return Err(unanswered(run, &stream, server));
         };
-        let answer = Answer::from(first);
+        let response = Response::from(first);
         let Some((one, reference)) = &self.reference else {
-            self.reference = Some((run.name.clone(), answer));
+            self.reference = Some((run.name.clone(), response));
             return Ok(());
         };
-        let Some(difference) = reference.difference(&answer) else {
+        let Some(difference) = reference.difference(&response) else {
             return Ok(());
         };
         let error = CompareError::Differs {
@@ -179,9 +181,9 @@ impl Bench<'_, '_> {
     ) -> Result<Measurement, CompareError> {
         let plan = self.comparison.measured(run);
         let progress = &mut *self.progress;
-        let mut tell = |interval: &Progress<'_>| progress(&Step::Progress(turn, interval));
+        let mut report = |interval: &Progress<'_>| progress(&Step::Progress(turn, interval));
         let processes = Processes::of(server.pid());
-        complete(run, (self.load)(&plan, processes, self.stop, &mut tell))
+        complete(run, (self.load)(&plan, processes, self.stop, &mut report))
     }
 
     fn load_unseen(&mut self, run: &Run<'_>, plan: &Plan) -> Result<Measurement, CompareError> {

@@ -1,4 +1,4 @@
-//! What is compared of each run.
+//! The numbers of a run that are compared.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use serde::Serialize;
 use crate::run::Measurement;
 use crate::verdict::{Limit, ServerUsage, Verdict};
 
-/// CPU time below which its division into user and system rests on less than 20 of the kernel's ticks: 200 ms.
+/// CPU time below which its division into user and system rests on less than 20 of the kernel's
+/// ticks: 200 ms.
 const DIVIDED_CPU_MIN: Duration = Duration::from_millis(200);
 
 /// The numbers of one run.
@@ -15,23 +16,24 @@ const DIVIDED_CPU_MIN: Duration = Duration::from_millis(200);
 pub struct Sample {
     /// Number of the round, from 1.
     pub round: u32,
-    /// Requests that were answered, whatever the status.
+    /// Requests that were answered, with any status.
     pub answers: u64,
     /// Requests that were not answered.
     pub failed: u64,
-    /// Answers whose status is not 2xx.
+    /// Responses whose status is not 2xx.
     pub not_2xx: u64,
-    /// Open loop: the part of the requests that were due and not sent, from 0 to 1.
+    /// Open loop: the share of the requests that were due and not sent, from 0 to 1.
     pub missed: f64,
-    /// Who was the limit.
+    /// The side that was the limit.
     pub limit: Limit,
-    /// Answers per second.
+    /// Responses per second.
     pub requests_per_second: f64,
-    /// The server's CPU time in us per answer; `None` when it was not seen.
+    /// The server's CPU time in us per response; `None` when it was not seen.
     pub cpu_us: Option<f64>,
-    /// Of that, the part in user mode; `None` also when the server used less than 200 ms in all, too little to tell.
+    /// The server's CPU time in user mode, in us per response; `None` also when it used less than
+    /// 200 ms in all, too little to divide.
     pub cpu_user_us: Option<f64>,
-    /// Of that, the part in the kernel; `None` as the part in user mode.
+    /// The server's CPU time in the kernel, in us per response; `None` as that in user mode.
     pub cpu_system_us: Option<f64>,
     /// Latency at p50 in ms.
     pub p50_ms: f64,
@@ -39,11 +41,11 @@ pub struct Sample {
     pub p99_ms: f64,
     /// The longest latency in ms.
     pub max_ms: f64,
-    /// The server's resident memory in MiB, at its most.
+    /// The server's greatest resident memory in MiB.
     pub rss_mib: Option<f64>,
 }
 
-/// A number of a [`Sample`] that is held against another server's.
+/// A number of a [`Sample`] that is compared with another server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -66,7 +68,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All, in the order in which reports list them.
+    /// All metrics, in the order in which reports list them.
     pub const ALL: [Self; 8] = [
         Self::RequestsPerSecond,
         Self::Cpu,
@@ -78,7 +80,7 @@ impl Metric {
         Self::Rss,
     ];
 
-    /// What a table calls it, with its unit.
+    /// Returns its name in tables, with its unit.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -93,7 +95,7 @@ impl Metric {
         }
     }
 
-    /// Its value in a run; `None` when the server was not seen.
+    /// Returns its value in a run; `None` when the server was not seen.
     #[must_use]
     pub fn of(self, sample: &Sample) -> Option<f64> {
         match self {

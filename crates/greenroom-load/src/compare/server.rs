@@ -19,22 +19,23 @@ use super::{CompareError, Comparison};
 use crate::plan::Place;
 use crate::run::Stop;
 
-/// Between two looks whether a server accepts connections, or has ended.
+/// The pause between two checks that a server accepts connections, or has ended.
 const POLL: Duration = Duration::from_millis(10);
-/// Between two looks whether somebody else still listens; each is a connection to whoever it is.
+/// The pause between two checks that the place is vacant; each is a connection to the other
+/// listener.
 const VACANT_POLL: Duration = Duration::from_millis(100);
-/// How long one attempt to connect may take.
+/// The longest time of one attempt to connect.
 const CONNECT_MAX: Duration = Duration::from_secs(1);
-/// How long the processes of a group that was killed are waited for.
+/// The longest wait for the processes of a group that was killed.
 const GONE_WAIT_MAX: Duration = Duration::from_secs(1);
-/// How long somebody else may go on listening where a server is to be started.
+/// The time that another listener has to go away from the place of a server.
 const VACANT_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// A server that accepts connections. It ends with this value, and its process group with it.
+/// A server that accepts connections. Its process group ends when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Server {
     child: Child,
-    /// How it ended, once it was waited for; from then on its number may be another's.
+    /// Its exit status, once it was waited for; from then on its process number may be reused.
     status: Option<ExitStatus>,
     output: Tail,
     end_timeout: Duration,
@@ -68,12 +69,12 @@ impl Server {
         self.child.id()
     }
 
-    /// The end of its output until now.
+    /// Returns the end of its output until now.
     pub(super) fn output(&self) -> String {
         self.output.text()
     }
 
-    /// An error when it has ended.
+    /// Returns an error when it has ended.
     pub(super) fn check(&mut self, run: &Run<'_>, when: &'static str) -> Result<(), CompareError> {
         if !self.has_ended() {
             return Ok(());
@@ -96,7 +97,7 @@ impl Server {
         let begin = Instant::now();
         loop {
             let accepts = accepts(&run.contender.target.place);
-            // A server that could not listen ends; then whoever accepts is another.
+            // A server that could not listen ends; then it is another process that accepts.
             self.check(run, "before it accepted connections")?;
             if accepts {
                 return Ok(());
@@ -120,20 +121,21 @@ impl Server {
         Pid::from_child(&self.child)
     }
 
-    /// Whether it has ended. It is not waited for yet, so that its number, and its group's, is not used again.
+    /// Returns true if it has ended. It is not waited for yet, so that its number, and its group's,
+    /// is not used again.
     fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         !matches!(waitid(WaitId::Pid(self.group()), options), Ok(None))
     }
 
-    /// Ends its group, and returns how it ended itself: asks with SIGTERM, and insists with SIGKILL when its time is over. What the
-    /// server leaves running when it ends gets no time.
+    /// Ends its group and returns its exit status: sends SIGTERM, and SIGKILL when its time is
+    /// over. Processes that outlive the server get no time.
     fn end(&mut self) -> io::Result<ExitStatus> {
         if let Some(status) = self.status {
             return Ok(status);
         }
         let group = self.group();
-        // An error says that nobody is left.
+        // An error means that the group is already empty.
         let _ = kill_process_group(group, Signal::TERM);
         let begin = Instant::now();
         while !self.has_ended() && begin.elapsed() < self.end_timeout {
@@ -147,7 +149,8 @@ impl Server {
     }
 }
 
-/// Killed processes end a little later; until then they hold their sockets.
+/// Waits until killed processes are gone; they end a little later, and until then hold their
+/// sockets.
 fn wait_until_gone(group: Pid) {
     let begin = Instant::now();
     while is_alive(group) && begin.elapsed() < GONE_WAIT_MAX {
@@ -155,7 +158,8 @@ fn wait_until_gone(group: Pid) {
     }
 }
 
-/// Whether a process of this group is more than a zombie, which nobody may ever wait for and which holds nothing.
+/// Returns true if a process of this group is more than a zombie, which may never be waited for and
+/// which holds nothing.
 fn is_alive(group: Pid) -> bool {
     let processes = all_processes().into_iter().flatten().flatten();
     let mut stats = processes.filter_map(|process| process.stat().ok());
@@ -164,7 +168,7 @@ fn is_alive(group: Pid) -> bool {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // There is nobody to tell of a failure.
+        // A drop has no way to report a failure.
         let _ = self.end();
     }
 }
@@ -191,7 +195,7 @@ fn spawn(command: &[String]) -> io::Result<(Child, Tail)> {
     Ok((child, output))
 }
 
-/// Waits until nobody accepts connections there; otherwise another server would be measured.
+/// Waits until no process accepts connections there; otherwise another server would be measured.
 fn wait_until_vacant(place: &Place, run: &Run<'_>) -> Result<(), CompareError> {
     let begin = Instant::now();
     while accepts(place) {
@@ -206,7 +210,8 @@ fn wait_until_vacant(place: &Place, run: &Run<'_>) -> Result<(), CompareError> {
     Ok(())
 }
 
-/// Whether somebody listens there, even if too busy to accept: only a refusal says that nobody does.
+/// Returns true if a process listens there, even one too loaded to accept: only `ECONNREFUSED`
+/// proves that none does.
 fn accepts(place: &Place) -> bool {
     let attempt = match place {
         Place::Unix(path) => connect_unix(path),
@@ -223,7 +228,7 @@ fn accepts(place: &Place) -> bool {
 
 fn connect_unix(path: &Path) -> io::Result<()> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    // Where the queue is full, this would wait for ever.
+    // With a full backlog a blocking connect would wait for ever.
     socket.set_nonblocking(true)?;
     socket.connect(&SockAddr::unix(path)?)
 }

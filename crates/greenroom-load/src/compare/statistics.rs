@@ -2,19 +2,21 @@
 
 use serde::Serialize;
 
-/// Rounds drawn anew for an interval.
+/// Resamples of the rounds for an interval.
 const RESAMPLES: usize = 10_000;
-/// The draws are the same each time, so the same rounds always give the same interval.
+/// The seed of the resampling; it is fixed, so the same rounds always give the same interval.
 const SEED: u64 = 0x6772_6565_6e72_6f6f;
-/// The interval leaves out 2.5 % at either end.
+/// The share of the medians that the interval leaves out at either end: 2.5 %.
 const TAIL: f64 = 0.025;
-/// Rounds without which chance alone puts all ratios on one side of 1 too often: 2 x 0.5^5 is 6 %, 2 x 0.5^6 is 3 %.
+/// The fewest rounds for an interval; with fewer, chance alone puts all ratios on one side of 1 too
+/// often: 2 x 0.5^5 is 6 %, 2 x 0.5^6 is 3 %.
 const ROUNDS_MIN: usize = 6;
 
 /// The ratio of two servers, taken round by round.
 ///
-/// The interval is a percentile bootstrap of the median: of `n` rounds, `n` are drawn with replacement 10,000 times, and 95 % of the
-/// medians lie within. With seven ratios 0.90, 0.91 … 0.96 the median is 0.93 and the interval 0.91 to 0.95.
+/// The interval is a percentile bootstrap of the median: of `n` rounds, `n` are drawn with
+/// replacement 10,000 times, and 95 % of the medians lie within. With seven ratios 0.90, 0.91 …
+/// 0.96 the median is 0.93 and the interval 0.91 to 0.95.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratio {
     /// The median of the rounds' ratios.
@@ -25,25 +27,25 @@ pub struct Ratio {
     pub high: f64,
     /// Rounds in which both servers have a value.
     pub rounds: usize,
-    /// What that says.
+    /// The conclusion from the interval.
     pub difference: Difference,
 }
 
-/// Whether two servers differ.
+/// The conclusion from a ratio's interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Difference {
     /// The interval does not contain 1.
     Seen,
-    /// It does.
+    /// The interval contains 1.
     NotSeen,
     /// Less than 6 rounds show nothing.
     TooFewRounds,
 }
 
 impl Ratio {
-    /// Of pairs from the same round, the other server's value first and that of the one it is held against second. Pairs whose second
-    /// is zero are left out; `None` without any other.
+    /// Computes the ratio from pairs of the same round, the other server's value first and the base
+    /// server's second. Pairs whose second value is zero are left out; `None` without any other.
     #[must_use]
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let pairs = pairs.iter().filter(|(_, below)| *below > 0.0);
@@ -63,7 +65,7 @@ impl Ratio {
     }
 }
 
-/// The middle value, or the mean of the middle two; `None` without values.
+/// Returns the middle value, or the mean of the middle two; `None` without values.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -130,7 +132,8 @@ mod tests {
         assert_eq!(ratio, of(&[0.96, 0.90, 0.94, 0.92, 0.93, 0.91, 0.95]));
     }
 
-    /// The exact distribution: the median of seven draws is at most the k-th value when at least four draws are.
+    /// The exact distribution: the median of seven draws is at most the k-th value when at least
+    /// four draws are.
     #[test]
     fn the_interval_is_that_of_the_binomial_distribution() {
         let at_most = |k: i32| -> f64 {

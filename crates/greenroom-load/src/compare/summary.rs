@@ -22,7 +22,7 @@ pub struct Summary {
     pub load_cores: Option<String>,
     /// The servers in the comparison's order, and the first one's second runs at the end.
     pub series: Vec<SeriesSummary>,
-    /// What to know before the numbers are believed; sentences.
+    /// Sentences to read before the numbers are believed.
     pub remarks: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct Summary {
 pub struct SeriesSummary {
     /// The contender's name; of the control with `(again)`.
     pub name: String,
-    /// Whether it is the first server's second run in each round.
+    /// True if it is the first server's second run in each round.
     pub is_control: bool,
     /// Medians, and ratios to the first server.
     pub metrics: BTreeMap<Metric, MetricSummary>,
@@ -49,7 +49,7 @@ pub struct MetricSummary {
 }
 
 impl Outcome {
-    /// The comparison in numbers.
+    /// Returns the comparison in numbers.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let base = self.series.first();
@@ -127,7 +127,9 @@ fn noise(control: &SeriesSummary) -> Option<String> {
     let differing: Vec<_> = control.metrics.iter().filter_map(differs).collect();
     (!differing.is_empty()).then(|| {
         format!(
-            "Two runs of the same server differ ({}): such a difference between servers means nothing. One number in twenty differs so by chance; if most do, the machine was not quiet.",
+            "Two runs of the same server differ ({}): such a difference between servers means \
+            nothing. One number in twenty differs so by chance; if most do, the machine was not \
+            quiet.",
             differing.join(", ")
         )
     })
@@ -143,11 +145,32 @@ fn shortcomings(series: &SeriesSummary) -> Vec<String> {
     let unseen = runs(|one| one.cpu_us.is_none());
     let of = samples.len();
     [
-        (limited > 0, format!("{name}: the generator was the limit in {limited} of {of} runs; the server may be better than that.")),
-        (missed > 0, format!("{name}: the asked rate was missed in {missed} of {of} runs.")),
-        (failed > 0, format!("{name}: {failed} requests were not answered.")),
-        (not_2xx > 0, format!("{name}: {not_2xx} answers had a status other than 2xx.")),
-        (unseen > 0, format!("{name}: in {unseen} of {of} runs its processes could not be seen, so its CPU time and memory are not known.")),
+        (
+            limited > 0,
+            format!(
+                "{name}: the generator was the limit in {limited} of {of} runs; the \
+                server may be better than that."
+            ),
+        ),
+        (
+            missed > 0,
+            format!("{name}: the asked rate was missed in {missed} of {of} runs."),
+        ),
+        (
+            failed > 0,
+            format!("{name}: {failed} requests were not answered."),
+        ),
+        (
+            not_2xx > 0,
+            format!("{name}: {not_2xx} answers had a status other than 2xx."),
+        ),
+        (
+            unseen > 0,
+            format!(
+                "{name}: in {unseen} of {of} runs its processes could not be seen, \
+                so its CPU time and memory are not known."
+            ),
+        ),
     ]
     .into_iter()
     .filter(|(applies, _)| *applies)
@@ -159,7 +182,7 @@ fn shortcomings(series: &SeriesSummary) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Seven rounds with this rate, a percent up or down.
+    /// Returns seven rounds around this rate, a percent up or down.
     fn series(name: &str, rate: f64) -> Series {
         let sample = |round: u32| Sample {
             round,
@@ -209,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_numbers_doubtful_is_told() {
+    fn what_makes_numbers_doubtful_is_reported() {
         let mut slow = series("b", 500.0);
         slow.samples[2].limit = Limit::Generator;
         slow.samples[3].failed = 5;

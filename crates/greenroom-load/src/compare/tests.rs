@@ -1,4 +1,4 @@
-//! Whole comparisons of servers that run, with a load of this file's own.
+//! Whole comparisons of running servers, with a load generator of this file's own.
 
 use std::cell::RefCell;
 use std::io::{Read, Write};
@@ -18,7 +18,8 @@ use crate::record::{Answer, ByRate, FirstAnswer, Tally, Timeline};
 use crate::run::{Measurement, Progress, RunError, Stop, StreamMeasurement};
 use crate::verdict::{Processes, ThreadUsage};
 
-/// Tells a process of this test's own program where to listen, and what to answer.
+/// The variable that gives a process of this test's own program its port, and the body of its
+/// responses.
 const PORT: &str = "GREENROOM_TEST_PORT";
 const BODY: &str = "GREENROOM_TEST_BODY";
 
@@ -36,7 +37,7 @@ fn serves() {
     }
 }
 
-/// Those who only look whether somebody listens send nothing.
+/// Responds to a request; clients that only probe the port send nothing.
 fn answer(mut stream: TcpStream, body: &str) {
     let mut request = [0; 1024];
     if matches!(stream.read(&mut request), Ok(1..)) {
@@ -45,7 +46,8 @@ fn answer(mut stream: TcpStream, body: &str) {
     }
 }
 
-/// A contender that is a process of this program, started through a shell that stays its parent.
+/// Returns a contender that is a process of this program, started through a shell that stays its
+/// parent.
 fn contender(name: &str, body: &str) -> Contender {
     let port = free_port();
     let program = std::env::current_exe().expect("this program has a path");
@@ -60,7 +62,7 @@ fn contender(name: &str, body: &str) -> Contender {
     }
 }
 
-/// A port below those that the kernel gives to connections, so that none of them takes it meanwhile.
+/// Returns a port below the kernel's ephemeral range, so that no connection takes it meanwhile.
 fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -87,7 +89,7 @@ fn comparison(contenders: Vec<Contender>) -> Comparison {
     }
 }
 
-/// Requests one after the other, as a closed loop with one connection each.
+/// Sends requests one after the other, as a closed loop with one connection each.
 #[expect(clippy::unnecessary_wraps, reason = "it has the form of any load")]
 fn load(
     plan: &Plan,
@@ -192,8 +194,7 @@ fn error(comparison: &Comparison) -> String {
     error.to_string()
 }
 
-/// Nobody listens any more: the server has ended.
-/// How long a test waits for what it expects.
+/// The longest that a test waits for what it expects.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[track_caller]
@@ -201,7 +202,7 @@ fn assert_gone(comparison: &Comparison) {
     for contender in &comparison.contenders {
         let port = contender.target.port();
         let begin = Instant::now();
-        // The end of one that was killed takes a moment on a busy machine.
+        // A killed process takes a moment to end on a loaded machine.
         while TcpStream::connect(("127.0.0.1", port)).is_ok() {
             assert!(
                 begin.elapsed() < PATIENCE,
@@ -257,12 +258,13 @@ fn servers_are_compared_in_turn_and_ended() {
 }
 
 #[test]
-fn another_answer_is_told() {
+fn another_answer_is_reported() {
     let mut comparison = comparison(vec![contender("a", "hello"), contender("b", "help")]);
     let text = error(&comparison);
     assert_eq!(
         text,
-        "the first answers of a and b differ: the bodies of 5 and 4 bytes differ at byte 3: \"hello\" and \"help\""
+        "the first answers of a and b differ: the bodies of 5 and 4 bytes differ at byte 3: \
+        \"hello\" and \"help\""
     );
     comparison.check = Check::Nothing;
     let outcome = compare(&comparison).expect("allowed");
@@ -281,12 +283,13 @@ fn what_a_failing_server_says_is_shown() {
     let text = error(&comparison);
     assert_eq!(
         text,
-        "bad: the server ended with exit status: 3 before it accepted connections; its output ends with:\none\ntwo"
+        "bad: the server ended with exit status: 3 before it accepted connections; its output \
+        ends with:\none\ntwo"
     );
 }
 
 #[test]
-fn a_command_that_is_not_there_is_told() {
+fn a_command_that_is_not_there_is_reported() {
     let mut missing = contender("missing", "");
     missing.command = vec!["/nonexistent/server".into()];
     let text = error(&comparison(vec![missing]));
@@ -347,7 +350,7 @@ fn a_server_that_ignores_the_request_to_end_is_killed() {
 }
 
 #[test]
-fn a_server_that_dies_under_load_is_told() {
+fn a_server_that_dies_under_load_is_reported() {
     let comparison = comparison(vec![contender("a", "hello")]);
     let mut kill = |plan: &Plan,
                     server: Option<Processes>,
@@ -364,7 +367,7 @@ fn a_server_that_dies_under_load_is_told() {
             {
                 rustix::process::kill_process(pid, rustix::process::Signal::KILL)
                     .expect("it is ours");
-                // Its end takes a moment; it stays to be waited for. A child of the child is none of ours.
+                // Its end takes a moment; it stays to be waited for. A grandchild is not counted.
                 let until_ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
                 let _ = rustix::process::waitid(WaitId::Pid(pid), until_ended);
             }

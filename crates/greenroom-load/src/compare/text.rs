@@ -7,11 +7,11 @@ use super::{Difference, Metric, Outcome, Ratio, SeriesSummary, Summary};
 /// Significant digits of a median.
 const DIGITS: i32 = 4;
 
-/// Writes the medians of all servers, their ratios to the first one, the control, and remarks; within 100 columns for names up to 12
-/// characters.
+/// Writes the medians of all servers, their ratios to the first one, the control, and remarks;
+/// within 100 columns for names up to 12 characters.
 ///
 /// # Errors
-/// What `out` says.
+/// Those of `out`.
 pub fn write_text(out: &mut dyn io::Write, outcome: &Outcome) -> io::Result<()> {
     let summary = outcome.summary();
     write_head(out, &summary)?;
@@ -45,7 +45,8 @@ fn write_head(out: &mut dyn io::Write, summary: &Summary) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "Medians of the rounds. Ratios are taken within each round; 95 % of their resampled medians\nlie within the interval."
+        "Medians of the rounds. Ratios are taken within each round; 95 % of their resampled \
+        medians\nlie within the interval."
     )
 }
 
@@ -97,7 +98,7 @@ fn compared(ratio: Ratio) -> String {
     format!("{:>8.3}   {interval:<16}  {words}", ratio.median)
 }
 
-/// A value with four significant digits, but all that stand before the point.
+/// Formats a value with four significant digits, but all that stand before the point.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,15 +1,15 @@
-//! Finding the end of a chunked body (RFC 9112 section 7.1), as bytes come.
+//! A decoder that finds the end of a chunked body (RFC 9112 section 7.1) as bytes arrive.
 
 use super::response::Malformed;
 
 /// Bytes of a chunk's first line, or of all trailer fields.
 const LINE_BYTES_MAX: usize = 16 * 1024;
 
-/// Where in a chunked body the next byte stands.
+/// A decoder of a chunked body, which may be fed in any pieces.
 #[derive(Debug, Default)]
 pub(super) struct Chunked {
     place: Place,
-    /// Of the line or the trailers at hand.
+    /// Bytes of the line or the trailers at hand.
     line_bytes: usize,
 }
 
@@ -45,7 +45,8 @@ impl Default for Place {
 }
 
 impl Chunked {
-    /// Takes bytes and shows the data among them to `keep`; says how many were used, and whether that was the end.
+    /// Decodes bytes and passes the data among them to `keep`; returns the number of bytes used,
+    /// and true at the body's end.
     pub(super) fn feed(
         &mut self,
         input: &[u8],
@@ -75,7 +76,7 @@ impl Chunked {
         length
     }
 
-    /// Takes a byte that is not data; whether it is the last of the body.
+    /// Decodes a byte that is not data; true if it is the last of the body.
     fn framing(&mut self, byte: u8) -> Result<bool, Malformed> {
         self.line_bytes += 1;
         if self.line_bytes > LINE_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! The closed loop: each connection sends when it has its answer.
+//! The closed loop: each connection sends when it has its response.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -6,24 +6,25 @@ use std::mem;
 use super::core::{Core, Happened, Opened};
 use crate::run::Share;
 
-/// How long a place stays empty after its connection could not be made.
+/// The pause before a failed connection is tried again: 10 ms.
 const PAUSE_NS: u64 = 10_000_000;
 
-/// Keeps a number of connections busy.
+/// A closed loop over a number of connections.
 #[derive(Debug)]
 pub(super) struct Closed {
     connections: usize,
-    /// Requests under way on each connection.
+    /// Requests in flight on each connection.
     depth: usize,
     /// Requests that may still be sent.
     left: u64,
-    /// When no more is sent.
+    /// The time at which sending ends.
     ends: u64,
     /// New connections whose first request is to be sent.
     ///
-    /// They are sent in a row, when all events at hand are dealt with: the server then wakes up once for all of them.
+    /// They are sent in a row, when all events at hand are handled: the server then wakes up once
+    /// for all of them.
     opened: Vec<usize>,
-    /// When to try again where a connection could not be made.
+    /// Times of the next attempts after connections that failed.
     paused: VecDeque<u64>,
 }
 
@@ -61,7 +62,7 @@ impl Closed {
         self.opened = opened;
     }
 
-    /// When [`Closed::due`] has something to do.
+    /// Returns the time of the next call of [`Closed::due`], if any.
     pub(super) fn next_due(&self) -> Option<u64> {
         self.paused.front().copied()
     }
@@ -80,13 +81,13 @@ impl Closed {
     pub(super) fn happened(&mut self, core: &mut Core, happened: Happened) {
         match happened {
             Happened::Nothing => {}
-            Happened::Room(key) => self.fill(core, key),
+            Happened::Ready(key) => self.fill(core, key),
             Happened::Gone { unconnected: true } => self.pause(core),
             Happened::Gone { unconnected: false } => self.open(core),
         }
     }
 
-    /// Whether no request will be sent any more and none is under way.
+    /// Returns true if no request will be sent any more and none is in flight.
     pub(super) fn is_over(&self, core: &Core) -> bool {
         core.open_connections() == 0 && self.paused.is_empty()
     }
@@ -117,7 +118,7 @@ impl Closed {
         }
     }
 
-    /// Queues as many requests as the connection may have under way, and sends them.
+    /// Queues as many requests as the connection may have in flight, and sends them.
     fn fill(&mut self, core: &mut Core, key: usize) {
         let now = core.clock.now();
         while core.flights(key) < self.depth && self.has_turns(now) {
@@ -129,7 +130,7 @@ impl Closed {
             return;
         }
         if let Happened::Gone { .. } = core.send(key) {
-            // Not at once: a server that refuses everything must not hold the loop.
+            // Not at once: a server that refuses everything must not monopolise the loop.
             self.pause(core);
         }
     }

@@ -1,4 +1,4 @@
-//! One connection and the requests under way on it.
+//! One connection and the requests in flight on it.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
@@ -16,33 +16,34 @@ pub(super) struct Connection {
     pub(super) transport: Transport,
     pub(super) group: usize,
     phase: Phase,
-    /// The events that were asked for.
+    /// The events that epoll is registered for.
     pub(super) interest: Interest,
-    /// When connecting began.
+    /// The time at which connecting began.
     begun: u64,
-    /// How long connecting took, until an answer tells it.
+    /// The duration of connecting, until a response takes it.
     connect: Option<u64>,
-    /// Requests without an answer, the oldest first.
+    /// Requests without a response, the oldest first.
     flights: VecDeque<Flight>,
-    /// How many of them, the newest, are not wholly sent.
+    /// The number of newest requests that are not wholly sent.
     unsent: usize,
-    /// Bytes of the first of these that are sent.
+    /// Bytes sent of the first unsent request.
     offset: usize,
     pub(super) reader: Reader,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Connecting, then shaking hands, until the first request goes out.
+    /// Connecting, then shaking hands, until the first request is sent.
     Opening,
     Open,
-    /// Nothing more can be sent; an answer may still come.
+    /// Sending is over; a response may still come.
     Closing,
-    /// Everything is answered and the server has said that it closes.
+    /// Every request is answered and the server has announced that it closes.
     ///
-    /// Whoever closes first keeps the port for a minute (`TIME_WAIT`), so that is left to the server, as ab does.
+    /// The side that closes first keeps the port for a minute (`TIME_WAIT`), so that is left to the
+    /// server, as ab does.
     Lingering {
-        /// Since when, in nanoseconds since the run began.
+        /// The begin, in nanoseconds since the run began.
         since: u64,
     },
 }
@@ -55,31 +56,31 @@ pub(super) enum Interest {
     ReadAndWrite,
 }
 
-/// A request under way. Times in nanoseconds since the run began.
+/// A request in flight. Times in nanoseconds since the run began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
-    /// Number of the request that is sent.
+    /// Number of the request.
     pub(super) request: usize,
     pub(super) intended: u64,
-    /// When sending, or connecting for it, began.
+    /// The time at which sending, or connecting for it, began.
     pub(super) begun: u64,
     pub(super) sent: u64,
-    /// When the answer's first byte came; 0 before.
+    /// The time of the response's first byte; 0 before.
     pub(super) first_byte: u64,
 }
 
-/// The answer to the oldest request.
+/// The response to the oldest request.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) flight: Flight,
     pub(super) response: Complete,
     pub(super) connect: Option<u64>,
-    /// Whether the connection may serve another request.
+    /// True if the connection may serve another request.
     pub(super) is_reusable: bool,
 }
 
 impl Answered {
-    /// Whether the server has said that it closes the connection.
+    /// Returns true if the server has announced that it closes the connection.
     pub(super) fn server_closes(&self) -> bool {
         !self.response.keep_alive
     }
@@ -109,7 +110,7 @@ impl Connection {
         &self.flights
     }
 
-    /// Notes how long connecting took, if that is over.
+    /// Records the duration of connecting, if that is over.
     pub(super) fn note_connected(&mut self, now: u64) {
         if self.transport.is_ready() {
             self.connect = Some(now.saturating_sub(self.begun));
@@ -118,7 +119,7 @@ impl Connection {
 
     /// Leaves the closing to the server.
     pub(super) fn linger(&mut self, now: u64) {
-        // An answer may come before its request is wholly sent; the rest stays unsent.
+        // A response may come before its request is wholly sent; the rest stays unsent.
         self.unsent = 0;
         self.offset = 0;
         self.phase = Phase::Lingering { since: now };
@@ -130,22 +131,23 @@ impl Connection {
         self.unsent += 1;
     }
 
-    /// Whether something waits for room in the socket.
+    /// Returns true if bytes wait for space in the socket.
     pub(super) fn has_unsent(&self) -> bool {
         self.unsent > 0 || self.transport.wants_write()
     }
 
-    /// Whether no answer is under way, so that the next one will be seen from its begin.
+    /// Returns true if no response has begun, so that the next one is seen from its first byte.
     pub(super) fn is_fresh(&self) -> bool {
         self.unsent == self.flights.len()
     }
 
-    /// Whether it can take another request.
-    pub(super) fn has_room(&self) -> bool {
+    /// Returns true if it can take another request.
+    pub(super) fn can_take_request(&self) -> bool {
         self.phase == Phase::Open
     }
 
-    /// Connects, shakes hands and sends as far as that goes now; how many bytes of requests were sent.
+    /// Connects, shakes hands and sends as far as possible now; returns the bytes of requests that
+    /// were sent.
     pub(super) fn advance(
         &mut self,
         requests: &Requests,
@@ -182,7 +184,7 @@ impl Connection {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if self.phase == Phase::Opening && is_not_yet(&error) => break,
-                // The peer may have answered before it stopped to read: what it sent is read first.
+                // The peer may have responded before it stopped to read: its bytes are read first.
                 Err(_) if self.phase == Phase::Open => {
                     self.phase = Phase::Closing;
                     self.unsent = 0;
@@ -228,7 +230,8 @@ impl Connection {
         self.offset = sent;
     }
 
-    /// Takes bytes that came for the oldest request; how many were used, and the answer that they complete.
+    /// Parses bytes that came for the oldest request; returns the number of bytes used, and the
+    /// response that they complete.
     pub(super) fn take(
         &mut self,
         input: &[u8],
@@ -244,7 +247,7 @@ impl Connection {
         Ok((used, complete.and_then(|response| self.answered(response))))
     }
 
-    /// The answer that ends with the connection.
+    /// Returns the response that ends with the connection.
     pub(super) fn end(&mut self) -> Option<Answered> {
         let response = self.reader.end()?;
         self.answered(response)
@@ -263,7 +266,7 @@ impl Connection {
     }
 }
 
-/// A send or a handshake before the connection is established.
+/// True for the error of a send or a handshake before the connection is established.
 fn is_not_yet(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,7 +1,8 @@
 //! HTTP/1.1 over TCP, TLS and Unix sockets: a loop of its own around epoll, without a runtime.
 //!
-//! One thread owns its connections. Each is registered once, edge-triggered (and again where a request does not fit into the socket), and a request is written where the answer
-//! before it was read, so a request costs a `recv`, a `send` and a share of an `epoll_pwait2`.
+//! One thread owns its connections. Each is registered once, edge-triggered (and again where a
+//! request does not fit into the socket), and a request is written where the response before it was
+//! read, so a request costs a `recv`, a `send` and a share of an `epoll_pwait2`.
 
 mod chunked;
 mod closed;
@@ -22,14 +23,14 @@ use self::open::Open;
 use crate::record::Recorder;
 use crate::run::{Ending, Endpoint, Share};
 
-/// Longest pause between looks at the time-outs and at the stop flag.
+/// The longest pause between two checks of the time-outs and of the stop flag.
 const SWEEP_MAX: Duration = Duration::from_millis(100);
 const SWEEP_MIN: Duration = Duration::from_millis(5);
 
 /// Makes one thread's share of a stream.
 ///
 /// # Errors
-/// When the kernel refuses an epoll instance, or to wait on it.
+/// If the kernel denies an epoll instance, or a wait on it.
 pub(crate) fn work(
     share: &Share,
     endpoints: &[Endpoint],
@@ -83,7 +84,7 @@ impl Worker {
         for index in 0..events {
             let happened = self.core.event(index);
             self.happened(happened);
-            // A long row of answers must not make a request late.
+            // A long row of responses must not make a request late.
             self.due();
         }
         self.collect(Core::read_on);
@@ -149,7 +150,7 @@ impl Worker {
 
     fn end(mut self, gave_up: bool) -> Ending {
         let now = self.core.clock.now();
-        let mut unfinished = self.core.under_way() as u64;
+        let mut unfinished = self.core.in_flight() as u64;
         if let Pace::Open(open) = &mut self.pace {
             open.count_due(&mut self.core, now);
             unfinished += open.waiting(now);

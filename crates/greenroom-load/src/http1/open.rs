@@ -1,4 +1,4 @@
-//! The open loop: requests are sent at their time, whatever became of those before.
+//! The open loop: requests are sent at their intended times, independent of earlier responses.
 
 use std::iter::Peekable;
 
@@ -7,37 +7,38 @@ use crate::plan::Arrivals;
 use crate::record::{FailureKind, Tally};
 use crate::run::Share;
 
-/// Requests that are sent in a row before answers are read: a generator that is late must not lose sight of them.
+/// Requests that are sent in a row before responses are read: a late generator must still read them
+/// in time.
 const SENDS_MAX: usize = 64;
-/// Requests given up in a row before the run's end is looked for.
+/// Requests given up in a row between two checks for the run's end.
 const GIVEN_UP_MAX: usize = 100_000;
-/// How long we wait before we try again, when a Unix socket's queue of connections is full.
+/// The pause before another attempt, when a Unix socket's backlog is full.
 const BUSY_PAUSE_NS: u64 = 1_000_000;
 
-/// Sends by schedule.
+/// An open loop, which sends by schedule.
 #[derive(Debug)]
 pub(super) struct Open {
-    /// Most connections at once.
+    /// The most connections at once.
     connections_max: usize,
-    /// The intended times of those that were not sent yet.
+    /// The intended times of requests that are not sent yet.
     arrivals: Peekable<Arrivals>,
-    /// The intended times of those that were not counted as due yet.
+    /// The intended times of requests that are not counted as due yet.
     uncounted: Peekable<Arrivals>,
-    /// When no more is sent.
+    /// The time at which sending ends.
     ends: u64,
     /// Free connections of each group; the one used last is taken first.
     idle: Vec<Vec<usize>>,
-    /// The group of the next request, once its turn was taken.
+    /// The group of the next request, once its target is chosen.
     group: Option<usize>,
     blocked: Option<Blocked>,
 }
 
-/// What the next request waits for, though its time has come.
+/// The reason why the next request waits, though it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blocked {
     /// A free connection.
     Connections,
-    /// The server's queue of connections, until this time.
+    /// The server's full backlog, until this time.
     Queue(u64),
 }
 
@@ -54,7 +55,7 @@ impl Open {
         }
     }
 
-    /// When [`Open::due`] has something to do, unless a connection becomes free before.
+    /// Returns the time of the next call of [`Open::due`], unless a connection becomes free before.
     pub(super) fn next_due(&mut self) -> Option<u64> {
         let next = self.arrivals.peek().copied()?;
         Some(match self.blocked {
@@ -64,7 +65,8 @@ impl Open {
         })
     }
 
-    /// Sends what is due; `free_since` is when a connection became free for it, 0 if one always was.
+    /// Sends the requests that are due; `free_since` is the time at which a connection became free
+    /// for them, 0 if one always was.
     pub(super) fn due(&mut self, core: &mut Core, free_since: u64) {
         for _ in 0..SENDS_MAX {
             let Some(&intended) = self.arrivals.peek() else {
@@ -87,8 +89,8 @@ impl Open {
     pub(super) fn happened(&mut self, core: &mut Core, happened: Happened) {
         match happened {
             Happened::Nothing => return,
-            Happened::Room(key) if core.flights(key) > 0 => return,
-            Happened::Room(key) => self.idle[core.group_of(key)].push(key),
+            Happened::Ready(key) if core.flights(key) > 0 => return,
+            Happened::Ready(key) => self.idle[core.group_of(key)].push(key),
             Happened::Gone { .. } => self.forget(core),
         }
         if self.blocked == Some(Blocked::Connections) {
@@ -98,14 +100,14 @@ impl Open {
         }
     }
 
-    /// Adds the requests whose time has come since the last call to the recorder's count.
+    /// Adds the requests that became due since the last call to the recorder's count.
     pub(super) fn count_due(&mut self, core: &mut Core, now: u64) {
         while self.uncounted.next_if(|time| *time <= now).is_some() {
             core.recorder.tally().counts.due += 1;
         }
     }
 
-    /// Requests whose time has come and which were not sent.
+    /// Returns the number of requests that are due and not sent.
     pub(super) fn waiting(&self, now: u64) -> u64 {
         self.arrivals
             .clone()
@@ -113,9 +115,9 @@ impl Open {
             .count() as u64
     }
 
-    /// Whether no request will be sent any more and none is under way.
+    /// Returns true if no request will be sent any more and none is in flight.
     pub(super) fn is_over(&mut self, core: &Core) -> bool {
-        self.arrivals.peek().is_none() && core.under_way() == 0
+        self.arrivals.peek().is_none() && core.in_flight() == 0
     }
 
     fn is_blocked(&mut self, now: u64) -> bool {
@@ -125,7 +127,7 @@ impl Open {
         self.blocked.is_some()
     }
 
-    /// Whether the request went out, or failed in trying; not when it must wait.
+    /// Sends a request; false if it must wait, true also if it failed in trying.
     fn send(&mut self, core: &mut Core, intended: u64, now: u64, free_since: u64) -> bool {
         let group = *self.group.get_or_insert_with(|| core.routes.next_origin());
         let opened = match self.idle[group].pop() {
@@ -133,7 +135,7 @@ impl Open {
                 core.push(key, intended, now);
                 Opened::Connection(key)
             }
-            None if core.open_connections() < self.connections_max || self.make_room(core) => {
+            None if core.open_connections() < self.connections_max || self.close_idle(core) => {
                 core.open(group, intended, now)
             }
             None => {
@@ -155,8 +157,8 @@ impl Open {
         true
     }
 
-    /// Closes a free connection of another group; whether there was one.
-    fn make_room(&mut self, core: &mut Core) -> bool {
+    /// Closes a free connection of another group; false if there is none.
+    fn close_idle(&mut self, core: &mut Core) -> bool {
         let Some(key) = self.idle.iter_mut().find_map(Vec::pop) else {
             return false;
         };
@@ -171,7 +173,7 @@ impl Open {
         }
     }
 
-    /// The schedule is over: what was not sent never will be.
+    /// Records every unsent request as never sent, at the schedule's end.
     fn give_up(&mut self, core: &mut Core) {
         for intended in self.arrivals.by_ref().take(GIVEN_UP_MAX) {
             let time = (intended, self.ends);

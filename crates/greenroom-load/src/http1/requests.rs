@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::plan::{Paths, StreamPlan};
 use crate::run::Endpoint;
 
-/// What is sent, by the number that the routes give.
+/// The encoded requests, by the number that the routes give.
 #[derive(Debug)]
 pub(super) enum Requests {
     /// A request for each target.
     Whole(Vec<Box<[u8]>>),
-    /// One request, but for the path.
+    /// One request with a varying path.
     ByPath {
         before: String,
         paths: Arc<Paths>,
@@ -20,7 +20,7 @@ pub(super) enum Requests {
 }
 
 impl Requests {
-    /// Of a stream with these endpoints, at least one.
+    /// Encodes the requests of a stream with these endpoints, at least one.
     pub(super) fn new(plan: &StreamPlan, endpoints: &[Endpoint]) -> Self {
         if let Some(paths) = &plan.paths {
             let target = &endpoints[0].target;
@@ -36,7 +36,7 @@ impl Requests {
         Self::Whole(encoded.map(Vec::into_boxed_slice).collect())
     }
 
-    /// A request as it is sent.
+    /// Returns the bytes of a request.
     pub(super) fn bytes(&self, number: usize) -> Cow<'_, [u8]> {
         match self {
             Self::Whole(requests) => Cow::Borrowed(&requests[number]),
@@ -51,7 +51,7 @@ impl Requests {
         }
     }
 
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     pub(super) fn length(&self, number: usize) -> usize {
         match self {
             Self::Whole(requests) => requests[number].len(),

@@ -1,20 +1,20 @@
-//! Finding the end of a response (RFC 9112 section 6), as bytes come.
+//! A parser that finds the end of a response (RFC 9112 section 6) as bytes arrive.
 
 use super::chunked::Chunked;
 use crate::record::FirstAnswer;
 
-/// Header fields of a response.
+/// The most header fields of a response.
 const FIELDS_MAX: usize = 128;
-/// Bytes of a response's head.
+/// The most bytes of a response's head.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// Reads one response after the other from the bytes of a connection.
+/// A parser of consecutive responses from the bytes of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    /// The begin of a head whose end has not come.
+    /// The begin of an incomplete head.
     partial: Vec<u8>,
     body: Option<Body>,
-    /// Keeps what comes of this response.
+    /// The copy of this response, if it is to be kept.
     capture: Option<Box<FirstAnswer>>,
 }
 
@@ -23,12 +23,12 @@ pub(super) struct Reader {
 pub(super) struct Complete {
     pub(super) status: u16,
     pub(super) body_bytes: u64,
-    /// Whether its connection may serve another request.
+    /// True if its connection may serve another request.
     pub(super) keep_alive: bool,
     pub(super) captured: Option<Box<FirstAnswer>>,
 }
 
-/// Why bytes are no response.
+/// The reason why bytes are no response.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Malformed {
     #[error("not an HTTP response: {reason}; it begins with {begin:?}")]
@@ -59,13 +59,13 @@ enum Framing {
 }
 
 impl Reader {
-    /// Keeps the next response.
+    /// Keeps a copy of the next response.
     pub(super) fn capture(&mut self) {
         self.capture = Some(Box::default());
     }
 
-    /// Takes bytes; says how many belong to this response, and gives it when it is complete.
-    /// All are used while it is not.
+    /// Parses bytes; returns the number that belong to this response, and the response when it is
+    /// complete. All bytes are used until then.
     pub(super) fn feed(
         &mut self,
         input: &[u8],
@@ -82,14 +82,15 @@ impl Reader {
         Ok((used + body_bytes, complete))
     }
 
-    /// The connection was closed: the end of a response that has no other.
+    /// Ends a response that is delimited by the connection's end.
     pub(super) fn end(&mut self) -> Option<Complete> {
         let until_close = |body: &mut Body| matches!(body.framing, Framing::UntilClose);
         let body = self.body.take_if(until_close)?;
         Some(self.complete(&body))
     }
 
-    /// The bytes used of `input`, once the head has ended; interim responses are left out.
+    /// Parses a head; returns the bytes used of `input` once it has ended. Interim responses are
+    /// skipped.
     fn feed_head(&mut self, input: &[u8], answers_head: bool) -> Result<Option<usize>, Malformed> {
         let before = self.partial.len();
         if before > 0 {
@@ -122,10 +123,10 @@ impl Reader {
         let mut keep = |data: &[u8]| {
             body.received += data.len() as u64;
             if let Some(capture) = capture {
-                let room = FirstAnswer::BODY_BYTES_MAX.saturating_sub(capture.body.len());
+                let space = FirstAnswer::BODY_BYTES_MAX.saturating_sub(capture.body.len());
                 capture
                     .body
-                    .extend_from_slice(&data[..data.len().min(room)]);
+                    .extend_from_slice(&data[..data.len().min(space)]);
             }
         };
         let (used, is_done) = match &mut body.framing {
@@ -201,13 +202,13 @@ fn parse(input: &[u8], answers_head: bool) -> Result<Option<(usize, Body)>, Malf
     Ok(Some((bytes, body)))
 }
 
-/// The fields that say where a response ends.
+/// The header fields that decide on a response's end.
 #[derive(Debug, Default)]
 struct Fields {
     close: bool,
     keep_alive: bool,
     length: Option<u64>,
-    /// The last transfer coding, if there is one: whether it is `chunked`.
+    /// The last transfer coding, if there is one: true if it is `chunked`.
     ends_chunked: Option<bool>,
 }
 
@@ -242,7 +243,7 @@ impl Fields {
         }
     }
 
-    /// Where a body ends that there is (RFC 9112 section 6.3).
+    /// Returns the framing of a body (RFC 9112 section 6.3).
     fn framing(&self) -> Framing {
         match (self.ends_chunked, self.length) {
             (Some(true), _) => Framing::Chunked(Chunked::default()),
@@ -280,7 +281,8 @@ mod tests {
         let responses: [&[u8]; 3] = [
             b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
             b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n",
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\n\
+            X: y\r\n\r\n",
         ];
         for response in responses {
             let whole = read_all(response);
@@ -340,13 +342,14 @@ mod tests {
             "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 0\r\n\r\n"
         ));
         assert!(!persists(
-            "HTTP/1.1 200 OK\r\nConnection: close\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n"
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nConnection: keep-alive\r\n\
+            Content-Length: 0\r\n\r\n"
         ));
         assert!(!persists("HTTP/1.1 101 Switching Protocols\r\n\r\n"));
     }
 
     #[test]
-    fn garbage_is_told_with_its_begin() {
+    fn garbage_is_reported_with_its_begin() {
         let error = Reader::default()
             .feed(b"220 mail.example ESMTP\r\n", false)
             .expect_err("no HTTP");
@@ -371,7 +374,8 @@ mod tests {
     fn the_first_response_is_kept() {
         let mut reader = Reader::default();
         reader.capture();
-        let response = b"HTTP/1.1 200 OK\r\nServer: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
+        let response = b"HTTP/1.1 200 OK\r\nServer: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n\
+            ab\r\n1\r\nc\r\n0\r\n\r\n";
         let (_, complete) = reader.feed(response, false).expect("well-formed");
         let first = complete.expect("complete").captured.expect("kept");
         assert_eq!((first.body.as_slice(), first.body_bytes), (&b"abc"[..], 3));

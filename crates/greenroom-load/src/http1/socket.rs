@@ -12,7 +12,7 @@ use rustix::net::{
 
 use crate::run::{Address, socket};
 
-/// Connected, or about to be.
+/// A socket that is connected, or about to be.
 #[derive(Debug)]
 pub(super) struct Socket(OwnedFd);
 
@@ -39,7 +39,8 @@ impl Socket {
         Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
     }
 
-    /// Whether the connection is established, as on this machine it is as soon as it was begun.
+    /// Returns true if the connection is established, as on this machine it is right after its
+    /// begin.
     pub(super) fn is_connected(&self) -> bool {
         getpeername(&self.0).is_ok()
     }

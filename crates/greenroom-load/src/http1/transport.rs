@@ -1,4 +1,4 @@
-//! Bytes to and from a server, through TLS or not.
+//! The transport to a server: plain or TLS.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use rustls::ClientConnection;
 use super::socket::Socket;
 use crate::run::Endpoint;
 
-/// Plain bytes that TLS takes before the socket does.
+/// The most plain bytes that TLS buffers before the socket takes them.
 const TLS_BUFFER_BYTES_MAX: usize = 64 * 1024;
 
 /// A connection below HTTP.
@@ -47,7 +47,7 @@ impl Transport {
         }
     }
 
-    /// Whether something that was taken waits for room in the socket.
+    /// Returns true if buffered bytes wait for space in the socket.
     pub(super) fn wants_write(&self) -> bool {
         match self {
             Self::Plain(_) => false,
@@ -55,17 +55,17 @@ impl Transport {
         }
     }
 
-    /// Sends small segments at once, where more than one is under way.
+    /// Sends small segments at once, where more than one is in flight.
     pub(super) fn set_no_delay(&self) -> io::Result<()> {
         self.socket().set_no_delay()
     }
 
-    /// Whether reading less than was asked for means that no more is there.
+    /// Returns true if a short read means that the socket is empty.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
     }
 
-    /// Whether requests can be sent already, without a handshake.
+    /// Returns true if requests can be sent already, without a handshake.
     pub(super) fn is_ready(&self) -> bool {
         match self {
             Self::Plain(socket) => socket.is_connected(),
@@ -73,7 +73,7 @@ impl Transport {
         }
     }
 
-    /// Goes on with the handshake; whether it is over. Without TLS it always is.
+    /// Continues the handshake; true if it is over. Without TLS it always is.
     pub(super) fn handshake(&mut self) -> io::Result<bool> {
         let Self::Tls(tls) = self else {
             return Ok(true);
@@ -88,7 +88,7 @@ impl Transport {
         Ok(true)
     }
 
-    /// Reads what has come; `WouldBlock` when that is nothing, 0 at the end.
+    /// Reads available bytes; `WouldBlock` when there are none, 0 at the end.
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.receive(buffer),
@@ -96,7 +96,7 @@ impl Transport {
         }
     }
 
-    /// Takes bytes to send; how many.
+    /// Takes bytes to send; returns their number.
     pub(super) fn send(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.send(slices),
@@ -104,7 +104,7 @@ impl Transport {
         }
     }
 
-    /// Sends what was taken earlier; `WouldBlock` when the socket does not take all of it.
+    /// Sends buffered bytes; `WouldBlock` when the socket does not take all of them.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(_) => Ok(()),
@@ -118,7 +118,7 @@ impl Transport {
         }
     }
 
-    /// The handshake's outcome in ab's form.
+    /// Describes the handshake's outcome in ab's form.
     pub(super) fn describe_tls(&self) -> Option<String> {
         match self {
             Self::Plain(_) => None,
@@ -128,7 +128,7 @@ impl Transport {
 }
 
 impl Tls {
-    /// Reads from the socket until it has no more; whether anything came.
+    /// Reads from the socket until it is empty; true if any bytes came.
     fn read_in(&mut self) -> io::Result<bool> {
         match self.session.read_tls(&mut self.socket) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -137,7 +137,7 @@ impl Tls {
             Err(error) => return Err(error),
         }
         if let Err(error) = self.session.process_new_packets() {
-            // The peer is told why, if it still listens.
+            // Sends the TLS alert, if the peer still listens.
             let _ = self.write_out();
             return Err(tls_error(error));
         }
@@ -159,7 +159,8 @@ impl Tls {
         loop {
             match self.session.reader().read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // A peer that ends TLS without saying so ends it all the same: the body's framing tells whether it was whole.
+                // A peer that ends TLS without `close_notify` ends it all the same: the body's
+                // framing shows if it was whole.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 read => return read,
             }

@@ -1,4 +1,4 @@
-//! What is to be sent, to whom, and when.
+//! The plan of a run: requests, targets and times.
 
 mod pace;
 mod paths;
@@ -19,55 +19,59 @@ pub use target::{Place, Scheme, Target, TargetError};
 /// A whole run: one or more streams of requests that begin together.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The streams, each with statistics of its own; the first is the one that the report is about.
+    /// The streams, each with statistics of its own; the report is about the first.
     pub streams: Vec<StreamPlan>,
-    /// How often progress is told and a point of the time line is taken. Default: 1 s.
+    /// The interval of progress reports and of the time line's points. Default: 1 s.
     pub interval: Duration,
 }
 
 /// One stream of requests.
 #[derive(Clone, Debug)]
 pub struct StreamPlan {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// Where requests go, in turn by weight; at least one. With kept connections in a closed loop it is the connections that
-    /// are shared out, of which each thread needs one for each server.
+    /// The targets of requests, in turn by weight; at least one. With kept connections in a closed
+    /// loop it is the connections that are shared out, of which each thread needs one for each
+    /// server.
     pub targets: Vec<Target>,
-    /// Paths that take turns in the place of that of the one target, across all threads and connections; `None`: its own.
+    /// Paths that take turns in the place of that of the one target, across all threads and
+    /// connections; `None`: its own.
     pub paths: Option<Arc<Paths>>,
-    /// What is sent to each of them.
+    /// The request that is sent to each target.
     pub request: RequestTemplate,
-    /// When requests are sent.
+    /// The times at which requests are sent.
     pub pace: Pace,
-    /// When a closed loop ends; an open loop ends with its schedule.
+    /// The end of a closed loop; an open loop ends with its schedule.
     pub end: End,
-    /// How HTTP is spoken.
+    /// The protocol of the connections.
     pub protocol: Protocol,
     /// Closed loop: connections that send at once. Open loop: the most that may be open.
     pub connections: u32,
-    /// Whether a connection serves more than one request.
+    /// True if a connection serves more than one request.
     pub keep_alive: bool,
-    /// HTTP/1.1, closed loop: requests under way on each connection. HTTP/2: streams on each.
+    /// HTTP/1.1, closed loop: requests in flight on each connection. HTTP/2: streams on each.
     pub in_flight_max: u32,
-    /// How long a request may take from its sending (or connecting), before it counts as failed.
+    /// The time that a request may take from its sending (or connecting), before it counts as
+    /// failed.
     pub timeout: Duration,
     /// Addresses that connections come from, in turn; empty leaves it to the kernel.
     pub sources: Vec<IpAddr>,
     /// Size of the sockets' buffers, in bytes; `None` leaves it to the kernel.
     pub window_bytes: Option<usize>,
-    /// How certificates are checked.
+    /// The TLS settings.
     pub tls: TlsOptions,
     /// Threads that make this stream's load, each with an equal share of it.
     pub threads: u32,
     /// Polls without pause instead of sleeping: exact to a few microseconds, and takes a core.
     pub spin: bool,
-    /// Accept answers whose length differs from the first one's.
+    /// Accepts responses whose length differs from the first one's.
     pub variable_length: bool,
     /// Requests of which each time is kept (`-g`), at 40 bytes each; those beyond are only counted.
     pub records_max: usize,
 }
 
-/// When a closed loop ends: at whichever comes first. What is under way then is waited for.
+/// The end of a closed loop: the bound that is reached first. Requests in flight then are waited
+/// for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
     /// After so many requests were sent.
@@ -83,25 +87,26 @@ pub enum Protocol {
     Http1,
     /// HTTP/2 (RFC 9113): by ALPN over TLS, with prior knowledge else.
     Http2,
-    /// WebSocket (RFC 6455): a request is a message, its answer the next message.
+    /// WebSocket (RFC 6455): a request is a message, its response the next message.
     WebSocket,
 }
 
-/// How certificates are checked, and what is shown of our own.
+/// The check of certificates, and this side's own certificate.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
-    /// Accept any certificate. Default: no.
+    /// Accepts any certificate. Default: no.
     pub insecure: bool,
     /// Further trusted authorities, a PEM file.
     pub authorities: Option<PathBuf>,
-    /// Our certificate and its key, one PEM file (ab's `-E`).
+    /// This side's certificate and its key, one PEM file (ab's `-E`).
     pub identity: Option<PathBuf>,
-    /// Send no server name (ab's `-I`). Default: it is sent.
+    /// Sends no server name (ab's `-I`). Default: it is sent.
     pub without_sni: bool,
 }
 
 impl StreamPlan {
-    /// A stream with ab's defaults: one request, one connection, closed after it; 30 s time-out.
+    /// Creates a stream with ab's defaults: one request, one connection, closed after it; 30 s
+    /// time-out.
     #[must_use]
     pub fn new(target: Target) -> Self {
         Self {
@@ -129,7 +134,7 @@ impl StreamPlan {
         }
     }
 
-    /// How long requests are sent, if that is bounded.
+    /// Returns the time during which requests are sent, if that is bounded.
     #[must_use]
     pub fn duration(&self) -> Option<Duration> {
         match &self.pace {
@@ -138,7 +143,7 @@ impl StreamPlan {
         }
     }
 
-    /// Whether requests are sent by schedule, not by answers.
+    /// Returns true if requests are sent by schedule, not by responses.
     #[must_use]
     pub fn is_open_loop(&self) -> bool {
         matches!(self.pace, Pace::Open(_))

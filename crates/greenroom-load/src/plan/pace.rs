@@ -1,26 +1,27 @@
-//! When requests are sent.
+//! The times at which requests are sent.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Most requests per second that a schedule may ask for.
+/// The highest rate of a schedule, in requests per second.
 const RATE_MAX: f64 = 10_000_000.0;
-/// Longest schedule: a week.
+/// The longest schedule: a week.
 const DURATION_MAX: Duration = Duration::from_hours(7 * 24);
 
-/// What a request waits for.
+/// The event that a request waits for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pace {
-    /// The answer to the one before, on each connection.
+    /// The response to the one before, on each connection.
     Closed,
-    /// Its time.
+    /// Its intended time.
     Open(Schedule),
 }
 
 /// The times at which an open loop sends, as phases one after the other.
 ///
-/// Arrivals are evenly spaced at the momentary rate: of a constant 1,000/s, request `k` is due at `k` ms; on a ramp from
-/// `a` to `b` per second over `d` seconds, when `a t + (b - a) t² / 2d` reaches `k`.
+/// Arrivals are evenly spaced at the momentary rate: of a constant 1,000/s, request `k` is due at
+/// `k` ms; on a ramp from `a` to `b` per second over `d` seconds, when `a t + (b - a) t² / 2d`
+/// reaches `k`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     phases: Vec<Phase>,
@@ -33,11 +34,11 @@ pub struct Phase {
     pub from: f64,
     /// Requests per second at its end.
     pub to: f64,
-    /// How long it lasts.
+    /// Its length in time.
     pub duration: Duration,
 }
 
-/// Why a schedule is refused.
+/// An error in a schedule.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PaceError {
     /// A rate is no number of requests per second that is allowed.
@@ -52,18 +53,19 @@ pub enum PaceError {
     /// The text has another form.
     #[error("{text:?} is not {form}")]
     Form {
-        /// What was written.
+        /// The text as written.
         text: String,
-        /// What is allowed.
+        /// The allowed form.
         form: &'static str,
     },
 }
 
 impl Schedule {
-    /// Phases in their order.
+    /// Creates a schedule of phases in their order.
     ///
     /// # Errors
-    /// [`PaceError`] when a rate or a duration is out of range, or less than one request would be sent.
+    /// [`PaceError`] when a rate or a duration is out of range, or less than one request would be
+    /// sent.
     pub fn new(phases: Vec<Phase>) -> Result<Self, PaceError> {
         for phase in &phases {
             check(phase)?;
@@ -75,7 +77,7 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// The same rate throughout.
+    /// Creates a schedule with the same rate throughout.
     ///
     /// # Errors
     /// As [`Schedule::new`].
@@ -87,19 +89,19 @@ impl Schedule {
         }])
     }
 
-    /// Its phases.
+    /// Returns its phases.
     #[must_use]
     pub fn phases(&self) -> &[Phase] {
         &self.phases
     }
 
-    /// How long it lasts.
+    /// Returns its length in time.
     #[must_use]
     pub fn duration(&self) -> Duration {
         self.phases.iter().map(|phase| phase.duration).sum()
     }
 
-    /// Requests per second that it asks for at a time; after its end the last rate.
+    /// Returns the requests per second at a time; after the schedule's end the last rate.
     #[must_use]
     pub fn rate_at(&self, time: Duration) -> f64 {
         let seconds = time.as_secs_f64();
@@ -116,13 +118,13 @@ impl Schedule {
         last
     }
 
-    /// The lowest rate that it asks for.
+    /// Returns its lowest rate.
     #[must_use]
     pub fn lowest(&self) -> f64 {
         self.rates().fold(f64::INFINITY, f64::min)
     }
 
-    /// The highest rate that it asks for.
+    /// Returns its highest rate.
     #[must_use]
     pub fn highest(&self) -> f64 {
         self.rates().fold(0.0, f64::max)
@@ -133,13 +135,13 @@ impl Schedule {
         self.phases.iter().flat_map(ends)
     }
 
-    /// Requests that it asks for.
+    /// Returns the number of its requests.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.phases.iter().map(Phase::requests).sum()
     }
 
-    /// The times of every `step`-th request, beginning with number `first`.
+    /// Returns the times of every `step`-th request, beginning with number `first`.
     #[must_use]
     pub fn arrivals(&self, first: u64, step: u64) -> Arrivals {
         Arrivals {
@@ -154,7 +156,7 @@ impl Schedule {
 }
 
 impl Phase {
-    /// Requests that it asks for, with their fraction.
+    /// Returns the number of its requests, with their fraction.
     fn area(&self) -> f64 {
         f64::midpoint(self.from, self.to) * self.duration.as_secs_f64()
     }
@@ -169,10 +171,11 @@ impl Phase {
         (self.area() - 1e-6).ceil().max(0.0) as u64
     }
 
-    /// Seconds until `count` requests were due.
+    /// Returns the seconds until `count` requests were due.
     fn time_of(&self, count: f64) -> f64 {
         let slope = (self.to - self.from) / self.duration.as_secs_f64();
-        // The root of slope/2 t² + from t = count, in the form that does not cancel for small slopes.
+        // The root of slope/2 t² + from t = count, in the form that does not cancel for small
+        // slopes.
         let root = self.from.mul_add(self.from, 2.0 * slope * count).max(0.0);
         let divisor = self.from + root.sqrt();
         if divisor == 0.0 {
@@ -232,7 +235,7 @@ impl Iterator for Arrivals {
     }
 }
 
-/// `0..5000`: the rates at a ramp's begin and end.
+/// The rates at a ramp's begin and end, written `0..5000`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ramp {
     /// Requests per second at its begin.
@@ -254,7 +257,7 @@ impl FromStr for Ramp {
     }
 }
 
-/// A rate such as `1000` or `0.5`, per second.
+/// Parses a rate such as `1000` or `0.5`, per second.
 ///
 /// # Errors
 /// [`PaceError::Rate`] when it is no number, or out of range.
@@ -350,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_scheduled_is_told() {
+    fn what_cannot_be_scheduled_is_reported() {
         let second = Duration::from_secs(1);
         assert!(Schedule::constant(f64::NAN, second).is_err());
         assert!(Schedule::constant(-1.0, second).is_err());

@@ -7,15 +7,15 @@ use super::{Target, TargetError};
 /// Paths of one server that take turns, each once before any again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
-    /// All of them, one behind the other.
+    /// All paths, concatenated.
     text: String,
-    /// Where each ends in the text.
+    /// The end of each path in the text.
     ends: Vec<usize>,
     /// The path of each turn.
     turns: Vec<u32>,
 }
 
-/// Why a file of URLs is refused.
+/// An error in a file of URLs.
 #[derive(Debug, thiserror::Error)]
 pub enum PathsError {
     /// A line is no URL.
@@ -23,12 +23,13 @@ pub enum PathsError {
     Url {
         /// Its number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The URL's error.
         source: TargetError,
     },
     /// A line's URL has another scheme or authority than the first.
     #[error(
-        "line {line}: {url} is of another server than {first}: all URLs of a file have the same scheme, host and port"
+        "line {line}: {url} is of another server than {first}: all URLs of a file have the same \
+        scheme, host and port"
     )]
     OtherServer {
         /// Its number, from 1.
@@ -53,12 +54,12 @@ pub enum PathsError {
         /// The number of the first line that is too many, from 1.
         line: usize,
     },
-    /// A line cannot be read, or is no text.
+    /// A line cannot be read, or is not UTF-8.
     #[error("line {line}: {source}")]
     Read {
         /// Its number, from 1.
         line: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// No line has a URL.
@@ -67,12 +68,13 @@ pub enum PathsError {
 }
 
 impl Paths {
-    /// Most turns, which are as many as URLs where none has a weight.
+    /// The most turns, which are as many as URLs where none has a weight.
     pub const TURNS_MAX: usize = 1_000_000;
-    /// Longest line, in bytes.
+    /// The longest line, in bytes.
     pub const LINE_BYTES_MAX: usize = 64 * 1024;
 
-    /// Reads URLs, one a line; empty lines and those that begin with `#` are left out. The first URL is returned too.
+    /// Reads URLs, one per line; empty lines and those that begin with `#` are skipped. The first
+    /// URL is returned too.
     ///
     /// A line `weight=3 http://host/path` has three turns, one after the other.
     ///
@@ -120,22 +122,22 @@ impl Paths {
         Ok(())
     }
 
-    /// How many turns there are; at least one.
+    /// Returns the number of turns; at least one.
     #[must_use]
     pub fn turns(&self) -> usize {
         self.turns.len()
     }
 
-    /// How many paths there are; at least one.
+    /// Returns the number of paths; at least one.
     #[must_use]
     pub fn count(&self) -> usize {
         self.ends.len()
     }
 
-    /// The path of a turn, from 0.
+    /// Returns the path of a turn, counted from 0.
     ///
     /// # Panics
-    /// When there is no such turn.
+    /// If there is no such turn.
     #[must_use]
     pub fn of_turn(&self, turn: usize) -> &str {
         let path = usize::try_from(self.turns[turn]).unwrap_or(usize::MAX);
@@ -144,7 +146,7 @@ impl Paths {
     }
 }
 
-/// Whether there was another line.
+/// Reads another line; false at the end.
 fn read_line(input: &mut impl BufRead, line: usize, text: &mut String) -> Result<bool, PathsError> {
     text.clear();
     let read = input
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn what_is_wrong_is_reported_with_its_line() {
         for (text, told) in [
             ("http://h/\nh/b\n", "line 2: \"h/b\": a URL begins with"),
             ("\nweight=0 http://h/\n", "line 2: "),
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_told() {
+    fn limits_are_reported() {
         let long = format!(
             "http://h/\nhttp://h/{}\n",
             "x".repeat(Paths::LINE_BYTES_MAX)

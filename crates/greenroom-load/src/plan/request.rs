@@ -1,17 +1,18 @@
-//! What is sent.
+//! The request of a stream.
 
 use super::Target;
 
-/// What every request of a stream has in common; the target gives the rest.
+/// The common content of a stream's requests; the target gives the rest.
 #[derive(Clone, Debug)]
 pub struct RequestTemplate {
     /// The method. Default: `GET`.
     pub method: String,
-    /// Header fields as given, in their order; one replaces the field that would be sent by default.
+    /// Header fields as given, in their order; one replaces the field that would be sent by
+    /// default.
     pub fields: Vec<(String, String)>,
     /// The body; for a WebSocket the message.
     pub body: Vec<u8>,
-    /// Whether requests name the whole URL, for a proxy (RFC 9112 section 3.2.2). Default: no.
+    /// True if requests name the whole URL, for a proxy (RFC 9112 section 3.2.2). Default: no.
     pub absolute_form: bool,
 }
 
@@ -27,21 +28,21 @@ impl Default for RequestTemplate {
 }
 
 impl RequestTemplate {
-    /// Whether a field of this name was given.
+    /// Returns true if a field of this name was given.
     pub(crate) fn is_set(&self, name: &str) -> bool {
         self.fields
             .iter()
             .any(|(field, _)| field.eq_ignore_ascii_case(name))
     }
 
-    /// The request in HTTP/1.1's form (RFC 9112 section 3).
+    /// Encodes the request in HTTP/1.1's form (RFC 9112 section 3).
     #[must_use]
     pub fn encode(&self, target: &Target, keep_alive: bool) -> Vec<u8> {
         let (before, after) = self.around_path(target, keep_alive);
         [before.as_bytes(), target.path.as_bytes(), &after].concat()
     }
 
-    /// What stands before a target's path and behind it, in HTTP/1.1's form.
+    /// Returns the bytes before a target's path and behind it, in HTTP/1.1's form.
     pub(crate) fn around_path(&self, target: &Target, keep_alive: bool) -> (String, Vec<u8>) {
         let mut before = format!("{} ", self.method);
         if self.absolute_form {
@@ -79,7 +80,7 @@ impl RequestTemplate {
     }
 }
 
-/// What we call ourselves.
+/// The value of the `User-Agent` field.
 pub(crate) const USER_AGENT: &str = concat!("greenroom-bench/", env!("CARGO_PKG_VERSION"));
 
 #[cfg(test)]
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_told_the_whole_url() {
+    fn a_proxy_is_reported_the_whole_url() {
         let target: Target = "http://host:81/a".parse().expect("valid");
         let request = RequestTemplate {
             absolute_form: true,

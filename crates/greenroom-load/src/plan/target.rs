@@ -1,4 +1,4 @@
-//! Where requests go.
+//! The target of requests.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use http::Uri;
 
 use super::Protocol;
 
-/// Most turns that one target may have beside the others.
+/// The most turns that one target may have beside the others.
 const WEIGHT_MAX: u32 = 1000;
 
-/// A URL, and how often it gets its turn.
+/// A URL and its weight.
 ///
-/// Written `http://host/path`, or `weight=3 http://host/path` for three turns beside a target's one. Schemes are `http`,
-/// `https`, `ws` and `wss`; a path that is left out is `/`.
+/// Written `http://host/path`, or `weight=3 http://host/path` for three turns beside a target's
+/// one. Schemes are `http`, `https`, `ws` and `wss`; a path that is left out is `/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Scheme of the URL.
     pub scheme: Scheme,
-    /// Where to connect.
+    /// The address to connect to.
     pub place: Place,
     /// Host and port as the URL gives them, for the `Host` field.
     pub authority: String,
@@ -29,7 +29,7 @@ pub struct Target {
     pub weight: u32,
 }
 
-/// Where a connection goes.
+/// The address of a connection, before it is resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A host name or address, and a port.
@@ -56,7 +56,7 @@ pub enum Scheme {
     Wss,
 }
 
-/// Why a URL is refused.
+/// An error in a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?}: {reason}")]
 pub struct TargetError {
@@ -65,7 +65,7 @@ pub struct TargetError {
 }
 
 impl Scheme {
-    /// The port when the URL names none.
+    /// Returns the port when the URL names none.
     #[must_use]
     pub fn default_port(self) -> u16 {
         match self {
@@ -74,13 +74,13 @@ impl Scheme {
         }
     }
 
-    /// Whether TLS is spoken.
+    /// Returns true for a scheme over TLS.
     #[must_use]
     pub fn is_tls(self) -> bool {
         matches!(self, Self::Https | Self::Wss)
     }
 
-    /// What is spoken unless the plan says HTTP/2.
+    /// Returns the protocol of this scheme, unless the plan sets HTTP/2.
     #[must_use]
     pub fn protocol(self) -> Protocol {
         match self {
@@ -100,7 +100,7 @@ impl Scheme {
 }
 
 impl Target {
-    /// The host, for reports and for TLS.
+    /// Returns the host, for reports and for TLS.
     #[must_use]
     pub fn host(&self) -> &str {
         match &self.place {
@@ -109,12 +109,12 @@ impl Target {
         }
     }
 
-    /// Scheme, host and port, as they stand before the path.
+    /// Returns scheme, host and port, as they stand before the path.
     pub(crate) fn origin(&self) -> String {
         format!("{}://{}", self.scheme.name(), self.authority)
     }
 
-    /// The port, for reports; 0 for a Unix socket.
+    /// Returns the port, for reports; 0 for a Unix socket.
     #[must_use]
     pub fn port(&self) -> u16 {
         match self.place {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_told_why() {
+    fn what_is_no_url_is_reported_why() {
         for text in [
             "127.0.0.1:5000",
             "ftp://host/",

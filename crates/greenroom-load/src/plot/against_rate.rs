@@ -7,10 +7,10 @@ use super::panel::{Curve, Panel};
 use super::series::{AtRate, Latency};
 use super::{Series, overlay};
 
-/// Two rates differ from here on: 1 %.
+/// The ratio from which two rates differ: 1 %.
 const RATIO_MIN: f64 = 1.01;
 
-/// Whether there is more than one rate to show.
+/// Returns true if there is more than one rate to show.
 pub(super) fn applies(series: &[Series]) -> bool {
     let rates = || series.iter().flat_map(|one| &one.rates).map(|at| at.rate);
     let lowest = rates().fold(f64::INFINITY, f64::min);

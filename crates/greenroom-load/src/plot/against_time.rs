@@ -10,15 +10,15 @@ use super::series::{Latency, Moment};
 use super::{Series, overlay};
 
 const SECONDS: &str = "time since the run began (s)";
-/// What the axis shows at least.
+/// The shortest time axis, in seconds.
 const SECONDS_MIN: f64 = 1.0;
-/// Rates that differ by less are the same: 1 %.
+/// The relative difference below which rates are the same: 1 %.
 const SAME_RATE: f64 = 0.01;
 
 /// A percentile: its name, its dash, the number of its colour, and its time in a latency.
 type Percentile = (&'static str, Dash, usize, fn(&Latency) -> f64);
 
-/// What is shown of a single series.
+/// The curves of a single series.
 const PERCENTILES: [Percentile; 4] = [
     ("p50", Dash::Solid, 0, |latency| latency.p50),
     ("p90", Dash::Mixed, 2, |latency| latency.p90),
@@ -171,7 +171,8 @@ fn rate_keys(series: &[Series]) -> Vec<Entry> {
         .collect()
 }
 
-/// What was asked for: once, if of all series the same as long as they lasted.
+/// Returns the requested rate: as one curve if it is the same for all series as long as they
+/// lasted.
 fn asked(series: &[Series]) -> Vec<Curve> {
     let all: Vec<_> = series.iter().map(asked_points).collect();
     let Some(longest) = all.iter().max_by_key(|points| points.len()) else {

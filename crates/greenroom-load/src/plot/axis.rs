@@ -1,4 +1,4 @@
-//! Scales: where values stand, and which of them are written there.
+//! Scales: the positions of values, and the labelled ones among them.
 
 use std::ops::Range;
 
@@ -6,32 +6,32 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 
 use super::text::number;
 
-/// Steps that a linear scale has at most.
+/// The most steps of a linear scale.
 const STEPS_MAX: u32 = 7;
-/// What is kept free beyond the highest value, and on a logarithmic scale below the lowest, as a part of it.
+/// The free share of an axis beyond the highest value, and on a logarithmic scale below the lowest.
 const LINEAR_MARGIN: f64 = 0.02;
 const LOG_MARGIN: f64 = 0.12;
-/// Decades from which a scale is logarithmic.
+/// The span in decades above which a scale is logarithmic.
 const LINEAR_DECADES_MAX: f64 = 2.0;
-/// Decades from which only the powers of ten are written.
+/// The span in decades above which only the powers of ten are labelled.
 const FINE_DECADES_MAX: f64 = 3.2;
 
-/// An axis: its scale, its ticks, and what it shows.
+/// An axis: its scale, its ticks, and its quantity.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     /// Quantity and unit.
     pub(super) label: &'static str,
     is_log: bool,
-    /// Bounds, on the scale.
+    /// Bounds, in the scale's unit.
     low: f64,
     high: f64,
-    /// Places on the scale, and what is written there.
+    /// Positions of the ticks on the scale, and their labels.
     ticks: Vec<(f64, String)>,
     fine: Vec<f64>,
 }
 
 impl Axis {
-    /// From zero to a tick at or above all values.
+    /// Creates an axis from zero to a tick at or above all values.
     pub(super) fn linear(label: &'static str, values: impl Iterator<Item = f64>) -> Self {
         let mut axis = Self::tight(label, values);
         let step = axis.ticks.get(1).map_or(1.0, |(at, _)| *at);
@@ -43,7 +43,7 @@ impl Axis {
         axis
     }
 
-    /// From zero to just the highest value.
+    /// Creates an axis from zero to just the highest value.
     pub(super) fn tight(label: &'static str, values: impl Iterator<Item = f64>) -> Self {
         let highest = values.fold(0.0, f64::max);
         let high = if highest > 0.0 { highest } else { 1.0 };
@@ -63,7 +63,8 @@ impl Axis {
         }
     }
 
-    /// Linear, or logarithmic where the values, all above zero, span more than two decades.
+    /// Creates a linear axis, or a logarithmic one where the values, all above zero, span more than
+    /// two decades.
     pub(super) fn fitting(label: &'static str, values: impl Iterator<Item = f64> + Clone) -> Self {
         let lowest = values.clone().fold(f64::INFINITY, f64::min);
         let highest = values.clone().fold(0.0, f64::max);
@@ -100,7 +101,7 @@ impl Axis {
         }
     }
 
-    /// Percentiles up to so many nines.
+    /// Creates an axis of percentiles up to so many nines.
     pub(super) fn percentiles(label: &'static str, nines: f64) -> Self {
         let high = nines.max(1.0);
         let whole = (0_u32..)
@@ -123,7 +124,7 @@ impl Axis {
         }
     }
 
-    /// Where a value stands on the scale.
+    /// Returns the position of a value on the scale.
     pub(super) fn place(&self, value: f64) -> f64 {
         if self.is_log { value.log10() } else { value }
     }
@@ -153,7 +154,7 @@ impl Ranged for Axis {
 }
 
 impl ValueFormatter<f64> for Axis {
-    /// What is written at a tick.
+    /// Formats the label of a tick.
     fn format_ext(&self, place: &f64) -> String {
         let tick = self.ticks.iter().find(|(at, _)| (at - place).abs() < 1e-9);
         tick.map(|(_, text)| text.clone()).unwrap_or_default()
@@ -164,12 +165,12 @@ fn float(count: usize) -> f64 {
     super::text::float(count as u64)
 }
 
-/// Enough decimals for a nanosecond in milliseconds.
+/// Formats a number with enough decimals for a nanosecond in milliseconds.
 fn written(value: f64) -> String {
     number(value, 6)
 }
 
-/// The round distance between ticks from zero to `high`.
+/// Returns the round distance between ticks from zero to `high`.
 fn step(high: f64) -> f64 {
     let rough = high / f64::from(STEPS_MAX);
     let decade = 10_f64.powf(rough.log10().floor());
@@ -180,7 +181,7 @@ fn step(high: f64) -> f64 {
         .unwrap_or(high)
 }
 
-/// One-digit numbers, as digit and power of ten, from below `lowest` to above `highest`.
+/// Returns one-digit numbers, as digit and power of ten, from below `lowest` to above `highest`.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the logarithms of times from 1 ns to an hour"
@@ -194,7 +195,7 @@ fn place((digit, power): (u32, i32)) -> f64 {
     f64::from(digit).log10() + f64::from(power)
 }
 
-/// 0, 90, 99, 99.9 …
+/// Formats a percentile: 0, 90, 99, 99.9 …
 fn percentile(nines: f64) -> String {
     written(100.0 * (1.0 - 10_f64.powf(-nines)))
 }

@@ -1,7 +1,7 @@
 //! SVG as the drawing library's backend.
 //!
-//! The backend that comes with the library knows no dashes, which print needs, no titles, which a pointer and a screen reader
-//! need, and whole pixels only. A unit of ours is a tenth of a pixel.
+//! The library's own backend has no dashes, which print needs, no titles, which a pointer and a
+//! screen reader need, and whole pixels only. A unit here is a tenth of a pixel.
 
 use std::convert::Infallible;
 use std::fmt::{Display, Write};
@@ -15,12 +15,12 @@ use plotters_backend::{
 
 use super::look::{Dash, PAPER, Shape, hex};
 
-/// Units of a pixel.
+/// Units per pixel.
 pub(super) const UNITS: u32 = 10;
 
 type Drawn = Result<(), DrawingErrorKind<Infallible>>;
 
-/// The inside of an SVG document.
+/// A writer of the content of an SVG document.
 #[derive(Debug)]
 pub(super) struct Canvas<'a> {
     out: &'a mut String,
@@ -28,7 +28,7 @@ pub(super) struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    /// `size` is in units.
+    /// Creates a canvas of `size` units.
     pub(super) fn new(out: &'a mut String, size: (u32, u32)) -> Self {
         Self { out, size }
     }
@@ -54,7 +54,8 @@ impl<'a> Canvas<'a> {
         };
         let (colour, width) = (hex(stroke.colour), stroke.dash.width());
         self.write(format_args!(
-            r#"<polyline points="{}" fill="none" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round" stroke-linecap="{cap}""#,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" \
+             stroke-linejoin=\"round\" stroke-linecap=\"{cap}\"",
             list.trim_end()
         ));
         if let Some(lengths) = stroke.dash.lengths() {
@@ -77,7 +78,8 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// Text for content and attributes; what XML 1.0 does not allow at all becomes a replacement character.
+/// Escapes text for content and attributes; characters that XML 1.0 does not allow become a
+/// replacement character.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -167,7 +169,8 @@ impl DrawingBackend for Canvas<'_> {
         };
         let (size, colour) = (style.size(), hex(rgb(style.color())));
         self.write(format_args!(
-            r#"<text x="{x}" y="{y}" dy="{shift}" text-anchor="{anchor}" font-size="{size}" fill="{colour}""#
+            "<text x=\"{x}\" y=\"{y}\" dy=\"{shift}\" text-anchor=\"{anchor}\" \
+             font-size=\"{size}\" fill=\"{colour}\""
         ));
         if matches!(style.style(), FontStyle::Bold) {
             self.write(r#" font-weight="bold""#);
@@ -180,14 +183,14 @@ impl DrawingBackend for Canvas<'_> {
     }
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stroke {
     pub(super) colour: RGBColor,
     pub(super) dash: Dash,
 }
 
-/// A line through points, with the text that a pointer brings up.
+/// A line through points, with its tooltip.
 #[derive(Debug)]
 pub(super) struct Line<P> {
     pub(super) points: Vec<P>,

@@ -1,4 +1,4 @@
-//! Runs that were never made, for tests of figures: each is exact, and the same every time.
+//! Synthetic runs for tests of figures: each is exact, and the same every time.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ use crate::verdict::{ServerUsage, ThreadUsage};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// What becomes of a request: its service time and latency in nanoseconds, or its failure.
+/// The outcome of a request: its service time and latency in nanoseconds, or its failure.
 pub(super) enum Outcome {
     Answered {
         status: u16,
@@ -35,7 +35,8 @@ pub(super) fn phase(from: f64, to: f64, seconds: u64) -> Phase {
     }
 }
 
-/// A stream that sends by schedule; `outcome` is asked for each request with its intended time.
+/// Returns a stream that sends by schedule; `outcome` is called for each request with its intended
+/// time.
 pub(super) fn open(
     name: &str,
     phases: Vec<Phase>,
@@ -54,7 +55,7 @@ pub(super) fn open(
     collected(plan, &events)
 }
 
-/// A stream of so many requests, one after the other.
+/// Returns a stream of so many requests, one after the other.
 pub(super) fn closed(
     name: &str,
     requests: u64,
@@ -174,7 +175,7 @@ pub(super) fn measurement(streams: Vec<StreamMeasurement>) -> Measurement {
     }
 }
 
-/// A time around `middle` milliseconds with a long tail, in nanoseconds.
+/// Returns a time around `middle` milliseconds with a long tail, in nanoseconds.
 fn spread(random: &mut fastrand::Rng, middle: f64) -> u64 {
     let normal: f64 = (0..6).map(|_| random.f64() - 0.5).sum();
     let tail = if random.f64() < 0.01 { 4.0 } else { 1.0 };
@@ -186,7 +187,8 @@ fn nanoseconds(seconds: f64) -> u64 {
     nanoseconds.try_into().expect("far below 500 years")
 }
 
-/// 0 to 1,000 a second within 30 s, of a server that is at its end at `capacity`.
+/// Returns a ramp of 0 to 1,000 a second within 30 s, to a server that is at its limit at
+/// `capacity`.
 pub(super) fn ramp(name: &str, base_ms: f64, capacity: f64) -> StreamMeasurement {
     let mut random = fastrand::Rng::with_seed(7);
     let mut backlog = 0.0_f64;
@@ -208,7 +210,7 @@ pub(super) fn ramp(name: &str, base_ms: f64, capacity: f64) -> StreamMeasurement
     })
 }
 
-/// A constant rate for `seconds`.
+/// Returns a constant rate for `seconds`.
 pub(super) fn steady(name: &str, rate: f64, seconds: u64, middle_ms: f64) -> StreamMeasurement {
     let mut random = fastrand::Rng::with_seed(3);
     open(name, vec![phase(rate, rate, seconds)], move |_| {
@@ -216,7 +218,8 @@ pub(super) fn steady(name: &str, rate: f64, seconds: u64, middle_ms: f64) -> Str
     })
 }
 
-/// 1,000 a second for 20 s to a server that stands still for 1 s in every 5 s, and else answers in 0.1 ms.
+/// Returns 1,000 a second for 20 s to a server that stands still for 1 s in every 5 s, and else
+/// responds in 0.1 ms.
 pub(super) fn stall() -> StreamMeasurement {
     let phases = vec![phase(1000.0, 1000.0, 20)];
     open("stalling server", phases, |due| {
@@ -231,7 +234,7 @@ pub(super) fn stall() -> StreamMeasurement {
     })
 }
 
-/// Answers of status 503 for a while.
+/// Returns a stream with responses of status 503 for a while.
 pub(super) fn shedding() -> StreamMeasurement {
     let mut random = fastrand::Rng::with_seed(5);
     open("shedding", vec![phase(300.0, 300.0, 12)], move |due| {
@@ -251,12 +254,12 @@ pub(super) fn refused() -> StreamMeasurement {
     })
 }
 
-/// One request.
+/// Returns a stream of one request.
 pub(super) fn tiny() -> StreamMeasurement {
     closed("http://127.0.0.1:5000/", 1, |_| good(432_100))
 }
 
-/// No request at all.
+/// Returns a stream without any request.
 pub(super) fn nothing() -> StreamMeasurement {
     closed("nothing", 0, |_| good(1))
 }

@@ -1,4 +1,4 @@
-//! What lines and marks mean, above the picture and so never over the data.
+//! The legend of lines and marks, above the picture and so never over the data.
 
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -8,9 +8,9 @@ use super::look::{Dash, INK, Shape};
 use super::panel::{Area, Drawn, FONT, MARGIN, WIDTH, font, text_width, units};
 use super::text::shortened;
 
-/// Characters of a series' name.
+/// The most characters of a series' name.
 const NAME_CHARACTERS_MAX: usize = 64;
-/// Lengths in units.
+/// Height of a row; lengths here are in units.
 const ROW: u32 = 21 * UNITS;
 const SAMPLE: u32 = 34 * UNITS;
 const SAMPLE_GAP: u32 = 7 * UNITS;
@@ -38,7 +38,7 @@ struct Placed {
 }
 
 impl Entry {
-    /// A text without a sample.
+    /// Creates a text without a sample.
     pub(super) fn heading(name: &str) -> Self {
         Self {
             text: shortened(name, NAME_CHARACTERS_MAX),

@@ -1,8 +1,8 @@
-//! Colours, dashes and marks: what tells curves apart.
+//! Colours, dashes and marks, which tell curves apart.
 
 use plotters::style::RGBColor;
 
-/// A colour on white, and what stands for it on a dark page.
+/// A colour on white, and its counterpart on a dark page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paint {
     pub(super) light: RGBColor,
@@ -22,8 +22,8 @@ pub(super) const SOFT: Paint = paint((0x53, 0x61, 0x59), (0x9f, 0xb0, 0xa6));
 pub(super) const GRID: Paint = paint((0xd3, 0xda, 0xd5), (0x3a, 0x48, 0x40));
 pub(super) const FINE_GRID: Paint = paint((0xec, 0xf0, 0xed), (0x25, 0x2f, 0x2a));
 
-/// The colours of Okabe and Ito, which people with any colour vision tell apart, without the yellow that white swallows. Those
-/// that are strong on white come first.
+/// The colours of Okabe and Ito, which people with any colour vision tell apart, without the
+/// yellow, which is hard to see on white. Those that are strong on white come first.
 pub(super) const SERIES: [Paint; 7] = [
     paint((0x00, 0x72, 0xb2), (0x4f, 0xb0, 0xea)),
     paint((0xd5, 0x5e, 0x00), (0xff, 0x8a, 0x3c)),
@@ -34,19 +34,19 @@ pub(super) const SERIES: [Paint; 7] = [
     paint((0x56, 0xb4, 0xe9), (0x9c, 0xd6, 0xf7)),
 ];
 
-/// All of them, for a style sheet that turns a figure dark.
+/// Returns all colours, for a style sheet that turns a figure dark.
 pub(super) fn paints() -> impl Iterator<Item = Paint> {
     [PAPER, INK, SOFT, GRID, FINE_GRID]
         .into_iter()
         .chain(SERIES)
 }
 
-/// A colour as SVG and CSS write it.
+/// Formats a colour for SVG and CSS.
 pub(super) fn hex(colour: RGBColor) -> String {
     format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2)
 }
 
-/// How a line is broken.
+/// The dash pattern of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dash {
     Solid,
@@ -56,7 +56,7 @@ pub(super) enum Dash {
 }
 
 impl Dash {
-    /// Lengths of strokes and gaps, in the canvas' units.
+    /// Returns the lengths of strokes and gaps, in the canvas' units.
     pub(super) fn lengths(self) -> Option<&'static str> {
         match self {
             Self::Solid => None,
@@ -66,7 +66,7 @@ impl Dash {
         }
     }
 
-    /// Width in the canvas' units: dots are as wide as high.
+    /// Returns the width in the canvas' units: dots are as wide as high.
     pub(super) fn width(self) -> u32 {
         if self == Self::Short { 28 } else { 20 }
     }
@@ -92,7 +92,7 @@ const SHAPES: [Shape; 5] = [
 ];
 
 impl Shape {
-    /// Its outline around the origin, in the canvas' units.
+    /// Returns its outline around the origin, in the canvas' units.
     pub(super) fn outline(self) -> &'static str {
         match self {
             Self::Disc => "m-38 0a38 38 0 1 0 76 0a38 38 0 1 0-76 0z",
@@ -107,14 +107,14 @@ impl Shape {
     }
 }
 
-/// How one series looks among others.
+/// The look of one series among others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) colour: RGBColor,
     pub(super) shape: Shape,
 }
 
-/// The look of the series with this number: 35 differ.
+/// Returns the look of the series with this number: 35 differ.
 pub(super) fn look(number: usize) -> Look {
     Look {
         colour: SERIES[number % SERIES.len()].light,

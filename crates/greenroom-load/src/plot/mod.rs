@@ -1,8 +1,9 @@
 //! Pictures of what was measured, as SVG, and the whole report as one HTML page.
 //!
-//! A [`Series`] is one curve's worth of measurement: a stream of a run, or one of several servers that are compared, with all
-//! its rounds. Every figure takes any number of them and draws them over each other. Figures are printed on white and need
-//! nothing from outside: no fonts, no style sheet, no script.
+//! A [`Series`] is one curve's worth of measurement: a stream of a run, or one of several servers
+//! that are compared, with all its rounds. Every figure takes any number of them and draws them
+//! over each other. Figures are printed on white and need nothing from outside: no fonts, no style
+//! sheet, no script.
 
 mod against_rate;
 mod against_time;
@@ -22,8 +23,8 @@ pub use series::{AtRate, Latency, Moment, PercentilePoint, Series};
 
 use panel::Panel;
 
-/// Response time against the request rate that was asked for: the median and the 99th percentile of each series, in
-/// milliseconds.
+/// Draws the response time against the request rate that was asked for: the median and the 99th
+/// percentile of each series, in milliseconds.
 ///
 /// A ramp gives a curve, a constant rate one mark, a closed loop nothing, for it asks for no rate.
 #[must_use]
@@ -31,7 +32,8 @@ pub fn response_time_against_rate(series: &[Series]) -> String {
     draw(series, &against_rate::panels(series))
 }
 
-/// Response times, and below them rates and failures, against the time since the run began, in seconds.
+/// Draws response times, and below them rates and failures, against the time since the run began,
+/// in seconds.
 ///
 /// One series is shown with p50, p90, p99 and maximum; several with p50 and p99 each.
 #[must_use]
@@ -39,15 +41,18 @@ pub fn against_time(series: &[Series]) -> String {
     draw(series, &against_time::panels(series))
 }
 
-/// Response time by percentile, in milliseconds, on a scale that gives each further nine the same room.
+/// Draws the response time by percentile, in milliseconds, on a scale that gives each further nine
+/// the same width.
 ///
-/// One series is shown with its service time beside the latency; of several there is the latency only.
+/// One series is shown with its service time beside the latency; of several there is the latency
+/// only.
 #[must_use]
 pub fn percentile_curve(series: &[Series]) -> String {
     draw(series, &percentiles::panels(series))
 }
 
-/// All figures that apply, below each other: response time against rate only where the rate that was asked for varies.
+/// Draws all figures that apply, below each other: response time against rate only where the rate
+/// that was asked for varies.
 #[must_use]
 pub fn svg(series: &[Series]) -> String {
     let mut panels = Vec::new();

@@ -1,23 +1,24 @@
-//! How several series share a picture: colour and mark tell the series, the dash its percentile.
+//! The styles of several series in one picture: colour and mark tell the series, the dash its
+//! percentile.
 
 use super::Series;
 use super::legend::Entry;
 use super::look::{Dash, INK, look};
 use super::series::Latency;
 
-/// Marks on a line, about.
+/// The approximate number of marks on a line.
 const MARKS: usize = 10;
 
 /// A percentile: its name, its dash, and its time in a latency.
 type Percentile = (&'static str, Dash, fn(&Latency) -> f64);
 
-/// What is shown of each series.
+/// The percentiles that are shown of each series.
 pub(super) const PERCENTILES: [Percentile; 2] = [
     ("p50", Dash::Solid, |latency| latency.p50),
     ("p99", Dash::Long, |latency| latency.p99),
 ];
 
-/// The series, and in a row of their own the percentiles.
+/// Returns the entries of the series, and in a row of their own the percentiles.
 pub(super) fn legend(series: &[Series]) -> Vec<Vec<Entry>> {
     let key = |(name, dash, _): Percentile| Entry {
         colour: INK.light,
@@ -27,7 +28,7 @@ pub(super) fn legend(series: &[Series]) -> Vec<Vec<Entry>> {
     vec![names(series), PERCENTILES.map(key).into()]
 }
 
-/// The series alone.
+/// Returns the entries of the series alone.
 pub(super) fn names(series: &[Series]) -> Vec<Entry> {
     let entry = |(number, series): (usize, &Series)| Entry {
         colour: look(number).colour,
@@ -38,7 +39,8 @@ pub(super) fn names(series: &[Series]) -> Vec<Entry> {
     series.iter().enumerate().map(entry).collect()
 }
 
-/// Some of a line's points, to be marked; those of different series at different places.
+/// Returns the points of a line that are marked; those of different series stand at different
+/// places.
 pub(super) fn sparse(points: &[(f64, f64)], number: usize) -> Vec<(f64, f64)> {
     let step = (points.len() / MARKS).max(1);
     let first = number * step / 4 % step;

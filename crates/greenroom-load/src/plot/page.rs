@@ -21,14 +21,14 @@ const PERCENTILES: [f64; 12] = [
 ];
 const UNKNOWN: &str = "–";
 
-/// The page could not be written.
+/// The error of a page that could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("the page of the report could not be written: {0}")]
 pub struct PageError(#[from] askama::Error);
 
-/// The report of a run as one HTML file, which loads nothing and runs no script: verdict, what each stream got, failures by
-/// kind, costs, figures and percentiles. `command` is the command line as typed; `facts` are names and values about machine
-/// and time, shown as they are.
+/// Renders the report of a run as one HTML file, which loads nothing and runs no script: verdict,
+/// the outcome of each stream, failures by kind, costs, figures and percentiles. `command` is the
+/// command line as typed; `facts` are names and values about machine and time, shown as they are.
 ///
 /// # Errors
 /// [`PageError`] when the page's template fails.
@@ -64,12 +64,12 @@ struct Page<'a> {
     facts: &'a [(&'a str, &'a str)],
     warnings: Vec<String>,
     limit: &'static str,
-    /// What was seen, and what to do.
+    /// The sentences of the verdict.
     verdict: &'a [String],
     streams: Vec<Stream<'a>>,
     costs: Vec<Cost>,
     figures: Vec<Figure>,
-    /// Each on white and on dark.
+    /// Pairs of a colour on white and its counterpart on dark.
     colours: Vec<[String; 2]>,
 }
 
@@ -96,7 +96,7 @@ struct Failure<'a> {
     detail: Option<&'a str>,
 }
 
-/// A line of the costs.
+/// A row of the costs.
 struct Cost {
     what: &'static str,
     generator: String,
@@ -300,7 +300,8 @@ fn figures(measurement: &Measurement) -> Vec<Figure> {
     let others = [
         Figure {
             title: "Response time and rate against time",
-            caption: "Each point stands for one interval of the run; where a line breaks, nothing was answered.",
+            caption: "Each point stands for one interval of the run; where a line breaks, nothing \
+                was answered.",
             svg: super::against_time(&series),
         },
         Figure {

@@ -13,7 +13,7 @@ use super::canvas::{Canvas, Line, Marks, Stroke, UNITS, escaped};
 use super::legend::Legend;
 use super::look::{Dash, FINE_GRID, GRID, INK, PAPER, SOFT, Shape};
 
-/// All lengths here are in units.
+/// Width of a picture; all lengths here are in units.
 pub(super) const WIDTH: u32 = 720 * UNITS;
 pub(super) const MARGIN: u32 = 16 * UNITS;
 const TITLE_HEIGHT: u32 = 27 * UNITS;
@@ -22,7 +22,7 @@ const GAP: u32 = 20 * UNITS;
 const TICK: u32 = 4 * UNITS;
 const X_LABELS: u32 = 42 * UNITS;
 const Y_LABELS: u32 = 74 * UNITS;
-/// Keeps the last tick's label inside.
+/// The right margin; it keeps the last tick's label inside.
 const RIGHT: u32 = 22 * UNITS;
 const TITLE_FONT: u32 = 17 * UNITS;
 pub(super) const FONT: u32 = 13 * UNITS;
@@ -40,15 +40,15 @@ pub(super) struct Panel {
     pub(super) legend: Legend,
 }
 
-/// A line with what belongs to it. Values are those of the axes.
+/// A line with its title and style. Values are those of the axes.
 #[derive(Debug)]
 pub(super) struct Curve {
-    /// What a pointer brings up.
+    /// The tooltip.
     pub(super) title: String,
     /// Stretches without a gap.
     pub(super) stretches: Vec<Vec<(f64, f64)>>,
     pub(super) colour: RGBColor,
-    /// None: marks only.
+    /// The dash; `None` draws marks only.
     pub(super) dash: Option<Dash>,
     pub(super) marks: Vec<(f64, f64)>,
     pub(super) shape: Shape,
@@ -60,7 +60,7 @@ impl Curve {
     }
 }
 
-/// Panels below each other as an SVG document; `names` are those of the series, in full.
+/// Draws panels below each other as an SVG document; `names` are those of the series, in full.
 pub(super) fn draw(panels: &[Panel], names: &[&str]) -> String {
     let heights: u32 = panels.iter().map(|panel| panel.height() + GAP).sum();
     let height = heights + 2 * MARGIN - GAP.min(heights);
@@ -88,7 +88,8 @@ fn document(panels: &[Panel], names: &[&str], height: u32, inside: &str) -> Stri
     let paper = super::look::hex(PAPER.light);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"{wide}\" height=\"{high}\" \
-         viewBox=\"0 0 {WIDTH} {height}\" font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n\
+         viewBox=\"0 0 {WIDTH} {height}\" \
+         font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n\
          <title>{}</title>\n<desc>{names}</desc>\n\
          <path d=\"M0 0h{WIDTH}v{height}h-{WIDTH}z\" fill=\"{paper}\"/>\n{inside}</svg>\n",
         escaped(&title)
@@ -155,7 +156,8 @@ impl Panel {
         })
     }
 
-    /// The marks of all curves; what stands alone between gaps gets one too, or it would not be seen.
+    /// Returns the marks of all curves; a point alone between gaps gets one too, or it would not be
+    /// seen.
     fn marks(&self) -> impl Iterator<Item = Marks<(f64, f64)>> {
         self.curves.iter().map(move |curve| {
             let alone = curve.stretches.iter().filter(|stretch| stretch.len() == 1);
@@ -199,12 +201,12 @@ fn line(colour: RGBColor, width: u32) -> ShapeStyle {
     colour.stroke_width(width)
 }
 
-/// A length as a coordinate.
+/// Converts a length to a coordinate.
 pub(super) fn units(length: u32) -> i32 {
     length.try_into().unwrap_or(i32::MAX)
 }
 
-/// About how wide a text is: fonts differ, so a little more than the usual ones take.
+/// Estimates the width of a text: fonts differ, so a little more than the usual ones take.
 pub(super) fn text_width(text: &str) -> u32 {
     let percent = |character: char| match character {
         'f' | 'i' | 'j' | 'l' | 'r' | 't' | ' '..='/' | ':' | ';' | '|' => 34,

@@ -1,4 +1,4 @@
-//! What figures show, apart from how they show it.
+//! The data of figures, apart from their style.
 
 use std::time::Duration;
 
@@ -10,13 +10,14 @@ use super::text::float;
 
 /// Points of a percentile curve for each further nine.
 const POINTS_PER_NINE: u32 = 50;
-/// Nines that a percentile curve goes to: beyond one request in 10 million only the longest time is shown.
+/// Nines that a percentile curve goes to: beyond one request in 10 million only the longest time is
+/// shown.
 const NINES_MAX: f64 = 7.0;
 
 /// One curve's worth of measurement: a stream of a run, or a server with all its rounds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// What legends call it.
+    /// Its name in legends.
     pub name: String,
     /// The run by intervals, in order.
     pub moments: Vec<Moment>,
@@ -28,18 +29,18 @@ pub struct Series {
     pub service: Vec<PercentilePoint>,
 }
 
-/// What happened in one interval. Rates are requests per second.
+/// The events of one interval. Rates are requests per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
     /// The interval's middle, seconds since the run began.
     pub seconds: f64,
-    /// Asked for by an open loop's schedule, as long as that lasts.
+    /// The rate that an open loop's schedule asked for, as long as that lasts.
     pub asked: Option<f64>,
-    /// Answered, whatever the status.
+    /// The rate of responses, with any status.
     pub answered: f64,
-    /// Failed, or answered with a status of 400 or above.
+    /// The rate of failures and of responses with a status of 400 or above.
     pub failed: f64,
-    /// Latency of what ended in the interval; `None` when nothing did.
+    /// Latency of the requests that ended in the interval; `None` without any.
     pub latency: Option<Latency>,
 }
 
@@ -48,7 +49,7 @@ pub struct Moment {
 pub struct AtRate {
     /// Requests per second that were asked for.
     pub rate: f64,
-    /// Latency of what was asked for at this rate.
+    /// Latency of the requests that were due at this rate.
     pub latency: Latency,
 }
 
@@ -68,20 +69,22 @@ pub struct Latency {
 /// A point of a percentile curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PercentilePoint {
-    /// How rare longer times are: 0 when all are, 1 for one in ten (the 90th percentile), 2 for one in a hundred.
+    /// The rarity of longer times: 0 when all are, 1 for one in ten (the 90th percentile), 2 for
+    /// one in a hundred.
     pub nines: f64,
     /// The time, in milliseconds.
     pub milliseconds: f64,
 }
 
 impl Series {
-    /// A stream of one run, under its own name.
+    /// Creates the series of one run's stream, under its own name.
     #[must_use]
     pub fn of(stream: &StreamMeasurement) -> Self {
         Self::of_rounds(&stream.plan.name, &[stream])
     }
 
-    /// Several rounds of the same plan, put together: counts are added, histograms joined, and rates are means.
+    /// Combines several rounds of the same plan: counts are added, histograms joined, and rates are
+    /// means.
     #[must_use]
     pub fn of_rounds(name: &str, rounds: &[&StreamMeasurement]) -> Self {
         let mut all = Tally::default();
@@ -111,7 +114,8 @@ impl Latency {
     }
 }
 
-/// Never zero, for the sake of logarithms: the clock's unit is a nanosecond.
+/// Converts to milliseconds, never zero, for the sake of logarithms: the clock's unit is a
+/// nanosecond.
 fn milliseconds(time: Duration) -> f64 {
     time.max(Duration::from_nanos(1)).as_secs_f64() * 1e3
 }
@@ -131,8 +135,8 @@ fn moments(rounds: &[&StreamMeasurement]) -> Vec<Moment> {
         .collect()
 }
 
-/// Points with the number of the stretch of time that they belong to. What is left at the end counts to the stretch before
-/// it: rates over a few milliseconds say nothing.
+/// Returns points with the number of the stretch of time that they belong to. The rest at the end
+/// counts to the stretch before it: rates over a few milliseconds say nothing.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! What is drawn of runs of all kinds.
+//! Pictures of runs of all kinds.
 
 use super::examples::{
     good, measurement, nothing, open, phase, ramp, refused, shedding, stall, steady, tiny,
@@ -28,7 +28,7 @@ fn page(measurement: &Measurement, command: &str) -> String {
     html(measurement, command, &[("Machine", "2 cores, 4 GiB")]).expect("a page")
 }
 
-/// Walks over all tags; panics where they do not nest, or a text holds what it may not.
+/// Walks over all tags; panics where they do not nest, or a text holds a forbidden character.
 fn assert_well_formed(svg: &str) {
     let mut open = Vec::new();
     for piece in svg.split('<').skip(1) {
@@ -56,7 +56,7 @@ fn assert_well_formed(svg: &str) {
     assert!(open.is_empty(), "{open:?}");
 }
 
-/// That every number of the drawing is one.
+/// Asserts that every number of the drawing is finite.
 fn assert_finite(svg: &str) {
     for word in ["NaN", "inf", "-2147483648", "2147483647"] {
         assert!(!svg.contains(word), "{word}");
@@ -108,7 +108,7 @@ fn all_series_are_in_the_legend() {
 }
 
 #[test]
-fn a_series_is_told_by_its_colour_and_its_percentile_by_its_dash() {
+fn a_series_is_reported_by_its_colour_and_its_percentile_by_its_dash() {
     let svg = response_time_against_rate(&four());
     let lines: Vec<_> = svg
         .lines()
@@ -158,7 +158,8 @@ fn a_ramp_shows_response_times_at_the_rates_that_were_asked_for() {
     );
 }
 
-/// One answer takes 20 s longer than the schedule: it belongs to the rate of its time.
+/// Shows a response that comes 20 s after the schedule's end: it belongs to the rate of its
+/// intended time.
 #[test]
 fn what_is_answered_after_a_ramp_is_no_cliff_at_its_end() {
     let second = 1_000_000_000;
@@ -274,7 +275,8 @@ fn a_page_tells_what_was_measured() {
 fn pictures_to_look_at() {
     let folder = std::env::temp_dir().join("greenroom-plots");
     std::fs::create_dir_all(&folder).expect("a folder");
-    let long = "https://a-very-long-host-name.example.org:8443/an/even/longer/path?with=a&query=that&never=ends&and=goes-on";
+    let long = "https://a-very-long-host-name.example.org:8443/an/even/longer/path\
+        ?with=a&query=that&never=ends&and=goes-on";
     let mut mixed = measurement(vec![
         ramp("greenroom", 1.0, 900.0),
         steady("/hello", 100.0, 30, 0.3),

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-/// A count as a number.
+/// Converts a count to a float.
 #[expect(clippy::cast_precision_loss, reason = "a count of requests")]
 pub(super) fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// A count with its thousands apart.
+/// Formats a count with its thousands apart.
 pub(super) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
@@ -21,7 +21,7 @@ pub(super) fn grouped(count: u64) -> String {
     text
 }
 
-/// A number without needless zeros, its thousands apart; not below zero.
+/// Formats a number without needless zeros, its thousands apart; not below zero.
 pub(super) fn number(value: f64, decimals: usize) -> String {
     let rounded = format!("{value:.decimals$}");
     let (whole, fraction) = rounded.split_once('.').unwrap_or((&rounded, ""));
@@ -32,7 +32,7 @@ pub(super) fn number(value: f64, decimals: usize) -> String {
     }
 }
 
-/// Milliseconds, to about four digits.
+/// Formats milliseconds, to about four digits.
 pub(super) fn milliseconds(time: Duration) -> String {
     let value = time.as_secs_f64() * 1e3;
     let decimals = match value {
@@ -48,12 +48,13 @@ pub(super) fn milliseconds(time: Duration) -> String {
     }
 }
 
-/// A rate per second, to a tenth below 1,000.
+/// Formats a rate per second, to a tenth below 1,000.
 pub(super) fn rate(per_second: f64) -> String {
     number(per_second, usize::from(per_second < 1000.0))
 }
 
-/// At most so many characters, with the middle left out: the ends of a URL tell more than its middle.
+/// Shortens a text to at most so many characters, with the middle left out: the ends of a URL tell
+/// more than its middle.
 pub(super) fn shortened(name: &str, characters_max: usize) -> String {
     let characters: Vec<_> = name.chars().collect();
     if characters.len() <= characters_max {

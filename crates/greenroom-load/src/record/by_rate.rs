@@ -6,17 +6,17 @@ use std::time::Duration;
 use super::Times;
 use crate::plan::{Pace, Schedule};
 
-/// Rates that are told apart, from a schedule's lowest to its highest.
+/// The most rates that are told apart, from a schedule's lowest to its highest.
 const RATES_MAX: f64 = 60.0;
 
-/// Two rates differ from here on: 0.1 %.
+/// The ratio from which two rates differ: 0.1 %.
 const RATIO_MIN: f64 = 1.001;
 
 /// Latencies by the rate that the schedule asked for at each request's intended time, to 1 %.
 ///
-/// What is answered late counts to the rate at which it was asked for: once a server is over its limit, answers come at
-/// any later rate, and those after the schedule's end at none. Empty unless the rate varies. At most 61 histograms of some
-/// 40 kB.
+/// A late response counts to the rate at which its request was due: once a server is over its
+/// limit, responses come at any later rate, and those after the schedule's end at none. Empty
+/// unless the rate varies. At most 61 histograms of some 40 kB.
 #[derive(Clone, Debug, Default)]
 pub struct ByRate {
     bins: Option<Bins>,
@@ -36,7 +36,7 @@ struct Bin {
 }
 
 impl ByRate {
-    /// Nothing yet, of a stream of this pace.
+    /// Creates empty latencies for a stream of this pace.
     #[must_use]
     pub fn of(pace: &Pace) -> Self {
         let Pace::Open(schedule) = pace else {
@@ -51,14 +51,14 @@ impl ByRate {
         Self { bins }
     }
 
-    /// Adds a request that was intended for that time of the schedule. Both in nanoseconds.
+    /// Adds a request with this intended time of the schedule. Both times are in nanoseconds.
     pub(crate) fn record(&mut self, intended: u64, latency: u64) {
         if let Some(bins) = &mut self.bins {
             bins.record(intended, latency);
         }
     }
 
-    /// Adds another's latencies, of the same schedule.
+    /// Adds the latencies of another, of the same schedule.
     pub fn add(&mut self, other: &Self) {
         let Some(others) = &other.bins else { return };
         match &mut self.bins {
@@ -67,7 +67,7 @@ impl ByRate {
         }
     }
 
-    /// The mean of the rates that are told as one, with the latencies at it, from the lowest.
+    /// Iterates over the mean of each bin's rates, with the latencies at it, from the lowest.
     pub fn iter(&self) -> impl Iterator<Item = (f64, &Times)> {
         let bins = self.bins.iter().flat_map(|bins| bins.filled.values());
         bins.map(|bin| (bin.rate(), &bin.times))

@@ -1,4 +1,4 @@
-//! Which kind of failure an error of the system is.
+//! The kinds of failure of the system's errors.
 
 use std::io::{self, ErrorKind};
 
@@ -7,10 +7,10 @@ use rustix::io::Errno;
 use super::FailureKind;
 
 impl FailureKind {
-    /// An error while connecting.
+    /// Classifies an error while connecting.
     pub(crate) fn of_connect(error: &io::Error) -> Self {
         match errno(error) {
-            // A Unix socket whose backlog is full says EAGAIN.
+            // `connect` to a Unix socket whose backlog is full fails with EAGAIN.
             Some(Errno::CONNREFUSED | Errno::NOENT | Errno::AGAIN) => Self::Refused,
             Some(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) => Self::NoPort,
             Some(Errno::MFILE | Errno::NFILE) => Self::NoDescriptor,
@@ -22,7 +22,7 @@ impl FailureKind {
         }
     }
 
-    /// An error while sending or receiving.
+    /// Classifies an error while sending or receiving.
     pub(crate) fn of_transfer(error: &io::Error) -> Self {
         match error.kind() {
             ErrorKind::UnexpectedEof => Self::ClosedEarly,

@@ -1,11 +1,11 @@
-//! What went wrong, by kind.
+//! Failures of requests, by kind.
 
 use std::fmt;
 
-/// Why a request got no answer.
+/// The reason why a request got no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FailureKind {
-    /// Nobody listens there (`ECONNREFUSED`).
+    /// No process listens there (`ECONNREFUSED`).
     Refused,
     /// The connection could not be made for another reason: no route, a network that is down.
     Unreachable,
@@ -17,17 +17,18 @@ pub enum FailureKind {
     ConnectTimeout,
     /// The TLS handshake or a TLS record failed.
     Tls,
-    /// The WebSocket's or HTTP/2's opening was refused.
+    /// The WebSocket's or HTTP/2's opening was rejected.
     Handshake,
     /// The peer reset the connection, or it broke otherwise.
     Reset,
-    /// The peer closed the connection before the answer was whole.
+    /// The peer closed the connection before the response was whole.
     ClosedEarly,
-    /// What came is no answer of the protocol.
+    /// The bytes received are no response of the protocol.
     Malformed,
-    /// No whole answer within the time-out.
+    /// No whole response within the time-out.
     Timeout,
-    /// Open loop: not sent before the schedule's end, because no connection was free or this program was too slow.
+    /// Open loop: not sent before the schedule's end, because no connection was free or this
+    /// program was too slow.
     NeverSent,
 }
 
@@ -48,13 +49,13 @@ impl FailureKind {
         Self::NeverSent,
     ];
 
-    /// Whether a request of this failure had waited for so long at least: its latency.
+    /// Returns true if a request of this failure had waited for so long at least: its latency.
     #[must_use]
     pub fn has_latency(self) -> bool {
         matches!(self, Self::Timeout | Self::ConnectTimeout | Self::NeverSent)
     }
 
-    /// A word for tables and JSON.
+    /// Returns a word for tables and JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,17 +74,19 @@ impl FailureKind {
         }
     }
 
-    /// What it means, and what may be done.
+    /// Explains the failure, with a remedy where there is one.
     #[must_use]
     pub fn explanation(self) -> &'static str {
         match self {
             Self::Refused => "nobody accepts connections there; is the server running?",
             Self::Unreachable => "the server could not be reached",
             Self::NoPort => {
-                "every local port to this server is in use: keep connections alive (-k), or add source addresses (--source 127.0.0.2)"
+                "every local port to this server is in use: keep connections alive (-k), or add \
+                source addresses (--source 127.0.0.2)"
             }
             Self::NoDescriptor => {
-                "no descriptors are left: raise the limit (ulimit -n), or bound the connections (-c)"
+                "no descriptors are left: raise the limit (ulimit -n), or bound the connections \
+                (-c)"
             }
             Self::ConnectTimeout => "the connection was not established in time (-s)",
             Self::Tls => "TLS failed; --insecure accepts any certificate, --ca trusts one more",
@@ -93,12 +96,13 @@ impl FailureKind {
             Self::Malformed => "what came back is no answer of this protocol",
             Self::Timeout => "no whole answer came in time (-s)",
             Self::NeverSent => {
-                "their time came, but until the schedule's end no connection was free: allow more (-c), or ask for less"
+                "their time came, but until the schedule's end no connection was free: allow more \
+                (-c), or ask for less"
             }
         }
     }
 
-    /// Whether the connection was never made.
+    /// Returns true if the connection was never made.
     #[must_use]
     pub fn is_connect(self) -> bool {
         matches!(
@@ -122,7 +126,7 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// Failures counted by kind, each with what the first one said.
+/// Failures counted by kind, each with the detail of the first one.
 #[derive(Clone, Debug, Default)]
 pub struct Failures {
     counts: [u64; FailureKind::ALL.len()],
@@ -130,13 +134,13 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// Counts one; `detail` is asked for the first of its kind.
+    /// Counts a failure; `detail` is called for the first of its kind only.
     pub fn record(&mut self, kind: FailureKind, detail: impl FnOnce() -> String) {
         self.counts[kind.index()] += 1;
         self.first[kind.index()].get_or_insert_with(detail);
     }
 
-    /// Adds those of another.
+    /// Adds the failures of another.
     pub fn add(&mut self, other: &Self) {
         for index in 0..self.counts.len() {
             self.counts[index] += other.counts[index];
@@ -146,25 +150,25 @@ impl Failures {
         }
     }
 
-    /// How many there were of one kind.
+    /// Returns the number of failures of one kind.
     #[must_use]
     pub fn count(&self, kind: FailureKind) -> u64 {
         self.counts[kind.index()]
     }
 
-    /// What the first one of a kind said.
+    /// Returns the detail of the first failure of a kind.
     #[must_use]
     pub fn detail(&self, kind: FailureKind) -> Option<&str> {
         self.first[kind.index()].as_deref()
     }
 
-    /// How many there were.
+    /// Returns the number of all failures.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The kinds that there were, with their numbers.
+    /// Iterates over the kinds that occurred, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (FailureKind, u64)> + '_ {
         FailureKind::ALL
             .into_iter()

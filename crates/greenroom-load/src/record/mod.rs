@@ -1,4 +1,4 @@
-//! What was measured: histograms and counters of fixed size, however long a run is.
+//! Measurements: histograms and counters of fixed size, for a run of any length.
 
 mod by_rate;
 mod classify;
@@ -15,4 +15,4 @@ pub use tally::{Counts, Tally};
 pub use timeline::{Point, Timeline};
 pub use times::Times;
 
-pub(crate) use recorder::{Batch, Notebook, Recorder};
+pub(crate) use recorder::{Batch, Recorder, RecorderSettings};

@@ -1,4 +1,4 @@
-//! What a thread that makes load notes down, and how it reaches the thread that reports.
+//! The recorder of a thread that makes load, and the batches that it sends to the reporting thread.
 
 use std::mem;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
@@ -6,20 +6,21 @@ use std::sync::{Arc, OnceLock};
 
 use super::{ByRate, FailureKind, Tally};
 
-/// An answer that came in full. Times are nanoseconds since the run began.
+/// A response that was received in full. Times are nanoseconds since the run began.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
     /// The status; 200 for a WebSocket's message.
     pub status: u16,
-    /// When the request should have been sent; in a closed loop when its connecting or sending began.
+    /// The time at which the request was due; in a closed loop the begin of its connecting or
+    /// sending.
     pub intended: u64,
-    /// When it was sent.
+    /// The time at which it was sent.
     pub sent: u64,
-    /// When the first byte of the answer came.
+    /// The time of the response's first byte.
     pub first_byte: u64,
-    /// When the last byte of the answer came.
+    /// The time of the response's last byte.
     pub done: u64,
-    /// How long connecting took, if the request is the first of its connection.
+    /// The duration of connecting, if the request is the first of its connection.
     pub connect: Option<u64>,
     /// Bytes of its body.
     pub body_bytes: u64,
@@ -28,7 +29,7 @@ pub struct Answer {
 /// The times of one request, for ab's `-g`. Times are nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestRecord {
-    /// When it was intended, since the run began.
+    /// The intended time, since the run began.
     pub intended: u64,
     /// Time of connecting.
     pub connect: u64,
@@ -40,10 +41,10 @@ pub struct RequestRecord {
     pub waiting: u64,
 }
 
-/// The first answer of a stream.
+/// The first response of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct FirstAnswer {
-    /// Its head as it came; a text of the same form for HTTP/2; empty for a WebSocket.
+    /// Its head as received; a text of the same form for HTTP/2; empty for a WebSocket.
     pub head: Vec<u8>,
     /// Its body, at most [`FirstAnswer::BODY_BYTES_MAX`] of it.
     pub body: Vec<u8>,
@@ -57,7 +58,7 @@ impl FirstAnswer {
     /// Bytes of the body that are kept: 1 MiB.
     pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 
-    /// The value of a field of the head.
+    /// Returns the value of a field of the head.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<String> {
         let head = String::from_utf8_lossy(&self.head);
@@ -68,28 +69,29 @@ impl FirstAnswer {
     }
 }
 
-/// What a thread noted in one interval.
+/// The measurements of one thread in one interval.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) stream: usize,
     /// Number of the thread among those of its stream.
     pub(crate) thread: usize,
-    /// Since the run began.
+    /// Begin of the interval, since the run began.
     pub(crate) begin_ns: u64,
     pub(crate) end_ns: u64,
-    /// Whether its thread sends no other.
+    /// True if its thread sends no other.
     pub(crate) is_last: bool,
     pub(crate) tally: Box<Tally>,
     pub(crate) records: Vec<RequestRecord>,
     pub(crate) first: Option<Box<FirstAnswer>>,
-    /// Of the whole run, in the last one.
+    /// Latencies by rate of the whole run; only the last batch has them.
     pub(crate) by_rate: ByRate,
 }
 
-/// The notes of one thread that makes load.
+/// The recorder of one thread that makes load.
 ///
-/// It owns its counters, so noting an answer touches nothing that another thread writes. Once in an interval the counters go
-/// to the reporting thread as a whole, and cleared ones come back.
+/// It owns its counters, so recording a response touches nothing that another thread writes. Once
+/// in an interval the counters are sent to the reporting thread as a whole, and cleared ones come
+/// back.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     stream: usize,
@@ -102,16 +104,16 @@ pub(crate) struct Recorder {
     records_left: usize,
     first: Option<Box<FirstAnswer>>,
     by_rate: ByRate,
-    /// Length of the stream's first answer, which later ones are held to.
+    /// Length of the stream's first response, with which later ones are compared.
     length: Arc<OnceLock<u64>>,
     variable_length: bool,
     full: SyncSender<Batch>,
     empty: Receiver<Box<Tally>>,
 }
 
-/// Where a recorder's notes go, and what it is to keep.
+/// The settings of a recorder: its thread, its limits, and its channels.
 #[derive(Debug)]
-pub(crate) struct Notebook {
+pub(crate) struct RecorderSettings {
     pub(crate) stream: usize,
     pub(crate) thread: usize,
     pub(crate) interval_ns: u64,
@@ -124,32 +126,33 @@ pub(crate) struct Notebook {
 }
 
 impl Recorder {
-    pub(crate) fn new(notebook: Notebook) -> Self {
+    pub(crate) fn new(settings: RecorderSettings) -> Self {
         Self {
-            stream: notebook.stream,
-            thread: notebook.thread,
+            stream: settings.stream,
+            thread: settings.thread,
             tally: Box::default(),
             begin_ns: 0,
-            interval_ns: notebook.interval_ns,
-            flush_due_ns: notebook.interval_ns,
+            interval_ns: settings.interval_ns,
+            flush_due_ns: settings.interval_ns,
             records: Vec::new(),
-            records_left: notebook.records_max,
+            records_left: settings.records_max,
             first: None,
-            by_rate: notebook.by_rate,
-            length: notebook.length,
-            variable_length: notebook.variable_length,
-            full: notebook.full,
-            empty: notebook.empty,
+            by_rate: settings.by_rate,
+            length: settings.length,
+            variable_length: settings.variable_length,
+            full: settings.full,
+            empty: settings.empty,
         }
     }
 
-    /// The counters of the interval, for what has no method of its own.
+    /// Returns the counters of the interval, for events without a method of their own.
     pub(crate) fn tally(&mut self) -> &mut Tally {
         &mut self.tally
     }
 
-    /// A request goes out (or its connection is begun) at `now` that was intended for an earlier time. A connection was free for it
-    /// since `free_since`: what passed after both is this program's own delay, what passed before that is not.
+    /// Records a request that is sent (or whose connection is begun) at `now`, intended for an
+    /// earlier time. A connection was free for it since `free_since`: the time after both is this
+    /// program's own delay, the time before is not.
     pub(crate) fn sent(&mut self, intended: u64, now: u64, free_since: u64) {
         let counts = &mut self.tally.counts;
         counts.sent += 1;
@@ -165,12 +168,12 @@ impl Recorder {
         self.tally.lag.record(lag);
     }
 
-    /// Whether the first answer is still to be told by [`Recorder::first`].
+    /// Returns true if the first response is still to be recorded by [`Recorder::first`].
     pub(crate) fn wants_first(&self) -> bool {
         self.length.get().is_none()
     }
 
-    /// The first answer, for its length and for the report.
+    /// Records the first response, for its length and for the report.
     pub(crate) fn first(&mut self, first: FirstAnswer) {
         if self.length.set(first.body_bytes).is_ok() {
             self.first = Some(Box::new(first));
@@ -201,7 +204,7 @@ impl Recorder {
         }
     }
 
-    /// A request that was intended for that time failed, or was given up, at another.
+    /// Records a request that was intended for one time and failed, or was given up, at another.
     pub(crate) fn failed(
         &mut self,
         kind: FailureKind,
@@ -215,17 +218,18 @@ impl Recorder {
         }
     }
 
-    /// When [`Recorder::flush`] is due.
+    /// Returns the time at which [`Recorder::flush`] is due.
     pub(crate) fn flush_due(&self) -> u64 {
         self.flush_due_ns
     }
 
-    /// Hands the interval over. While the reporting thread is too slow to take it (its output is not read), the interval
-    /// goes on instead: load must not wait for its report.
+    /// Sends the interval to the reporting thread. While that is too slow to take it (its output is
+    /// not read), the interval continues instead: load must not wait for its report.
     pub(crate) fn flush(&mut self, now: u64) {
         let batch = self.batch(now);
         let begin_ns = batch.begin_ns;
-        // On the grid of intervals, so that a thread that was held up once is not behind the others for ever.
+        // On the grid of intervals, so that a thread that was held up once does not stay behind the
+        // others.
         self.flush_due_ns = (now / self.interval_ns + 1) * self.interval_ns;
         if let Err(TrySendError::Full(batch)) = self.full.try_send(batch) {
             self.begin_ns = begin_ns;
@@ -235,7 +239,7 @@ impl Recorder {
         }
     }
 
-    /// Hands the last interval over.
+    /// Sends the last interval.
     pub(crate) fn finish(&mut self, now: u64) {
         let mut batch = self.batch(now);
         batch.is_last = true;

@@ -4,29 +4,33 @@ use serde::Serialize;
 
 use super::{Answer, FailureKind, Failures, Times};
 
-/// Statuses that can be told apart; the grammar allows any three digits.
+/// The statuses that can be told apart; the grammar allows any three digits.
 const STATUSES: std::ops::Range<u16> = 100..1000;
 
-/// What became of requests. All times in nanoseconds.
+/// The outcomes of requests. All times in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// What was counted.
+    /// The counters.
     pub counts: Counts,
-    /// Requests that got no answer.
+    /// Requests that got no response.
     pub failures: Failures,
-    /// From the begin of connecting until it is established (with TLS), of new connections.
+    /// From the begin of connecting until the connection is established (with TLS), of new
+    /// connections.
     pub connect: Times,
-    /// Service time: from the sending of a request to the end of its answer.
+    /// Service time: from the sending of a request to the end of its response.
     pub processing: Times,
-    /// From the sending of a request to the first byte of its answer.
+    /// From the sending of a request to the first byte of its response.
     pub waiting: Times,
-    /// Latency of answers with a status below 400: from the intended time (closed loop: the begin of connecting or sending) to their end.
+    /// Latency of responses with a status below 400: from the intended time (closed loop: the begin
+    /// of connecting or sending) to their end.
     pub good: Times,
-    /// Latency of answers with other statuses.
+    /// Latency of responses with other statuses.
     pub bad: Times,
-    /// How long requests had lasted when they timed out, or when the schedule ended before they were sent: their latency is at least that.
+    /// Time that requests had lasted when they timed out, or when the schedule ended before they
+    /// were sent: their latency is at least that.
     pub timed_out: Times,
-    /// Open loop: how long after a request's intended time this program came to send it, while a connection was free.
+    /// Open loop: delay from a request's intended time until this program sends it, while a
+    /// connection was free.
     pub lag: Times,
     statuses: Box<[u64]>,
 }
@@ -38,15 +42,16 @@ pub struct Counts {
     pub due: u64,
     /// Requests sent, or begun by connecting.
     pub sent: u64,
-    /// Of these, later than [`Tally::LATE_NS`] after their intended time, for want of a free connection.
+    /// Of these, later than [`Tally::LATE_NS`] after their intended time, for want of a free
+    /// connection.
     pub late_for_connection: u64,
-    /// Of these, late because this program was.
+    /// Of these, those that were late because this program was.
     pub late_by_generator: u64,
     /// Connections that were established.
     pub connections: u64,
     /// Requests answered on a connection that had served one before.
     pub reused: u64,
-    /// Answers of another length than the first one's, where that counts.
+    /// Responses of another length than the first one's, where that counts.
     pub other_length: u64,
     /// Connections that were closed because bytes came that no request had asked for.
     pub unasked: u64,
@@ -54,7 +59,7 @@ pub struct Counts {
     pub sent_bytes: u64,
     /// Bytes received, heads and framing included; of HTTP/2 and `WebSocket` the payload.
     pub received_bytes: u64,
-    /// Bytes of the answers' bodies.
+    /// Bytes of the responses' bodies.
     pub body_bytes: u64,
 }
 
@@ -76,7 +81,7 @@ impl Default for Tally {
 }
 
 impl Counts {
-    /// Requests sent later than [`Tally::LATE_NS`] after their intended time.
+    /// Returns the number of requests sent later than [`Tally::LATE_NS`] after their intended time.
     #[must_use]
     pub fn late(&self) -> u64 {
         self.late_for_connection + self.late_by_generator
@@ -98,7 +103,7 @@ impl Counts {
 }
 
 impl Tally {
-    /// A request that is sent more than this after its intended time counts as late: 1 ms.
+    /// The delay after the intended time beyond which a request counts as late: 1 ms.
     pub const LATE_NS: u64 = 1_000_000;
 
     pub(crate) fn answered(&mut self, answer: &Answer) {
@@ -139,20 +144,20 @@ impl Tally {
         self.statuses.get_mut(usize::from(index))
     }
 
-    /// Answers by status, only those that there were.
+    /// Iterates over the statuses that occurred, with their numbers.
     pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         STATUSES
             .zip(self.statuses.iter().copied())
             .filter(|(_, count)| *count > 0)
     }
 
-    /// Requests that were answered, whatever the status.
+    /// Returns the number of requests that were answered, with any status.
     #[must_use]
     pub fn answers(&self) -> u64 {
         self.good.count() + self.bad.count()
     }
 
-    /// Answers whose status is not 2xx.
+    /// Returns the number of responses whose status is not 2xx.
     #[must_use]
     pub fn not_2xx(&self) -> u64 {
         self.statuses()
@@ -161,19 +166,21 @@ impl Tally {
             .sum()
     }
 
-    /// Requests that are over: answered or failed.
+    /// Returns the number of requests that ended: answered or failed.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.answers() + self.failures.total()
     }
 
-    /// Requests that are over and were tried: those that an open loop never sent cost nothing.
+    /// Returns the number of requests that ended and were tried: those that an open loop never sent
+    /// cost nothing.
     #[must_use]
     pub fn tried(&self) -> u64 {
         self.ended() - self.failures.count(FailureKind::NeverSent)
     }
 
-    /// Latencies of all that have one: answers, and requests that timed out with the time that they had lasted.
+    /// Returns the latencies of responses, and of requests that timed out with the time that they
+    /// had lasted.
     #[must_use]
     pub fn latency(&self) -> Times {
         let mut all = self.good.clone();
@@ -182,7 +189,7 @@ impl Tally {
         all
     }
 
-    /// Adds another's sums.
+    /// Adds the sums of another.
     pub fn add(&mut self, other: &Self) {
         self.counts.add(&other.counts);
         self.failures.add(&other.failures);
@@ -194,7 +201,7 @@ impl Tally {
         }
     }
 
-    /// Back to nothing, without giving memory back.
+    /// Resets all sums, without freeing memory.
     pub(crate) fn clear(&mut self) {
         self.counts = Counts::default();
         self.failures = Failures::default();

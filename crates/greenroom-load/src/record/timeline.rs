@@ -1,14 +1,14 @@
-//! How a stream went over time, in a bounded number of points.
+//! A stream's progress over time, in a bounded number of points.
 
 use std::time::Duration;
 
 use super::{Tally, Times};
 
-/// Points of a time line before each two are put together.
+/// Points of a time line before each two are merged.
 const POINTS_MAX: usize = 300;
 
-/// A stream over time: a point for each interval. When 300 are full, two and two are put together, so memory is bounded and
-/// a run of any length keeps at least 150 points.
+/// A stream over time: a point for each interval. When 300 are full, each two are merged, so memory
+/// is bounded and a run of any length keeps at least 150 points.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     interval: Duration,
@@ -17,12 +17,12 @@ pub struct Timeline {
     points: Vec<Point>,
 }
 
-/// What happened in one stretch of time.
+/// The events of one stretch of time.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// When it began, counted from the stream's begin.
+    /// Its begin, counted from the stream's begin.
     pub begin: Duration,
-    /// How long it lasted.
+    /// Its length.
     pub length: Duration,
     /// Open loop: requests that were due.
     pub due: u64,
@@ -72,7 +72,7 @@ impl Timeline {
         }
     }
 
-    /// The points, in order.
+    /// Returns the points, in order.
     #[must_use]
     pub fn points(&self) -> &[Point] {
         &self.points
@@ -82,7 +82,7 @@ impl Timeline {
         self.interval
     }
 
-    /// How long a whole point lasts.
+    /// Returns the length of a whole point.
     #[must_use]
     pub fn resolution(&self) -> Duration {
         self.interval * self.merged
@@ -90,7 +90,7 @@ impl Timeline {
 }
 
 impl Point {
-    /// The tally of an interval as a point.
+    /// Creates a point from the tally of an interval.
     #[must_use]
     pub fn new(begin: Duration, length: Duration, tally: &Tally) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl Point {
         }
     }
 
-    /// Latencies of what ended in this time, to 1 %.
+    /// Returns the latencies of the requests that ended in this time, to 1 %.
     #[must_use]
     pub fn latency(&self) -> Times {
         let mut times = Times::default();
@@ -114,13 +114,13 @@ impl Point {
         times
     }
 
-    /// Requests per second that were asked for: due in an open loop, else sent.
+    /// Returns the requested rate per second: due in an open loop, else sent.
     #[must_use]
     pub fn asked_rate(&self) -> f64 {
         self.per_second(if self.due > 0 { self.due } else { self.sent })
     }
 
-    /// Answers per second, whatever their status.
+    /// Returns the responses per second, with any status.
     #[must_use]
     pub fn answered_rate(&self) -> f64 {
         self.per_second(self.good + self.bad)

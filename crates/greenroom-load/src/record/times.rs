@@ -6,14 +6,15 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
-/// Longest time that is told from longer ones: an hour.
+/// The longest time that is told from longer ones: an hour.
 const MAX_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits: a time is known to 0.1 %.
 const DIGITS: u8 = 3;
 /// Digits of a time line's points, and of times by rate: 1 %.
 const POINT_DIGITS: u8 = 2;
 
-/// Times from 1 ns to 1 h in a histogram (`HdrHistogram`) of about 270 kB, each known to 0.1 %; longer ones count as an hour.
+/// Times from 1 ns to 1 h in a histogram (`HdrHistogram`) of about 270 kB, each known to 0.1 %;
+/// longer ones count as an hour.
 #[derive(Clone)]
 pub struct Times(Histogram<u64>);
 
@@ -28,7 +29,7 @@ fn with_digits(digits: u8) -> Histogram<u64> {
 }
 
 impl Times {
-    /// A histogram of about 35 kB that knows each time to 1 %.
+    /// Creates a histogram of about 35 kB that knows each time to 1 %.
     pub(crate) fn rough() -> Self {
         Self(with_digits(POINT_DIGITS))
     }
@@ -55,69 +56,71 @@ impl Times {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all times.
     pub fn clear(&mut self) {
         if !self.is_empty() {
             self.0.reset();
         }
     }
 
-    /// Times recorded.
+    /// Returns the number of times recorded.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// Whether nothing was recorded.
+    /// Returns true if no time was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The shortest; zero when there is none.
+    /// Returns the shortest time; zero when there is none.
     #[must_use]
     pub fn min(&self) -> Duration {
         Duration::from_nanos(if self.is_empty() { 0 } else { self.0.min() })
     }
 
-    /// The longest, to 0.1 %; zero when there is none.
+    /// Returns the longest time, to 0.1 %; zero when there is none.
     #[must_use]
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.0.max())
     }
 
-    /// The arithmetic mean; zero when there is none.
+    /// Returns the arithmetic mean; zero when there is none.
     #[must_use]
     pub fn mean(&self) -> Duration {
         nanoseconds(self.0.mean())
     }
 
-    /// The standard deviation; zero when there is none.
+    /// Returns the standard deviation; zero when there is none.
     #[must_use]
     pub fn standard_deviation(&self) -> Duration {
         nanoseconds(self.0.stdev())
     }
 
-    /// The time within which this part of all requests (0 to 1) was done; zero when there is none.
+    /// Returns the time within which this share of all requests (0 to 1) was done; zero when there
+    /// is none.
     #[must_use]
     pub fn quantile(&self, part: f64) -> Duration {
         Duration::from_nanos(self.0.value_at_quantile(part))
     }
 
-    /// Each time that was recorded, in nanoseconds and in order, with the requests that had it.
+    /// Iterates over the times that were recorded, in nanoseconds and in order, with the number of
+    /// requests of each.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0
             .iter_recorded()
             .map(|step| (step.value_iterated_to(), step.count_at_value()))
     }
 
-    /// The histogram itself, for its library's own formats.
+    /// Returns the histogram itself, for its library's own formats.
     #[must_use]
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.0
     }
 
-    /// A few hundred bytes that hold the times to 1 %.
+    /// Encodes the times, to 1 %, in a few hundred bytes.
     pub(crate) fn to_bytes(&self) -> Box<[u8]> {
         let mut rough = Self::rough();
         rough.add(self);

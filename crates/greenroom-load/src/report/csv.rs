@@ -9,7 +9,7 @@ use super::quantity::milliseconds;
 use crate::record::Point;
 use crate::run::Measurement;
 
-/// A row; its names are the header.
+/// A row; its field names are the header.
 #[derive(Serialize)]
 struct Row<'a> {
     stream: &'a str,
@@ -28,7 +28,8 @@ struct Row<'a> {
     latency_max_ms: f64,
 }
 
-/// Writes a header, and the points of one stream after those of the other. Times count from the run's begin.
+/// Writes a header, and the points of each stream after those of the previous one. Times count from
+/// the run's begin.
 ///
 /// # Errors
 /// Those of `out`.

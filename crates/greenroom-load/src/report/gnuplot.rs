@@ -10,20 +10,20 @@ use super::quantity::rounded_milliseconds;
 use crate::record::RequestRecord;
 use crate::run::Measurement;
 
-/// The C library's `ctime`, with a day of two digits.
+/// The format of the C library's `ctime`, with a day of two digits.
 const DATE: &str = "%a %b %d %H:%M:%S %Y";
 
 /// Writes a header and a line for each request that was recorded, the fastest first.
 ///
-/// The columns are those of ab: when it was intended to begin, as a date in local time and in seconds since 1970;
-/// time of connecting, `ttime` less that, time from the intended begin to the end (`ttime`), and to the first byte, in whole
-/// milliseconds.
+/// The columns are those of ab: the intended begin, as a date in local time and in seconds since
+/// 1970; time of connecting, `ttime` less that, time from the intended begin to the end (`ttime`),
+/// and to the first byte, in whole milliseconds.
 ///
 /// # Errors
 /// Those of `out`.
 ///
 /// # Panics
-/// When the measurement has no stream.
+/// If the measurement has no stream.
 pub fn write(out: &mut dyn Write, measurement: &Measurement) -> io::Result<()> {
     write_in(out, measurement, &TimeZone::system())
 }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::report::sample;
 
-    /// As ab 2.3 wrote it, but for the times.
+    /// The output of ab 2.3, but for the times.
     const AB: &str = "starttime\tseconds\tctime\tdtime\tttime\twait\n\
         Sat Nov 21 13:13:42 2026\t1795266822\t";
 

@@ -10,9 +10,9 @@ use hdrhistogram::serialization::interval_log::{
 use crate::record::Point;
 use crate::run::Measurement;
 
-/// Writes a histogram of latencies in nanoseconds for each point of each stream, tagged with the stream's name, in the order in
-/// which they began. A comma or white space in a name becomes `_`, as the format demands. The column of maxima is in
-/// milliseconds, as its Java tools have it.
+/// Writes a histogram of latencies in nanoseconds for each point of each stream, tagged with the
+/// stream's name, in the order in which they began. A comma or white space in a name becomes `_`,
+/// as the format demands. The column of maxima is in milliseconds, as its Java tools have it.
 ///
 /// # Errors
 /// Those of `out`.

@@ -6,13 +6,14 @@ use super::quantity::{at_rank, milliseconds};
 use crate::record::Times;
 use crate::run::Measurement;
 
-/// Writes a header and the rows 0 to 100, in milliseconds with three decimals; only the header when nothing was answered.
+/// Writes a header and the rows 0 to 100, in milliseconds with three decimals; only the header when
+/// nothing was answered.
 ///
 /// # Errors
 /// Those of `out`.
 ///
 /// # Panics
-/// When the measurement has no stream.
+/// If the measurement has no stream.
 pub fn write(out: &mut dyn Write, measurement: &Measurement) -> io::Result<()> {
     writeln!(out, "Percentage served,Time in ms")?;
     let tally = &measurement.streams[0].tally;
@@ -31,7 +32,7 @@ pub fn write(out: &mut dyn Write, measurement: &Measurement) -> io::Result<()> {
     Ok(())
 }
 
-/// Requests before the one that ab takes: here it rounds, where its printed table cuts off.
+/// Returns the rank that ab takes: here it rounds, where its printed table truncates.
 fn rank(times: &Times, percentage: u64) -> u64 {
     (times.count() * percentage + 50) / 100
 }
@@ -43,7 +44,7 @@ mod tests {
     use super::*;
     use crate::report::sample;
 
-    /// What ab 2.3 wrote of 20 requests. Every fifth row has the next one's time.
+    /// The output of ab 2.3 for 20 requests. Every fifth row has the next one's time.
     const AB: &str = include_str!("text/golden/closed.csv");
 
     fn rows(text: &str) -> Vec<(u64, f64)> {

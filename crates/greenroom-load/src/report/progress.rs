@@ -1,10 +1,11 @@
-//! What is told while a run lasts.
+//! The progress line of a running run.
 
 use super::quantity::{milliseconds, per_second};
 use crate::run::Progress;
 
-/// One line, without a line's end, for an interval of a stream: when it ended, answers per second, median and 99th percentile of
-/// the latency, and how many requests failed or were answered with 5xx. An interval without an answer has no latency.
+/// Formats one line, without a line's end, for an interval of a stream: its end, responses per
+/// second, median and 99th percentile of the latency, and the number of requests that failed or
+/// were answered with 5xx. An interval without a response has no latency.
 ///
 /// ```text
 ///    12.0 s     1000/s  p50 0.082 ms  p99 0.310 ms  0 errors

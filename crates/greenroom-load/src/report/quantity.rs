@@ -1,10 +1,10 @@
-//! Numbers as reports write them.
+//! Formats of numbers in reports.
 
 use std::time::Duration;
 
 use crate::record::Times;
 
-/// A count for a division.
+/// Converts a count to a float, for a division.
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts and bytes of a run stay below 2^53, or need not be exact beyond"
@@ -13,7 +13,7 @@ pub(super) fn number(count: u64) -> f64 {
     count as f64
 }
 
-/// The part that `part` is of `whole`; 0 when there is no whole.
+/// Returns `part` as a share of `whole`; 0 when that is 0.
 pub(super) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
@@ -22,7 +22,7 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// What happened each second; 0 when no time passed.
+/// Returns a rate per second; 0 when no time passed.
 pub(super) fn per_second(count: u64, time: Duration) -> f64 {
     if time.is_zero() {
         0.0
@@ -31,17 +31,19 @@ pub(super) fn per_second(count: u64, time: Duration) -> f64 {
     }
 }
 
-/// The nearest number to the time's: as text it has no more digits than the time has.
+/// Converts to milliseconds, as the nearest number: as text it has no more digits than the time
+/// has.
 pub(super) fn milliseconds(time: Duration) -> f64 {
     number(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)) / 1e6
 }
 
-/// Whole milliseconds, rounded as ab does: from whole microseconds, half upwards.
+/// Rounds to whole milliseconds as ab does: from whole microseconds, half upwards.
 pub(super) fn rounded_milliseconds(time: Duration) -> u64 {
     u64::try_from((time.as_micros() + 500) / 1000).unwrap_or(u64::MAX)
 }
 
-/// A share from 0 to 1 in percent, with a blank before the sign: scripts find ab's percentages by `99%`.
+/// Formats a share from 0 to 1 in percent, with a blank before the sign: scripts find ab's
+/// percentages by `99%`.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 0.1 {
@@ -51,7 +53,8 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// The time with `rank` others before it when all are sorted; the longest, when there are fewer.
+/// Returns the time with `rank` others before it when all are sorted; the longest, when there are
+/// fewer.
 pub(super) fn at_rank(times: &Times, rank: u64) -> Duration {
     // The half keeps the quotient off the edges, where rounding would reach the neighbour.
     times.quantile((number(rank) + 0.5) / number(times.count().max(1)))

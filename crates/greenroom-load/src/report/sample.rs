@@ -1,4 +1,4 @@
-//! Measurements for the tests of reports, filled as a run fills them.
+//! Measurements for the tests of reports, filled as by a run.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use crate::verdict::ThreadUsage;
 /// Sat Nov 21 13:13:42 2026, UTC.
 pub(super) const STARTED_SECONDS: u64 = 1_795_266_822;
 
-/// A stream on which nothing happened yet.
+/// Returns a stream without any request.
 pub(super) fn stream(url: &str) -> StreamMeasurement {
     StreamMeasurement {
         plan: StreamPlan::new(url.parse().expect("a valid URL")),
@@ -24,7 +24,7 @@ pub(super) fn stream(url: &str) -> StreamMeasurement {
     }
 }
 
-/// A stream of an open loop at a constant rate.
+/// Returns a stream of an open loop at a constant rate.
 pub(super) fn open_loop(url: &str, rate: f64, seconds: u64) -> StreamMeasurement {
     let mut stream = stream(url);
     let duration = Duration::from_secs(seconds);
@@ -33,7 +33,7 @@ pub(super) fn open_loop(url: &str, rate: f64, seconds: u64) -> StreamMeasurement
     stream
 }
 
-/// A run of these streams.
+/// Returns a run of these streams.
 pub(super) fn measurement(streams: Vec<StreamMeasurement>) -> Measurement {
     Measurement {
         started: started(),
@@ -56,7 +56,7 @@ pub(super) fn started() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(STARTED_SECONDS)
 }
 
-/// The first answer, with this head.
+/// Returns a first response with this head.
 pub(super) fn first(head: &str, body_bytes: u64) -> FirstAnswer {
     FirstAnswer {
         head: head.as_bytes().to_vec(),
@@ -65,7 +65,8 @@ pub(super) fn first(head: &str, body_bytes: u64) -> FirstAnswer {
     }
 }
 
-/// An answer on a connection of its own that took no time to connect; times in milliseconds from its begin.
+/// Adds a response on a connection of its own that took no time to connect; times in milliseconds
+/// from its begin.
 pub(super) fn answer(stream: &mut StreamMeasurement, status: u16, waiting: u64, total: u64) {
     let answer = Answer {
         status,
@@ -82,19 +83,19 @@ pub(super) fn answer(stream: &mut StreamMeasurement, status: u16, waiting: u64, 
     stream.tally.answered(&answer);
 }
 
-/// A request that failed after so many milliseconds.
+/// Adds a request that failed after so many milliseconds.
 pub(super) fn failure(stream: &mut StreamMeasurement, kind: FailureKind, lasted: u64) {
     stream.tally.counts.sent += 1;
     let detail = || format!("what the first {kind} said");
     stream.tally.failed(kind, lasted * 1_000_000, detail);
 }
 
-/// All that a stream has so far as one point of its time line.
+/// Adds the whole tally of a stream as one point of its time line.
 pub(super) fn point(stream: &mut StreamMeasurement, begin: Duration, length: Duration) {
     stream.timeline.push(begin, length, &stream.tally);
 }
 
-/// Times of a single request in milliseconds.
+/// Returns the times of a single request in milliseconds.
 pub(super) fn record(intended: u64, connect: u64, total: u64, waiting: u64) -> RequestRecord {
     RequestRecord {
         intended: intended * 1_000_000,
@@ -105,7 +106,7 @@ pub(super) fn record(intended: u64, connect: u64, total: u64, waiting: u64) -> R
     }
 }
 
-/// What a writer writes, as text.
+/// Returns the output of a writer as text.
 pub(super) fn text_of(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut bytes = Vec::new();
     write(&mut bytes).expect("memory takes everything");

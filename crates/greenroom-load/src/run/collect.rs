@@ -1,4 +1,4 @@
-//! Starts the threads that make load, and gathers what they note.
+//! Starts the threads that make load, and collects their measurements.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,20 +14,22 @@ use super::{
 };
 use crate::plan::{Plan, Protocol, StreamPlan};
 use crate::record::{
-    Batch, ByRate, FirstAnswer, Notebook, Recorder, RequestRecord, Tally, Timeline,
+    Batch, ByRate, FirstAnswer, Recorder, RecorderSettings, RequestRecord, Tally, Timeline,
 };
 use crate::verdict::{Processes, ThreadUsage};
 use crate::{http1, session};
 
-/// Intervals that wait to be gathered, of each thread.
+/// Intervals that wait for collection, of each thread.
 const BATCHES_WAITING: usize = 4;
 
-/// Carries out a plan; returns when every request ended, or when `stop` says so.
+/// Carries out a plan; returns when every request ended, or when `stop` is set.
 ///
-/// `progress` is told once in an interval of each stream. The server's processes are looked at as often.
+/// `progress` is called once in an interval of each stream. The server's processes are sampled as
+/// often.
 ///
 /// # Errors
-/// [`RunError`] when the plan contradicts itself, a name has no address, or the system refuses what a run needs.
+/// [`RunError`] when the plan contradicts itself, a name has no address, or the system denies what
+/// a run needs.
 pub fn run(
     plan: &Plan,
     mut server: Option<Processes>,
@@ -82,8 +84,8 @@ fn threads_of(stream: &StreamPlan) -> usize {
     usize::try_from(stream.threads.max(1)).unwrap_or(usize::MAX)
 }
 
-/// What a thread is given; made before the clock starts, as histograms take a while.
-struct Given {
+/// The input of a thread; made before the clock starts, as histograms take a while.
+struct ThreadInput {
     stream: usize,
     index: u32,
     plan: StreamPlan,
@@ -97,7 +99,7 @@ fn shares(
     endpoints: &[Vec<Endpoint>],
     full: &SyncSender<Batch>,
     gathering: &mut Gathering,
-) -> Vec<Given> {
+) -> Vec<ThreadInput> {
     let mut shares = Vec::new();
     for (number, (stream, endpoints)) in plan.streams.iter().zip(endpoints).enumerate() {
         let length = Arc::new(OnceLock::new());
@@ -106,7 +108,7 @@ fn shares(
             let (give_back, empty) = sync_channel(BATCHES_WAITING);
             let threads = &mut gathering.streams[number].threads;
             threads.push(GatheredThread::new(give_back));
-            let notebook = Notebook {
+            let settings = RecorderSettings {
                 stream: number,
                 thread: threads.len() - 1,
                 interval_ns: u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX),
@@ -117,20 +119,20 @@ fn shares(
                 full: full.clone(),
                 empty,
             };
-            shares.push(Given {
+            shares.push(ThreadInput {
                 stream: number,
                 index,
                 plan: stream.clone(),
                 endpoints: endpoints.clone(),
                 paths: paths.clone(),
-                recorder: Recorder::new(notebook),
+                recorder: Recorder::new(settings),
             });
         }
     }
     shares
 }
 
-/// A thread's end.
+/// The result of a thread.
 struct Ended {
     ending: Ending,
     usage: ThreadUsage,
@@ -138,17 +140,17 @@ struct Ended {
 
 type Running = JoinHandle<io::Result<Ended>>;
 
-fn begin(shares: Vec<Given>, clock: Clock, stop: &Stop) -> Result<Vec<Running>, RunError> {
-    let start = |given: Given| {
+fn begin(shares: Vec<ThreadInput>, clock: Clock, stop: &Stop) -> Result<Vec<Running>, RunError> {
+    let start = |input: ThreadInput| {
         let share = Share::of(
-            &given.plan,
-            given.index,
-            given.paths.clone(),
+            &input.plan,
+            input.index,
+            input.paths.clone(),
             clock,
             stop.clone(),
         );
-        start(given.stream, share, given.endpoints, given.recorder).map_err(|source| {
-            // Those that run already have nobody to report to.
+        start(input.stream, share, input.endpoints, input.recorder).map_err(|source| {
+            // The threads that already run have no collector to report to.
             stop.stop();
             RunError::System {
                 what: "cannot start a thread",
@@ -167,7 +169,7 @@ fn start(
 ) -> io::Result<Running> {
     let name = format!("load-{stream}-{}", share.index);
     thread::Builder::new().name(name).spawn(move || {
-        // Timers then fire when they are due, not up to 50 us later.
+        // With the default slack timers fire up to 50 us late.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let begun = share.clock.now();
         let waited = ThreadUsage::waited_by_this_thread();
@@ -201,12 +203,12 @@ fn join(running: Vec<Running>) -> Result<Vec<Ended>, RunError> {
     running.into_iter().map(join).collect()
 }
 
-/// What has been gathered of all streams.
+/// The collected measurements of all streams.
 struct Gathering {
     streams: Vec<Gathered>,
 }
 
-/// What has been gathered of one stream.
+/// The collected measurements of one stream.
 struct Gathered {
     tally: Tally,
     timeline: Timeline,
@@ -289,26 +291,26 @@ impl Gathering {
 }
 
 impl Gathered {
-    /// The end of the next interval that all threads have told of.
+    /// Returns the end of the next interval for which every thread has sent its batch.
     fn complete_until(&self) -> Option<u64> {
         let fronts = self
             .threads
             .iter()
             .filter_map(|thread| thread.waiting.front());
         let end_ns = fronts.map(|batch| batch.end_ns).max()?;
-        let has_told = |thread: &GatheredThread| {
-            let told = thread.waiting.back().map_or(0, |batch| batch.end_ns);
-            thread.is_over || told + self.tolerance_ns() >= end_ns
+        let has_sent = |thread: &GatheredThread| {
+            let sent_until = thread.waiting.back().map_or(0, |batch| batch.end_ns);
+            thread.is_over || sent_until + self.tolerance_ns() >= end_ns
         };
-        self.threads.iter().all(has_told).then_some(end_ns)
+        self.threads.iter().all(has_sent).then_some(end_ns)
     }
 
-    /// Ends of the same interval in different threads lie closer together than this.
+    /// Returns the greatest distance between the ends of the same interval in different threads.
     fn tolerance_ns(&self) -> u64 {
         u64::try_from(self.timeline.interval().as_nanos() / 2).unwrap_or(u64::MAX)
     }
 
-    /// Puts together what all threads told until then.
+    /// Merges the batches of all threads until then.
     fn interval(&mut self, stream: usize, end_ns: u64, progress: &mut dyn FnMut(&Progress<'_>)) {
         let limit = end_ns + self.tolerance_ns();
         let mut sum: Option<Batch> = None;
@@ -337,7 +339,7 @@ impl Gathered {
         let length = elapsed.saturating_sub(begin);
         self.tally.add(&sum.tally);
         self.timeline.push(begin, length, &sum.tally);
-        // What is left at the end may be too short to have a rate.
+        // The rest at the end may be too short to have a rate.
         if length >= self.timeline.interval() / 2 {
             progress(&Progress {
                 stream,

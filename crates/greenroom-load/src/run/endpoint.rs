@@ -1,4 +1,4 @@
-//! Where connections go, resolved.
+//! The resolved addresses of connections.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use rustls::pki_types::ServerName;
 
 use crate::plan::Target;
 
-/// A target with what is needed to connect to it.
+/// A target with its address and its TLS settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     pub(crate) target: Target,

@@ -1,4 +1,4 @@
-//! What a run yields.
+//! The result of a run.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,31 +6,31 @@ use crate::plan::{Pace, StreamPlan};
 use crate::record::{ByRate, FirstAnswer, RequestRecord, Tally, Timeline};
 use crate::verdict::{ServerUsage, ThreadUsage};
 
-/// A run and all that was measured in it.
+/// A run and all its measurements.
 #[derive(Clone, Debug)]
 pub struct Measurement {
-    /// When it began.
+    /// The time at which it began.
     pub started: SystemTime,
-    /// From its begin to the last answer, or to its interruption.
+    /// Time from its begin to the last response, or to its interruption.
     pub elapsed: Duration,
-    /// Whether it was ended early.
+    /// True if it was ended early.
     pub interrupted: bool,
-    /// Whether it gave up, because nothing answered at all.
+    /// True if it gave up, because nothing answered at all.
     pub gave_up: bool,
     /// The streams in the plan's order; at least one.
     pub streams: Vec<StreamMeasurement>,
-    /// What the threads that made the load used.
+    /// The CPU time of the threads that made the load.
     pub generator: Vec<ThreadUsage>,
-    /// What the server used, where it could be seen.
+    /// The server's CPU time and memory, where it could be seen.
     pub server: Option<ServerUsage>,
 }
 
-/// What was measured of one stream.
+/// The measurements of one stream.
 #[derive(Clone, Debug)]
 pub struct StreamMeasurement {
-    /// What was asked for.
+    /// The plan.
     pub plan: StreamPlan,
-    /// From the run's begin to the stream's last answer.
+    /// Time from the run's begin to the stream's last response.
     pub elapsed: Duration,
     /// Sums over the whole run.
     pub tally: Tally,
@@ -38,26 +38,28 @@ pub struct StreamMeasurement {
     pub timeline: Timeline,
     /// Latencies by the rate that was asked for, where it varies.
     pub by_rate: ByRate,
-    /// The first answer, if there was one.
+    /// The first response, if there was one.
     pub first: Option<FirstAnswer>,
     /// The times of single requests, at most [`StreamPlan::records_max`].
     pub records: Vec<RequestRecord>,
-    /// Requests that were due or under way when the run was interrupted or given up.
+    /// Requests that were due or in flight when the run was interrupted or given up.
     pub unfinished: u64,
 }
 
 impl StreamMeasurement {
-    /// The part of a rate that may be missed in silence: 0.1 %.
+    /// The share of a rate that may be missed without a warning: 0.1 %.
     pub const MISSED_MAX: f64 = 0.001;
 
-    /// Answers per second over the whole run, whatever their status (ab's "Requests per second").
+    /// Returns the responses per second over the whole run, with any status (ab's "Requests per
+    /// second").
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of requests")]
     pub fn requests_per_second(&self) -> f64 {
         self.tally.answers() as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Open loop: the part of the requests that were due which was not sent before the schedule's end.
+    /// Open loop: returns the share of the requests that were due and not sent before the
+    /// schedule's end.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of requests")]
     pub fn missed(&self) -> f64 {
@@ -70,13 +72,14 @@ impl StreamMeasurement {
         }
     }
 
-    /// Whether more than 0.1 % of the rate was missed.
+    /// Returns true if more than 0.1 % of the rate was missed.
     #[must_use]
     pub fn missed_its_rate(&self) -> bool {
         self.missed() > Self::MISSED_MAX
     }
 
-    /// Requests whose failure ab would count: no answer, or one of another length.
+    /// Returns the number of requests that ab would count as failed: no response, or one of another
+    /// length.
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.tally.failures.total() + self.tally.counts.other_length

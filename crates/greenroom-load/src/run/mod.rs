@@ -1,4 +1,4 @@
-//! Carrying out a plan.
+//! The execution of a plan.
 
 mod collect;
 mod endpoint;
@@ -24,12 +24,13 @@ pub(crate) use worker::{Clock, Ending, Share};
 
 use crate::record::Tally;
 
-/// Ends a run early: nothing more is sent, nothing more is waited for, and what there is is reported.
+/// A flag that ends a run early: nothing more is sent, nothing more is waited for, and the
+/// measurements so far are reported.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// The flag itself, for a signal handler that sets it.
+    /// Returns the flag itself, for a signal handler that sets it.
     #[must_use]
     pub fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
@@ -40,23 +41,23 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was ended.
+    /// Returns true if the run was ended.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// What is told of a stream once in an interval.
+/// The progress of a stream, reported once in an interval.
 #[derive(Debug)]
 pub struct Progress<'a> {
     /// Number of the stream in its plan, from 0.
     pub stream: usize,
-    /// Since the run began, at the end of the interval.
+    /// Time since the run began, at the end of the interval.
     pub elapsed: Duration,
-    /// How long the interval was.
+    /// Length of the interval.
     pub length: Duration,
-    /// The interval alone.
+    /// The measurements of the interval alone.
     pub interval: &'a Tally,
     /// Requests sent since the run began.
     pub sent: u64,
@@ -64,7 +65,7 @@ pub struct Progress<'a> {
     pub ended: u64,
 }
 
-/// Why a run could not begin.
+/// The error of a run that could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A name has no address.
@@ -72,7 +73,7 @@ pub enum RunError {
     Resolve {
         /// The name.
         host: String,
-        /// What the resolver said.
+        /// The resolver's error.
         reason: String,
     },
     /// The plan contradicts itself.
@@ -81,12 +82,12 @@ pub enum RunError {
     /// Certificates or keys cannot be used.
     #[error("{0}")]
     Tls(String),
-    /// The kernel refuses what every run needs.
+    /// The kernel denies something that every run needs.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The attempt that failed.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! From names to addresses, once before a run begins.
+//! Resolution of names to addresses, once before a run begins.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::{Address, Endpoint, Routes, RunError};
 use crate::plan::{Place, Protocol, StreamPlan, Target};
 use crate::{session, tls};
 
-/// How long one of several addresses of a name may take to accept a connection.
+/// The time that one of several addresses of a name has to accept a connection.
 const PROBE_MAX: Duration = Duration::from_secs(3);
 
-/// The endpoints of a stream's targets, in their order.
+/// Resolves the endpoints of a stream's targets, in their order.
 pub(crate) fn endpoints(plan: &StreamPlan) -> Result<Vec<Endpoint>, RunError> {
     if plan.targets.is_empty() {
         return Err(RunError::Plan("a stream needs a URL".to_owned()));
@@ -39,14 +39,16 @@ pub(crate) fn endpoints(plan: &StreamPlan) -> Result<Vec<Endpoint>, RunError> {
     Ok(endpoints)
 }
 
-/// Connections that stay stay with their server: each thread needs one for each.
+/// Checks that each thread has a connection for each server: a kept connection stays with its
+/// server.
 fn check_shares(plan: &StreamPlan, endpoints: &[Endpoint]) -> Result<(), RunError> {
     let servers = Routes::new(endpoints, 0).origins();
     let connections = plan.connections / plan.threads.max(1);
     let too_few = usize::try_from(connections).is_ok_and(|connections| connections < servers);
     if too_few && plan.keep_alive && !plan.is_open_loop() {
         return Err(RunError::Plan(format!(
-            "{connections} connections for each thread are too few to keep one alive to each of {servers} servers"
+            "{connections} connections for each thread are too few to keep one alive to each of \
+            {servers} servers"
         )));
     }
     Ok(())
@@ -101,7 +103,7 @@ fn address(place: &Place) -> Result<Address, RunError> {
     }))
 }
 
-/// The first that accepts connections, as of `localhost` often only one does.
+/// Returns the first address that accepts connections: of those of `localhost` often only one does.
 fn accepting(addresses: &[SocketAddr]) -> Option<SocketAddr> {
     let accepts = |address: &&SocketAddr| TcpStream::connect_timeout(address, PROBE_MAX).is_ok();
     addresses.iter().find(accepts).copied()

@@ -1,4 +1,4 @@
-//! Which target a request goes to.
+//! The choice of a request's target.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ pub(crate) struct Routes {
     origins: Vec<Origin>,
     turns: Turns,
     origin_of: Vec<usize>,
-    /// Of the only target, if it has several.
+    /// The paths of the only target, if it has several.
     paths: Option<Arc<PathTurns>>,
 }
 
@@ -22,7 +22,8 @@ struct Origin {
 }
 
 impl Routes {
-    /// `skipped` turns are taken in advance, so that threads do not all begin with the same target.
+    /// Groups the endpoints; `skipped` turns are taken in advance, so that threads do not all begin
+    /// with the same target.
     pub(crate) fn new(endpoints: &[Endpoint], skipped: u32) -> Self {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut origin_of = Vec::new();
@@ -57,17 +58,17 @@ impl Routes {
         routes
     }
 
-    /// The only target's paths take turns, and it is their turns that are numbered.
+    /// Lets the only target's paths take turns; the numbers of targets are then those of turns.
     pub(crate) fn through(self, paths: Option<Arc<PathTurns>>) -> Self {
         Self { paths, ..self }
     }
 
-    /// How many groups there are.
+    /// Returns the number of groups.
     pub(crate) fn origins(&self) -> usize {
         self.origins.len()
     }
 
-    /// The group of a target, or of a turn among the paths.
+    /// Returns the group of a target, or of a turn among the paths.
     pub(crate) fn origin_of(&self, endpoint: usize) -> usize {
         match self.paths {
             Some(_) => 0,
@@ -75,23 +76,23 @@ impl Routes {
         }
     }
 
-    /// The group whose turn it is.
+    /// Returns the group that is next.
     pub(crate) fn next_origin(&mut self) -> usize {
         self.turns.next()
     }
 
-    /// A target of a group, to connect to.
+    /// Returns a target of a group, to connect to.
     pub(crate) fn first_of(&self, origin: usize) -> usize {
         self.origins[origin].endpoints[0]
     }
 
-    /// The target, or turn among the paths, that is next.
+    /// Returns the target, or turn among the paths, that is next.
     pub(crate) fn next(&mut self) -> usize {
         let origin = self.next_origin();
         self.next_within(origin)
     }
 
-    /// The target, or turn among the paths, that is next in one group.
+    /// Returns the target, or turn among the paths, that is next in one group.
     pub(crate) fn next_within(&mut self, origin: usize) -> usize {
         if let Some(paths) = &self.paths {
             return paths.next();

@@ -9,11 +9,12 @@ use socket2::{Domain, Socket, Type};
 
 use super::Address;
 
-/// A stream socket that does not block, bound to `source` where one is given, and not yet connected. `window_bytes` is the size
-/// of each of its two buffers.
+/// Creates a stream socket that does not block, bound to `source` where one is given, and not yet
+/// connected. `window_bytes` is the size of each of its two buffers.
 ///
 /// # Errors
-/// What the kernel says; that `source` is no address of this machine is told apart from having no more ports.
+/// The kernel's; a `source` that is no address of this machine is told apart from having no more
+/// ports.
 pub(crate) fn socket(
     address: &Address,
     source: Option<IpAddr>,
@@ -35,7 +36,8 @@ pub(crate) fn socket(
 }
 
 fn bind(socket: &Socket, source: IpAddr) -> io::Result<()> {
-    // The port is chosen when connecting: then one that is in use towards another server serves as well.
+    // The port is chosen when connecting: then one that is in use towards another server serves as
+    // well.
     setsockopt(socket, sockopt::IpBindAddressNoPort, &true)?;
     socket
         .bind(&SocketAddr::new(source, 0).into())
@@ -50,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_foreign_source_address_is_told() {
+    fn a_foreign_source_address_is_reported() {
         let address = Address::Tcp(([127, 0, 0, 1], 1).into());
         let source = "192.0.2.1".parse().expect("an address");
         let error = socket(&address, Some(source), None).expect_err("it is for documentation only");

@@ -1,53 +1,53 @@
-//! Taking turns.
+//! Weighted round robin.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::plan::Paths;
 
-/// Smooth weighted round robin, as nginx spreads requests: of weights 5, 1, 1 the order is a a b a c a a.
+/// Smooth weighted round robin, as in nginx: of weights 5, 1, 1 the order is a a b a c a a.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
-    seats: Vec<Seat>,
+    entries: Vec<Entry>,
     total: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Seat {
+struct Entry {
     weight: i64,
     credit: i64,
 }
 
 impl Turns {
-    /// One seat for each weight; there is at least one.
+    /// Creates an entry for each weight; there is at least one.
     pub(crate) fn new(weights: impl IntoIterator<Item = u32>) -> Self {
-        let seat = |weight: u32| Seat {
+        let entry = |weight: u32| Entry {
             weight: weight.into(),
             credit: 0,
         };
-        let seats: Vec<_> = weights.into_iter().map(seat).collect();
-        let total = seats.iter().map(|seat| seat.weight).sum();
-        Self { seats, total }
+        let entries: Vec<_> = weights.into_iter().map(entry).collect();
+        let total = entries.iter().map(|entry| entry.weight).sum();
+        Self { entries, total }
     }
 
-    /// Whose turn it is.
+    /// Returns the index of the next entry.
     pub(crate) fn next(&mut self) -> usize {
-        if self.seats.len() == 1 {
+        if self.entries.len() == 1 {
             return 0;
         }
         let mut best = 0;
-        for index in 0..self.seats.len() {
-            self.seats[index].credit += self.seats[index].weight;
-            if self.seats[index].credit > self.seats[best].credit {
+        for index in 0..self.entries.len() {
+            self.entries[index].credit += self.entries[index].weight;
+            if self.entries[index].credit > self.entries[best].credit {
                 best = index;
             }
         }
-        self.seats[best].credit -= self.total;
+        self.entries[best].credit -= self.total;
         best
     }
 }
 
-/// The paths of a stream, and how many turns its threads took among them, all together.
+/// The paths of a stream, and the number of turns that all its threads took among them.
 #[derive(Debug)]
 pub(crate) struct PathTurns {
     paths: Arc<Paths>,
@@ -55,7 +55,7 @@ pub(crate) struct PathTurns {
 }
 
 impl PathTurns {
-    /// Nobody has had a turn.
+    /// Creates the paths without any turn taken.
     pub(crate) fn new(paths: Arc<Paths>) -> Self {
         Self {
             paths,
@@ -63,7 +63,7 @@ impl PathTurns {
         }
     }
 
-    /// Whose turn it is, from 0.
+    /// Returns the next turn, counted from 0.
     pub(crate) fn next(&self) -> usize {
         self.taken.fetch_add(1, Ordering::Relaxed) % self.paths.turns()
     }

@@ -1,4 +1,4 @@
-//! A thread that makes load: its share of a stream.
+//! A thread's share of a stream.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{PathTurns, Stop};
 use crate::plan::{Arrivals, Pace, StreamPlan};
 
-/// The run's clock: nanoseconds since its begin, of which all threads have the same.
+/// The run's clock: nanoseconds since its begin, the same for all threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock(Instant);
 
@@ -15,41 +15,41 @@ impl Clock {
         Self(Instant::now())
     }
 
-    /// Nanoseconds since the run began.
+    /// Returns the nanoseconds since the run began.
     pub(crate) fn now(self) -> u64 {
         u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }
 
-/// What one thread does of a stream.
+/// One thread's share of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
     pub(crate) plan: StreamPlan,
     /// Number of this thread among those of its stream.
     pub(crate) index: u32,
-    /// Of the stream's connections.
+    /// Its number of the stream's connections.
     pub(crate) connections: usize,
-    /// Of the stream's requests.
+    /// Its number of the stream's requests.
     pub(crate) requests: Option<u64>,
-    /// Shared by all threads of the stream.
+    /// The paths, shared by all threads of the stream.
     pub(crate) paths: Option<Arc<PathTurns>>,
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
 }
 
-/// How a thread's share ended.
+/// The end of a thread's share.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ending {
-    /// When its last request ended.
+    /// The time at which its last request ended.
     pub(crate) last_ns: u64,
-    /// Requests that were due or under way when the run was interrupted or given up.
+    /// Requests that were due or in flight when the run was interrupted or given up.
     pub(crate) unfinished: u64,
-    /// Whether it gave up, because no connection could be made.
+    /// True if it gave up, because no connection could be made.
     pub(crate) gave_up: bool,
 }
 
 impl Share {
-    /// Share number `index` of a stream, whose threads all have the same `paths`.
+    /// Returns share number `index` of a stream, whose threads all have the same `paths`.
     pub(crate) fn of(
         plan: &StreamPlan,
         index: u32,
@@ -70,7 +70,7 @@ impl Share {
         }
     }
 
-    /// Open loop: the intended times of this thread's requests.
+    /// Open loop: returns the intended times of this thread's requests.
     pub(crate) fn arrivals(&self) -> Option<Arrivals> {
         match &self.plan.pace {
             Pace::Closed => None,
@@ -80,7 +80,7 @@ impl Share {
         }
     }
 
-    /// When no more is sent, in nanoseconds since the run began.
+    /// Returns the time at which sending ends, in nanoseconds since the run began.
     pub(crate) fn sending_ends(&self) -> u64 {
         self.plan.duration().map_or(u64::MAX, |duration| {
             u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! Making a connection: the socket, and TLS where it is spoken.
+//! Connecting: the socket, and TLS where it is spoken.
 
 use std::fmt::Display;
 use std::io;
@@ -14,35 +14,35 @@ use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::sleep;
 use tokio_rustls::TlsConnector;
 
-use super::room::Room;
+use super::engine::Engine;
 use crate::record::FailureKind;
 use crate::run::{Address, Endpoint, socket};
 use crate::tls;
 
-/// How long we wait before we try again, when a Unix socket's queue of connections is full.
+/// The pause before another attempt, when a Unix socket's backlog is full.
 const QUEUE_FULL_PAUSE: Duration = Duration::from_millis(1);
 
-/// What is read from and written to.
+/// A byte stream that is read and written.
 pub(super) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
-/// A connection on which nothing was said yet.
+/// A new connection, before its protocol begins.
 pub(super) struct Transport {
     pub(super) stream: Box<dyn Duplex>,
     pub(super) tls: Option<Handshake>,
 }
 
-/// What a TLS handshake agreed on.
+/// The outcome of a TLS handshake.
 #[derive(Debug)]
 pub(super) struct Handshake {
-    /// In the form of ab's report.
+    /// Its description in the form of ab's report.
     pub(super) description: Option<String>,
     /// The protocol by ALPN.
     pub(super) protocol: Option<Vec<u8>>,
 }
 
-/// Why a request got no answer.
+/// The failure of a request.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) kind: FailureKind,
@@ -63,12 +63,12 @@ impl Failure {
 }
 
 /// Connects to an endpoint.
-pub(super) async fn connect(room: &Room, endpoint: &Endpoint) -> Result<Transport, Failure> {
+pub(super) async fn connect(engine: &Engine, endpoint: &Endpoint) -> Result<Transport, Failure> {
     let failure = |error| Failure::of_connect(&error);
     match &endpoint.address {
         Address::Tcp(address) => {
-            let window_bytes = room.share.plan.window_bytes;
-            let stream = connect_tcp(*address, room.next_source(), window_bytes).await;
+            let window_bytes = engine.share.plan.window_bytes;
+            let stream = connect_tcp(*address, engine.next_source(), window_bytes).await;
             secure(stream.map_err(failure)?, endpoint).await
         }
         Address::Unix(path) => {
@@ -89,7 +89,8 @@ async fn connect_tcp(
     socket.connect(address).await
 }
 
-/// The kernel refuses where it would have to wait, while the server's queue of connections is full.
+/// Connects to a Unix socket, again while the server's backlog is full: the kernel fails where it
+/// would have to wait.
 async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
     loop {
         match UnixStream::connect(path).await {

@@ -1,4 +1,4 @@
-//! The life of a connection.
+//! The life cycle of a connection.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -6,21 +6,22 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout_at};
 
 use super::connect::{Failure, connect};
-use super::desk::{Desk, Ticket};
+use super::dispatcher::{Dispatcher, Ticket};
+use super::engine::Engine;
 use super::exchange::Exchange;
 use super::http2;
-use super::room::Room;
 use super::websocket;
 use crate::plan::Protocol;
 use crate::record::FailureKind;
 
-/// How long nothing is tried after a connection could not be made, lest a server that is gone keep us busy.
+/// The pause after a connection could not be made, so that a server that is gone does not cause a
+/// busy loop.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(10);
 
-/// What a connection was good for.
+/// The result of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
-    /// It was made, whatever became of it.
+    /// It was made, with any later outcome.
     Opened,
     /// It was not made, or the server does not speak the protocol.
     Refused,
@@ -32,38 +33,38 @@ enum Line {
     WebSocket(Box<websocket::Line>),
 }
 
-/// Closed loop: one connection after the other, until nothing more goes out.
-pub(super) async fn hold_closed(room: &Rc<Room>) {
-    while let Some(ticket) = next(room) {
-        hold(room, ticket).await;
+/// Closed loop: runs one connection after the other, until nothing more is sent.
+pub(super) async fn hold_closed(engine: &Rc<Engine>) {
+    while let Some(ticket) = next(engine) {
+        hold(engine, ticket).await;
     }
 }
 
-fn next(room: &Room) -> Option<Ticket> {
-    match &mut *room.desk.borrow_mut() {
-        Desk::Closed(quota) => quota.take(room.now()),
-        Desk::Open(_) => None,
+fn next(engine: &Engine) -> Option<Ticket> {
+    match &mut *engine.dispatcher.borrow_mut() {
+        Dispatcher::Closed(quota) => quota.take(engine.now()),
+        Dispatcher::Open(_) => None,
     }
 }
 
 /// Makes a connection for a request, and serves it and others until the connection ends.
-pub(super) async fn hold(room: &Rc<Room>, ticket: Ticket) {
-    let mut exchange = room.begin(&ticket);
-    let used = match timeout_at(exchange.deadline, open(room, ticket.endpoint)).await {
+pub(super) async fn hold(engine: &Rc<Engine>, ticket: Ticket) {
+    let mut exchange = engine.begin(&ticket);
+    let used = match timeout_at(exchange.deadline, open(engine, ticket.endpoint)).await {
         Ok(Ok(line)) => {
-            let lasted = room.now().saturating_sub(exchange.begun);
-            room.ledger.borrow_mut().connected();
+            let lasted = engine.now().saturating_sub(exchange.begun);
+            engine.outcomes.borrow_mut().connected();
             exchange.connect = Some(lasted);
-            serve(room, line, exchange).await
+            serve(engine, line, exchange).await
         }
         Ok(Err(failure)) => {
-            room.not_connected(&exchange, failure);
+            engine.not_connected(&exchange, failure);
             Use::Refused
         }
         Err(_) => {
-            let detail = format!("not established within {:?}", room.share.plan.timeout);
+            let detail = format!("not established within {:?}", engine.share.plan.timeout);
             let failure = Failure::new(FailureKind::ConnectTimeout, detail);
-            room.not_connected(&exchange, failure);
+            engine.not_connected(&exchange, failure);
             Use::Refused
         }
     };
@@ -72,11 +73,11 @@ pub(super) async fn hold(room: &Rc<Room>, ticket: Ticket) {
     }
 }
 
-async fn open(room: &Room, number: usize) -> Result<Line, Failure> {
-    let transport = connect(room, room.endpoint(number)).await?;
-    match room.share.plan.protocol {
+async fn open(engine: &Engine, number: usize) -> Result<Line, Failure> {
+    let transport = connect(engine, engine.endpoint(number)).await?;
+    match engine.share.plan.protocol {
         Protocol::WebSocket => {
-            let line = websocket::open(room, transport, number).await?;
+            let line = websocket::open(engine, transport, number).await?;
             Ok(Line::WebSocket(Box::new(line)))
         }
         Protocol::Http1 | Protocol::Http2 => {
@@ -86,11 +87,11 @@ async fn open(room: &Room, number: usize) -> Result<Line, Failure> {
     }
 }
 
-async fn serve(room: &Rc<Room>, line: Line, first: Exchange) -> Use {
+async fn serve(engine: &Rc<Engine>, line: Line, first: Exchange) -> Use {
     match line {
-        Line::Http2(line) => http2::serve(room, *line, first).await,
+        Line::Http2(line) => http2::serve(engine, *line, first).await,
         Line::WebSocket(line) => {
-            websocket::serve(room, *line, first).await;
+            websocket::serve(engine, *line, first).await;
             Use::Opened
         }
     }

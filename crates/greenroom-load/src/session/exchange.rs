@@ -1,4 +1,4 @@
-//! A request that is under way.
+//! A request in flight.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,21 +7,22 @@ use tokio::time::Instant;
 
 use crate::record::{Answer, FirstAnswer};
 
-/// A request that went out, or whose connection is being made. Times are nanoseconds since the run began.
+/// A request that was sent, or whose connection is being made. Times are nanoseconds since the run
+/// began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exchange {
     /// Number of its target.
     pub(super) endpoint: usize,
     pub(super) intended: u64,
-    /// When it was sent, or its connecting began.
+    /// The time at which it was sent, or its connecting began.
     pub(super) begun: u64,
-    /// When it has failed.
+    /// The time at which it fails.
     pub(super) deadline: Instant,
-    /// How long connecting took, if it is the first of its connection.
+    /// The duration of connecting, if it is the first of its connection.
     pub(super) connect: Option<u64>,
 }
 
-/// What came back for it.
+/// The measurements of its response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
     pub(super) status: u16,
@@ -45,8 +46,8 @@ impl Exchange {
     }
 }
 
-/// An answer that is kept, as the first of its stream. While one is being received no other is kept, so that memory is
-/// bounded; one that fails makes way for the next.
+/// A response that is kept, as the first of its stream. While one is being received no other is
+/// kept, so that memory is bounded; one that fails makes way for the next.
 #[derive(Debug)]
 pub(super) struct Sample {
     answer: FirstAnswer,
@@ -54,7 +55,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Nothing while another one is being received.
+    /// Begins a sample; `None` while another one is being received.
     pub(super) fn begin(
         claim: &Rc<Cell<bool>>,
         head: Vec<u8>,
@@ -70,16 +71,16 @@ impl Sample {
         })
     }
 
-    /// Adds a part of the body.
-    pub(super) fn push(&mut self, part: &[u8]) {
-        let room = FirstAnswer::BODY_BYTES_MAX - self.answer.body.len();
+    /// Adds a chunk of the body.
+    pub(super) fn push(&mut self, chunk: &[u8]) {
+        let space = FirstAnswer::BODY_BYTES_MAX - self.answer.body.len();
         self.answer
             .body
-            .extend_from_slice(&part[..part.len().min(room)]);
-        self.answer.body_bytes += part.len() as u64;
+            .extend_from_slice(&chunk[..chunk.len().min(space)]);
+        self.answer.body_bytes += chunk.len() as u64;
     }
 
-    /// The answer is whole.
+    /// Ends the sample of a whole response.
     pub(super) fn finish(mut self) -> FirstAnswer {
         std::mem::take(&mut self.answer)
     }

@@ -1,19 +1,21 @@
 //! The engine for HTTP/2 and WebSocket: one thread, one event loop, one task for each connection.
 //!
-//! A [`room::Room`] is what the tasks of a thread share. Its [`desk::Desk`] says which request goes out when and where, its
-//! [`ledger::Ledger`] notes what became of it. In a closed loop each connection asks the desk for its next request as soon as
-//! one ends. In an open loop the pacing task hands requests out when they are due, to a connection with a free stream or to a
-//! new one; what finds neither waits at the desk, in order.
+//! An [`engine::Engine`] is the state that the tasks of a thread share. Its
+//! [`dispatcher::Dispatcher`] decides which request is sent when and on which connection, its
+//! [`outcomes::Outcomes`] records the results. In a closed loop each connection polls the
+//! dispatcher for its next request as soon as one ends. In an open loop the pacing task dispatches
+//! requests when they are due, to a connection with a free stream or to a new one; a request that
+//! finds neither waits in order.
 
 mod connect;
 mod connection;
-mod desk;
+mod dispatcher;
+mod engine;
 mod exchange;
 mod http2;
-mod ledger;
+mod outcomes;
 mod pacer;
 mod request;
-mod room;
 mod supervise;
 #[cfg(test)]
 mod tests;
@@ -29,8 +31,8 @@ use crate::run::{Ending, Endpoint, RunError, Share};
 
 use request::Messages;
 
-/// Tasks that run before the event loop looks for events again. A task is some ten microseconds of reading and writing, so a
-/// request that is due waits at most about 0.1 ms while others are busy.
+/// Tasks that run before the event loop polls for events again. A task is some ten microseconds of
+/// reading and writing, so a request that is due waits at most about 0.1 ms while other tasks run.
 const TASKS_BETWEEN_EVENTS: u32 = 8;
 
 /// Makes a thread's share of the load; returns when its last request ended, or when it is to stop.
@@ -58,7 +60,7 @@ pub(crate) fn work(share: Share, endpoints: Vec<Endpoint>, mut recorder: Recorde
     }
 }
 
-/// Whether the plan's requests can be written in the plan's protocol.
+/// Checks that the plan's requests can be written in the plan's protocol.
 ///
 /// # Errors
 /// [`RunError::Plan`] with the method, field or URL that cannot.

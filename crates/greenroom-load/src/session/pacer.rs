@@ -1,4 +1,4 @@
-//! Waiting for a moment, to some microseconds.
+//! A timer with a precision of some microseconds.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,8 @@ use crate::run::Clock;
 
 const NANOSECONDS: i64 = 1_000_000_000;
 
-/// Wakes a task at a time of the run's clock. The runtime's own timers tick in milliseconds.
+/// A timer that wakes a task at a time of the run's clock. The runtime's own timers tick in
+/// milliseconds.
 #[derive(Debug)]
 pub(super) struct Pacer {
     clock: Clock,
@@ -25,9 +26,10 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// With `spin` it polls without pause; so it does when the kernel gives no timer.
+    /// Creates a pacer; with `spin`, or without a timer of the kernel, it polls without pause.
     pub(super) fn new(clock: Clock, spin: bool) -> Self {
-        // Read before the kernel's clock: a timer then fires a little after its time, never before it.
+        // Read before the kernel's clock: a timer then fires a little after its time, never before
+        // it.
         let since = clock.now().cast_signed();
         let now = clock_gettime(ClockId::Monotonic);
         Self {
@@ -37,7 +39,7 @@ impl Pacer {
         }
     }
 
-    /// Returns at a time in nanoseconds since the run began, at once if it has passed.
+    /// Waits until a time in nanoseconds since the run began; returns at once if it has passed.
     pub(super) async fn sleep_until(&self, time: u64) {
         match &self.timer {
             Some(timer) if self.arm(timer, time).is_ok() => self.fired(timer, time).await,
@@ -65,7 +67,7 @@ impl Pacer {
     async fn fired(&self, timer: &AsyncFd<OwnedFd>, time: u64) {
         while self.clock.now() < time {
             match timer.readable().await {
-                // Setting it anew forgets that it fired, so there is no need to read it.
+                // Arming it again clears the expiration count, so there is no need to read it.
                 Ok(mut guard) => guard.clear_ready(),
                 Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
             }
@@ -75,7 +77,8 @@ impl Pacer {
 
 #[expect(
     deprecated,
-    reason = "its successor is unsafe, for types whose descriptor may change or be closed; an OwnedFd's cannot"
+    reason = "its successor is unsafe, for types whose descriptor may change or be closed; an \
+        OwnedFd's cannot"
 )]
 fn timer() -> io::Result<AsyncFd<OwnedFd>> {
     let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;

@@ -1,4 +1,4 @@
-//! What is sent, in the form of the plan's protocol.
+//! Requests in the form of the plan's protocol.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 use crate::plan::{Paths, Protocol, RequestTemplate, StreamPlan, Target, USER_AGENT as OUR_NAME};
 
-/// Fields that belong to a connection of HTTP/1.1, and may not stand in HTTP/2 (RFC 9113 section 8.2.2); `Host` becomes the
-/// authority.
+/// Fields that belong to a connection of HTTP/1.1, and may not stand in HTTP/2 (RFC 9113 section
+/// 8.2.2); `Host` becomes the authority.
 const NOT_SENT: [&str; 6] = [
     "connection",
     "host",
@@ -24,7 +24,7 @@ const NOT_SENT: [&str; 6] = [
 /// The message of a plan without a body.
 const DEFAULT_MESSAGE: &str = "greenroom";
 
-/// What is sent to each target.
+/// The encoded requests of all targets.
 #[derive(Debug)]
 pub(super) struct Messages {
     requests: Vec<Request<()>>,
@@ -34,7 +34,8 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// Fails with what cannot be sent, in words.
+    /// Creates the requests; fails with a description of the method, field or URL that cannot be
+    /// sent.
     pub(super) fn new<'a>(
         plan: &StreamPlan,
         targets: impl IntoIterator<Item = &'a Target>,
@@ -52,8 +53,8 @@ impl Messages {
         })
     }
 
-    /// The head of a request to a target, or to the only one with the path of a turn; for a WebSocket the opening's, without
-    /// what is new each time.
+    /// Returns the head of a request to a target, or to the only one with the path of a turn; for a
+    /// WebSocket the opening's, without the key, which is new each time.
     pub(super) fn request(&self, number: usize) -> Request<()> {
         match &self.paths {
             None => self.requests[number].clone(),
@@ -101,7 +102,7 @@ fn upgrade(template: &RequestTemplate, target: &Target) -> Result<Request<()>, S
     Ok(request)
 }
 
-/// An opening of a WebSocket, with a key of its own.
+/// Returns an opening of a WebSocket, with a key of its own.
 pub(super) fn with_key(request: &Request<()>) -> Result<Request<()>, String> {
     let mut opening = request
         .uri()
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_told() {
+    fn what_cannot_be_sent_is_reported() {
         let template = RequestTemplate {
             method: "GE T".to_owned(),
             ..RequestTemplate::default()

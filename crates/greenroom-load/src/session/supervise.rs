@@ -1,4 +1,4 @@
-//! The life of a thread.
+//! The life cycle of a thread.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -6,89 +6,93 @@ use std::time::Duration;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::desk::Desk;
+use super::dispatcher::Dispatcher;
+use super::engine::Engine;
 use super::pacer::Pacer;
 use super::request::Messages;
-use super::room::Room;
 use crate::record::Recorder;
 use crate::run::{Ending, Endpoint, Share};
 
-/// How often it is seen whether the run was ended early.
+/// The interval of checks of the stop flag.
 const STOP_CHECK: Duration = Duration::from_millis(50);
 
-/// Begins, hands the notes over in their interval, and ends when all is done or when it must.
+/// Runs a thread's share: sends its measurements in each interval, and returns when all is done or
+/// the run is stopped.
 pub(super) async fn supervise(
     share: Share,
     endpoints: Vec<Endpoint>,
     messages: Messages,
     recorder: Recorder,
 ) -> Ending {
-    let room = Rc::new(Room::new(share, endpoints, messages, recorder));
-    begin(&room);
-    while !room.is_settled() && !room.gives_up() && !room.share.stop.is_stopped() {
-        let _ = timeout(wait(&room), room.settled.notified()).await;
-        flush_if_due(&room);
+    let engine = Rc::new(Engine::new(share, endpoints, messages, recorder));
+    begin(&engine);
+    while !engine.is_settled() && !engine.gives_up() && !engine.share.stop.is_stopped() {
+        let _ = timeout(wait(&engine), engine.settled.notified()).await;
+        flush_if_due(&engine);
     }
-    count_due(&room);
-    let now = room.now();
-    let waiting = match &*room.desk.borrow() {
-        Desk::Closed(_) => 0,
-        Desk::Open(queue) => queue.waiting(now),
+    count_due(&engine);
+    let now = engine.now();
+    let waiting = match &*engine.dispatcher.borrow() {
+        Dispatcher::Closed(_) => 0,
+        Dispatcher::Open(queue) => queue.waiting(now),
     };
-    let mut ledger = room.ledger.borrow_mut();
-    ledger.finish(now);
+    let mut outcomes = engine.outcomes.borrow_mut();
+    outcomes.finish(now);
     Ending {
-        last_ns: ledger.last_ns(),
-        unfinished: ledger.under_way() + waiting,
-        gave_up: ledger.gives_up(),
+        last_ns: outcomes.last_ns(),
+        unfinished: outcomes.in_flight() + waiting,
+        gave_up: outcomes.gives_up(),
     }
 }
 
-fn begin(room: &Rc<Room>) {
-    if room.share.plan.is_open_loop() {
-        spawn_local(pace(Rc::clone(room)));
+fn begin(engine: &Rc<Engine>) {
+    if engine.share.plan.is_open_loop() {
+        spawn_local(pace(Rc::clone(engine)));
     } else {
-        room.begin_all();
+        engine.begin_all();
     }
 }
 
-/// Open loop: hands requests out when they are due.
-async fn pace(room: Rc<Room>) {
-    let pacer = Pacer::new(room.share.clock, room.share.plan.spin);
-    let end = room.share.sending_ends();
+/// Open loop: dispatches requests when they are due.
+async fn pace(engine: Rc<Engine>) {
+    let pacer = Pacer::new(engine.share.clock, engine.share.plan.spin);
+    let end = engine.share.sending_ends();
     loop {
-        room.dispatch();
-        if room.now() >= end {
-            return room.abandon(end);
+        engine.dispatch();
+        if engine.now() >= end {
+            return engine.abandon(end);
         }
         pacer
-            .sleep_until(next_due(&room).unwrap_or(end).min(end))
+            .sleep_until(next_due(&engine).unwrap_or(end).min(end))
             .await;
     }
 }
 
-fn next_due(room: &Room) -> Option<u64> {
-    match &mut *room.desk.borrow_mut() {
-        Desk::Closed(_) => None,
-        Desk::Open(queue) => queue.next_due(),
+fn next_due(engine: &Engine) -> Option<u64> {
+    match &mut *engine.dispatcher.borrow_mut() {
+        Dispatcher::Closed(_) => None,
+        Dispatcher::Open(queue) => queue.next_due(),
     }
 }
 
-fn wait(room: &Room) -> Duration {
-    let flush = room.ledger.borrow().flush_due();
-    STOP_CHECK.min(Duration::from_nanos(flush.saturating_sub(room.now())))
+fn wait(engine: &Engine) -> Duration {
+    let flush = engine.outcomes.borrow().flush_due();
+    STOP_CHECK.min(Duration::from_nanos(flush.saturating_sub(engine.now())))
 }
 
-fn flush_if_due(room: &Room) {
-    let now = room.now();
-    if now >= room.ledger.borrow().flush_due() {
-        count_due(room);
-        room.ledger.borrow_mut().flush(now);
+fn flush_if_due(engine: &Engine) {
+    let now = engine.now();
+    if now >= engine.outcomes.borrow().flush_due() {
+        count_due(engine);
+        engine.outcomes.borrow_mut().flush(now);
     }
 }
 
-fn count_due(room: &Room) {
-    if let Desk::Open(queue) = &mut *room.desk.borrow_mut() {
-        room.ledger.borrow_mut().due(queue.count_due(room.now()));
+fn count_due(engine: &Engine) {
+    if let Dispatcher::Open(queue) = &mut *engine.dispatcher.borrow_mut() {
+        engine
+            .outcomes
+            .borrow_mut()
+            .due(queue.count_due(engine.now()));
     }
 }

@@ -1,4 +1,4 @@
-//! WebSocket (RFC 6455): a request is a message, its answer the next message with data.
+//! WebSocket (RFC 6455): a request is a message, its response the next message with data.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -12,19 +12,19 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use super::connect::{Duplex, Failure, Transport};
-use super::desk::Ticket;
+use super::dispatcher::Ticket;
+use super::engine::{Engine, Slot};
 use super::exchange::{Exchange, Received};
 use super::request::with_key;
-use super::room::{Room, Seat};
 use crate::record::{FailureKind, FirstAnswer};
 
 /// Largest message that is accepted: 16 MiB.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Read at once from a connection; there may be thousands of them.
+/// Bytes read at once from a connection; there may be thousands of connections.
 const READ_BYTES: usize = 16 * 1024;
-/// How long the server may take to answer when we close.
+/// The time that the server has to answer a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// A message is an answer like one of HTTP that is well.
+/// The status of a message, which counts as a response that is well.
 const STATUS: u16 = 200;
 
 /// A connection that speaks WebSocket.
@@ -35,11 +35,11 @@ pub(super) struct Line {
 
 /// Opens a WebSocket on a connection.
 pub(super) async fn open(
-    room: &Room,
+    engine: &Engine,
     transport: Transport,
     endpoint: usize,
 ) -> Result<Line, Failure> {
-    let request = with_key(&room.messages.request(endpoint))
+    let request = with_key(&engine.messages.request(endpoint))
         .map_err(|error| Failure::new(FailureKind::Handshake, error))?;
     let config = WebSocketConfig::default()
         .max_message_size(Some(MESSAGE_BYTES_MAX))
@@ -48,7 +48,7 @@ pub(super) async fn open(
     let (socket, _) = client_async_with_config(request, transport.stream, Some(config))
         .await
         .map_err(|error| Failure::new(kind_of_opening(&error), error))?;
-    room.ledger.borrow_mut().proven();
+    engine.outcomes.borrow_mut().proven();
     Ok(Line {
         socket,
         tls: transport.tls.and_then(|agreed| agreed.description),
@@ -56,29 +56,29 @@ pub(super) async fn open(
 }
 
 /// Sends messages one after the other until there are no more, or the connection ends.
-pub(super) async fn serve(room: &Rc<Room>, mut line: Line, first: Exchange) {
-    let keep_alive = room.share.plan.keep_alive;
-    let seat = keep_alive.then(|| Seat::enter(room, first.endpoint));
+pub(super) async fn serve(engine: &Rc<Engine>, mut line: Line, first: Exchange) {
+    let keep_alive = engine.share.plan.keep_alive;
+    let slot = keep_alive.then(|| Slot::enter(engine, first.endpoint));
     let mut exchange = first;
     loop {
-        if !round_trip(room, &mut line, &exchange).await {
+        if !round_trip(engine, &mut line, &exchange).await {
             return;
         }
-        let next = match &seat {
-            Some(seat) => next(room, seat, &mut line).await,
+        let next = match &slot {
+            Some(slot) => next(engine, slot, &mut line).await,
             None => Next::End,
         };
         match next {
-            Next::Send(ticket) => exchange = room.begin(&ticket),
+            Next::Send(ticket) => exchange = engine.begin(&ticket),
             Next::End => break,
             Next::Broken => return,
         }
     }
-    drop(seat);
+    drop(slot);
     let _ = timeout(CLOSE_TIMEOUT, close(&mut line)).await;
 }
 
-/// What a connection does between two messages.
+/// The next step of a connection between two messages.
 enum Next {
     Send(Ticket),
     /// There are no more messages.
@@ -87,52 +87,55 @@ enum Next {
     Broken,
 }
 
-async fn next(room: &Room, seat: &Seat, line: &mut Line) -> Next {
+async fn next(engine: &Engine, slot: &Slot, line: &mut Line) -> Next {
     loop {
         tokio::select! {
             biased;
-            ticket = poll_fn(|context| seat.poll_ticket(context, 1)) => {
+            ticket = poll_fn(|context| slot.poll_ticket(context, 1)) => {
                 return ticket.map_or(Next::End, Next::Send);
             }
             message = line.socket.next() => match message {
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return Next::Broken,
-                // A message that nobody asked for is no answer.
-                Some(Ok(message)) => room.ledger.borrow_mut().received_bytes(message.len()),
+                // An unasked message is no response.
+                Some(Ok(message)) => engine.outcomes.borrow_mut().received_bytes(message.len()),
             }
         }
     }
 }
 
-/// Sends a message and waits for its answer; whether the connection may be used again.
-async fn round_trip(room: &Room, line: &mut Line, exchange: &Exchange) -> bool {
-    let answer = timeout_at(exchange.deadline, answer(room, line)).await;
+/// Sends a message and waits for its response; true if the connection may be used again.
+async fn round_trip(engine: &Engine, line: &mut Line, exchange: &Exchange) -> bool {
+    let answer = timeout_at(exchange.deadline, answer(engine, line)).await;
     match answer {
         Ok(Ok((received, first))) => {
-            room.answered(exchange, &received, first);
+            engine.answered(exchange, &received, first);
             true
         }
         Ok(Err(error)) => {
-            room.failed(exchange, Failure::new(kind(&error), error));
+            engine.failed(exchange, Failure::new(kind(&error), error));
             false
         }
         Err(_) => {
-            let detail = format!("no message within {:?}", room.share.plan.timeout);
-            room.failed(exchange, Failure::new(FailureKind::Timeout, detail));
+            let detail = format!("no message within {:?}", engine.share.plan.timeout);
+            engine.failed(exchange, Failure::new(FailureKind::Timeout, detail));
             false
         }
     }
 }
 
-async fn answer(room: &Room, line: &mut Line) -> Result<(Received, Option<FirstAnswer>), Error> {
-    let message = room.messages.message.clone();
+async fn answer(
+    engine: &Engine,
+    line: &mut Line,
+) -> Result<(Received, Option<FirstAnswer>), Error> {
+    let message = engine.messages.message.clone();
     let length = message.len();
-    let sent = room.now();
+    let sent = engine.now();
     line.socket.send(message).await?;
-    room.ledger.borrow_mut().sent_bytes(length);
+    engine.outcomes.borrow_mut().sent_bytes(length);
     let message = receive(line).await?;
-    let done = room.now();
-    room.ledger.borrow_mut().received_bytes(message.len());
-    let first = room.sample(Vec::new, line.tls.as_deref());
+    let done = engine.now();
+    engine.outcomes.borrow_mut().received_bytes(message.len());
+    let first = engine.sample(Vec::new, line.tls.as_deref());
     let first = first.map(|mut sample| {
         sample.push(&message.clone().into_data());
         sample.finish()
@@ -158,7 +161,7 @@ async fn receive(line: &mut Line) -> Result<Message, Error> {
     }
 }
 
-/// Says that we close, and waits for the server to do so: then the port is not ours to keep.
+/// Sends a close frame, and waits for the server to close first: then `TIME_WAIT` is on its side.
 async fn close(line: &mut Line) -> Result<(), Error> {
     line.socket.close(None).await?;
     while line.socket.next().await.transpose()?.is_some() {}

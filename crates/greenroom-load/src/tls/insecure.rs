@@ -1,4 +1,4 @@
-//! Trust in anybody.
+//! Trust in any certificate.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{
@@ -7,10 +7,11 @@ use rustls::crypto::{
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// Accepts any certificate, expired, self-signed or of another name: whoever sits between can read and answer.
+/// Accepts any certificate, expired, self-signed or of another name: a party in the middle can read
+/// and answer.
 ///
-/// It is for load on servers with test certificates, and asked for by `TlsOptions::insecure` only. The handshake's signature is
-/// still checked, so the work that a handshake costs is the same.
+/// It is for load on servers with test certificates, and used with `TlsOptions::insecure` only. The
+/// handshake's signature is still checked, so the work that a handshake costs is the same.
 #[derive(Debug)]
 pub(super) struct AnyCertificate(WebPkiSupportedAlgorithms);
 

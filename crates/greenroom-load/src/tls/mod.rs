@@ -1,4 +1,4 @@
-//! TLS: how certificates are checked, and what a handshake agreed on.
+//! TLS: the check of certificates, and the outcome of a handshake.
 
 mod insecure;
 
@@ -16,10 +16,12 @@ use crate::run::RunError;
 
 use insecure::AnyCertificate;
 
-/// How TLS is spoken by all connections of a stream; `alpn` are the protocols that are offered, the preferred first.
+/// Creates the TLS settings of all connections of a stream; `alpn` are the protocols that are
+/// offered, the preferred first.
 ///
 /// # Errors
-/// [`RunError::Tls`] when a PEM file cannot be read or used, or when no authority is trusted at all.
+/// [`RunError::Tls`] when a PEM file cannot be read or used, or when no authority is trusted at
+/// all.
 pub(crate) fn client_config(
     options: &TlsOptions,
     alpn: &[&[u8]],
@@ -39,12 +41,12 @@ pub(crate) fn client_config(
     let mut config = with_identity(builder, options.identity.as_deref())?;
     config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     config.enable_sni = !options.without_sni;
-    // The connections stand for as many clients, none of which was here before.
+    // The connections stand for as many clients, each of which connects for the first time.
     config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
 }
 
-/// The name that the certificate of a target must bear.
+/// Returns the name that the certificate of a target must bear.
 ///
 /// # Errors
 /// [`RunError::Tls`] when its host is neither a DNS name nor an address.
@@ -57,7 +59,7 @@ pub(crate) fn server_name(target: &Target) -> Result<ServerName<'static>, RunErr
     })
 }
 
-/// What a handshake agreed on, in the form of ab's report: `TLSv1.3,TLS_AES_256_GCM_SHA384`.
+/// Describes a handshake's outcome in the form of ab's report: `TLSv1.3,TLS_AES_256_GCM_SHA384`.
 pub(crate) fn describe(connection: &CommonState) -> Option<String> {
     let version = format!("{:?}", connection.protocol_version()?);
     let suite = format!("{:?}", connection.negotiated_cipher_suite()?.suite());
@@ -81,7 +83,8 @@ fn trusted(authorities: Option<&Path>) -> Result<RootCertStore, RunError> {
     }
     if roots.is_empty() {
         return Err(RunError::Tls(
-            "this system has no trusted certificates; name a PEM file of authorities, or accept any certificate"
+            "this system has no trusted certificates; name a PEM file of authorities, or accept \
+            any certificate"
                 .to_owned(),
         ));
     }

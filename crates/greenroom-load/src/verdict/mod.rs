@@ -1,4 +1,4 @@
-//! Who was the limit: what the generator and the server used.
+//! The verdict on a run's limit, from the CPU time of generator and server.
 
 mod judge;
 mod process;

@@ -1,4 +1,4 @@
-//! What a thread of our own used.
+//! CPU time of the generator's own threads.
 
 use std::time::Duration;
 
@@ -17,24 +17,25 @@ pub struct ThreadUsage {
     pub system: Duration,
     /// Time in which it could have run, but another thread had the core.
     pub waited: Duration,
-    /// From its begin to its end.
+    /// Time from its begin to its end.
     pub elapsed: Duration,
 }
 
 impl ThreadUsage {
-    /// The share of its time in which it ran, from 0 to 1.
+    /// Returns the share of its time in which it ran, from 0 to 1.
     #[must_use]
     pub fn busy(&self) -> f64 {
         (self.user + self.system).as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// The share of its time in which it waited for a core, from 0 to 1.
+    /// Returns the share of its time in which it waited for a core, from 0 to 1.
     #[must_use]
     pub fn waiting(&self) -> f64 {
         self.waited.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// How long the calling thread has waited for a core until now; zero where the kernel keeps no account of it.
+    /// Returns the time that the calling thread has waited for a core; zero where the kernel keeps
+    /// no account of it.
     pub(crate) fn waited_by_this_thread() -> Duration {
         let account = Schedstat::from_file("/proc/thread-self/schedstat");
         account.map_or(Duration::ZERO, |times| {
@@ -42,7 +43,7 @@ impl ThreadUsage {
         })
     }
 
-    /// What the calling thread has used until now.
+    /// Returns the user and system time of the calling thread.
     pub(crate) fn of_this_thread() -> (Duration, Duration) {
         let usage = getrusage(UsageWho::RUSAGE_THREAD);
         usage.map_or_else(|_| Default::default(), |usage| times(&usage))
@@ -65,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs on one core until it has used 50 ms of CPU time; returns how long it waited.
+    /// Runs on one core until it has used 50 ms of CPU time; returns the time that it waited.
     fn busy_on(core: &CpuSet, begin: &Barrier) -> Duration {
         sched_setaffinity(None, core).expect("a core of ours");
         begin.wait();

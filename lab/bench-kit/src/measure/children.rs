@@ -19,10 +19,10 @@ pub struct ChildrenCpu {
 }
 
 impl ChildrenCpu {
-    /// Of all children that were waited for until now.
+    /// Returns the time of all children that were waited for until now.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// If the kernel does not report it.
     pub fn now() -> anyhow::Result<Self> {
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
         Ok(Self {
@@ -31,7 +31,7 @@ impl ChildrenCpu {
         })
     }
 
-    /// Of the children that were waited for since.
+    /// Returns the time of the children that were waited for since.
     #[must_use]
     pub fn until(self, later: Self) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl ChildrenCpu {
         }
     }
 
-    /// User and system time together.
+    /// Returns user and system time together.
     #[must_use]
     pub fn total(self) -> Duration {
         self.user + self.system

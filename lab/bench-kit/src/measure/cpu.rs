@@ -1,4 +1,5 @@
-//! CPU time of a process: its sum to the nanosecond, its division into user and system by the kernel's ticks.
+//! CPU time of a process: its sum to the nanosecond, its division into user and system by the
+//! kernel's ticks.
 
 use std::fs;
 use std::time::Duration;
@@ -17,7 +18,7 @@ pub struct CpuReading {
     system_ticks: u64,
 }
 
-/// What a process used between two readings.
+/// The CPU time of a process between two readings.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuTime {
     /// Time on the core, of all threads.
@@ -29,10 +30,10 @@ pub struct CpuTime {
 }
 
 impl CpuReading {
-    /// The counters of all threads that there are.
+    /// Reads the counters of all live threads.
     ///
     /// # Errors
-    /// When the process is gone.
+    /// If the process is gone.
     pub fn now(pid: u32) -> anyhow::Result<Self> {
         let (mut on_cpu_ns, mut waited_ns) = (0, 0);
         for task in fs::read_dir(format!("/proc/{pid}/task")).context("the server is gone")? {
@@ -54,7 +55,7 @@ impl CpuReading {
         })
     }
 
-    /// What was used from this reading to a later one.
+    /// Returns the time used from this reading to a later one.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a few thousand ticks")]
     pub fn until(self, later: Self) -> CpuTime {

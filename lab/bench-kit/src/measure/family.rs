@@ -1,4 +1,4 @@
-//! A server of several processes: who they are, and their CPU time.
+//! A server of several processes, and their CPU time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use super::cpu::CpuReading;
 /// A process and its place in the family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its process.
+    /// Its process number.
     pub pid: u32,
     /// 0 for the first process, 1 for those that it started, and so on.
     pub depth: usize,
@@ -24,7 +24,7 @@ pub struct FamilyReading {
     by_pid: BTreeMap<u32, CpuReading>,
 }
 
-/// What a family used between two readings.
+/// The CPU time of a family between two readings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FamilyTime {
     /// Time on a core, of the first process.
@@ -35,7 +35,7 @@ pub struct FamilyTime {
     pub waited: Duration,
 }
 
-/// A process and all that it started, directly or not; parents before their children.
+/// Returns a process and all its descendants; parents before their children.
 #[must_use]
 pub fn family(first: u32) -> Vec<Member> {
     let mut members = vec![Member {
@@ -54,7 +54,8 @@ pub fn family(first: u32) -> Vec<Member> {
     members
 }
 
-/// Of every thread, as the kernel keeps them by the thread that started them; none of a process that is gone.
+/// Returns the children of every thread, by which the kernel keeps them; none of a process that is
+/// gone.
 fn children(pid: u32) -> Vec<u32> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"));
     let tasks = tasks.into_iter().flatten().flatten();
@@ -65,10 +66,10 @@ fn children(pid: u32) -> Vec<u32> {
 }
 
 impl FamilyReading {
-    /// The counters of all processes that there are.
+    /// Reads the counters of all live processes.
     ///
     /// # Errors
-    /// When one ends meanwhile.
+    /// If one ends meanwhile.
     pub fn now(first: u32) -> anyhow::Result<Self> {
         let mut by_pid = BTreeMap::new();
         for member in family(first) {
@@ -77,10 +78,10 @@ impl FamilyReading {
         Ok(Self { first, by_pid })
     }
 
-    /// What was used from this reading to a later one.
+    /// Returns the time used from this reading to a later one.
     ///
     /// # Errors
-    /// When a process has ended since: nobody knows what it used.
+    /// If a process has ended since: its time is not known.
     pub fn until(&self, later: &Self) -> anyhow::Result<FamilyTime> {
         let gone = self
             .by_pid
@@ -106,7 +107,7 @@ impl FamilyReading {
 }
 
 impl FamilyTime {
-    /// Time on a core, of all processes.
+    /// Returns the time on a core of all processes.
     #[must_use]
     pub fn total(&self) -> Duration {
         self.first + self.others
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn grandchildren_are_of_the_family() {
-        // Each shell says that it runs, and then waits for the end of its input.
+        // Each shell prints a line when it runs, and then waits for the end of its input.
         let mut shell = Command::new("sh")
             .args(["-c", "sh -c 'sh -c \"echo; read line\"; exit'; exit"])
             .stdin(Stdio::piped())

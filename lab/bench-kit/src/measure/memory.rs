@@ -4,26 +4,26 @@ use std::fs;
 
 use anyhow::Context;
 
-/// Resident now, in KiB, counted page by page.
+/// Returns the resident memory in KiB, counted page by page.
 ///
 /// # Errors
-/// When the process is gone.
+/// If the process is gone.
 pub fn rss_kb(pid: u32) -> anyhow::Result<u64> {
     field(&format!("/proc/{pid}/smaps_rollup"), "Rss:")
 }
 
-/// Resident now, in KiB; of a page that other processes have too, only this one's share.
+/// Returns the resident memory in KiB; of a shared page only this process's share.
 ///
 /// # Errors
-/// When the process is gone.
+/// If the process is gone.
 pub fn pss_kb(pid: u32) -> anyhow::Result<u64> {
     field(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
 }
 
-/// The most that was ever resident, in KiB.
+/// Returns the most that was ever resident, in KiB.
 ///
 /// # Errors
-/// When the process is gone.
+/// If the process is gone.
 pub fn peak_rss_kb(pid: u32) -> anyhow::Result<u64> {
     field(&format!("/proc/{pid}/status"), "VmHWM:")
 }

@@ -1,4 +1,4 @@
-//! What the kernel knows about a process.
+//! The kernel's counters of a process.
 
 mod children;
 mod cpu;

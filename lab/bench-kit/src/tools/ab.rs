@@ -12,9 +12,9 @@ use crate::process::{LOAD_CORE, placed};
 /// One run of ab.
 #[derive(Clone, Copy, Debug)]
 pub struct Ab {
-    /// How many; the most, if there is a limit of time.
+    /// Number of requests; the most, if there is a limit of time.
     pub requests: u64,
-    /// Under way at once.
+    /// Requests in flight at once.
     pub concurrency: u32,
     /// Asks the server to keep connections.
     pub keep_alive: bool,
@@ -24,23 +24,23 @@ pub struct Ab {
     pub core: Option<usize>,
 }
 
-/// What a run of ab tells that may have failed in part.
+/// The counts of a run of ab that may have failed in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbCounts {
-    /// Answered, whatever the status.
+    /// Answered requests, with any status.
     pub complete: u64,
-    /// Answered with a status that is none of 200 to 299.
+    /// Responses with a status that is none of 200 to 299.
     pub not_2xx: u64,
-    /// Broken off, and among the complete all the same.
+    /// Aborted requests, which are among the complete all the same.
     pub broken: u64,
-    /// The longest took so many milliseconds.
+    /// The longest time of a request, in milliseconds.
     pub longest_ms: u32,
 }
 
-/// What a run of ab tells; times of whole requests, in milliseconds.
+/// The result of a run of ab; times of whole requests, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct AbReport {
-    /// Answered ones.
+    /// Answered requests.
     pub requests: u64,
     /// 90 % were served within this time.
     pub p90_ms: u32,
@@ -48,12 +48,12 @@ pub struct AbReport {
     pub p99_ms: u32,
     /// All were served within this time.
     pub longest_ms: u32,
-    /// ab's own.
+    /// CPU time of ab itself.
     pub cpu: ChildrenCpu,
 }
 
 impl Ab {
-    /// One connection for each request, no limit of time.
+    /// Creates a run with one connection for each request, without a limit of time.
     #[must_use]
     pub fn new(requests: u64, concurrency: u32) -> Self {
         Self {
@@ -68,15 +68,15 @@ impl Ab {
     /// Runs to its end; no request may fail, and all must be answered if there is no limit of time.
     ///
     /// # Errors
-    /// When ab fails or reports failures.
+    /// If ab fails or reports failures.
     pub fn run(&self, url: &str) -> anyhow::Result<AbReport> {
         self.report(&run(self.command().arg(url))?)
     }
 
-    /// Runs to its end and counts; requests may be refused.
+    /// Runs to its end and counts; requests may fail.
     ///
     /// # Errors
-    /// When ab fails.
+    /// If ab fails.
     pub fn count(&self, url: &str) -> anyhow::Result<AbCounts> {
         counts(&run(self.command().arg("-r").arg(url))?.stdout)
     }
@@ -121,7 +121,7 @@ impl Ab {
 }
 
 fn counts(output: &str) -> anyhow::Result<AbCounts> {
-    // It says nothing of these when there are none.
+    // ab prints none of these lines when their count is zero.
     let not_2xx = output.contains("Non-2xx responses:");
     let not_2xx = not_2xx.then(|| number_after(output, "Non-2xx responses:"));
     let broken = output.split_once("Receive: ").and_then(|(_, rest)| {
@@ -153,7 +153,8 @@ fn number_after(output: &str, label: &str) -> anyhow::Result<u64> {
 mod tests {
     use super::*;
 
-    const REPORT: &str = "Complete requests:      1500\nFailed requests:        0\n  90%     21\n  98%     22\n  99%     23\n 100%     25 (longest request)\n";
+    const REPORT: &str = "Complete requests:      1500\nFailed requests:        0\n  \
+        90%     21\n  98%     22\n  99%     23\n 100%     25 (longest request)\n";
 
     fn finished() -> Finished {
         Finished {

@@ -32,19 +32,19 @@ pub struct GreenroomBench {
     arguments: Vec<String>,
 }
 
-/// What a run of it tells.
+/// The report of a run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct GreenroomReport {
-    /// From the begin to the last answer.
+    /// Time from the begin to the last response.
     pub elapsed_seconds: f64,
     streams: Vec<Stream>,
     generator: Generator,
-    /// The program's own, as the kernel counted it from outside.
+    /// CPU time of the program itself, as the kernel counted it from outside.
     #[serde(skip_deserializing)]
     pub cpu: ChildrenCpu,
 }
 
-/// What became of the requests of a stream.
+/// The outcomes of the requests of a stream.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Stream {
     requests: Requests,
@@ -54,18 +54,18 @@ pub struct Stream {
     good_latency_ns: Times,
     bad_latency_ns: Times,
     generator_lag_ns: Times,
-    /// In the order of time.
+    /// The time line, in order.
     pub timeline: Vec<Stretch>,
 }
 
-/// A stretch of the time line: what was answered in it.
+/// A stretch of the time line, with the responses in it.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Stretch {
-    /// Since the begin of the run.
+    /// Its begin, since the begin of the run.
     pub begin_seconds: f64,
-    /// How long it is.
+    /// Its length.
     pub length_seconds: f64,
-    /// Answers with a status below 400.
+    /// Responses with a status below 400.
     pub good: u64,
     latency_ns: Brief,
 }
@@ -92,13 +92,13 @@ struct Generator {
 /// Counts of requests.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Requests {
-    /// By the schedule of an open loop; 0 in a closed loop.
+    /// Requests due by the schedule of an open loop; 0 in a closed loop.
     pub due: u64,
-    /// Written to a socket.
+    /// Requests written to a socket.
     pub sent: u64,
-    /// Whatever the status.
+    /// Requests answered with any status.
     pub answered: u64,
-    /// The part of those due that was not sent before the schedule's end.
+    /// The share of those due that was not sent before the schedule's end.
     pub missed_share: f64,
 }
 
@@ -131,10 +131,10 @@ pub struct Latency {
 }
 
 impl GreenroomBench {
-    /// A request, as ab without flags.
+    /// Creates a run of one request, as ab without flags.
     ///
     /// # Errors
-    /// When the program was not built.
+    /// If the program was not built.
     pub fn new(binaries: &Binaries) -> anyhow::Result<Self> {
         Ok(Self {
             program: binaries.path("greenroom")?.to_owned(),
@@ -144,48 +144,48 @@ impl GreenroomBench {
         })
     }
 
-    /// Another core than the load's.
+    /// Sets another core than the load's.
     #[must_use]
     pub fn on_core(mut self, core: usize) -> Self {
         self.core = Some(core);
         self
     }
 
-    /// No core of its own: it shares them all with the server.
+    /// Removes the core: the program shares them all with the server.
     #[must_use]
     pub fn on_all_cores(mut self) -> Self {
         self.core = None;
         self
     }
 
-    /// Run at this priority.
+    /// Sets the priority.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Further flags of `greenroom bench`.
+    /// Adds further flags of `greenroom bench`.
     #[must_use]
     pub fn flags<A: Into<String>>(mut self, flags: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(flags.into_iter().map(Into::into));
         self
     }
 
-    /// Closed loop on so many connections that are kept, for this time.
+    /// Runs a closed loop on so many connections that are kept, for this time.
     #[must_use]
     pub fn keep_alive(self, connections: u32, seconds: u32) -> Self {
         let (connections, seconds) = (connections.to_string(), seconds.to_string());
         self.flags(["-k", "-c", &connections, "-t", &seconds])
     }
 
-    /// Closed loop with a connection for each request, so many at once.
+    /// Runs a closed loop with a connection for each request, so many at once.
     #[must_use]
     pub fn connections(self, requests: u64, concurrency: u32) -> Self {
         self.flags(["-n", &requests.to_string(), "-c", &concurrency.to_string()])
     }
 
-    /// Open loop on connections that are kept, as many as it takes.
+    /// Runs an open loop on connections that are kept, as many as it takes.
     #[must_use]
     pub fn open_loop(self, rate: u32, seconds: u32) -> Self {
         let (rate, seconds) = (rate.to_string(), seconds.to_string());
@@ -202,15 +202,15 @@ impl GreenroomBench {
     /// Runs to its end. Requests may fail: that is for the caller to judge.
     ///
     /// # Errors
-    /// When the program fails.
+    /// If the program fails.
     pub fn run(&self, url: &str) -> anyhow::Result<GreenroomReport> {
         self.run_accepting(url, &[0, RATE_MISSED])
     }
 
-    /// Runs to its end, also against a server that answers nothing any more.
+    /// Runs to its end, also against a server that no longer responds.
     ///
     /// # Errors
-    /// When the program fails.
+    /// If the program fails.
     pub fn run_against_all_odds(&self, url: &str) -> anyhow::Result<GreenroomReport> {
         self.run_accepting(url, &[0, NOTHING_ANSWERED, RATE_MISSED])
     }
@@ -223,10 +223,11 @@ impl GreenroomBench {
         Ok(report)
     }
 
-    /// Runs to its end as [`GreenroomBench::run_well`], and has its process looked at every now and then.
+    /// Runs to its end as [`GreenroomBench::run_well`], and calls `watch` with its process at
+    /// intervals.
     ///
     /// # Errors
-    /// When the program fails, or a request is not answered with 200.
+    /// If the program fails, or a request is not answered with 200.
     pub fn run_watched(
         &self,
         url: &str,
@@ -255,7 +256,7 @@ impl GreenroomBench {
     /// Runs to its end; every request must be answered with 200.
     ///
     /// # Errors
-    /// When one is not.
+    /// If one is not.
     pub fn run_well(&self, url: &str) -> anyhow::Result<GreenroomReport> {
         let report = self.run(url)?;
         report.ensure_all_good()?;
@@ -263,12 +264,12 @@ impl GreenroomBench {
     }
 }
 
-/// Where the report goes; the file is gone with this value.
+/// The file of a report; it is removed when dropped.
 struct JsonFile(PathBuf);
 
 impl JsonFile {
     fn new() -> Self {
-        // A driver may have several runs under way at once.
+        // A driver may have several runs in flight at once.
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let run = RUNS.fetch_add(1, Ordering::Relaxed);
         let name = format!("greenroom-lab-{}-{run}.json", std::process::id());
@@ -290,37 +291,37 @@ impl Drop for JsonFile {
 }
 
 impl GreenroomReport {
-    /// The streams, in the order of the command line; there is at least one.
+    /// Returns the streams, in the order of the command line; there is at least one.
     #[must_use]
     pub fn streams(&self) -> &[Stream] {
         &self.streams
     }
 
-    /// Counts of requests of the first stream.
+    /// Returns the request counts of the first stream.
     #[must_use]
     pub fn requests(&self) -> Requests {
         self.streams[0].requests
     }
 
-    /// Requests of the first stream that were answered with status 200.
+    /// Returns the requests of the first stream that were answered with status 200.
     #[must_use]
     pub fn good(&self) -> u64 {
         self.streams[0].answered_with(200)
     }
 
-    /// Latencies of the first stream, from the intended time.
+    /// Returns the latencies of the first stream, from the intended time.
     #[must_use]
     pub fn latency(&self) -> Latency {
         self.streams[0].latency()
     }
 
-    /// How late the program itself was with the first stream.
+    /// Returns the program's own delay in the first stream.
     #[must_use]
     pub fn lag(&self) -> Latency {
         Latency::of(self.streams[0].generator_lag_ns)
     }
 
-    /// CPU seconds that the program says its threads used while they made load.
+    /// Returns the CPU seconds that the program reports for its threads while they made load.
     #[must_use]
     pub fn told_cpu_seconds(&self) -> f64 {
         self.generator.user_seconds + self.generator.system_seconds
@@ -329,7 +330,7 @@ impl GreenroomReport {
     /// Fails unless every request of the first stream that was sent was answered with 200.
     ///
     /// # Errors
-    /// Says what became of the others.
+    /// Names the outcomes of the others.
     pub fn ensure_all_good(&self) -> anyhow::Result<()> {
         let Stream {
             requests,
@@ -339,7 +340,8 @@ impl GreenroomReport {
         } = &self.streams[0];
         ensure!(
             self.good() == requests.sent && self.good() > 0,
-            "greenroom bench: {} of {} answered with 200; statuses {statuses:?}, failures {failures:?}",
+            "greenroom bench: {} of {} answered with 200; statuses {statuses:?}, failures \
+            {failures:?}",
             self.good(),
             requests.sent
         );
@@ -348,31 +350,33 @@ impl GreenroomReport {
 }
 
 impl Stream {
-    /// Counts of requests.
+    /// Returns the request counts.
     #[must_use]
     pub fn requests(&self) -> Requests {
         self.requests
     }
 
-    /// Requests that were answered with this status.
+    /// Returns the requests that were answered with this status.
     #[must_use]
     pub fn answered_with(&self, status: u16) -> u64 {
         self.statuses.get(&status).copied().unwrap_or_default()
     }
 
-    /// Requests that failed in one of these ways, named as `greenroom bench` names them.
+    /// Returns the requests that failed in one of these ways, named as `greenroom bench` names
+    /// them.
     #[must_use]
     pub fn failed(&self, kinds: &[&str]) -> u64 {
         let counts = kinds.iter().filter_map(|kind| self.failures.get(*kind));
         counts.map(|failure| failure.count).sum()
     }
 
-    /// Answers with a status below 400 per second, of the time line's stretches whose middle is between two times; 0 if there is none.
+    /// Returns the responses with a status below 400 per second, of the time line's stretches whose
+    /// middle is between two times; 0 if there is none.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     pub fn good_per_second(&self, from_seconds: u32, to_seconds: u32) -> f64 {
         let (from, to) = (f64::from(from_seconds), f64::from(to_seconds));
-        // Its ends stray where the generator is busy; its middle does not.
+        // The ends of a stretch stray on a loaded generator; its middle does not.
         let counted = self.timeline.iter().filter(|stretch| {
             let middle = stretch.begin_seconds.midpoint(stretch.end_seconds());
             from < middle && middle < to
@@ -387,19 +391,19 @@ impl Stream {
         }
     }
 
-    /// Latencies from the intended time, of answers and of what timed out.
+    /// Returns the latencies from the intended time, of responses and of requests that timed out.
     #[must_use]
     pub fn latency(&self) -> Latency {
         Latency::of(self.latency_ns)
     }
 
-    /// Latencies of answers with a status below 400.
+    /// Returns the latencies of responses with a status below 400.
     #[must_use]
     pub fn good_latency(&self) -> Latency {
         Latency::of(self.good_latency_ns)
     }
 
-    /// Latencies of answers with a status of 400 or more.
+    /// Returns the latencies of responses with a status of 400 or more.
     #[must_use]
     pub fn bad_latency(&self) -> Latency {
         Latency::of(self.bad_latency_ns)
@@ -407,19 +411,19 @@ impl Stream {
 }
 
 impl Stretch {
-    /// Since the begin of the run.
+    /// Returns its end, since the begin of the run.
     #[must_use]
     pub fn end_seconds(&self) -> f64 {
         self.begin_seconds + self.length_seconds
     }
 
-    /// 99 % of what was answered in it took no longer.
+    /// Returns the time that 99 % of its responses did not exceed.
     #[must_use]
     pub fn p99_ms(&self) -> f64 {
         millis(self.latency_ns.p99)
     }
 
-    /// The longest that was answered in it.
+    /// Returns the longest time of its responses.
     #[must_use]
     pub fn max_ms(&self) -> f64 {
         millis(self.latency_ns.max)
@@ -452,15 +456,23 @@ mod tests {
         "streams": [{
             "requests": { "due": 4, "sent": 3, "answered": 3, "missed_share": 0.25, "later": 0 },
             "statuses": { "200": 2, "503": 1 },
-            "failures": { "timeout": { "count": 3, "first": "" }, "reset": { "count": 4, "first": "" } },
+            "failures": {
+                "timeout": { "count": 3, "first": "" },
+                "reset": { "count": 4, "first": "" }
+            },
             "latency_ns": { "min": 1, "p50": 2000000, "p90": 3, "p99": 4, "p99.9": 5, "max": 6 },
             "good_latency_ns": { "min": 1, "p50": 2, "p90": 3, "p99": 4, "p99.9": 5, "max": 6 },
-            "bad_latency_ns": { "min": 1, "p50": 2, "p90": 3, "p99": 7000000, "p99.9": 5, "max": 6 },
+            "bad_latency_ns": {
+                "min": 1, "p50": 2, "p90": 3, "p99": 7000000, "p99.9": 5, "max": 6
+            },
             "generator_lag_ns": { "min": 1, "p50": 2, "p90": 3, "p99": 4, "p99.9": 5, "max": 6 },
             "timeline": [
-                { "begin_seconds": 0.0, "length_seconds": 1.001, "good": 9, "latency_ns": { "p50": 1, "p99": 2000000, "max": 3 } },
-                { "begin_seconds": 1.001, "length_seconds": 1.0, "good": 5, "latency_ns": { "p50": 1, "p99": 2, "max": 3 } },
-                { "begin_seconds": 2.001, "length_seconds": 0.3, "good": 1, "latency_ns": { "p50": 1, "p99": 2, "max": 3 } }
+                { "begin_seconds": 0.0, "length_seconds": 1.001, "good": 9,
+                  "latency_ns": { "p50": 1, "p99": 2000000, "max": 3 } },
+                { "begin_seconds": 1.001, "length_seconds": 1.0, "good": 5,
+                  "latency_ns": { "p50": 1, "p99": 2, "max": 3 } },
+                { "begin_seconds": 2.001, "length_seconds": 0.3, "good": 1,
+                  "latency_ns": { "p50": 1, "p99": 2, "max": 3 } }
             ]
         }],
         "generator": { "user_seconds": 0.5, "system_seconds": 1.0 }

@@ -1,4 +1,4 @@
-//! The programs that make load, and what they print.
+//! The programs that make load, and their output.
 //!
 //! Each runs on the core of the load, to its end.
 
@@ -25,10 +25,11 @@ const PACKAGES: [(&str, &str); 3] = [
     ("wrk", "wrk"),
 ];
 
-/// Fails at once, and with the remedy, when one of `ab`, `taskset` and `wrk` is needed and not there.
+/// Fails at once, and with the remedy, when one of `ab`, `taskset` and `wrk` is needed and not
+/// there.
 ///
 /// # Errors
-/// Names the packages that are missing.
+/// The packages that are missing.
 pub fn require<'a>(programs: impl IntoIterator<Item = &'a str>) -> anyhow::Result<()> {
     let needed: Vec<&str> = programs.into_iter().collect();
     let missing = PACKAGES
@@ -45,7 +46,7 @@ pub fn require<'a>(programs: impl IntoIterator<Item = &'a str>) -> anyhow::Resul
     Ok(())
 }
 
-/// Whether a program is on the search path.
+/// Returns true if a program is on the search path.
 #[must_use]
 pub fn is_installed(program: &str) -> bool {
     let found = Command::new("which")
@@ -59,16 +60,16 @@ pub fn is_installed(program: &str) -> bool {
 /// A program that ran to its end.
 #[derive(Debug)]
 pub struct Finished {
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it used, from its start to its end.
+    /// Its CPU time, from its start to its end.
     pub cpu: ChildrenCpu,
 }
 
 /// Runs a program to its end, which must be a success.
 ///
 /// # Errors
-/// With what the program says, when it fails.
+/// The program's own output, if it fails.
 pub fn run(command: &mut Command) -> anyhow::Result<Finished> {
     run_accepting(command, &[0])
 }

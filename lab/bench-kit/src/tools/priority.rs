@@ -1,21 +1,21 @@
-//! How a load generator stands beside a server that takes all cores.
+//! The priority of a load generator beside a server that takes all cores.
 
 use std::process::Command;
 
-/// As `nice` takes it.
+/// The niceness, in the form of `nice`.
 const RAISED: &str = "-10";
 
 /// The priority at which a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Before programs of the usual priority: niceness -10.
+    /// Above programs of the usual priority: niceness -10.
     Raised,
-    /// That of this program.
+    /// The priority of this program.
     Usual,
 }
 
 impl Priority {
-    /// The highest that this machine lets us have: only root may raise it.
+    /// Returns the highest priority that this machine allows: only root may raise it.
     #[must_use]
     pub fn highest() -> Self {
         // Without an argument it prints the niceness that it runs at.
@@ -26,7 +26,7 @@ impl Priority {
         }
     }
 
-    /// Has a command run at this priority.
+    /// Sets a command's priority.
     pub(crate) fn apply(self, command: Command) -> Command {
         if self == Self::Usual {
             return command;

@@ -11,30 +11,30 @@ use crate::process::{LOAD_CORE, pinned};
 /// One run of wrk, with one thread.
 #[derive(Clone, Debug)]
 pub struct Wrk {
-    /// Connections, each with one request under way.
+    /// Connections, each with one request in flight.
     pub connections: u32,
     /// Seconds of load.
     pub seconds: u32,
-    /// In Lua, if any.
+    /// A script in Lua, if any.
     pub script: Option<PathBuf>,
 }
 
-/// What a run of wrk tells.
+/// The report of a run of wrk.
 #[derive(Clone, Debug)]
 pub struct WrkReport {
-    /// Answered ones.
+    /// Answered requests.
     pub requests: u64,
-    /// wrk's own.
+    /// CPU time of wrk itself.
     pub cpu: ChildrenCpu,
-    /// All that wrk and its script printed.
+    /// The output of wrk and its script.
     pub text: String,
 }
 
 impl Wrk {
-    /// Runs to its end; every answer must be a good one.
+    /// Runs to its end; every response must be a good one.
     ///
     /// # Errors
-    /// When wrk fails or reports errors.
+    /// If wrk fails or reports errors.
     pub fn run(&self, url: &str) -> anyhow::Result<WrkReport> {
         let mut command = pinned(LOAD_CORE, "wrk");
         command.args([

@@ -11,7 +11,7 @@ use super::{Context, PATH};
 
 const CONNECTIONS: u32 = 64;
 const CONNECTIONS_PER_SECOND: u64 = 20_000;
-/// More than any generator manages within the time of a run.
+/// More requests per second than any generator sends within the time of a run.
 const AB_REQUESTS_PER_SECOND_MAX: u64 = 200_000;
 
 const TOTAL_MAX_OF_WRK: f64 = 1.05;
@@ -28,7 +28,7 @@ enum Tool {
     Wrk,
 }
 
-/// How requests arrive.
+/// The arrival of requests.
 #[derive(Clone, Copy, Debug)]
 enum Load {
     Connections,
@@ -43,13 +43,13 @@ struct Sample {
     total_us: f64,
     user_us: f64,
     system_us: f64,
-    /// What the generator says of itself, if it does.
+    /// The generator's own figure, if it reports one.
     told_us: Option<f64>,
     /// Time that the server could have run but had no core, as a share of the time on it.
     server_waited: f64,
 }
 
-/// What a run of any tool tells.
+/// The result of a run of any tool.
 struct Ran {
     requests: u64,
     cpu: ChildrenCpu,
@@ -203,10 +203,13 @@ impl Sample {
 fn notes(context: &Context, peer: &str) -> Vec<String> {
     vec![
         format!(
-            "medians of {} rounds (least–most); x: times {peer}, within the round; the server is raw-epoll on the other core",
+            "medians of {} rounds (least–most); x: times {peer}, within the round; the server is \
+            raw-epoll on the other core",
             context.rounds
         ),
-        "CPU time is the generator's own, all of it, as the kernel has it when the program has ended; told: what greenroom bench says it spent while it made load".to_owned(),
+        "CPU time is the generator's own, all of it, as the kernel has it when the program has \
+        ended; told: what greenroom bench says it spent while it made load"
+            .to_owned(),
         "server waited: time that the server was without its core, of time on it".to_owned(),
     ]
 }

@@ -1,4 +1,4 @@
-//! How much of a median latency is the generator's own.
+//! The generator's own part of a median latency.
 
 use bench_kit::process::{LOAD_CORE, Server, pinned};
 use bench_kit::rounds::{Row, find, interleave, samples};
@@ -53,11 +53,13 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
         title: format!("{RATE} requests per second to a server that does not stall"),
         notes: vec![
             format!(
-                "medians of {} rounds (least–most) of {} s; above: p50 less that of the {REFERENCE} in the same round",
+                "medians of {} rounds (least–most) of {} s; above: p50 less that of the \
+                {REFERENCE} in the same round",
                 context.rounds, context.seconds
             ),
             format!(
-                "{REFERENCE}: one connection, never asleep, clock read right before the write and right after the read; greenroom bench counts from the intended time"
+                "{REFERENCE}: one connection, never asleep, clock read right before the write and \
+                right after the read; greenroom bench counts from the intended time"
             ),
         ],
         table: render(&rows),

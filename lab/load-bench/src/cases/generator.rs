@@ -1,4 +1,4 @@
-//! Who makes the load.
+//! The load generators under comparison.
 
 use bench_kit::rounds::{AGAIN, Contestant};
 
@@ -6,7 +6,7 @@ use bench_kit::rounds::{AGAIN, Contestant};
 #[derive(Clone, Debug)]
 pub(super) struct Generator<K> {
     name: String,
-    /// What tells it from the others.
+    /// The kind that distinguishes it from the others.
     pub(super) kind: K,
 }
 
@@ -16,7 +16,7 @@ impl<K: Clone> Generator<K> {
         Self { name, kind }
     }
 
-    /// The same under another name.
+    /// Returns the same under another name.
     pub(super) fn again(&self) -> Self {
         Self::new(&format!("{}{AGAIN}", self.name), self.kind.clone())
     }

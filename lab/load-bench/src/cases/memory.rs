@@ -13,7 +13,7 @@ const RATE_MIN: f64 = 50_000.0;
 const GROWTH_MIB_MAX: f64 = 1.0;
 
 const SECONDS_PER_MINUTE: u32 = 60;
-/// One a second. Memory may grow in so many first ones, or in the first half of a shorter run.
+/// The first samples in which memory may grow, one a second; in a shorter run it is the first half.
 const SETTLING_SAMPLES_MAX: usize = 60;
 const KIB_PER_MIB: f64 = 1024.0;
 
@@ -76,9 +76,9 @@ fn mib(kb: u64) -> f64 {
     kb as f64 / KIB_PER_MIB
 }
 
-/// In MiB.
+/// Memory in MiB.
 struct Memory {
-    /// After how many samples it is taken to have settled.
+    /// The number of samples after which it is taken to have settled.
     settling: usize,
     settled: f64,
     most_after: f64,

@@ -14,13 +14,13 @@ use clap::ValueEnum;
 
 use crate::args::Args;
 
-/// What the servers of most cases are asked for.
+/// The path of the requests in most cases.
 const PATH: &str = "/hello";
 
 const WARM_UP_REQUESTS: u64 = 5_000;
 const WARM_UP_CONNECTIONS: u32 = 64;
 
-/// What a case may use.
+/// The context of a case: programs and settings.
 pub(crate) struct Context {
     binaries: Binaries,
     rounds: usize,
@@ -44,10 +44,10 @@ impl Context {
         GreenroomBench::new(&self.binaries)
     }
 
-    /// The cheapest server that there is, so that the generator is what is measured.
+    /// Starts the cheapest server that there is, so that the generator is what is measured.
     fn start_raw_server(&self) -> anyhow::Result<Server> {
         let program = self.binaries.path("raw-epoll")?;
-        // ab goes on only where the answer itself says that it may.
+        // ab keeps a connection only where the response itself says so.
         let server = Launch::new(program)
             .arguments(["--say-keep-alive"])
             .start()?;
@@ -68,7 +68,7 @@ pub(crate) enum Case {
     Perconnection,
     /// Open loop at 10,000 requests per second: CPU time and rate
     Open,
-    /// A server that stands still for a second in five: the latencies that are told
+    /// A server that stands still for a second in five: the latencies that are reported
     Stall,
     /// The median at 1,000 requests per second beside a client that never sleeps
     Floor,
@@ -88,7 +88,7 @@ impl Case {
         }
     }
 
-    /// Programs from the distribution that the case starts.
+    /// Returns the programs from the distribution that the case starts.
     pub(crate) fn tools(self) -> &'static [&'static str] {
         match self {
             Self::Closed | Self::Stall => &["taskset", "ab", "wrk"],

@@ -1,4 +1,4 @@
-//! An open loop: what its clock costs, and whether it keeps its rate.
+//! An open loop: the cost of its clock, and its actual rate.
 
 use bench_kit::rounds::{Row, find, interleave, samples};
 use bench_kit::{Report, Verdict, cell, table};
@@ -21,11 +21,11 @@ struct Sample {
     total_us: f64,
     user_us: f64,
     system_us: f64,
-    /// The part of the schedule that was sent while it lasted, in per cent.
+    /// The share of the schedule that was sent while it lasted, in per cent.
     rate_percent: f64,
     p50_us: f64,
     p99_us: f64,
-    /// How late requests were sent, at p99.
+    /// The delay with which requests were sent, at p99.
     lag_us: f64,
 }
 
@@ -41,10 +41,13 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
         title: format!("open loop at {RATE} requests per second"),
         notes: vec![
             format!(
-                "medians of {} rounds (least–most) of {} s; CPU time as in closed; the rate's goal is judged by the worst round",
+                "medians of {} rounds (least–most) of {} s; CPU time as in closed; the rate's \
+                goal is judged by the worst round",
                 context.rounds, context.seconds
             ),
-            "rate: the part of the schedule that was sent while it lasted; late: how late requests were sent, at p99".to_owned(),
+            "rate: the part of the schedule that was sent while it lasted; late: how late \
+            requests were sent, at p99"
+                .to_owned(),
             "--spin takes a whole core by design, and is here for its latencies".to_owned(),
         ],
         table: render(&rows),

@@ -1,4 +1,5 @@
-//! A server that stands still for the last second of every five, and what is told of it.
+//! A server that stands still for the last second of every five, and the latencies that tools
+//! report.
 
 use anyhow::Context as _;
 use bench_kit::process::Launch;
@@ -15,7 +16,7 @@ const RATE: u32 = 1_000;
 const SECONDS: u32 = 20;
 const ROUNDS_MAX: usize = 3;
 const CONNECTIONS: u32 = 64;
-/// More than ab manages in the time.
+/// More requests than ab sends in the time.
 const AB_REQUESTS_MAX: u64 = 2_000_000;
 
 const GREENROOM: &str = "greenroom bench --rate 1000";
@@ -38,7 +39,7 @@ enum Tool {
     Wrk,
 }
 
-/// What a tool tells, in milliseconds.
+/// The report of a tool, in milliseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[expect(
     clippy::struct_field_names,
@@ -47,7 +48,7 @@ enum Tool {
 struct Sample {
     p90_ms: f64,
     p99_ms: f64,
-    /// ab does not tell it.
+    /// The 99.9th percentile, which ab does not report.
     p99_9_ms: Option<f64>,
     max_ms: f64,
 }
@@ -71,9 +72,16 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
         title: format!("a server that stands still for 1 s in every 5 s, {SECONDS} s"),
         notes: vec![
             format!("medians of {rounds} rounds (least–most); what each tool tells, in ms"),
-            "the truth: a user who comes at any moment finds a stall once in five times, and waits for the rest of it".to_owned(),
-            "wrk and ab wait for an answer before they send the next request: of each stall they see one request per connection, among the many that they send while all is well (coordinated omission)".to_owned(),
-            "wrk then adds the requests that it takes to have missed, at the mean pace of the whole run; ab adds nothing".to_owned(),
+            "the truth: a user who comes at any moment finds a stall once in five times, and \
+            waits for the rest of it"
+                .to_owned(),
+            "wrk and ab wait for an answer before they send the next request: of each stall they \
+            see one request per connection, among the many that they send while all is well \
+            (coordinated omission)"
+                .to_owned(),
+            "wrk then adds the requests that it takes to have missed, at the mean pace of the \
+            whole run; ab adds nothing"
+                .to_owned(),
         ],
         table: render(&rows),
         verdicts: verdicts(find(&rows, GREENROOM)),
@@ -126,7 +134,7 @@ fn wrk(url: &str) -> anyhow::Result<Sample> {
     percentiles(&wrk.run(url)?.text)
 }
 
-/// Of the line that our script for wrk prints.
+/// Parses the line that our script for wrk prints.
 fn percentiles(text: &str) -> anyhow::Result<Sample> {
     let line = text
         .lines()
@@ -181,7 +189,7 @@ fn verdicts(row: Option<&Row<Sample>>) -> Vec<Verdict> {
     ]
 }
 
-/// How far from the truth the worst round is, in per cent.
+/// Returns the distance from the truth of the worst round, in per cent.
 fn worst_off(row: &Row<Sample>, value: fn(&Sample) -> Option<f64>) -> Option<f64> {
     let truth = value(&TRUTH)?;
     let off = |sample| Some((value(sample)? / truth - 1.0).abs() * PERCENT);

@@ -8,11 +8,11 @@ use super::{Core, Happened};
 use crate::http1::connection::{Connection, Flight, Phase};
 use crate::record::FailureKind;
 
-/// How long a server that has said so may take to close a connection: 1 s.
+/// The time that a server has to close a connection after it announced to: 1 s.
 const LINGER_NS_MAX: u64 = 1_000_000_000;
 
 impl Core {
-    /// Closes a connection; requests on it that have no answer get none.
+    /// Closes a connection; its requests without a response get none.
     pub(in crate::http1) fn close(&mut self, key: usize) -> Happened {
         self.fail(
             key,
@@ -29,7 +29,7 @@ impl Core {
         self.fail(key, kind, error)
     }
 
-    /// Ends a connection; requests on it that have no answer fail.
+    /// Ends a connection; its requests without a response fail.
     pub(super) fn fail(&mut self, key: usize, kind: FailureKind, reason: &dyn Display) -> Happened {
         let connection = self.remove(key);
         for flight in connection.flights() {
@@ -71,7 +71,7 @@ impl Core {
         }
     }
 
-    /// Ends connections whose oldest request has waited too long.
+    /// Ends connections whose oldest request has timed out.
     pub(in crate::http1) fn sweep(&mut self, gone: &mut Vec<Happened>) {
         let now = self.clock.now();
         let is_late = |connection: &Connection| match connection.phase() {
@@ -94,7 +94,8 @@ impl Core {
         now.saturating_sub(flight.begun) >= self.timeout_ns
     }
 
-    /// Those behind the request that timed out on the same connection are lost, but were not late themselves.
+    /// Ends a connection whose oldest request timed out; the requests behind it are lost, but were
+    /// not late themselves.
     fn time_out(&mut self, key: usize, now: u64) -> Happened {
         let connection = self.remove(key);
         let reason = format!(

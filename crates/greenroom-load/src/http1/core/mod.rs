@@ -26,7 +26,7 @@ const INPUT_BYTES: usize = 64 * 1024;
 /// Failures to connect in a row, without any success, after which a run is given up (as ab does).
 const CONNECT_FAILURES_MAX: u32 = 10;
 
-/// Connections, and what becomes of the requests on them.
+/// The connections of a thread, and the outcomes of the requests on them.
 pub(super) struct Core {
     pub(super) clock: Clock,
     pub(super) routes: Routes,
@@ -37,9 +37,9 @@ pub(super) struct Core {
     connections: Slab<Connection>,
     events: Vec<epoll::Event>,
     input: Vec<u8>,
-    /// Connections with more to read than was read at once.
+    /// Connections with more bytes to read than one event's share.
     unread: Vec<usize>,
-    /// The connection whose answer is kept as the first one.
+    /// The connection whose response is kept as the first one.
     capturing: Option<usize>,
     sources: Vec<IpAddr>,
     next_source: usize,
@@ -48,29 +48,29 @@ pub(super) struct Core {
     keep_alive: bool,
     no_delay: bool,
     answers_head: bool,
-    /// Attempts to connect that failed; `None` once one succeeded.
+    /// Consecutive failed attempts to connect; `None` once one succeeded.
     failed_attempts: Option<u32>,
-    /// When the last request ended.
+    /// The time at which the last request ended.
     last_ns: u64,
 }
 
-/// What became of an attempt to connect.
+/// The result of an attempt to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opened {
     /// The new connection.
     Connection(usize),
-    /// It failed at once, which is noted.
+    /// The attempt failed at once, which is recorded.
     Failed,
-    /// The server's queue of connections is full (a Unix socket); nothing was begun.
+    /// The server's backlog is full (a Unix socket); nothing was begun.
     Busy,
 }
 
-/// What an event meant for whoever sends requests.
+/// The effect of an event on the loop that sends requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Happened {
     Nothing,
     /// The connection can take another request.
-    Room(usize),
+    Ready(usize),
     /// A connection is gone.
     Gone {
         /// It was never established.
@@ -110,23 +110,23 @@ impl Core {
         })
     }
 
-    /// Connections that are open or being opened.
+    /// Returns the number of connections that are open or being opened.
     pub(super) fn open_connections(&self) -> usize {
         self.connections.len()
     }
 
-    /// Requests without an answer.
-    pub(super) fn under_way(&self) -> usize {
+    /// Returns the number of requests without a response.
+    pub(super) fn in_flight(&self) -> usize {
         let flights = |(_, connection): (usize, &Connection)| connection.flights().len();
         self.connections.iter().map(flights).sum()
     }
 
-    /// Requests under way on a connection.
+    /// Returns the number of requests in flight on a connection.
     pub(super) fn flights(&self, key: usize) -> usize {
         self.connections[key].flights().len()
     }
 
-    /// Whether a connection of this group waits for a request.
+    /// Returns true if this connection is of the group and waits for a request.
     pub(super) fn is_idle(&self, key: usize, group: usize) -> bool {
         let connection = self.connections.get(key);
         connection
@@ -141,13 +141,13 @@ impl Core {
         self.last_ns
     }
 
-    /// Whether nothing was ever reached, and that often enough.
+    /// Returns true if every attempt to connect failed, and there were enough of them.
     pub(super) fn is_hopeless(&self) -> bool {
         self.failed_attempts
             .is_some_and(|failed| failed >= CONNECT_FAILURES_MAX)
     }
 
-    /// Waits for events at most so long; how many there are.
+    /// Waits for events at most `timeout`; returns their number.
     pub(super) fn wait(&mut self, timeout: Duration) -> io::Result<usize> {
         self.events.clear();
         let timeout = Timespec {
@@ -165,12 +165,12 @@ impl Core {
         }
     }
 
-    /// Whether something was left unread by the last events.
+    /// Returns true if the last events left bytes unread.
     pub(super) fn has_unread(&self) -> bool {
         !self.unread.is_empty()
     }
 
-    /// Connects for a request that was intended for a time.
+    /// Opens a connection for a request with this intended time.
     pub(super) fn open(&mut self, group: usize, intended: u64, now: u64) -> Opened {
         let opened = self.connect(group);
         if let Err(error) = &opened
@@ -204,10 +204,10 @@ impl Core {
         Ok(transport)
     }
 
-    /// Asks for the events that a connection waits for.
+    /// Registers the connection for the events that it waits for.
     ///
-    /// Only after its first attempt to send: on a fast network that succeeds right behind `connect`, and there is nothing to
-    /// wait for but the answer.
+    /// Called only after the first attempt to send: on a fast network that succeeds right behind
+    /// `connect`, and only the response is left to wait for.
     fn watch(&mut self, key: usize) -> io::Result<()> {
         let connection = &mut self.connections[key];
         let wanted = if connection.has_unsent() {
@@ -256,7 +256,7 @@ impl Core {
         }
     }
 
-    /// Sends what is queued on a connection, as far as that goes now.
+    /// Sends the queued requests of a connection, as far as possible now.
     pub(super) fn send(&mut self, key: usize) -> Happened {
         let connection = &mut self.connections[key];
         if self.capturing.is_none() && self.recorder.wants_first() && connection.is_fresh() {

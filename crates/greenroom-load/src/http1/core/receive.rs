@@ -1,4 +1,4 @@
-//! Events: what comes from servers.
+//! Events: reading and parsing of responses.
 
 use std::io::ErrorKind;
 use std::mem;
@@ -9,21 +9,21 @@ use super::{Core, Happened, INPUT_BYTES};
 use crate::http1::connection::{Answered, Phase};
 use crate::record::{Answer, FailureKind};
 
-/// Reads from one connection before others have their turn: 1 MiB.
+/// Reads from one connection before others get theirs: 1 MiB.
 const READS_MAX: usize = 16;
 
-/// What the bytes of one read meant.
+/// The result of one read.
 enum Taken {
-    /// No answer is complete.
+    /// No response is complete.
     Nothing,
-    /// At least one is.
-    Answers,
+    /// At least one response is complete.
+    Responses,
     /// The connection is gone.
     Gone(Happened),
 }
 
 impl Core {
-    /// Deals with an event of the last [`Core::wait`].
+    /// Handles an event of the last [`Core::wait`].
     pub(in crate::http1) fn event(&mut self, index: usize) -> Happened {
         let event = self.events[index];
         let (data, flags) = (event.data, event.flags);
@@ -47,7 +47,8 @@ impl Core {
         }
     }
 
-    /// Reads on where there was too much to be read at once; the edge that told of it will not come again.
+    /// Reads on from connections that had too much to be read at once; edge-triggered, their event
+    /// will not come again.
     pub(in crate::http1) fn read_on(&mut self, happened: &mut Vec<Happened>) {
         for key in mem::take(&mut self.unread) {
             let connection = self.connections.get(key);
@@ -57,45 +58,45 @@ impl Core {
         }
     }
 
-    /// Reads what has come; to the end if it is known to be near.
+    /// Reads the available bytes; to the end of the connection if that is known to be near.
     pub(super) fn receive(&mut self, key: usize, to_the_end: bool) -> Happened {
-        let mut has_answers = false;
+        let mut has_responses = false;
         for _ in 0..READS_MAX {
             let connection = &mut self.connections[key];
             match connection.transport.receive(&mut self.input) {
                 Ok(0) => return self.ended(key),
                 Ok(length) => {
-                    // Then the kernel had no more, and says when more comes.
+                    // A short read has emptied the socket, so epoll will report the next bytes.
                     let is_drained = length < INPUT_BYTES && connection.transport.is_plain();
                     match self.take(key, length) {
                         Taken::Nothing => {}
-                        Taken::Answers => has_answers = true,
+                        Taken::Responses => has_responses = true,
                         Taken::Gone(gone) => return gone,
                     }
-                    let goes_on = to_the_end || !self.connections[key].has_room();
+                    let goes_on = to_the_end || !self.connections[key].can_take_request();
                     if is_drained && !goes_on {
-                        return self.room(key, has_answers);
+                        return self.ready(key, has_responses);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    return self.room(key, has_answers);
+                    return self.ready(key, has_responses);
                 }
                 Err(error) => return self.broken(key, &error),
             }
         }
         self.unread.push(key);
-        self.room(key, has_answers)
+        self.ready(key, has_responses)
     }
 
-    fn room(&self, key: usize, has_answers: bool) -> Happened {
-        if has_answers && self.connections[key].has_room() {
-            Happened::Room(key)
+    fn ready(&self, key: usize, has_responses: bool) -> Happened {
+        if has_responses && self.connections[key].can_take_request() {
+            Happened::Ready(key)
         } else {
             Happened::Nothing
         }
     }
 
-    /// Takes bytes of the input; notes each answer that they complete.
+    /// Parses bytes of the input; records each response that they complete.
     fn take(&mut self, key: usize, length: usize) -> Taken {
         let now = self.clock.now();
         self.recorder.tally().counts.received_bytes += length as u64;
@@ -116,8 +117,8 @@ impl Core {
             };
             used += bytes;
             if let Some(answered) = answered {
-                taken = Taken::Answers;
-                if let Some(gone) = self.after_answer(key, answered, now) {
+                taken = Taken::Responses;
+                if let Some(gone) = self.after_response(key, answered, now) {
                     return Taken::Gone(gone);
                 }
             }
@@ -125,10 +126,10 @@ impl Core {
         taken
     }
 
-    /// Notes an answer, and closes its connection if that is ours to do.
-    fn after_answer(&mut self, key: usize, answered: Answered, now: u64) -> Option<Happened> {
+    /// Records a response, and closes its connection if that is this side's to do.
+    fn after_response(&mut self, key: usize, answered: Answered, now: u64) -> Option<Happened> {
         let server_closes = answered.server_closes();
-        if self.note_answer(key, answered, now) {
+        if self.note_response(key, answered, now) {
             return None;
         }
         let connection = &mut self.connections[key];
@@ -139,8 +140,8 @@ impl Core {
         Some(self.close(key))
     }
 
-    /// Notes an answer; whether its connection may be used again.
-    fn note_answer(&mut self, key: usize, answered: Answered, now: u64) -> bool {
+    /// Records a response; returns true if its connection may be used again.
+    fn note_response(&mut self, key: usize, answered: Answered, now: u64) -> bool {
         let Answered {
             flight, response, ..
         } = answered;
@@ -162,10 +163,10 @@ impl Core {
         answered.is_reusable && self.keep_alive
     }
 
-    /// The peer has closed the connection.
+    /// Handles a connection that the peer has closed.
     fn ended(&mut self, key: usize) -> Happened {
         if let Some(answered) = self.connections[key].end() {
-            self.note_answer(key, answered, self.clock.now());
+            self.note_response(key, answered, self.clock.now());
         }
         self.close(key)
     }

@@ -1,4 +1,4 @@
-//! A gate as it was written.
+//! A gate's text, in the form of the command line.
 
 use std::fmt;
 

@@ -19,14 +19,14 @@ pub use parse::GateError;
 /// |---|---|---|
 /// | `p0` to `p100`, also `p99.9` | latency | a time: `50ms`, `1.5s` |
 /// | `mean`, `min`, `max` | latency | a time |
-/// | `errors` | requests that failed or were answered with 5xx | a number, or a part of those that ended: `0.1%` |
-/// | `non2xx` | answers with another status than 2xx | a number, or a part of the answers |
+/// | `errors` | failures, and responses of 5xx | a number, or a part of those that ended: `0.1%` |
+/// | `non2xx` | responses with another status than 2xx | a number, or a part of the responses |
 /// | `late` | open loop: requests sent more than 1 ms late | a number, or a part of those sent |
 /// | `missed` | open loop: requests due, but never sent | a number, or a part of those due |
-/// | `rate` | answers per second | a number |
+/// | `rate` | responses per second | a number |
 ///
-/// Comparisons are `>`, `>=`, `<` and `<=`. Blanks around them do not count. `errors>0.1%` means: fail if more than 0.1 % of the
-/// requests failed.
+/// Comparisons are `>`, `>=`, `<` and `<=`. Blanks around them are ignored. `errors>0.1%` means:
+/// fail if more than 0.1 % of the requests failed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gate {
     condition: Condition,
@@ -42,7 +42,7 @@ enum Condition {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Statistic {
-    /// From 0 to 100.
+    /// A percentile from 0 to 100.
     Percentile(f64),
     Mean,
     Min,
@@ -60,7 +60,7 @@ enum Counter {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Amount {
     Absolute(u64),
-    /// From 0 to 100.
+    /// A percentage from 0 to 100.
     Percent(f64),
 }
 
@@ -73,8 +73,9 @@ enum Comparison {
 }
 
 impl Gate {
-    /// Says so when a stream meets the condition: the gate, and what was measured. A gate on latencies is broken too by a stream
-    /// of which nothing was answered, and a gate on a part by one of which nothing is known to be part of.
+    /// Returns the gate and the measured value if a stream meets the condition. A stream without
+    /// any response also breaks a gate on latencies, and one without anything to be a part of a
+    /// gate on a part.
     #[must_use]
     pub fn broken_by(&self, stream: &StreamMeasurement) -> Option<String> {
         let measured = match self.condition {
@@ -139,7 +140,7 @@ impl Gate {
 }
 
 impl Counter {
-    /// How many there were, and of how many.
+    /// Returns the number of events, and the number of which they are a part.
     fn measure(self, stream: &StreamMeasurement) -> (u64, u64) {
         let tally = &stream.tally;
         let counts = &tally.counts;
@@ -175,7 +176,7 @@ impl Comparison {
     }
 }
 
-/// Requests that failed, or were answered with a status of 500 or more.
+/// Returns the number of requests that failed, or were answered with a status of 500 or more.
 pub(super) fn errors(tally: &Tally) -> u64 {
     let refused = tally.statuses().filter(|(status, _)| *status >= 500);
     tally.failures.total() + refused.map(|(_, count)| count).sum::<u64>()

@@ -1,13 +1,13 @@
-//! A gate as it is written on the command line.
+//! The parser of gates on the command line.
 
 use std::str::FromStr;
 
 use super::{Amount, Comparison, Condition, Counter, Gate, Statistic};
 
-/// What a bound on a count may be.
+/// The allowed forms of a bound on a count.
 const AMOUNTS: &str = "a number such as 10, or a part such as 0.1%";
 
-/// Why a text is no gate.
+/// An error in the text of a gate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?}: {reason}")]
 pub struct GateError {
@@ -38,7 +38,7 @@ fn parse(text: &str) -> Result<Gate, String> {
     })
 }
 
-/// The text begins with `<` or `>`.
+/// Splits a comparison off a text that begins with `<` or `>`.
 fn comparison(text: &str) -> (Comparison, &str) {
     if let Some(rest) = text.strip_prefix(">=") {
         (Comparison::AtLeast, rest)
@@ -84,7 +84,8 @@ fn percentile(metric: &str) -> Result<f64, String> {
         .filter(|percentile| *percentile <= 100.0)
         .ok_or_else(|| {
             format!(
-                "{metric:?} is no metric; allowed are p50, p99, p99.9 and other percentiles, mean, min, max, errors, non2xx, late, missed and rate"
+                "{metric:?} is no metric; allowed are p50, p99, p99.9 and other percentiles, \
+                mean, min, max, errors, non2xx, late, missed and rate"
             )
         })
 }
@@ -104,7 +105,7 @@ fn rate(bound: &str) -> Result<Condition, String> {
     })
 }
 
-/// Digits, and perhaps a point with more; no sign, no exponent, no infinity.
+/// Parses digits, and perhaps a point with more; no sign, no exponent, no infinity.
 fn decimal(text: &str) -> Option<f64> {
     let is_plain = |byte: u8| byte.is_ascii_digit() || byte == b'.';
     text.bytes().all(is_plain).then(|| text.parse().ok())?

@@ -7,7 +7,7 @@ fn gate(text: &str) -> Gate {
         .unwrap_or_else(|error: GateError| panic!("{error}"))
 }
 
-/// 990 answers of 10 ms, 9 of 100 ms with 503, and one that was refused.
+/// Returns 990 responses of 10 ms, 9 of 100 ms with 503, and one refused connection.
 fn stream() -> StreamMeasurement {
     let mut stream = sample::stream("http://host/");
     for _ in 0..990 {
@@ -41,7 +41,7 @@ fn gates_are_written_as_they_are_read() {
 }
 
 #[test]
-fn what_is_no_gate_is_told_with_what_is_allowed() {
+fn what_is_no_gate_is_reported_with_what_is_allowed() {
     for (text, allowed) in [
         ("", "p99>50ms"),
         ("p99", "p99>50ms"),

@@ -1,36 +1,41 @@
-//! Everything that was measured, as one JSON object for programs.
+//! The whole measurement as one JSON object for programs.
 //!
-//! The object's `format` is 1. It changes when a field changes its meaning or goes; fields may be added without that, so
-//! readers must pass over what they do not know. Fields whose names end in `_ns` are whole nanoseconds, in `_seconds`
-//! seconds with a fraction, in `_bytes` bytes, in `_per_second` events per second, in `_share` parts from 0 to 1.
+//! The object's `format` is 1. It changes when a field changes its meaning or goes; fields may be
+//! added without that, so readers must ignore fields that they do not know. Fields whose names end
+//! in `_ns` are whole nanoseconds, in `_seconds` seconds with a fraction, in `_bytes` bytes, in
+//! `_per_second` events per second, in `_share` parts from 0 to 1.
 //!
 //! ```text
 //! format                1
 //! version               of this program
 //! started_unix_seconds  when the run began
-//! elapsed_seconds       until its last answer
-//! interrupted, gave_up  whether it ended early
+//! elapsed_seconds       until its last response
+//! interrupted, gave_up  true if it ended early
 //! streams[]             in the order of the command line
 //!   name, url, elapsed_seconds
-//!   plan                what was asked for: method, protocol, loop, connections, keep_alive, …; phases[] of an open loop
-//!   requests            due, sent, answered, failed (without an answer), unfinished, late_for_connection,
-//!                       late_by_generator, other_length, unasked,
+//!   plan                what was asked for: method, protocol, loop, connections, keep_alive, …;
+//!                       phases[] of an open loop
+//!   requests            due, sent, answered, failed (without a response), unfinished,
+//!                       late_for_connection, late_by_generator, other_length, unasked,
 //!                       missed_share
 //!   connections         established, reused
 //!   bytes               sent, received, body
 //!   answers_per_second
 //!   statuses            {"200": count, …}
-//!   failures            {"refused": {count, first, explanation}, …}, only kinds that there were
-//!   latency_ns          from the intended time, of answers and of requests that timed out
+//!   failures            {"refused": {count, first, explanation}, …}, only kinds that occurred
+//!   latency_ns          from the intended time, of responses and of requests that timed out
 //!   good_latency_ns, bad_latency_ns, timed_out_ns
-//!                       the same of answers below 400, of other answers, and of requests that timed out
+//!                       the same of responses below 400, of other responses, and of requests
+//!                       that timed out
 //!   service_ns, connect_ns, waiting_ns, generator_lag_ns
-//!                       each: count, min, mean, standard_deviation, p50, p66, p75, p80, p90, p95, p98, p99, p99.9, p99.99, max
-//!   timeline[]          begin_seconds, length_seconds, due, sent, good, bad, failed, asked_per_second, answered_per_second,
-//!                       latency_ns {p50, p90, p99, max}
-//! generator             threads, user_seconds, system_seconds, user_ns_per_request, system_ns_per_request, busiest_share
-//! server                null, or processes, threads_max, rss_max_bytes, user_seconds, system_seconds,
-//!                       user_ns_per_request, system_ns_per_request
+//!                       each: count, min, mean, standard_deviation, p50, p66, p75, p80, p90, p95,
+//!                       p98, p99, p99.9, p99.99, max
+//!   timeline[]          begin_seconds, length_seconds, due, sent, good, bad, failed,
+//!                       asked_per_second, answered_per_second, latency_ns {p50, p90, p99, max}
+//! generator             threads, user_seconds, system_seconds, user_ns_per_request,
+//!                       system_ns_per_request, busiest_share
+//! server                null, or processes, threads_max, rss_max_bytes, user_seconds,
+//!                       system_seconds, user_ns_per_request, system_ns_per_request
 //! verdict               limit (generator, server, both, nobody or unknown), sentences
 //! ```
 

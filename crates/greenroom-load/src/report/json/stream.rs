@@ -1,4 +1,4 @@
-//! A stream as JSON has it.
+//! A stream as a JSON object.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::run::StreamMeasurement;
 #[derive(Serialize)]
 pub(super) struct Stream<'a> {
     name: &'a str,
-    /// The first target's.
+    /// The URL of the first target.
     url: String,
     elapsed_seconds: f64,
     plan: Plan<'a>,
@@ -36,7 +36,7 @@ pub(super) struct Stream<'a> {
 #[derive(Serialize)]
 struct Plan<'a> {
     urls: Vec<String>,
-    /// Paths that took turns in the place of the URL's; null without `--url-file`.
+    /// Number of paths that took turns in the place of the URL's; null without `--url-file`.
     paths: Option<usize>,
     method: &'a str,
     body_bytes: usize,

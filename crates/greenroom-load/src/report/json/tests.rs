@@ -67,7 +67,7 @@ fn a_run_without_answers_has_no_numbers_to_divide() {
     assert_eq!(json["streams"][0]["answers_per_second"], 0.0);
 }
 
-/// To the histograms' 1 %.
+/// Asserts that a value is within the histograms' 1 %.
 fn assert_near(value: &Value, expected: f64) {
     let value = value.as_f64().expect("a number");
     assert!(

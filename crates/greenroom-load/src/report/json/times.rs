@@ -1,4 +1,4 @@
-//! Times as JSON has them.
+//! Times as JSON objects.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) struct Percentiles {
     max: u64,
 }
 
-/// The few of a single point.
+/// The percentiles of a single point.
 #[derive(Serialize)]
 pub(super) struct Brief {
     p50: u64,

@@ -33,7 +33,7 @@ fn server(out: &mut dyn Write, stream: &StreamMeasurement) -> io::Result<()> {
     field(out, "Server Port:", target.port())?;
     if let Some(tls) = first.and_then(|first| first.tls.as_deref()) {
         field(out, "SSL/TLS Protocol:", tls)?;
-        // An address is no server name (RFC 6066 section 3).
+        // An IP address is never sent as server name (RFC 6066 section 3).
         if !stream.plan.tls.without_sni && target.host().parse::<IpAddr>().is_err() {
             field(out, "TLS Server Name:", target.host())?;
         }
@@ -68,7 +68,8 @@ fn requests(out: &mut dyn Write, stream: &StreamMeasurement) -> io::Result<()> {
         let length = tally.counts.other_length;
         writeln!(
             out,
-            "   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: {exceptions})"
+            "   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: \
+            {exceptions})"
         )?;
     }
     if tally.not_2xx() > 0 {
@@ -133,7 +134,8 @@ fn field(out: &mut dyn Write, name: &str, value: impl std::fmt::Display) -> io::
     writeln!(out, "{name:<24}{value}")
 }
 
-/// The most requests that were under way at once. An open loop's bound may be far above what it came to need.
+/// Returns the most requests that were in flight at once. An open loop's bound may be far above its
+/// actual need.
 fn concurrency(stream: &StreamMeasurement) -> u64 {
     let plan = &stream.plan;
     let allowed = u64::from(plan.connections);
@@ -150,8 +152,8 @@ fn concurrency(stream: &StreamMeasurement) -> u64 {
     connections * on_each
 }
 
-/// Milliseconds. In a closed loop the mean follows from the number under way (Little's law), as ab has it; an open loop has no
-/// such number.
+/// Returns the mean time per request in milliseconds. In a closed loop it follows from the number
+/// in flight (Little's law), as in ab; an open loop has no such number.
 fn time_per_request(stream: &StreamMeasurement) -> f64 {
     if stream.plan.is_open_loop() {
         milliseconds(stream.tally.latency().mean())
@@ -165,7 +167,7 @@ fn sends_bodies(stream: &StreamMeasurement) -> bool {
     !stream.plan.request.body.is_empty()
 }
 
-/// Requests that got no answer, by ab's kinds: connecting, receiving, and what is neither.
+/// Returns the requests without a response, by ab's kinds: connecting, receiving, and other.
 fn failures(stream: &StreamMeasurement) -> [u64; 3] {
     let mut sums = [0; 3];
     for (kind, count) in stream.tally.failures.iter() {
@@ -180,8 +182,8 @@ fn failures(stream: &StreamMeasurement) -> [u64; 3] {
     sums
 }
 
-/// Answers after which the connection was kept: ab counts those. Known are those that another request followed on the same
-/// connection, and that each connection still open at the end was kept once more.
+/// Returns the responses after which the connection was kept, as ab counts them: those that another
+/// request followed on the same connection, and one for each connection still open at the end.
 fn kept_alive(stream: &StreamMeasurement) -> u64 {
     let counts = &stream.tally.counts;
     let open = if stream.first.as_ref().is_some_and(keeps_alive) {
@@ -192,7 +194,7 @@ fn kept_alive(stream: &StreamMeasurement) -> u64 {
     stream.tally.answers().min(counts.reused + open)
 }
 
-/// Whether the server lets the connection be (RFC 9112 section 9.3).
+/// Returns true if the server keeps the connection open (RFC 9112 section 9.3).
 fn keeps_alive(first: &FirstAnswer) -> bool {
     let connection = first.field("connection").unwrap_or_default();
     let has = |option: &str| {

@@ -10,7 +10,7 @@ use crate::run::StreamMeasurement;
 /// A row of the table: whole milliseconds, and their deviation with its fraction.
 struct Row {
     label: &'static str,
-    /// What ab's warnings call it.
+    /// Its name in ab's warnings.
     name: &'static str,
     min: u64,
     mean: u64,
@@ -64,12 +64,13 @@ impl Row {
     }
 }
 
-/// ab's median: of an even number of times, the upper one of the two in the middle.
+/// Returns ab's median: of an even number of times, the upper one of the two in the middle.
 fn median(times: &Times) -> Duration {
     at_rank(times, times.count() / 2)
 }
 
-/// Milliseconds; a histogram's own deviation takes the times for all that there are, ab for a sample of them.
+/// Returns the sample deviation in milliseconds, as ab does; the histogram's own is that of a whole
+/// population.
 fn sample_deviation(times: &Times) -> f64 {
     let count = number(times.count());
     if count < 2.0 {
@@ -108,12 +109,14 @@ fn warning(out: &mut dyn Write, row: &Row) -> io::Result<()> {
     if apart > 2.0 * row.deviation {
         writeln!(
             out,
-            "ERROR: The median and mean for {name} are more than twice the standard\n       deviation apart. These results are NOT reliable."
+            "ERROR: The median and mean for {name} are more than twice the standard\n       \
+            deviation apart. These results are NOT reliable."
         )
     } else if apart > row.deviation {
         writeln!(
             out,
-            "WARNING: The median and mean for {name} are not within a normal deviation\n        These results are probably not that reliable."
+            "WARNING: The median and mean for {name} are not within a normal deviation\n        \
+            These results are probably not that reliable."
         )
     } else {
         Ok(())

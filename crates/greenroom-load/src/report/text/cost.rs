@@ -1,4 +1,4 @@
-//! What the load cost on both sides, and who was the limit.
+//! The cost of the load on both sides, and the verdict.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Latency beside service time, and what kinds of answers had which.
+//! Latency beside service time, by kind of response.
 
 use super::section::Section;
 use crate::record::{Tally, Times};
@@ -33,7 +33,7 @@ pub(super) fn section(stream: &StreamMeasurement) -> Option<Section> {
     )
 }
 
-/// The two kinds of answers stand apart only where there are both.
+/// Returns a row for each kind of response; the two kinds stand apart only where both occurred.
 fn rows(tally: &Tally) -> Vec<(&'static str, Times)> {
     let mut rows = vec![
         ("Latency", tally.latency()),

@@ -1,4 +1,5 @@
-//! The report on standard output: ab's, field by field, and between its last tables what ab does not know.
+//! The report on standard output: ab's, field by field, and between its last tables this program's
+//! own sections.
 
 mod ab;
 mod connection_times;
@@ -19,26 +20,28 @@ use std::io::{self, Write};
 use crate::run::Measurement;
 use section::Section;
 
-/// What the report leaves out.
+/// Parts of the report that are left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextOptions {
-    /// No standard deviations, no medians and no warnings about them (ab's `-S`). Default: they are printed.
+    /// Omits standard deviations, medians and warnings about them (ab's `-S`). Default: they are
+    /// printed.
     pub without_deviation: bool,
-    /// No closing table of percentages (ab's `-d`). Default: it is printed.
+    /// Omits the closing table of percentages (ab's `-d`). Default: it is printed.
     pub without_percentages: bool,
 }
 
-/// Writes the report, from `Server Software:` on; what ab prints before that is the caller's.
+/// Writes the report, from `Server Software:` on; the caller prints the lines before that.
 ///
-/// The first stream is reported as ab does, character by character; ab's readers find every line they look for. Sections of
-/// our own follow, each only where it has something to say, and the table of percentages closes the report. As in ab, the
-/// rates are left out when nothing was answered, and that table when there are less than two requests.
+/// The first stream is reported as by ab, character by character; ab's readers find every line they
+/// look for. This program's own sections follow, each only where it has content, and the table of
+/// percentages closes the report. As in ab, the rates are left out when nothing was answered, and
+/// that table when there are less than two requests.
 ///
 /// # Errors
 /// Those of `out`.
 ///
 /// # Panics
-/// When the measurement has no stream.
+/// If the measurement has no stream.
 pub fn write(
     out: &mut dyn Write,
     measurement: &Measurement,

@@ -1,4 +1,4 @@
-//! Whether an open loop kept its schedule.
+//! The open loop's schedule against the requests that were sent.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::plan::{Pace, Phase, Schedule};
 use crate::report::quantity::{milliseconds, per_second, percent, share};
 use crate::run::Measurement;
 
-/// What must not be overlooked: streams that missed their rate.
+/// Returns a warning about the streams that missed their rate.
 pub(super) fn missed(measurement: &Measurement) -> Option<Section> {
     let streams = measurement.streams.iter();
     let lines = streams
@@ -26,7 +26,7 @@ pub(super) fn missed(measurement: &Measurement) -> Option<Section> {
     Section::new("*** THE ASKED RATE WAS MISSED ***", lines)
 }
 
-/// How the first stream kept to its schedule.
+/// Compares the first stream with its schedule.
 pub(super) fn section(measurement: &Measurement) -> Option<Section> {
     let stream = &measurement.streams[0];
     let Pace::Open(schedule) = &stream.plan.pace else {
@@ -52,7 +52,8 @@ pub(super) fn section(measurement: &Measurement) -> Option<Section> {
             per_second(counts.sent, lasted)
         ),
         format!(
-            "Sent late:    {} by more than 1 ms ({}): {} for want of a free connection, {} because this program was late",
+            "Sent late:    {} by more than 1 ms ({}): {} for want of a free connection, {} \
+            because this program was late",
             counts.late(),
             percent(share(counts.late(), counts.sent)),
             counts.late_for_connection,

@@ -1,4 +1,4 @@
-//! How requests ended that did not end as they should.
+//! Requests with another outcome than a response of status 200.
 
 use super::section::Section;
 use crate::record::Tally;
@@ -22,7 +22,7 @@ pub(super) fn ended_early(measurement: &Measurement) -> Option<Section> {
     Section::new(heading, vec![line])
 }
 
-/// The statuses, when there are others than 200.
+/// Returns the statuses, when there are others than 200.
 pub(super) fn statuses(stream: &StreamMeasurement) -> Option<Section> {
     let statuses: Vec<_> = stream.tally.statuses().collect();
     if statuses.iter().all(|(status, _)| *status == 200) {
@@ -39,7 +39,8 @@ pub(super) fn failures(stream: &StreamMeasurement) -> Option<Section> {
     Section::new("Failures by kind", failure_lines(&stream.tally))
 }
 
-/// Two lines for each kind: its number with what it means, and what the first one said.
+/// Returns two lines for each kind: its number with its meaning, and the detail of the first
+/// failure.
 pub(super) fn failure_lines(tally: &Tally) -> Vec<String> {
     let mut lines = Vec::new();
     for (kind, count) in tally.failures.iter() {
@@ -55,7 +56,8 @@ pub(super) fn failure_lines(tally: &Tally) -> Vec<String> {
     }
     if tally.counts.unasked > 0 {
         lines.push(format!(
-            "{:<16}{:>10}  connections closed, because bytes came that no request had asked for; is an answer longer than its Content-Length?",
+            "{:<16}{:>10}  connections closed, because bytes came that no request had asked for; \
+            is an answer longer than its Content-Length?",
             "unasked", tally.counts.unasked
         ));
     }

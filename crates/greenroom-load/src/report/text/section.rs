@@ -10,7 +10,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// A section, unless there are no lines.
+    /// Creates a section, unless there are no lines.
     pub(super) fn new(heading: impl Into<String>, lines: Vec<String>) -> Option<Self> {
         (!lines.is_empty()).then(|| Self {
             heading: heading.into(),
@@ -27,7 +27,8 @@ impl Section {
     }
 }
 
-/// Without what would command a terminal: much of a report's text comes from the server.
+/// Replaces control characters, which would command a terminal: much of a report's text comes from
+/// the server.
 pub(super) fn printable(text: &str) -> String {
     text.replace(char::is_control, "?")
 }

@@ -7,7 +7,7 @@ use crate::run::{Measurement, StreamMeasurement};
 
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// A line for each, with its own statistics.
+/// Returns a line for each, with its own statistics.
 pub(super) fn section(measurement: &Measurement) -> Option<Section> {
     let others = measurement.streams.get(1..).unwrap_or_default();
     if others.is_empty() {
@@ -22,7 +22,7 @@ pub(super) fn section(measurement: &Measurement) -> Option<Section> {
     Section::new("Further streams (latency in ms)", lines)
 }
 
-/// Why requests of theirs failed, stream by stream.
+/// Returns the failures of their requests, stream by stream.
 pub(super) fn failures(measurement: &Measurement) -> Option<Section> {
     let mut lines = Vec::new();
     for stream in measurement.streams.iter().skip(1) {

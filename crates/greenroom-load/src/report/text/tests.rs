@@ -1,4 +1,4 @@
-//! What scripts and people find in the report beside ab's own fields.
+//! The report beside ab's own fields, as scripts and people read it.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -18,7 +18,8 @@ fn of_stream(stream: StreamMeasurement) -> String {
     report(&sample::measurement(vec![stream]))
 }
 
-/// The open loop with something of everything: late and missing requests, two statuses, failures, a second stream.
+/// Returns an open loop with every kind of event: late and missing requests, two statuses,
+/// failures, a second stream.
 fn eventful() -> Measurement {
     let mut stream = sample::open_loop("http://host:81/a", 1000.0, 1);
     for _ in 0..800 {
@@ -51,7 +52,7 @@ fn eventful() -> Measurement {
     run
 }
 
-/// What a script prints that reads the report.
+/// Returns the output of a script that reads the report.
 fn script(script: &str, report: &str) -> String {
     let mut shell = Command::new("sh")
         .args(["-c", script])
@@ -101,14 +102,20 @@ fn scripts_that_parse_ab_get_their_numbers() {
 fn sections_tell_what_ab_does_not_know() {
     let report = report(&eventful());
     for expected in [
-        "\n*** THE ASKED RATE WAS MISSED ***\n  http://host:81/a: 100 of the 1000 requests that were due were never sent (10.0 %)\n",
+        "\n*** THE ASKED RATE WAS MISSED ***\n  http://host:81/a: 100 of the 1000 requests that \
+        were due were never sent (10.0 %)\n",
         "\nInterrupted after 1.000 s\n  Requests under way that were not waited for: 3\n",
-        "\nOpen loop\n  Asked:        1000 per second for 1 s\n  Due:          1000 requests, 1000.00 per second\n  Sent:         900 requests, 900.00 per second\n",
-        "  Sent late:    18 by more than 1 ms (2.0 %): 12 for want of a free connection, 6 because this program was late\n  Never sent:   100 (10.0 %)\n",
+        "\nOpen loop\n  Asked:        1000 per second for 1 s\n  Due:          1000 requests, \
+        1000.00 per second\n  Sent:         900 requests, 900.00 per second\n",
+        "  Sent late:    18 by more than 1 ms (2.0 %): 12 for want of a free connection, 6 \
+        because this program was late\n  Never sent:   100 (10.0 %)\n",
         "\nAnswers by status\n  200           800\n  503            90\n",
-        "\nFailures by kind\n  timeout                 10  no whole answer came in time (-s)\n                              first: what the first timeout said\n",
+        "\nFailures by kind\n  timeout                 10  no whole answer came in time \
+        (-s)\n                              first: what the first timeout said\n",
         "\nFailures of further streams\n  hello\n  reset                    1  ",
-        "\nCPU time (us/request)\n                    user    system      both\n  Generator        2.217     6.652     8.869  1 thread, the busiest at 0.8 %\n  Server        1000.000  2000.000  3000.000  2 processes, 1 thread, RSS 3.0 MiB\n",
+        "\nCPU time (us/request)\n                    user    system      both\n  \
+        Generator        2.217     6.652     8.869  1 thread, the busiest at 0.8 %\n  \
+        Server        1000.000  2000.000  3000.000  2 processes, 1 thread, RSS 3.0 MiB\n",
     ] {
         assert!(report.contains(expected), "{expected}\n---\n{report}");
     }
@@ -180,7 +187,10 @@ fn a_run_without_answers_divides_by_nothing() {
         run.elapsed = elapsed;
         run.streams[0].elapsed = elapsed;
         let report = report(&run);
-        assert!(report.contains("\nComplete requests:      0\nFailed requests:        1\n   (Connect: 1, Receive: 0, Length: 0, Exceptions: 0)\n"));
+        assert!(report.contains(
+            "\nComplete requests:      0\n\
+            Failed requests:        1\n   (Connect: 1, Receive: 0, Length: 0, Exceptions: 0)\n"
+        ));
         assert!(report.contains("s: nothing answered\n"));
         assert!(report.contains("is the server running?"));
         for absent in [

@@ -1,4 +1,4 @@
-//! Our report beside those of ab 2.3 in `golden/`, which it printed of real runs.
+//! This program's report beside those of ab 2.3 in `golden/`, which it printed of real runs.
 
 use std::time::Duration;
 
@@ -14,10 +14,11 @@ const NOT_2XX: &str = include_str!("golden/not_2xx.txt");
 const POST: &str = include_str!("golden/post.txt");
 const SHORT: &str = include_str!("golden/short.txt");
 const TLS: &str = include_str!("golden/tls.txt");
-/// ab's `-e` of the run of `closed.txt`; of its 20 requests, every fifth row has the next one's time.
+/// ab's `-e` of the run of `closed.txt`; of its 20 requests, every fifth row has the next one's
+/// time.
 const CLOSED_TIMES: &str = include_str!("golden/closed.csv");
 
-/// Microseconds.
+/// A request's times in microseconds.
 #[derive(Clone, Copy)]
 struct Request {
     connect: u64,
@@ -25,14 +26,15 @@ struct Request {
     total: u64,
 }
 
-/// Quick enough to be 0 ms.
+/// A request quick enough to be 0 ms.
 const QUICK: Request = Request {
     connect: 50,
     waiting: 100,
     total: 200,
 };
 
-/// A stream with these requests, each on a connection of its own, that took so many microseconds.
+/// Returns a stream with these requests, each on a connection of its own, that took so many
+/// microseconds.
 fn stream(url: &str, elapsed: u64, status: u16, requests: &[Request]) -> StreamMeasurement {
     let mut stream = sample::stream(url);
     stream.elapsed = Duration::from_micros(elapsed);
@@ -68,7 +70,7 @@ fn report(stream: StreamMeasurement, without_deviation: bool) -> String {
     sample::text_of(|out| write(out, &run, &options))
 }
 
-/// ab's report in our own: that before our sections, and the closing table.
+/// Asserts that ab's report is in ours: the lines before our sections, and the closing table.
 fn assert_has(ours: &str, ab: &str, normalise: fn(&str) -> String) {
     let (head, percentages) = ab.split_once("\nPercentage").expect("ab's closing table");
     let (fields, table) = head
@@ -90,7 +92,7 @@ fn exact(text: &str) -> String {
     text.to_owned()
 }
 
-/// Columns as they are, with every digit a 0.
+/// Keeps columns as they are, with every digit a 0.
 fn layout(text: &str) -> String {
     text.replace(|character: char| character.is_ascii_digit(), "0")
 }
@@ -99,7 +101,7 @@ fn layout(text: &str) -> String {
 fn the_same_times_give_the_same_report_to_the_character() {
     let rows = CLOSED_TIMES.lines().skip(1).step_by(5).take(20);
     let totals = rows.map(|row| row.split_once(',').expect("two columns").1);
-    // Its times of connecting are not known, but that they were below half a millisecond, and some 0.1 ms apart.
+    // Their connect times are unknown, but below half a millisecond, and some 0.1 ms apart.
     let requests = totals.zip([100, 250].into_iter().cycle());
     let requests = requests.map(|(milliseconds, connect)| {
         let total = milliseconds.replace('.', "").parse().expect("a time");
@@ -212,7 +214,7 @@ fn tls_has_ab_s_lines_and_so_have_doubtful_means() {
     let mut first = sample::first("HTTP/1.0 200 ok\r\n\r\n", 5124);
     first.tls = Some("TLSv1.3,TLS_AES_256_GCM_SHA384,2048,256".into());
     stream.first = Some(first);
-    // The key exchange is the one thing that we do not tell.
+    // The key exchange is the one line of ab's that is missing here.
     let is_told = |line: &&str| !line.starts_with("Server Temp Key:");
     let ab: Vec<_> = TLS.lines().filter(is_told).collect();
     assert_has(&report(stream, false), &(ab.join("\n") + "\n"), layout);

@@ -1,4 +1,4 @@
-//! A request on a stream, and its answer.
+//! A request on a stream, and its response.
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
@@ -16,30 +16,30 @@ use crate::session::connect::Failure;
 use crate::session::exchange::{Exchange, Received, Sample};
 
 impl<'a> Talk<'a> {
-    /// Sends a request; the future ends when its answer came, or when it failed, and that was noted.
+    /// Sends a request; the future ends when its response or its failure was recorded.
     pub(super) fn exchange(
         &'a self,
         handle: &mut SendRequest<Bytes>,
         exchange: Exchange,
     ) -> impl Future<Output = ()> + use<'a> {
-        let messages = &self.room.messages;
+        let messages = &self.engine.messages;
         let request = messages.request(exchange.endpoint);
         let sending = handle.send_request(request, messages.body.is_empty());
-        let sent = self.room.now();
+        let sent = self.engine.now();
         async move {
             let answer = async {
                 let (response, stream) = sending?;
                 self.converse(response, stream, sent).await
             };
             match timeout_at(exchange.deadline, answer).await {
-                Ok(Ok((received, first))) => self.room.answered(&exchange, &received, first),
-                Ok(Err(error)) => self.room.failed(&exchange, self.failure(&error)),
-                Err(_) => self.room.failed(&exchange, self.timed_out()),
+                Ok(Ok((received, first))) => self.engine.answered(&exchange, &received, first),
+                Ok(Err(error)) => self.engine.failed(&exchange, self.failure(&error)),
+                Err(_) => self.engine.failed(&exchange, self.timed_out()),
             }
         }
     }
 
-    /// Sends the body while the answer may come already.
+    /// Sends the body while the response may come already.
     async fn converse(
         &self,
         response: ResponseFuture,
@@ -54,19 +54,19 @@ impl<'a> Talk<'a> {
     }
 
     async fn upload(&self, mut stream: SendStream<Bytes>) -> Infallible {
-        let mut rest = self.room.messages.body.clone();
+        let mut rest = self.engine.messages.body.clone();
         while !rest.is_empty() {
             stream.reserve_capacity(rest.len());
-            // What went wrong with the stream is told by its answer as well.
+            // An error of the stream also fails its response, where it is recorded.
             let Some(Ok(capacity)) = poll_fn(|context| stream.poll_capacity(context)).await else {
                 break;
             };
-            let part = rest.split_to(capacity.min(rest.len()));
-            let length = part.len();
-            if stream.send_data(part, rest.is_empty()).is_err() {
+            let chunk = rest.split_to(capacity.min(rest.len()));
+            let length = chunk.len();
+            if stream.send_data(chunk, rest.is_empty()).is_err() {
                 break;
             }
-            self.room.ledger.borrow_mut().sent_bytes(length);
+            self.engine.outcomes.borrow_mut().sent_bytes(length);
         }
         pending().await
     }
@@ -77,27 +77,30 @@ impl<'a> Talk<'a> {
         sent: u64,
     ) -> Result<(Received, Option<FirstAnswer>), h2::Error> {
         let response = response.await?;
-        let first_byte = self.room.now();
+        let first_byte = self.engine.now();
         self.proven();
         let status = response.status().as_u16();
-        let mut sample = self.room.sample(|| head(&response), self.tls.as_deref());
+        let mut sample = self.engine.sample(|| head(&response), self.tls.as_deref());
         let mut body = response.into_body();
         let mut body_bytes = 0;
-        while let Some(part) = body.data().await {
-            let part = part?;
-            body_bytes += part.len() as u64;
-            self.room.ledger.borrow_mut().received_bytes(part.len());
+        while let Some(chunk) = body.data().await {
+            let chunk = chunk?;
+            body_bytes += chunk.len() as u64;
+            self.engine
+                .outcomes
+                .borrow_mut()
+                .received_bytes(chunk.len());
             if let Some(sample) = &mut sample {
-                sample.push(&part);
+                sample.push(&chunk);
             }
-            body.flow_control().release_capacity(part.len())?;
+            body.flow_control().release_capacity(chunk.len())?;
         }
         body.trailers().await?;
         let received = Received {
             status,
             sent,
             first_byte,
-            done: self.room.now(),
+            done: self.engine.now(),
             body_bytes,
         };
         Ok((received, sample.map(Sample::finish)))
@@ -112,7 +115,7 @@ impl<'a> Talk<'a> {
     }
 
     fn timed_out(&self) -> Failure {
-        let detail = format!("no answer within {:?}", self.room.share.plan.timeout);
+        let detail = format!("no answer within {:?}", self.engine.share.plan.timeout);
         Failure::new(FailureKind::Timeout, detail)
     }
 }
@@ -120,7 +123,8 @@ impl<'a> Talk<'a> {
 fn kind(error: &h2::Error, is_tls: bool, is_proven: bool) -> FailureKind {
     if let Some(error) = error.get_io() {
         return match error.kind() {
-            // h2 calls the end of a stream of bytes a broken pipe, and keeps nothing of an error but its kind and its words.
+            // h2 reports the end of the byte stream as a broken pipe, and keeps only an error's
+            // kind and text.
             io::ErrorKind::BrokenPipe => FailureKind::ClosedEarly,
             io::ErrorKind::InvalidData if is_tls => FailureKind::Tls,
             _ => FailureKind::of_transfer(error),
@@ -133,7 +137,7 @@ fn kind(error: &h2::Error, is_tls: bool, is_proven: bool) -> FailureKind {
     }
 }
 
-/// A head as text, in the form of HTTP/1.1's.
+/// Formats a head as text, in the form of HTTP/1.1's.
 fn head(response: &Response<RecvStream>) -> Vec<u8> {
     let mut text = format!("HTTP/2 {}\n", response.status().as_u16()).into_bytes();
     for (name, value) in response.headers() {

@@ -17,21 +17,21 @@ use tokio::time::timeout;
 
 use super::connect::{Duplex, Failure, Transport};
 use super::connection::Use;
-use super::desk::Ticket;
+use super::dispatcher::Ticket;
+use super::engine::{Engine, Slot};
 use super::exchange::Exchange;
-use super::room::{Room, Seat};
 use crate::record::FailureKind;
 
-/// What a server may send on a stream before we said that more may come: 1 MiB. What comes is dropped at once, so it is not
-/// memory but the pace of big bodies that depends on it.
+/// The receive window of a stream: 1 MiB. Data is dropped at once, so the window bounds not memory
+/// but the pace of big bodies.
 const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
-/// The same for a connection: 16 MiB.
+/// The receive window of a connection: 16 MiB.
 const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
-/// Largest head of an answer: 256 KiB.
+/// Largest head of a response: 256 KiB.
 const HEAD_BYTES_MAX: u32 = 256 * 1024;
-/// Streams before the server has told how many it allows.
+/// Streams before the server's SETTINGS arrive.
 const STREAMS_BEFORE_SETTINGS: usize = 1;
-/// How long a connection that we close may take to say so.
+/// The time that a connection has to close after GOAWAY.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection that speaks HTTP/2.
@@ -44,14 +44,14 @@ pub(super) struct Line {
 
 type Driver = Connection<Box<dyn Duplex>, Bytes>;
 
-/// What the requests of a connection have in common.
+/// The state that the requests of a connection share.
 struct Talk<'a> {
-    room: &'a Room,
+    engine: &'a Engine,
     tls: Option<String>,
     is_tls: bool,
-    /// Whether the server has answered anything.
+    /// True if the server has answered anything.
     is_proven: Cell<bool>,
-    /// Whether the server does not speak HTTP/2.
+    /// True if the server does not speak HTTP/2.
     is_refused: Cell<bool>,
 }
 
@@ -83,66 +83,66 @@ pub(super) async fn open(transport: Transport) -> Result<Line, Failure> {
 }
 
 /// Sends requests on a connection until there are no more, or it ends.
-pub(super) async fn serve(room: &Rc<Room>, line: Line, first: Exchange) -> Use {
-    let talk = Talk::new(room, line.tls, line.is_tls);
+pub(super) async fn serve(engine: &Rc<Engine>, line: Line, first: Exchange) -> Use {
+    let talk = Talk::new(engine, line.tls, line.is_tls);
     let mut send = line.send;
     let watched = send.clone();
     let mut driver = pin!(line.driver);
     let mut is_open = true;
-    let keep_alive = room.share.plan.keep_alive;
-    let mut seat = keep_alive.then(|| Seat::enter(room, first.endpoint));
-    let mut under_way = FuturesUnordered::new();
-    under_way.push(talk.exchange(&mut send, first));
-    while seat.is_some() || !under_way.is_empty() {
-        let streams = under_way.len();
-        let next = poll_fn(|context| match &seat {
-            Some(seat) => poll_next(seat, &mut send, streams, room, context),
+    let keep_alive = engine.share.plan.keep_alive;
+    let mut slot = keep_alive.then(|| Slot::enter(engine, first.endpoint));
+    let mut in_flight = FuturesUnordered::new();
+    in_flight.push(talk.exchange(&mut send, first));
+    while slot.is_some() || !in_flight.is_empty() {
+        let streams = in_flight.len();
+        let next = poll_fn(|context| match &slot {
+            Some(slot) => poll_next(slot, &mut send, streams, engine, context),
             None => Poll::Pending,
         });
         tokio::select! {
             biased;
             ticket = next => match ticket {
-                Some(ticket) => under_way.push(talk.exchange(&mut send, room.begin(&ticket))),
-                None => seat = None,
+                Some(ticket) => in_flight.push(talk.exchange(&mut send, engine.begin(&ticket))),
+                None => slot = None,
             },
-            Some(()) = under_way.next() => {}
+            Some(()) = in_flight.next() => {}
             event = drive(driver.as_mut(), &watched), if is_open => {
                 is_open = event == Event::StreamsChanged;
-                seat = seat.filter(|_| is_open);
+                slot = slot.filter(|_| is_open);
             }
         }
     }
-    drop((under_way, send, watched));
+    drop((in_flight, send, watched));
     if is_open {
-        // Without a handle left the connection says that it goes away, and ends.
+        // With the last handle gone the connection sends GOAWAY, and ends.
         let _ = timeout(CLOSE_TIMEOUT, driver).await;
     }
     talk.used()
 }
 
-/// The next request, when the connection can take one; `None` when it takes no more.
+/// Polls the next request, when the connection can take one; `None` when it takes no more.
 fn poll_next(
-    seat: &Seat,
+    slot: &Slot,
     send: &mut SendRequest<Bytes>,
     streams: usize,
-    room: &Room,
+    engine: &Engine,
     context: &mut Context<'_>,
 ) -> Poll<Option<Ticket>> {
     match send.poll_ready(context) {
         Poll::Ready(Ok(())) => {}
         Poll::Pending if streams > 0 => return Poll::Pending,
-        // The server said that it goes away, or it allows no stream, or all their numbers were used.
+        // The server sent GOAWAY, or it allows no stream, or all stream numbers were used.
         Poll::Pending | Poll::Ready(Err(_)) => return Poll::Ready(None),
     }
-    let allowed = room.share.plan.in_flight_max as usize;
+    let allowed = engine.share.plan.in_flight_max as usize;
     match send.current_max_send_streams().min(allowed).max(1) {
         // The connection's task is woken when the server allows more.
         limit if limit <= streams => Poll::Pending,
-        limit => seat.poll_ticket(context, limit - streams),
+        limit => slot.poll_ticket(context, limit - streams),
     }
 }
 
-/// What happened to a connection.
+/// A change of a connection's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Ended,
@@ -150,7 +150,7 @@ enum Event {
     StreamsChanged,
 }
 
-/// Reads and writes; returns when the connection's state is another.
+/// Reads and writes; returns when the connection's state changes.
 async fn drive(mut driver: Pin<&mut Driver>, watched: &SendRequest<Bytes>) -> Event {
     let before = watched.current_max_send_streams();
     poll_fn(|context| match driver.as_mut().poll(context) {
@@ -164,9 +164,9 @@ async fn drive(mut driver: Pin<&mut Driver>, watched: &SendRequest<Bytes>) -> Ev
 }
 
 impl<'a> Talk<'a> {
-    fn new(room: &'a Room, tls: Option<String>, is_tls: bool) -> Self {
+    fn new(engine: &'a Engine, tls: Option<String>, is_tls: bool) -> Self {
         Self {
-            room,
+            engine,
             tls,
             is_tls,
             is_proven: Cell::new(false),
@@ -184,7 +184,7 @@ impl<'a> Talk<'a> {
 
     fn proven(&self) {
         if !self.is_proven.replace(true) {
-            self.room.ledger.borrow_mut().proven();
+            self.engine.outcomes.borrow_mut().proven();
         }
     }
 }

@@ -73,7 +73,7 @@ fn a_full_queue_of_connections_is_waited_for() {
 }
 
 #[test]
-fn streams_that_are_reset_are_told() {
+fn streams_that_are_reset_are_reported() {
     assert_eq!(failures_of(Manner::Reset), [(FailureKind::Reset, 3)]);
 }
 
@@ -107,7 +107,7 @@ fn a_time_out_counts_as_latency_from_the_intended_time() {
 }
 
 #[test]
-fn a_server_of_another_protocol_is_told() {
+fn a_server_of_another_protocol_is_reported() {
     let server = Server::saying(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     let outcome = run(&with_requests(http2(), 1000), server.address);
     assert_eq!(outcome.failures(), [(FailureKind::Handshake, 10)]);
@@ -115,7 +115,7 @@ fn a_server_of_another_protocol_is_told() {
 }
 
 #[test]
-fn a_server_that_closes_at_once_is_told() {
+fn a_server_that_closes_at_once_is_reported() {
     let server = Server::saying(b"");
     let outcome = run(&with_requests(http2(), 3), server.address);
     assert_eq!(outcome.failures(), [(FailureKind::ClosedEarly, 3)]);
@@ -137,7 +137,7 @@ fn a_handshake_that_hangs_is_a_connect_time_out() {
 }
 
 #[test]
-fn what_is_under_way_is_told_when_the_run_is_stopped() {
+fn what_is_under_way_is_reported_when_the_run_is_stopped() {
     let server = Http2::new(Manner::Silent);
     let running = server.start();
     let stop = Stop::default();
@@ -161,7 +161,7 @@ fn what_is_under_way_is_told_when_the_run_is_stopped() {
 }
 
 #[test]
-fn a_request_that_cannot_be_written_is_told_at_once() {
+fn a_request_that_cannot_be_written_is_reported_at_once() {
     let mut plan = with_requests(http2(), 5);
     plan.request.method = "GE T".to_owned();
     assert!(crate::session::check(&plan).is_err());

@@ -1,4 +1,4 @@
-//! HTTP/2 that goes well.
+//! HTTP/2 that succeeds.
 
 use std::sync::Arc;
 
@@ -165,7 +165,7 @@ fn unix_sockets_serve_as_well() {
     thread.join().expect("the server saw the connection's end");
 }
 
-/// A server with a certificate that nobody signed.
+/// Starts a server with a self-signed certificate.
 fn tls_server(protocols: &[&[u8]]) -> Server {
     let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let key = PrivatePkcs8KeyDer::from(pair.signing_key.serialize_der());
@@ -215,7 +215,7 @@ fn a_certificate_of_nobody_is_refused_unless_any_is_accepted() {
 }
 
 #[test]
-fn a_server_that_does_not_choose_http2_is_told() {
+fn a_server_that_does_not_choose_http2_is_reported() {
     let outcome = run_over_tls(&tls_server(&[]), true);
     assert_eq!(outcome.failures(), [(FailureKind::Handshake, 10)]);
     assert!(outcome.ending.gave_up);

@@ -15,7 +15,7 @@ use tokio::task::spawn_local;
 
 use super::server::Server;
 
-/// What a server does with requests, and what it saw.
+/// The behaviour of a server, and the number of requests that it saw.
 #[derive(Clone)]
 pub(super) struct Http2 {
     pub(super) manner: Manner,
@@ -27,17 +27,17 @@ pub(super) struct Http2 {
 
 #[derive(Clone, Copy)]
 pub(super) enum Manner {
-    /// Answers with as many bytes as the path says, after the request's body came in full.
+    /// Responds with as many bytes as the path says, after the request's body came in full.
     Bytes,
-    /// Answers when so many requests wait on a connection.
+    /// Responds when so many requests wait on a connection.
     Groups(usize),
-    /// Answers one request and sends `GOAWAY`.
+    /// Responds to one request and sends `GOAWAY`.
     GoAway,
     /// Resets each stream.
     Reset,
-    /// Never answers.
+    /// Never responds.
     Silent,
-    /// Says that one byte more comes than does.
+    /// Announces one byte more than it sends.
     TooShort,
 }
 

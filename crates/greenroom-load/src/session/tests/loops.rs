@@ -1,4 +1,4 @@
-//! When requests go out, and where.
+//! The times and connections of requests.
 
 use super::http2_server::{Http2, Manner};
 use super::*;

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use super::work;
 use crate::plan::{Pace, Phase, Protocol, Schedule, StreamPlan};
-use crate::record::{ByRate, FailureKind, FirstAnswer, Notebook, Recorder, Tally};
+use crate::record::{ByRate, FailureKind, FirstAnswer, Recorder, RecorderSettings, Tally};
 use crate::run::{Address, Clock, Ending, Endpoint, PathTurns, Share, Stop};
 
-/// What a run of one thread yields.
+/// The result of a run of one thread.
 struct Outcome {
     ending: Ending,
     tally: Tally,
@@ -35,7 +35,7 @@ impl Outcome {
     }
 }
 
-/// Batches that a test may yield before its notes are read.
+/// Batches that a test may yield before they are read.
 const BATCHES_MAX: usize = 10_000;
 const INTERVAL_NS: u64 = 10_000_000;
 
@@ -60,8 +60,8 @@ fn with_rate(mut plan: StreamPlan, rate: f64, duration: Duration) -> StreamPlan 
     plan
 }
 
-/// As [`with_rate`], for plans that send all: what a busy machine sends late is sent, because the schedule goes on with
-/// nothing that is due.
+/// As [`with_rate`], for plans that send all: requests that a loaded machine sends late are sent,
+/// because the schedule goes on with nothing that is due.
 fn with_rate_and_patience(plan: StreamPlan, rate: f64, duration: Duration) -> StreamPlan {
     let phase = |rate, duration| Phase {
         from: rate,
@@ -82,7 +82,7 @@ fn endpoint(url: &str, address: SocketAddr) -> Endpoint {
     }
 }
 
-/// Carries a plan out against one server.
+/// Runs a plan against one server.
 fn run(plan: &StreamPlan, address: SocketAddr) -> Outcome {
     run_to(plan, vec![endpoint("http://localhost/", address)])
 }
@@ -94,7 +94,7 @@ fn run_to(plan: &StreamPlan, endpoints: Vec<Endpoint>) -> Outcome {
 fn run_until(plan: &StreamPlan, endpoints: Vec<Endpoint>, stop: Stop) -> Outcome {
     let (full, batches) = sync_channel(BATCHES_MAX);
     let (_returned, empty) = sync_channel(1);
-    let recorder = Recorder::new(Notebook {
+    let recorder = Recorder::new(RecorderSettings {
         length: std::sync::Arc::default(),
         stream: 0,
         thread: 0,

@@ -17,7 +17,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Each connection is served by a task of what `serve` returns.
+    /// Starts a server; each connection is served by a task of the future that `serve` returns.
     pub(super) fn start<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> Self
     where
         F: Future<Output = ()> + 'static,
@@ -40,7 +40,7 @@ impl Server {
         }
     }
 
-    /// Reads what comes, says `words`, and closes.
+    /// Starts a server that reads, sends `words`, and closes.
     pub(super) fn saying(words: &'static [u8]) -> Self {
         Self::start(move |mut stream| async move {
             let _ = stream.read(&mut [0; 1024]).await;
@@ -61,7 +61,7 @@ impl Drop for Server {
     }
 }
 
-/// A port on which nobody listens.
+/// Returns a port on which no process listens.
 pub(super) fn nobody() -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     listener.local_addr().expect("it is bound")

@@ -13,7 +13,7 @@ fn websocket() -> StreamPlan {
     plan(Protocol::WebSocket)
 }
 
-/// Answers each message with itself, and pings before it does.
+/// Responds to each message with itself, and pings before it does.
 async fn echo(stream: TcpStream) {
     let mut socket = accept_async(stream).await.expect("an opening");
     while let Some(Ok(message)) = socket.next().await {
@@ -30,7 +30,7 @@ async fn echo(stream: TcpStream) {
     }
 }
 
-/// Closes instead of answering.
+/// Closes instead of responding.
 async fn close(stream: TcpStream) {
     let mut socket = accept_async(stream).await.expect("an opening");
     let _ = socket.next().await;
@@ -77,7 +77,7 @@ fn an_open_loop_sends_each_message() {
 }
 
 #[test]
-fn a_server_that_closes_instead_of_answering_is_told() {
+fn a_server_that_closes_instead_of_answering_is_reported() {
     let server = Server::start(close);
     let outcome = run(&with_requests(websocket(), 4), server.address);
     assert_eq!(outcome.failures(), [(FailureKind::ClosedEarly, 4)]);
@@ -85,7 +85,7 @@ fn a_server_that_closes_instead_of_answering_is_told() {
 }
 
 #[test]
-fn an_opening_that_is_refused_is_told() {
+fn an_opening_that_is_refused_is_reported() {
     let server = Server::saying(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     let outcome = run(&with_requests(websocket(), 100), server.address);
     assert_eq!(outcome.failures(), [(FailureKind::Handshake, 10)]);
@@ -98,7 +98,7 @@ fn an_opening_that_is_refused_is_told() {
 }
 
 #[test]
-fn what_is_no_message_is_told() {
+fn what_is_no_message_is_reported() {
     let server = Server::start(|stream| async {
         let mut socket = accept_async(stream).await.expect("an opening");
         let _ = socket.next().await;
@@ -122,6 +122,6 @@ fn a_message_that_is_not_answered_times_out() {
     };
     let outcome = run(&plan, server.address);
     assert_eq!(outcome.failures(), [(FailureKind::Timeout, 2)]);
-    // An answer that comes late would be taken for the next message's.
+    // A late response would be taken for the next message's.
     assert_eq!(outcome.tally.counts.connections, 2);
 }

@@ -1,4 +1,4 @@
-//! What speaks for either side having been the limit, as sentences.
+//! Evidence that either side was the limit, as sentences.
 
 use std::time::Duration;
 
@@ -9,31 +9,32 @@ use crate::verdict::{ServerUsage, ThreadUsage};
 
 /// Share of its time above which a thread counts as saturated.
 const BUSY_MAX: f64 = 0.9;
-/// Share of the latency that may be our own lag.
+/// Share of the latency that may be the generator's own lag.
 const LAG_SHARE_MAX: f64 = 0.1;
 /// Lag that a thread that sleeps until a request is due cannot avoid: 20 us.
 const LAG_MIN: Duration = Duration::from_micros(20);
 /// Requests without which a p99 rests on less than ten of them.
 const P99_REQUESTS_MIN: u64 = 1000;
-/// Part of the requests that may be late, or lost, in silence: 0.1 %.
+/// Share of the requests that may be late, or lost, without a remark: 0.1 %.
 const LATE_SHARE_MAX: f64 = StreamMeasurement::MISSED_MAX;
 /// Late requests below which chance alone may have made them late: 10.
 const LATE_MIN: u64 = 10;
-/// Part of a schedule's length by which the last answer may come after its end.
+/// Share of a schedule's length by which the last response may come after its end.
 const DRAIN_SHARE_MAX: f64 = 0.1;
-/// Multiple of the latency at p10 that the same may take: answers of a server that keeps up come as late as the others did.
+/// Multiple of the latency at p10 that the same may take: responses of a server that keeps up come
+/// as late as the others did.
 const DRAIN_LATENCIES_MAX: u32 = 5;
-/// Share of its time above which a thread's wait for a core is told.
+/// Share of its time above which a thread's wait for a core is reported.
 const WAITING_MAX: f64 = 0.05;
 
-/// What was seen, by whom it speaks against.
+/// The evidence, by the side that it speaks against.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     pub(super) generator: Vec<String>,
     pub(super) server: Vec<String>,
-    /// That both want the same cores.
+    /// The competition of both sides for the same cores.
     pub(super) competition: Option<String>,
-    /// What else a reader should know.
+    /// Further remarks for the reader.
     pub(super) remarks: Vec<String>,
 }
 
@@ -86,7 +87,8 @@ fn busy(stream: &StreamMeasurement, thread: &ThreadUsage) -> Option<String> {
     let share = thread.busy();
     (share > BUSY_MAX && !stream.plan.spin).then(|| {
         format!(
-            "The generator's busiest thread ran {} of the time. Use more threads (--threads), another machine, connections that are kept alive (-k), or a lower rate.",
+            "The generator's busiest thread ran {} of the time. Use more threads (--threads), \
+            another machine, connections that are kept alive (-k), or a lower rate.",
             percent(share)
         )
     })
@@ -97,7 +99,8 @@ fn late(stream: &StreamMeasurement) -> Option<String> {
     let share = part(counts.late_by_generator, counts.sent);
     (share > LATE_SHARE_MAX && counts.late_by_generator >= LATE_MIN).then(|| {
         format!(
-            "The generator sent {} of {} requests ({}) more than 1 ms after their time although a connection was free. Use more threads (--threads), a core of its own, or a lower rate.",
+            "The generator sent {} of {} requests ({}) more than 1 ms after their time although a \
+            connection was free. Use more threads (--threads), a core of its own, or a lower rate.",
             counts.late_by_generator,
             counts.sent,
             percent(share)
@@ -121,14 +124,15 @@ fn lagging(stream: &StreamMeasurement) -> Option<String> {
         "Use --spin, which polls instead of sleeping, and a core of its own."
     };
     Some(format!(
-        "The generator's own delay makes up {} of the latency: at the {name} it sent {} late, and the latency is {}. {remedy}",
+        "The generator's own delay makes up {} of the latency: at the {name} it sent {} late, and \
+        the latency is {}. {remedy}",
         percent((lag.as_secs_f64() / whole.as_secs_f64().max(1e-9)).min(1.0)),
         time(lag),
         time(whole),
     ))
 }
 
-/// Open loop: that answers lagged behind the asked rate.
+/// Open loop: describes responses that lagged behind the asked rate.
 fn unanswered(stream: &StreamMeasurement) -> Option<String> {
     let Pace::Open(schedule) = &stream.plan.pace else {
         return None;
@@ -155,7 +159,8 @@ fn unanswered(stream: &StreamMeasurement) -> Option<String> {
         return drained_late(stream, schedule);
     }
     Some(format!(
-        "The server fell behind the asked rate: of {} requests {}. Ask for a lower rate, or allow more connections (-c) if the server can use them.",
+        "The server fell behind the asked rate: of {} requests {}. Ask for a lower rate, or allow \
+        more connections (-c) if the server can use them.",
         counts.due,
         told.join(", ")
     ))
@@ -168,7 +173,8 @@ fn drained_late(stream: &StreamMeasurement, schedule: &Schedule) -> Option<Strin
         drain > schedule.duration().mul_f64(DRAIN_SHARE_MAX) && drain > usual * DRAIN_LATENCIES_MAX;
     is_late.then(|| {
         format!(
-            "The server fell behind the asked rate: its last answer came {} after the last request was due. Ask for a lower rate.",
+            "The server fell behind the asked rate: its last answer came {} after the last \
+            request was due. Ask for a lower rate.",
             time(drain)
         )
     })
@@ -182,7 +188,8 @@ fn saturated(server: ServerUsage) -> Option<String> {
     let share = server.busiest_share();
     (share >= BUSY_MAX).then(|| {
         format!(
-            "One thread of the server ran {} of the time, while all together used {used}: it would have to spread its work.",
+            "One thread of the server ran {} of the time, while all together used {used}: it \
+            would have to spread its work.",
             percent(share)
         )
     })
@@ -197,7 +204,7 @@ fn used(server: &ServerUsage) -> String {
     }
 }
 
-/// That a thread of ours waited for a core, and whether it could have been the server's.
+/// Describes a load thread's wait for a core, and the server's part in it.
 fn competition(measurement: &Measurement) -> Option<String> {
     let most = measurement
         .generator
@@ -213,7 +220,8 @@ fn competition(measurement: &Measurement) -> Option<String> {
     );
     Some(match measurement.server {
         Some(server) if server.cores_shared > 0 => format!(
-            "{waited}, and may use {} of the server's {} cores: keep both on cores of their own (taskset -c).",
+            "{waited}, and may use {} of the server's {} cores: keep both on cores of their own \
+            (taskset -c).",
             server.cores_shared, server.cores
         ),
         _ => format!("{waited}: another program, or too many threads, kept it from running."),

@@ -9,7 +9,8 @@ use crate::verdict::{ServerUsage, ThreadUsage};
 const SECOND: Duration = Duration::from_secs(1);
 const US: u64 = 1000;
 
-/// A run of 10 s with 10,000 answers of 2 ms, one thread that ran a third of the time, and no server seen.
+/// Returns a run of 10 s with 10,000 responses of 2 ms, one thread that ran a third of the time,
+/// and no server seen.
 fn closed() -> Measurement {
     let plan = StreamPlan::new("http://127.0.0.1:1/".parse().expect("a URL"));
     let mut tally = Tally::default();
@@ -36,7 +37,7 @@ fn closed() -> Measurement {
     }
 }
 
-/// The same at 1,000/s.
+/// Returns the same at 1,000/s.
 fn open() -> Measurement {
     let mut run = closed();
     let stream = &mut run.streams[0];
@@ -133,7 +134,7 @@ fn a_schedule_that_was_kept_limits_nobody() {
 }
 
 #[test]
-fn our_own_lag_is_told_when_it_is_a_tenth_of_the_latency() {
+fn our_own_lag_is_reported_when_it_is_a_tenth_of_the_latency() {
     let mut run = open();
     let tally = &mut run.streams[0].tally;
     tally.good.clear();
@@ -141,7 +142,7 @@ fn our_own_lag_is_told_when_it_is_a_tenth_of_the_latency() {
     judged(&run, Limit::Generator, &["median", "60 us late", "--spin"]);
     let tally = &mut run.streams[0].tally;
     tally.lag.clear();
-    // What a sleeping thread cannot avoid.
+    // A lag that a sleeping thread cannot avoid.
     tally.lag.record_many(17 * US, 10_000);
     judged(&run, Limit::Nobody, &[]);
 }
@@ -205,7 +206,7 @@ fn a_slow_server_that_keeps_up_is_not_the_limit() {
 }
 
 #[test]
-fn a_wait_for_a_core_is_told() {
+fn a_wait_for_a_core_is_reported() {
     let mut run = closed();
     run.generator[0].waited = 2 * SECOND;
     run.server = Some(ServerUsage {

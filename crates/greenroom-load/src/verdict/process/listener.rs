@@ -1,4 +1,4 @@
-//! Who listens where a target points.
+//! The processes that listen where a target points.
 
 use std::collections::{BTreeSet, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -10,7 +10,8 @@ use procfs::process::{FDTarget, Process, all_processes};
 
 use crate::plan::Place;
 
-/// The processes that hold a socket that listens there. Those whose descriptors we may not see are left out.
+/// Returns the processes that hold a socket that listens there, without those whose descriptors may
+/// not be seen.
 pub(super) fn owners(place: &Place) -> BTreeSet<i32> {
     let inodes = match place {
         Place::Tcp { host, port } => tcp_inodes(host, *port),
@@ -28,9 +29,9 @@ pub(super) fn owners(place: &Place) -> BTreeSet<i32> {
 
 fn holds_one_of(process: &Process, inodes: &HashSet<u64>) -> bool {
     let descriptors = process.fd().into_iter().flatten().flatten();
-    descriptors
-        .into_iter()
-        .any(|descriptor| matches!(descriptor.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
+    descriptors.into_iter().any(|descriptor| {
+        matches!(descriptor.target, FDTarget::Socket(inode) if inodes.contains(&inode))
+    })
 }
 
 fn unix_inodes(path: &Path) -> HashSet<u64> {
@@ -78,7 +79,8 @@ fn socket_ip(address: SocketAddr) -> IpAddr {
     address.ip().to_canonical()
 }
 
-/// The listeners that get a connection to `ip`: the kernel prefers one bound to this very address to one bound to all.
+/// Returns the listeners that get a connection to `ip`: the kernel prefers one bound to this very
+/// address to one bound to all.
 fn accepting(listeners: &[(IpAddr, u64)], ip: IpAddr) -> Vec<u64> {
     let any_v4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);

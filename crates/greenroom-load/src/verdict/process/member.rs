@@ -1,4 +1,4 @@
-//! One process of the server: what it used so far.
+//! The CPU time of one process of the server.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,8 +10,9 @@ const TICKS_ROUNDED: u64 = 2;
 
 /// A process, from its first sample (or its birth) to its last.
 ///
-/// Its threads' accounts are exact, but an account is gone with its thread. The ticks of the whole process keep the time of threads
-/// that ended. So the threads' sum holds until the ticks say that it lacks more than their rounding can explain; then the ticks do.
+/// Its threads' accounts are exact, but an account is gone with its thread. The ticks of the whole
+/// process keep the time of threads that ended. So the threads' sum holds until the ticks say that
+/// it lacks more than their rounding can explain; then the ticks do.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     started: u64,
@@ -47,7 +48,7 @@ impl Span {
 }
 
 impl Member {
-    /// One that was there before: what it used until now does not count.
+    /// Creates a process that was there before; its CPU time until now does not count.
     pub(super) fn found(reading: &Reading) -> Self {
         let mut member = Self::born(reading.started);
         member.own.first = reading.own;
@@ -58,7 +59,7 @@ impl Member {
         member
     }
 
-    /// One that began after the first sample: all that it uses counts.
+    /// Creates a process that began after the first sample; all its CPU time counts.
     pub(super) fn born(started: u64) -> Self {
         Self {
             started,
@@ -81,7 +82,7 @@ impl Member {
         self.absolute_ns = 0;
         for thread in &reading.threads {
             let mut time = before.get(&thread.tid).copied().unwrap_or_default();
-            // An account that went back is that of a new thread with an old number.
+            // An account that went back is that of a new thread with a reused number.
             if thread.ran_ns < time.ran {
                 time = ThreadTime::default();
             }
@@ -99,7 +100,7 @@ impl Member {
         self.reaped.last = reading.reaped;
     }
 
-    /// CPU time that counts.
+    /// Returns the CPU time that counts.
     fn ran(&self) -> Duration {
         let by_threads = Duration::from_nanos(self.ran_ns);
         let by_ticks = self.own.length().total();
@@ -110,7 +111,7 @@ impl Member {
         }
     }
 
-    /// All that it and the children that it waited for ever used, at the last sample.
+    /// Returns the whole CPU time of it and of the children that it waited for, at the last sample.
     fn absolute(&self) -> Duration {
         let own = self.own.last.total();
         own.max(Duration::from_nanos(self.absolute_ns)) + self.reaped.last.total()
@@ -128,10 +129,11 @@ fn uncounted(thread: &ThreadReading) -> (i32, ThreadTime) {
 
 /// Sums over processes: those that ended, or all.
 ///
-/// When a process ends and its parent waits for it, the kernel adds all that it ever used to the parent's "children" counters. What
-/// these counters grew by (`reaped`), less what the ended processes had used when they were last seen (`absolute`), is what
-/// ended processes used unseen: after their last sample, or in a life between two samples. Parents that do not wait leave
-/// that unknown.
+/// When a process ends and its parent waits for it, the kernel adds its whole CPU time to the
+/// parent's "children" counters. The growth of these counters (`reaped`), less the CPU time of the
+/// ended processes when they were last seen (`absolute`), is the unseen time of ended processes:
+/// after their last sample, or in a life between two samples. Parents that do not wait leave that
+/// unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     ran: Duration,
@@ -143,14 +145,14 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// A process that has ended.
+    /// Adds a process that has ended.
     pub(super) fn add(&mut self, member: &Member) {
         self.ran += member.ran();
         self.absolute += member.absolute();
         self.add_counters(member);
     }
 
-    /// Adds the counters of those that live; returns what they used themselves.
+    /// Adds the counters of live processes; returns their own CPU time.
     pub(super) fn add_live<'a>(&mut self, members: impl Iterator<Item = &'a Member>) -> Duration {
         let mut ran = Duration::ZERO;
         for member in members {
@@ -167,12 +169,12 @@ impl Sums {
         self.busiest_ns = self.busiest_ns.max(member.busiest_ns);
     }
 
-    /// CPU time of the processes that ended, seen and unseen.
+    /// Returns the CPU time of the processes that ended, seen and unseen.
     pub(super) fn of_ended(&self) -> Duration {
         self.ran + self.reaped.total().saturating_sub(self.absolute)
     }
 
-    /// The part of the ticks that was in user mode; half without any.
+    /// Returns the share of the ticks that was in user mode; half without any.
     #[expect(
         clippy::cast_precision_loss,
         reason = "ticks, of which a year has 2^32"

@@ -15,22 +15,23 @@ use crate::plan::Target;
 
 /// The processes of a server on this machine.
 ///
-/// Which they are is looked up again at each sample: those named at first, what descends from them, and what was once found to,
-/// even if its parent has gone since. This program itself is never one of them.
+/// They are looked up again at each sample: the roots, their descendants, and processes that once
+/// were descendants, even if the parent has gone since. This program itself is never one of them.
 ///
-/// A sample of a server with one process took 0.25 ms in an unoptimised build, beside 128 other processes.
+/// A sample of a server with one process took 0.25 ms in an unoptimised build, beside 128 other
+/// processes.
 #[derive(Clone, Debug)]
 pub struct Processes {
-    /// The processes named at first, with their start times, so that a number used again is not taken for them.
+    /// The root processes, with their start times, so that a reused number is not taken for them.
     roots: Vec<(i32, u64)>,
     members: BTreeMap<i32, Member>,
-    /// Processes that were there at the last sample, and are not to be looked at again.
+    /// Processes that were there at the last sample, and need no new look.
     known: HashSet<i32>,
     ended: Sums,
     sampled: Option<Sampled>,
 }
 
-/// What holds of all samples together.
+/// Values that all samples have in common.
 #[derive(Clone, Copy, Debug)]
 struct Sampled {
     first: Instant,
@@ -42,15 +43,16 @@ struct Sampled {
     cores_shared: u32,
 }
 
-/// What a server's processes used between two moments.
+/// The CPU time and memory of a server's processes between two moments.
 ///
-/// CPU time comes from the scheduler's own account of each thread (`/proc/PID/task/TID/schedstat`), to the nanosecond. A thread that
-/// ends takes its account with it, and a process that ends does so too; what they used since the last sample is then known from
-/// the kernel's sums of whole processes and of children waited for (`/proc/PID/stat`), which count to 10 ms. The
-/// same sums divide the time into user and system, which says little below 200 ms; without a tick it is half and half.
+/// CPU time comes from the scheduler's own account of each thread (`/proc/PID/task/TID/schedstat`),
+/// to the nanosecond. A thread that ends takes its account with it, and so does a process; their
+/// use since the last sample is then known from the kernel's sums of whole processes and of
+/// children waited for (`/proc/PID/stat`), which count to 10 ms. The same sums divide the time into
+/// user and system, which says little below 200 ms; without a tick it is half and half.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ServerUsage {
-    /// From the first sample to the last.
+    /// Time from the first sample to the last.
     pub elapsed: Duration,
     /// Number of its processes at the end.
     pub processes: u32,
@@ -58,7 +60,8 @@ pub struct ServerUsage {
     pub user: Duration,
     /// CPU time in the kernel.
     pub system: Duration,
-    /// Time in which its threads could have run, but others had the cores; those of the server among themselves included.
+    /// Time in which its threads could have run, but others had the cores; those of the server
+    /// among themselves included.
     pub waited: Duration,
     /// CPU time of the thread that used most, of those that were there at two samples.
     pub busiest_thread: Duration,
@@ -66,20 +69,21 @@ pub struct ServerUsage {
     pub cores: u32,
     /// Of these cores, those on which the thread that took the samples may run as well.
     pub cores_shared: u32,
-    /// The most resident memory that was seen, bytes, all processes together; what they share is counted for each.
+    /// The most resident memory that was seen, bytes, all processes together; what they share is
+    /// counted for each.
     pub rss_bytes_max: u64,
     /// The most threads that were seen, all processes together.
     pub threads_max: u32,
 }
 
 impl ServerUsage {
-    /// Cores' worth of CPU time that it used: 1.0 is a whole core all the time.
+    /// Returns the CPU time in cores: 1.0 is a whole core all the time.
     #[must_use]
     pub fn cores_used(&self) -> f64 {
         (self.user + self.system).as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// The share of the time in which its busiest thread ran, from 0 to 1.
+    /// Returns the share of the time in which its busiest thread ran, from 0 to 1.
     #[must_use]
     pub fn busiest_share(&self) -> f64 {
         self.busiest_thread.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
@@ -87,14 +91,15 @@ impl ServerUsage {
 }
 
 impl Processes {
-    /// The process with this number, its children, and theirs; none when there is no such process, it may not be seen, or it is
-    /// this program.
+    /// Returns the process with this number, its children, and theirs; `None` when there is no such
+    /// process, it may not be seen, or it is this program.
     #[must_use]
     pub fn of(pid: u32) -> Option<Self> {
         Self::rooted_in([i32::try_from(pid).ok()?])
     }
 
-    /// The processes that listen where `target` points, with their children; none when it is another machine, or may not be seen.
+    /// Returns the processes that listen where `target` points, with their children; `None` when it
+    /// is another machine, or they may not be seen.
     ///
     /// A name is resolved, which may take as long as the resolver's time-out.
     #[must_use]
@@ -117,12 +122,12 @@ impl Processes {
         })
     }
 
-    /// Numbers of the processes that were there at the last sample, in ascending order.
+    /// Returns the numbers of the processes that were there at the last sample, in ascending order.
     pub fn pids(&self) -> impl Iterator<Item = u32> + '_ {
         self.members.keys().map(|pid| pid.unsigned_abs())
     }
 
-    /// Takes a sample; the first is what usage counts from.
+    /// Takes a sample; usage counts from the first.
     pub fn sample(&mut self) {
         let now = Instant::now();
         self.look_for_more();
@@ -153,8 +158,8 @@ impl Processes {
         });
     }
 
-    /// Finds processes that began since the last sample. At the first sample all time used so far is from before;
-    /// what is found later began later, and all its time counts.
+    /// Finds processes that began since the last sample. At the first sample all CPU time so far is
+    /// from before; processes found later began later, and all their time counts.
     fn look_for_more(&mut self) {
         let all = reading::all_pids();
         let mut new: Vec<(i32, i32, u64)> = all
@@ -192,7 +197,7 @@ impl Processes {
         }
     }
 
-    /// What was used between the first sample and the last; all zero with less than two.
+    /// Returns the use between the first sample and the last; all zero with less than two.
     #[must_use]
     pub fn usage(&self) -> ServerUsage {
         let Some(sampled) = self.sampled else {

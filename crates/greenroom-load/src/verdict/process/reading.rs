@@ -1,4 +1,4 @@
-//! What the kernel tells of a process at one moment.
+//! A snapshot of the kernel's counters of a process.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,12 +11,12 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 /// The counters of a process.
 #[derive(Debug)]
 pub(super) struct Reading {
-    /// When it began, in the kernel's ticks since the machine's start.
+    /// Its start, in the kernel's ticks since the machine's start.
     pub(super) started: u64,
     pub(super) is_zombie: bool,
-    /// Of the whole process, threads that have ended included.
+    /// CPU time of the whole process, threads that have ended included.
     pub(super) own: Ticks,
-    /// Of its children that ended and were waited for, and of theirs.
+    /// CPU time of its children that ended and were waited for, and of theirs.
     pub(super) reaped: Ticks,
     pub(super) rss_bytes: u64,
     /// The threads that there are.
@@ -31,7 +31,7 @@ pub(super) struct ThreadReading {
     pub(super) waited_ns: u64,
 }
 
-/// CPU time in the kernel's ticks, of which a second mostly has 100.
+/// CPU time in the kernel's ticks, mostly 100 per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ticks {
     pub(super) user: u64,
@@ -39,7 +39,7 @@ pub(super) struct Ticks {
 }
 
 impl Reading {
-    /// `None` when it has ended or may not be seen.
+    /// Reads the counters; `None` when the process has ended or may not be seen.
     pub(super) fn of(pid: i32) -> Option<Self> {
         let process = Process::new(pid).ok()?;
         let stat = process.stat().ok()?;
@@ -63,7 +63,8 @@ impl Reading {
         u32::try_from(self.threads.len()).unwrap_or(u32::MAX)
     }
 
-    /// The cores on which its threads may run. Each thread is asked, since a server may pin each to another.
+    /// Adds the cores on which its threads may run. Each thread is asked, since a server may pin
+    /// each to another.
     pub(super) fn add_cores_to(&self, cores: &mut CpuSet) {
         for thread in &self.threads {
             let allowed = Pid::from_raw(thread.tid).map(|tid| sched_getaffinity(Some(tid)));
@@ -101,7 +102,8 @@ impl Ticks {
 fn threads_of(process: &Process) -> Option<Vec<ThreadReading>> {
     let tasks = process.tasks().ok()?.flatten();
     let reading = |task: procfs::process::Task| {
-        // A thread that ends meanwhile has no account any more; a kernel without these accounts leaves it to the ticks.
+        // A thread that ends meanwhile has no account any more; on a kernel without these accounts
+        // the ticks count.
         let account = task.schedstat().ok();
         ThreadReading {
             tid: task.tid,
@@ -120,7 +122,7 @@ pub(super) fn start_of(pid: i32) -> Option<u64> {
     stat_of(pid).map(|stat| stat.starttime)
 }
 
-/// The process with its parent and its start.
+/// Returns the process with its parent and its start.
 pub(super) fn parent_and_start_of(pid: i32) -> Option<(i32, i32, u64)> {
     stat_of(pid).map(|stat| (pid, stat.ppid, stat.starttime))
 }
@@ -129,7 +131,8 @@ fn stat_of(pid: i32) -> Option<Stat> {
     Process::new(pid).ok()?.stat().ok()
 }
 
-/// The numbers of all processes. Reading names is cheap, reading of each process what it is would not be.
+/// Returns the numbers of all processes. Listing `/proc` is cheap, reading each process would not
+/// be.
 pub(super) fn all_pids() -> HashSet<i32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return HashSet::new();

@@ -1,6 +1,7 @@
-//! The least latency that a client can see: one connection, never asleep, one request after the other by schedule.
+//! The least latency that a client can see: one connection, never asleep, one request after the
+//! other by schedule.
 //!
-//! The clock is read right before each write and right after the read that has the answer.
+//! The clock is read right before each write and right after the read that has the response.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,19 +12,23 @@ use clap::Parser;
 use serde_json::json;
 
 const ANSWER_BYTES_MAX: usize = 4096;
-/// A longer wait is a server that has died.
+/// The longest wait; after a longer one the server has died.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Parser)]
 struct Options {
-    /// Address and port of a server that writes each answer at once, and all of the same length
+    /// Address and port of a server that writes each response at once, and all of the same length
     #[arg(long)]
     server: SocketAddr,
-    /// What to ask for
+    /// Path of the requests
     #[arg(long, default_value = "/hello")]
     path: String,
     /// Requests per second
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(
+        long,
+        default_value_t = 1_000,
+        value_parser = clap::value_parser!(u32).range(1..=100_000)
+    )]
     rate: u32,
     /// Seconds of load
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=60))]
@@ -48,13 +53,13 @@ fn main() -> anyhow::Result<()> {
     }
     latencies.sort_unstable();
     let quantile = |per_cent| micros(latencies[(latencies.len() - 1) * per_cent / 100]);
-    let told = json!({
+    let report = json!({
         "requests": latencies.len(),
         "p50_us": quantile(50),
         "p99_us": quantile(99),
         "max_us": quantile(100),
     });
-    writeln!(io::stdout(), "{told}")?;
+    writeln!(io::stdout(), "{report}")?;
     Ok(())
 }
 
@@ -83,7 +88,7 @@ impl Client {
         })
     }
 
-    /// One request: its latency, and the bytes of its answer.
+    /// Sends one request; returns its latency, and the bytes of its response.
     fn exchange(&mut self) -> anyhow::Result<(Duration, usize)> {
         let sent = Instant::now();
         self.stream.write_all(&self.request).context("write")?;

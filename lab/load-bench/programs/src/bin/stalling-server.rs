@@ -1,4 +1,5 @@
-//! The server of the load generator's own test, which stands still for the last second of every five.
+//! The server of the load generator's own test, which stands still for the last second of every
+//! five.
 
 #[path = "../../../../../crates/greenroom-load/tests/fixture/stall.rs"]
 mod stall;
@@ -18,7 +19,8 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Each request that comes during a stall has a connection of its own.
+/// Raises the limit of descriptors: each request that comes during a stall has a connection of its
+/// own.
 fn allow_all_descriptors() -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {

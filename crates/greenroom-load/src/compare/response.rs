@@ -1,23 +1,23 @@
-//! The first answers of servers, held against each other.
+//! Comparison of the servers' first responses.
 
 use crate::record::FirstAnswer;
 
-/// Bytes of each answer that are shown around a difference.
+/// Bytes of each response that are shown around a difference.
 const EXCERPT_BYTES: usize = 40;
-/// Of these, those before it.
+/// Bytes of the excerpt that stand before the difference.
 const BEFORE_BYTES: usize = 12;
 
-/// What is kept of an answer.
+/// The comparable part of a response: its status and the kept bytes of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    /// `None` for a WebSocket.
+pub(super) struct Response {
+    /// The status code; `None` for a WebSocket.
     status: Option<String>,
-    /// As much as [`FirstAnswer`] keeps.
+    /// The body, as much of it as [`FirstAnswer`] keeps.
     body: Vec<u8>,
     length: u64,
 }
 
-impl From<FirstAnswer> for Answer {
+impl From<FirstAnswer> for Response {
     fn from(first: FirstAnswer) -> Self {
         let head = String::from_utf8_lossy(&first.head);
         let line = head.lines().next().unwrap_or_default();
@@ -29,11 +29,11 @@ impl From<FirstAnswer> for Answer {
     }
 }
 
-impl Answer {
-    /// What the first difference is, if there is one.
+impl Response {
+    /// Describes the first difference, if there is one.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         if self.status != other.status {
-            let name = |answer: &Self| answer.status.clone().unwrap_or_else(|| "none".into());
+            let name = |response: &Self| response.status.clone().unwrap_or_else(|| "none".into());
             return Some(format!("status {} and {}", name(self), name(other)));
         }
         let pairs = self.body.iter().zip(&other.body);
@@ -61,8 +61,8 @@ fn excerpt(body: &[u8], at: usize) -> String {
 mod tests {
     use super::*;
 
-    fn answer(status: &str, body: &str) -> Answer {
-        Answer::from(FirstAnswer {
+    fn response(status: &str, body: &str) -> Response {
+        Response::from(FirstAnswer {
             head: format!("HTTP/1.1 {status}\r\nDate: now\r\n\r\n").into_bytes(),
             body: body.as_bytes().to_vec(),
             body_bytes: body.len() as u64,
@@ -72,26 +72,27 @@ mod tests {
 
     #[test]
     fn the_first_different_byte_is_shown_with_its_surroundings() {
-        let one = answer("200 OK", "the quick brown fox jumps");
-        let other = answer("200 Fine", "the quick brown dog\njumps");
+        let one = response("200 OK", "the quick brown fox jumps");
+        let other = response("200 Fine", "the quick brown dog\njumps");
         assert_eq!(one.difference(&one), None);
         assert_eq!(
             one.difference(&other).as_deref(),
             Some(
-                "the bodies of 25 and 25 bytes differ at byte 16: \"quick brown fox jumps\" and \"quick brown dog\\njumps\""
+                "the bodies of 25 and 25 bytes differ at byte 16: \"quick brown fox jumps\" and \
+                \"quick brown dog\\njumps\""
             )
         );
     }
 
     #[test]
     fn a_longer_body_differs_behind_the_shorter_one() {
-        let text = answer("200 OK", "abc").difference(&answer("200 OK", ""));
+        let text = response("200 OK", "abc").difference(&response("200 OK", ""));
         assert!(text.is_some_and(|text| text.contains("byte 0: \"abc\" and \"\"")));
     }
 
     #[test]
     fn a_status_differs_before_a_body_does() {
-        let text = answer("200 OK", "abc").difference(&answer("404 Not Found", "x"));
+        let text = response("200 OK", "abc").difference(&response("404 Not Found", "x"));
         assert_eq!(text.as_deref(), Some("status 200 and 404"));
     }
 }

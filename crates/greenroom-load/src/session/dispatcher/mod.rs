@@ -1,4 +1,4 @@
-//! Which request goes out next, when, and on which connection.
+//! Dispatching: the order, time and connection of each request.
 
 mod queue;
 mod quota;
@@ -10,29 +10,29 @@ pub(super) use quota::Quota;
 
 use crate::run::{Routes, Share};
 
-/// A request that may go out.
+/// A request that may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
     /// Number of its target.
     pub(super) endpoint: usize,
-    /// When it should go, in nanoseconds since the run began.
+    /// The intended time, in nanoseconds since the run began.
     pub(super) intended: u64,
-    /// Since when a connection was free for it.
+    /// The time since which a connection was free for it.
     pub(super) free_since: u64,
 }
 
-/// Where connections get their requests.
+/// The source of the connections' requests.
 #[derive(Debug)]
-pub(super) enum Desk {
+pub(super) enum Dispatcher {
     Closed(Quota),
     Open(Box<Queue>),
 }
 
-/// A connection's place at the desk.
+/// The number of a connection's slot.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SeatNumber(usize);
+pub(super) struct SlotId(usize);
 
-impl Desk {
+impl Dispatcher {
     pub(super) fn new(share: &Share, routes: Routes) -> Self {
         match share.arrivals() {
             None => Self::Closed(Quota::new(share.requests, share.sending_ends(), routes)),
@@ -43,41 +43,42 @@ impl Desk {
         }
     }
 
-    /// Whether no request waits for a connection that is still to be begun.
+    /// Returns true if no request waits for a connection that is still to be begun.
     pub(super) fn is_over(&self) -> bool {
         match self {
-            // Its connections begin with the run, and each ends when there is nothing left for it.
+            // Its connections begin with the run, and each ends when no request is left for it.
             Self::Closed(_) => true,
             Self::Open(queue) => queue.is_over(),
         }
     }
 
-    /// A seat for a connection that serves a target and those beside it.
-    pub(super) fn enter(&mut self, endpoint: usize) -> SeatNumber {
-        SeatNumber(match self {
+    /// Adds a slot for a connection that serves a target and the others of its origin.
+    pub(super) fn enter(&mut self, endpoint: usize) -> SlotId {
+        SlotId(match self {
             Self::Closed(quota) => quota.origin_of(endpoint),
             Self::Open(queue) => queue.enter(endpoint),
         })
     }
 
-    /// The next request for a seat that has so many `free` streams; `None` when its connection is to end.
+    /// Polls the next request for a slot that has so many `free` streams; `None` when its
+    /// connection is to end.
     pub(super) fn poll_ticket(
         &mut self,
-        seat: SeatNumber,
+        slot: SlotId,
         now: u64,
         free: usize,
         waker: &Waker,
     ) -> Poll<Option<Ticket>> {
         match self {
-            Self::Closed(quota) => Poll::Ready(quota.take_within(seat.0, now)),
-            Self::Open(queue) => queue.poll_ticket(seat.0, now, free, waker),
+            Self::Closed(quota) => Poll::Ready(quota.take_within(slot.0, now)),
+            Self::Open(queue) => queue.poll_ticket(slot.0, now, free, waker),
         }
     }
 
-    /// Gives a seat up; requests that were handed to it and did not go out are handed out again.
-    pub(super) fn leave(&mut self, seat: SeatNumber) {
+    /// Removes a slot; its dispatched requests that were not sent are dispatched again.
+    pub(super) fn leave(&mut self, slot: SlotId) {
         if let Self::Open(queue) = self {
-            queue.leave(seat.0);
+            queue.leave(slot.0);
         }
     }
 }

@@ -26,7 +26,7 @@ fn endpoint(port: u16) -> Endpoint {
     }
 }
 
-/// A request each ms for 10 ms, to as many servers.
+/// Returns a request each ms for 10 ms, to as many servers.
 fn queue(connections: usize, servers: u16) -> Queue {
     let schedule = Schedule::constant(1000.0, Duration::from_millis(10)).expect("a schedule");
     let endpoints: Vec<_> = (1..=servers).map(endpoint).collect();
@@ -34,12 +34,12 @@ fn queue(connections: usize, servers: u16) -> Queue {
     Queue::new(schedule.arrivals(0, 1), connections, routes)
 }
 
-fn poll(queue: &mut Queue, seat: usize, now: u64, free: usize) -> Poll<Option<u64>> {
-    let ticket = queue.poll_ticket(seat, now, free, Waker::noop());
+fn poll(queue: &mut Queue, slot: usize, now: u64, free: usize) -> Poll<Option<u64>> {
+    let ticket = queue.poll_ticket(slot, now, free, Waker::noop());
     ticket.map(|ticket| ticket.map(|ticket| ticket.intended))
 }
 
-/// The first connection, which served the first request.
+/// Adds the first connection, which served the first request.
 fn connected(queue: &mut Queue) -> usize {
     let ticket = queue.dispatch(0).expect("the first is due at once");
     queue.enter(ticket.endpoint)
@@ -48,11 +48,11 @@ fn connected(queue: &mut Queue) -> usize {
 #[test]
 fn what_is_due_goes_to_a_free_stream_before_a_new_connection() {
     let mut queue = queue(2, 1);
-    let seat = connected(&mut queue);
-    assert_eq!(poll(&mut queue, seat, 0, 2), Poll::Pending);
+    let slot = connected(&mut queue);
+    assert_eq!(poll(&mut queue, slot, 0, 2), Poll::Pending);
     assert_eq!(queue.dispatch(2 * MS), None);
-    assert_eq!(poll(&mut queue, seat, 2 * MS, 2), Poll::Ready(Some(MS)));
-    assert_eq!(poll(&mut queue, seat, 2 * MS, 1), Poll::Ready(Some(2 * MS)));
+    assert_eq!(poll(&mut queue, slot, 2 * MS, 2), Poll::Ready(Some(MS)));
+    assert_eq!(poll(&mut queue, slot, 2 * MS, 1), Poll::Ready(Some(2 * MS)));
     let next = queue.dispatch(3 * MS).expect("both streams are taken");
     assert_eq!((next.intended, next.free_since), (3 * MS, 0));
     assert_eq!(queue.dispatch(4 * MS), None, "all connections are open");
@@ -61,25 +61,25 @@ fn what_is_due_goes_to_a_free_stream_before_a_new_connection() {
 #[test]
 fn what_waits_goes_out_in_order_when_a_stream_is_free() {
     let mut queue = queue(1, 1);
-    let seat = connected(&mut queue);
+    let slot = connected(&mut queue);
     assert_eq!(queue.dispatch(5 * MS), None);
-    let ticket = queue.poll_ticket(seat, 5 * MS, 1, Waker::noop());
+    let ticket = queue.poll_ticket(slot, 5 * MS, 1, Waker::noop());
     let expected = Ticket {
         endpoint: 0,
         intended: MS,
         free_since: 5 * MS,
     };
     assert_eq!(ticket, Poll::Ready(Some(expected)));
-    assert_eq!(poll(&mut queue, seat, 6 * MS, 1), Poll::Ready(Some(2 * MS)));
+    assert_eq!(poll(&mut queue, slot, 6 * MS, 1), Poll::Ready(Some(2 * MS)));
 }
 
 #[test]
 fn a_connection_that_ends_gives_back_what_it_did_not_send() {
     let mut queue = queue(1, 1);
-    let seat = connected(&mut queue);
-    assert_eq!(poll(&mut queue, seat, 0, 1), Poll::Pending);
+    let slot = connected(&mut queue);
+    assert_eq!(poll(&mut queue, slot, 0, 1), Poll::Pending);
     assert_eq!(queue.dispatch(MS), None);
-    queue.leave(seat);
+    queue.leave(slot);
     queue.vacate(0, 2 * MS);
     let again = queue.dispatch(2 * MS).expect("it waits for a connection");
     assert_eq!((again.intended, again.free_since), (MS, 2 * MS));
@@ -89,26 +89,26 @@ fn a_connection_that_ends_gives_back_what_it_did_not_send() {
 fn a_server_without_connection_gets_that_of_another() {
     let mut queue = queue(1, 2);
     let counter = Arc::new(Wakes::default());
-    let seat = connected(&mut queue);
+    let slot = connected(&mut queue);
     let waker = Waker::from(Arc::clone(&counter));
-    assert!(queue.poll_ticket(seat, 0, 1, &waker).is_pending());
+    assert!(queue.poll_ticket(slot, 0, 1, &waker).is_pending());
     assert_eq!(queue.dispatch(MS), None);
     assert_eq!(counter.0.load(Ordering::SeqCst), 1);
-    assert_eq!(poll(&mut queue, seat, MS, 1), Poll::Ready(None));
-    queue.leave(seat);
+    assert_eq!(poll(&mut queue, slot, MS, 1), Poll::Ready(None));
+    queue.leave(slot);
     queue.vacate(0, MS);
-    let ticket = queue.dispatch(MS).expect("there is room");
+    let ticket = queue.dispatch(MS).expect("there is a slot");
     assert_eq!((ticket.endpoint, ticket.intended), (1, MS));
 }
 
 #[test]
-fn at_the_end_what_waits_is_told_and_connections_end() {
+fn at_the_end_what_waits_is_reported_and_connections_end() {
     let mut queue = queue(1, 1);
-    let seat = connected(&mut queue);
+    let slot = connected(&mut queue);
     assert_eq!(queue.count_due(10 * MS), 10);
     let mut never_sent = Vec::new();
     queue.abandon(|intended| never_sent.push(intended));
     assert_eq!(never_sent, (1..10).map(|ms| ms * MS).collect::<Vec<_>>());
     assert!(queue.is_over());
-    assert_eq!(poll(&mut queue, seat, 10 * MS, 1), Poll::Ready(None));
+    assert_eq!(poll(&mut queue, slot, 10 * MS, 1), Poll::Ready(None));
 }

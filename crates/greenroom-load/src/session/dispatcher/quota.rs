@@ -1,9 +1,9 @@
-//! The desk of a closed loop.
+//! The dispatcher of a closed loop.
 
 use super::Ticket;
 use crate::run::Routes;
 
-/// Hands requests out at once, until there were enough or time is up.
+/// A quota that dispatches requests at once, until it is used up or time is up.
 #[derive(Debug)]
 pub(in crate::session) struct Quota {
     left: u64,
@@ -24,12 +24,12 @@ impl Quota {
         self.routes.origin_of(endpoint)
     }
 
-    /// The first request of a new connection.
+    /// Takes the first request of a new connection.
     pub(in crate::session) fn take(&mut self, now: u64) -> Option<Ticket> {
         self.admit(now).then(|| ticket(self.routes.next(), now))
     }
 
-    /// The next request of a connection.
+    /// Takes the next request of a connection.
     pub(super) fn take_within(&mut self, origin: usize, now: u64) -> Option<Ticket> {
         self.admit(now)
             .then(|| ticket(self.routes.next_within(origin), now))

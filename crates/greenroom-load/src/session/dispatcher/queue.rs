@@ -1,4 +1,4 @@
-//! The desk of an open loop.
+//! The dispatcher of an open loop.
 
 use std::collections::VecDeque;
 use std::iter::Peekable;
@@ -10,29 +10,30 @@ use super::Ticket;
 use crate::plan::Arrivals;
 use crate::run::Routes;
 
-/// Hands requests out when they are due: to a connection with a free stream, else to a new one, else they wait in order.
+/// A queue that dispatches requests when they are due: to a connection with a free stream, else to
+/// a new one, else they wait in order.
 ///
-/// Those that wait take no memory: their times are computed when their turn comes.
+/// Waiting requests take no memory: their times are computed when their turn comes.
 #[derive(Debug)]
 pub(in crate::session) struct Queue {
-    /// The times of those after `head`.
+    /// The times of the requests after `head`.
     arrivals: Arrivals,
-    /// The next one to go out.
+    /// The next request.
     head: Option<Waiting>,
-    /// Those that came back from connections which ended before they went out.
+    /// Requests of connections that ended before they sent them.
     returned: VecDeque<Waiting>,
-    /// The times of those that were not yet counted as due.
+    /// The times of the requests that were not yet counted as due.
     uncounted: Peekable<Arrivals>,
     routes: Routes,
-    seats: Slab<Seat>,
-    /// For each origin the seats that can take a request, the one that waits longest first.
+    slots: Slab<Slot>,
+    /// For each origin the slots that can take a request, the longest idle first.
     idle: Vec<VecDeque<usize>>,
     /// For each origin its connections, being made or open.
     connections: Vec<usize>,
     connections_max: usize,
-    /// Since when fewer than the most connections are open.
-    room_since: u64,
-    /// Seats whose connections end to make room for another origin.
+    /// The time since which fewer than the most connections are open.
+    capacity_since: u64,
+    /// Slots whose connections end to make way for another origin.
     leaving: usize,
 }
 
@@ -43,9 +44,9 @@ struct Waiting {
     endpoint: usize,
 }
 
-/// A connection that is open.
+/// The slot of an open connection.
 #[derive(Debug)]
-struct Seat {
+struct Slot {
     origin: usize,
     /// Streams that it can take, counting those in the mailbox.
     free: usize,
@@ -63,11 +64,11 @@ impl Queue {
             returned: VecDeque::new(),
             uncounted: arrivals.clone().peekable(),
             arrivals,
-            seats: Slab::new(),
+            slots: Slab::new(),
             idle: vec![VecDeque::new(); routes.origins()],
             connections: vec![0; routes.origins()],
             connections_max,
-            room_since: 0,
+            capacity_since: 0,
             leaving: 0,
             routes,
         };
@@ -75,7 +76,7 @@ impl Queue {
         queue
     }
 
-    /// How many came due since the last call.
+    /// Returns the number of requests that came due since the last call.
     pub(in crate::session) fn count_due(&mut self, now: u64) -> u64 {
         let mut count = 0;
         while self.uncounted.next_if(|time| *time <= now).is_some() {
@@ -84,18 +85,18 @@ impl Queue {
         count
     }
 
-    /// When the next one is due that was not yet counted.
+    /// Returns the time of the next request that was not yet counted.
     pub(in crate::session) fn next_due(&mut self) -> Option<u64> {
         self.uncounted.peek().copied()
     }
 
-    /// Whether all were handed out.
+    /// Returns true if all requests were dispatched.
     pub(super) fn is_over(&self) -> bool {
         self.head.is_none() && self.returned.is_empty()
     }
 
-    /// Hands out what is due, as far as there are connections for it; a ticket that is returned is for a new connection, which
-    /// counts as open from now on.
+    /// Dispatches the requests that are due, as far as there are connections for them; a returned
+    /// ticket is for a new connection, which counts as open from now on.
     pub(in crate::session) fn dispatch(&mut self, now: u64) -> Option<Ticket> {
         while let Some(waiting) = self.first_due(now) {
             let origin = self.routes.origin_of(waiting.endpoint);
@@ -105,16 +106,16 @@ impl Queue {
             } else if self.open() < self.connections_max {
                 self.advance();
                 self.connections[origin] += 1;
-                return Some(waiting.ticket(self.room_since));
+                return Some(waiting.ticket(self.capacity_since));
             } else {
-                self.make_room(origin);
+                self.displace_idle(origin);
                 return None;
             }
         }
         None
     }
 
-    /// How many wait although they are due.
+    /// Returns the number of requests that wait although they are due.
     pub(in crate::session) fn waiting(&self, now: u64) -> u64 {
         let head = self.head.filter(|head| head.intended <= now);
         let later = self.arrivals.clone().take_while(|time| *time <= now);
@@ -122,7 +123,8 @@ impl Queue {
         (self.returned.len() + in_order) as u64
     }
 
-    /// Nothing more goes out; tells the intended time of each that did not.
+    /// Ends the queue; calls `never_sent` with the intended time of each request that was not
+    /// dispatched.
     pub(in crate::session) fn abandon(&mut self, mut never_sent: impl FnMut(u64)) {
         while let Some(waiting) = self.first_due(u64::MAX) {
             never_sent(waiting.intended);
@@ -130,16 +132,16 @@ impl Queue {
         }
     }
 
-    /// A connection ended, or could not be made.
+    /// Notes that a connection ended, or could not be made.
     pub(in crate::session) fn vacate(&mut self, endpoint: usize, now: u64) {
         if self.open() == self.connections_max {
-            self.room_since = now;
+            self.capacity_since = now;
         }
         self.connections[self.routes.origin_of(endpoint)] -= 1;
     }
 
     pub(super) fn enter(&mut self, endpoint: usize) -> usize {
-        self.seats.insert(Seat {
+        self.slots.insert(Slot {
             origin: self.routes.origin_of(endpoint),
             free: 0,
             free_since: 0,
@@ -159,35 +161,35 @@ impl Queue {
     ) -> Poll<Option<Ticket>> {
         let due = self.first_due(now);
         let is_over = self.is_over();
-        let seat = &mut self.seats[number];
-        if let Some(ticket) = seat.mailbox.pop_front() {
+        let slot = &mut self.slots[number];
+        if let Some(ticket) = slot.mailbox.pop_front() {
             self.has_free(number, free - 1);
             return Poll::Ready(Some(ticket));
         }
-        if seat.is_leaving || is_over {
+        if slot.is_leaving || is_over {
             return Poll::Ready(None);
         }
-        seat.free = free;
-        if !seat.is_idle {
-            seat.free_since = now;
+        slot.free = free;
+        if !slot.is_idle {
+            slot.free_since = now;
         }
         if let Some(waiting) = due
-            && self.routes.origin_of(waiting.endpoint) == seat.origin
+            && self.routes.origin_of(waiting.endpoint) == slot.origin
         {
-            let ticket = waiting.ticket(seat.free_since);
+            let ticket = waiting.ticket(slot.free_since);
             self.has_free(number, free - 1);
             self.advance();
             return Poll::Ready(Some(ticket));
         }
-        seat.waker = Some(waker.clone());
-        if !seat.is_idle {
-            seat.is_idle = true;
-            self.idle[seat.origin].push_back(number);
+        slot.waker = Some(waker.clone());
+        if !slot.is_idle {
+            slot.is_idle = true;
+            self.idle[slot.origin].push_back(number);
         }
         if let Some(waiting) = due {
-            // It found no idle connection to take the place of when it came due.
-            self.make_room(self.routes.origin_of(waiting.endpoint));
-            if self.seats[number].is_leaving {
+            // When the request came due, no connection was idle that could have made way.
+            self.displace_idle(self.routes.origin_of(waiting.endpoint));
+            if self.slots[number].is_leaving {
                 return Poll::Ready(None);
             }
         }
@@ -195,12 +197,12 @@ impl Queue {
     }
 
     pub(super) fn leave(&mut self, number: usize) {
-        let seat = self.seats.remove(number);
-        self.leaving -= usize::from(seat.is_leaving);
-        if seat.is_idle {
-            self.idle[seat.origin].retain(|idle| *idle != number);
+        let slot = self.slots.remove(number);
+        self.leaving -= usize::from(slot.is_leaving);
+        if slot.is_idle {
+            self.idle[slot.origin].retain(|idle| *idle != number);
         }
-        self.returned.extend(seat.mailbox.iter().map(Waiting::of));
+        self.returned.extend(slot.mailbox.iter().map(Waiting::of));
     }
 
     fn open(&self) -> usize {
@@ -212,7 +214,7 @@ impl Queue {
         returned.or(self.head.filter(|waiting| waiting.intended <= now))
     }
 
-    /// The first one was handed out.
+    /// Removes the first request, which was dispatched.
     fn advance(&mut self) {
         if self.returned.pop_front().is_none() {
             self.head = self.arrivals.next().map(|intended| Waiting {
@@ -226,41 +228,43 @@ impl Queue {
     }
 
     fn has_free(&mut self, number: usize, free: usize) {
-        let seat = &mut self.seats[number];
-        seat.free = free;
-        if seat.is_idle && seat.mailbox.len() >= free {
-            seat.is_idle = false;
-            self.idle[seat.origin].retain(|idle| *idle != number);
+        let slot = &mut self.slots[number];
+        slot.free = free;
+        if slot.is_idle && slot.mailbox.len() >= free {
+            slot.is_idle = false;
+            self.idle[slot.origin].retain(|idle| *idle != number);
         }
     }
 
     fn hand(&mut self, number: usize, waiting: Waiting) {
-        let seat = &mut self.seats[number];
-        seat.mailbox.push_back(waiting.ticket(seat.free_since));
-        seat.is_idle = seat.mailbox.len() < seat.free;
-        if seat.is_idle {
-            self.idle[seat.origin].push_back(number);
+        let slot = &mut self.slots[number];
+        slot.mailbox.push_back(waiting.ticket(slot.free_since));
+        slot.is_idle = slot.mailbox.len() < slot.free;
+        if slot.is_idle {
+            self.idle[slot.origin].push_back(number);
         }
-        seat.wake();
+        slot.wake();
     }
 
-    /// An origin without any connection gets that of another one, so that the first that waits does not wait for ever.
-    fn make_room(&mut self, origin: usize) {
+    /// Ends an idle connection for an origin without any, so that the first request does not wait
+    /// for ever.
+    fn displace_idle(&mut self, origin: usize) {
+        // One leaving connection is enough: requests go in order, so only the first one needs it.
         if self.connections[origin] > 0 || self.leaving > 0 {
             return;
         }
         if let Some(number) = self.idle.iter_mut().find_map(VecDeque::pop_front) {
-            let seat = &mut self.seats[number];
-            seat.is_idle = false;
-            seat.is_leaving = true;
-            seat.wake();
+            let slot = &mut self.slots[number];
+            slot.is_idle = false;
+            slot.is_leaving = true;
+            slot.wake();
             self.leaving += 1;
         }
     }
 
     fn wake_all(&mut self) {
-        for (_, seat) in &mut self.seats {
-            seat.wake();
+        for (_, slot) in &mut self.slots {
+            slot.wake();
         }
     }
 }
@@ -282,7 +286,7 @@ impl Waiting {
     }
 }
 
-impl Seat {
+impl Slot {
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();

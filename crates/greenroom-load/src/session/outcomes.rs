@@ -1,45 +1,45 @@
-//! What became of requests.
+//! The outcomes of requests.
 
 use super::connect::Failure;
-use super::desk::Ticket;
+use super::dispatcher::Ticket;
 use super::exchange::Exchange;
 use crate::record::{Answer, FailureKind, FirstAnswer, Recorder};
 
-/// Attempts in a row after which nobody is thought to be there, if there never was anybody.
+/// Consecutive failed attempts to connect after which a thread gives up, if none succeeded.
 const FAILED_ATTEMPTS_MAX: u32 = 10;
 
-/// The notes of a thread, with what it must know of itself.
+/// The recorder of a thread, with the number of requests in flight.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct Outcomes {
     recorder: Recorder,
-    under_way: u64,
+    in_flight: u64,
     last_ns: u64,
     failed_attempts: u32,
     was_connected: bool,
 }
 
-impl Ledger {
+impl Outcomes {
     pub(super) fn new(recorder: Recorder) -> Self {
         Self {
             recorder,
-            under_way: 0,
+            in_flight: 0,
             last_ns: 0,
             failed_attempts: 0,
             was_connected: false,
         }
     }
 
-    /// Requests that went out and did not end.
-    pub(super) fn under_way(&self) -> u64 {
-        self.under_way
+    /// Returns the number of requests that were sent and did not end.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
     }
 
-    /// When the last request ended.
+    /// Returns the time at which the last request ended.
     pub(super) fn last_ns(&self) -> u64 {
         self.last_ns
     }
 
-    /// Whether there is no use in trying any longer.
+    /// Returns true if further attempts are pointless.
     pub(super) fn gives_up(&self) -> bool {
         !self.was_connected && self.failed_attempts >= FAILED_ATTEMPTS_MAX
     }
@@ -53,16 +53,16 @@ impl Ledger {
     }
 
     pub(super) fn begun(&mut self, ticket: &Ticket, now: u64) {
-        self.under_way += 1;
+        self.in_flight += 1;
         self.recorder.sent(ticket.intended, now, ticket.free_since);
     }
 
-    /// A connection was established.
+    /// Records a connection that was established.
     pub(super) fn connected(&mut self) {
         self.recorder.tally().counts.connections += 1;
     }
 
-    /// The server speaks the protocol.
+    /// Notes that the server speaks the protocol.
     pub(super) fn proven(&mut self) {
         self.was_connected = true;
     }
@@ -92,8 +92,9 @@ impl Ledger {
         self.recorder.failed(failure.kind, time, || failure.detail);
     }
 
-    /// As [`Ledger::failed`], of a request whose connection was not made.
+    /// As [`Outcomes::failed`], for a request whose connection was not made.
     pub(super) fn not_connected(&mut self, exchange: &Exchange, failure: Failure, now: u64) {
+        // A failed handshake is counted by `failed`, as it may also end an established connection.
         let counts_itself = failure.kind == FailureKind::Handshake;
         self.failed_attempts += u32::from(!counts_itself);
         self.failed(exchange, failure, now);
@@ -106,7 +107,7 @@ impl Ledger {
         });
     }
 
-    /// When [`Ledger::flush`] is due.
+    /// Returns the time at which [`Outcomes::flush`] is due.
     pub(super) fn flush_due(&self) -> u64 {
         self.recorder.flush_due()
     }
@@ -120,7 +121,7 @@ impl Ledger {
     }
 
     fn ended(&mut self, now: u64) {
-        self.under_way -= 1;
+        self.in_flight -= 1;
         self.last_ns = self.last_ns.max(now);
     }
 }

@@ -1,4 +1,4 @@
-//! What the tasks of a thread share.
+//! The state that the tasks of a thread share.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -12,41 +12,42 @@ use tokio::time::Instant;
 
 use super::connect::Failure;
 use super::connection;
-use super::desk::{Desk, SeatNumber, Ticket};
+use super::dispatcher::{Dispatcher, SlotId, Ticket};
 use super::exchange::{Exchange, Received, Sample};
-use super::ledger::Ledger;
+use super::outcomes::Outcomes;
 use super::request::Messages;
 use crate::record::{FirstAnswer, Recorder};
 use crate::run::Routes;
 use crate::run::{Endpoint, Share};
 
-/// Longest time-out: a week, as the longest schedule.
+/// The longest time-out: a week, as the longest schedule.
 const TIMEOUT_MAX: Duration = Duration::from_hours(7 * 24);
 
-/// What the tasks of a thread share.
+/// The state that the tasks of a thread share.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct Engine {
     pub(super) share: Share,
     endpoints: Vec<Endpoint>,
     pub(super) messages: Messages,
-    /// Notified when the last connection ended and nothing more goes out, or there is no use in trying.
+    /// Notified when the last connection ended and nothing more is sent, or when the thread gives
+    /// up.
     pub(super) settled: Notify,
-    pub(super) desk: RefCell<Desk>,
-    pub(super) ledger: RefCell<Ledger>,
-    /// Tasks that make or hold a connection.
+    pub(super) dispatcher: RefCell<Dispatcher>,
+    pub(super) outcomes: RefCell<Outcomes>,
+    /// Number of tasks that make or hold a connection.
     holders: Cell<usize>,
     sources_used: Cell<usize>,
     sample_claim: Rc<Cell<bool>>,
 }
 
-/// A connection's place at the desk; given up when dropped.
+/// A connection's slot at the dispatcher; removed when dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
-    room: Rc<Room>,
-    number: SeatNumber,
+pub(super) struct Slot {
+    engine: Rc<Engine>,
+    number: SlotId,
 }
 
-impl Room {
+impl Engine {
     pub(super) fn new(
         share: Share,
         endpoints: Vec<Endpoint>,
@@ -55,8 +56,8 @@ impl Room {
     ) -> Self {
         let routes = Routes::new(&endpoints, share.index).through(share.paths.clone());
         Self {
-            desk: RefCell::new(Desk::new(&share, routes)),
-            ledger: RefCell::new(Ledger::new(recorder)),
+            dispatcher: RefCell::new(Dispatcher::new(&share, routes)),
+            outcomes: RefCell::new(Outcomes::new(recorder)),
             settled: Notify::new(),
             holders: Cell::new(0),
             sources_used: Cell::new(share.index as usize),
@@ -67,7 +68,7 @@ impl Room {
         }
     }
 
-    /// Where to connect for a target, or for a turn among the paths of the only one.
+    /// Returns the endpoint of a target, or of a turn among the paths of the only one.
     pub(super) fn endpoint(&self, number: usize) -> &Endpoint {
         match self.share.paths {
             Some(_) => &self.endpoints[0],
@@ -79,17 +80,17 @@ impl Room {
         self.share.clock.now()
     }
 
-    /// Whether the last request ended and no more goes out.
+    /// Returns true if the last request ended and nothing more is sent.
     pub(super) fn is_settled(&self) -> bool {
-        self.holders.get() == 0 && self.desk.borrow().is_over()
+        self.holders.get() == 0 && self.dispatcher.borrow().is_over()
     }
 
-    /// Whether there is no use in trying any longer.
+    /// Returns true if further attempts are pointless.
     pub(super) fn gives_up(&self) -> bool {
-        self.ledger.borrow().gives_up()
+        self.outcomes.borrow().gives_up()
     }
 
-    /// The address that the next connection comes from.
+    /// Returns the source address of the next connection.
     pub(super) fn next_source(&self) -> Option<IpAddr> {
         let sources = &self.share.plan.sources;
         let used = self.sources_used.get();
@@ -97,23 +98,23 @@ impl Room {
         sources.get(used.checked_rem(sources.len())?).copied()
     }
 
-    /// Closed loop: all connections begin.
+    /// Closed loop: begins all connections.
     pub(super) fn begin_all(self: &Rc<Self>) {
         for _ in 0..self.share.connections {
             self.holders.update(|holders| holders + 1);
-            let room = Rc::clone(self);
+            let engine = Rc::clone(self);
             spawn_local(async move {
-                connection::hold_closed(&room).await;
-                room.released();
+                connection::hold_closed(&engine).await;
+                engine.released();
             });
         }
     }
 
-    /// Open loop: hands out what is due.
+    /// Open loop: dispatches the requests that are due.
     pub(super) fn dispatch(self: &Rc<Self>) {
         let now = self.now();
-        if let Desk::Open(queue) = &mut *self.desk.borrow_mut() {
-            self.ledger.borrow_mut().due(queue.count_due(now));
+        if let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() {
+            self.outcomes.borrow_mut().due(queue.count_due(now));
             while let Some(ticket) = queue.dispatch(now) {
                 self.holders.update(|holders| holders + 1);
                 spawn_local(Rc::clone(self).hold_open(ticket));
@@ -121,18 +122,18 @@ impl Room {
         }
     }
 
-    /// Open loop: the schedule ended at `end`; what did not go out never will.
+    /// Open loop: ends the schedule at `end`; requests that were not sent never will be.
     pub(super) fn abandon(&self, end: u64) {
-        if let Desk::Open(queue) = &mut *self.desk.borrow_mut() {
-            let mut ledger = self.ledger.borrow_mut();
-            queue.abandon(|intended| ledger.never_sent(intended, end));
+        if let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() {
+            let mut outcomes = self.outcomes.borrow_mut();
+            queue.abandon(|intended| outcomes.never_sent(intended, end));
         }
-        self.tell_if_settled();
+        self.notify_if_settled();
     }
 
     async fn hold_open(self: Rc<Self>, ticket: Ticket) {
         connection::hold(&self, ticket).await;
-        if let Desk::Open(queue) = &mut *self.desk.borrow_mut() {
+        if let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() {
             queue.vacate(ticket.endpoint, self.now());
         }
         self.dispatch();
@@ -141,19 +142,19 @@ impl Room {
 
     fn released(&self) {
         self.holders.update(|holders| holders - 1);
-        self.tell_if_settled();
+        self.notify_if_settled();
     }
 
-    fn tell_if_settled(&self) {
+    fn notify_if_settled(&self) {
         if self.is_settled() {
             self.settled.notify_one();
         }
     }
 
-    /// A request goes out, or its connection is begun.
+    /// Begins a request, by sending it or by connecting for it.
     pub(super) fn begin(&self, ticket: &Ticket) -> Exchange {
         let begun = self.now();
-        self.ledger.borrow_mut().begun(ticket, begun);
+        self.outcomes.borrow_mut().begun(ticket, begun);
         Exchange {
             endpoint: ticket.endpoint,
             intended: ticket.intended,
@@ -163,13 +164,13 @@ impl Room {
         }
     }
 
-    /// The first answer of the stream, if this is to be it.
+    /// Begins a sample of the stream's first response, if this is to be it.
     pub(super) fn sample(
         &self,
         head: impl FnOnce() -> Vec<u8>,
         tls: Option<&str>,
     ) -> Option<Sample> {
-        if !self.ledger.borrow().wants_first() {
+        if !self.outcomes.borrow().wants_first() {
             return None;
         }
         Sample::begin(&self.sample_claim, head(), tls.map(str::to_owned))
@@ -182,50 +183,50 @@ impl Room {
         first: Option<FirstAnswer>,
     ) {
         let answer = exchange.answer(received);
-        self.ledger.borrow_mut().answered(&answer, first);
+        self.outcomes.borrow_mut().answered(&answer, first);
     }
 
     pub(super) fn failed(&self, exchange: &Exchange, failure: Failure) {
         let now = self.now();
-        self.ledger.borrow_mut().failed(exchange, failure, now);
-        self.tell_if_hopeless();
+        self.outcomes.borrow_mut().failed(exchange, failure, now);
+        self.notify_if_hopeless();
     }
 
     pub(super) fn not_connected(&self, exchange: &Exchange, failure: Failure) {
         let now = self.now();
-        self.ledger
+        self.outcomes
             .borrow_mut()
             .not_connected(exchange, failure, now);
-        self.tell_if_hopeless();
+        self.notify_if_hopeless();
     }
 
-    fn tell_if_hopeless(&self) {
+    fn notify_if_hopeless(&self) {
         if self.gives_up() {
             self.settled.notify_one();
         }
     }
 }
 
-impl Seat {
-    /// For a connection that serves this target and those beside it.
-    pub(super) fn enter(room: &Rc<Room>, endpoint: usize) -> Self {
-        let number = room.desk.borrow_mut().enter(endpoint);
+impl Slot {
+    /// Adds a slot for a connection that serves this target and the others of its origin.
+    pub(super) fn enter(engine: &Rc<Engine>, endpoint: usize) -> Self {
+        let number = engine.dispatcher.borrow_mut().enter(endpoint);
         Self {
-            room: Rc::clone(room),
+            engine: Rc::clone(engine),
             number,
         }
     }
 
-    /// The next request, when so many streams are free; `None` when the connection is to end.
+    /// Polls the next request, when so many streams are free; `None` when the connection is to end.
     pub(super) fn poll_ticket(&self, context: &Context<'_>, free: usize) -> Poll<Option<Ticket>> {
-        let now = self.room.now();
-        let mut desk = self.room.desk.borrow_mut();
-        desk.poll_ticket(self.number, now, free, context.waker())
+        let now = self.engine.now();
+        let mut dispatcher = self.engine.dispatcher.borrow_mut();
+        dispatcher.poll_ticket(self.number, now, free, context.waker())
     }
 }
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
-        self.room.desk.borrow_mut().leave(self.number);
+        self.engine.dispatcher.borrow_mut().leave(self.number);
     }
 }
