@@ -5,35 +5,51 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
-use crate::connection::Socket;
+use crate::connection::{Socket, Taking};
+use crate::event_loop::TICK;
 
 /// A registered socket whose first bytes were read before it was handed over, and whose last
-/// answers were not sent. A client that takes nothing of what is sent for too long is an error.
+/// answers were not sent. A client that takes too little of what is sent for too long is an error.
 #[derive(Debug)]
 pub(super) struct Rewound {
     socket: Socket,
     unsent: Bytes,
     input: Bytes,
-    write_timeout: Duration,
+    pace: Pace,
+    /// Bytes that the socket took.
+    sent: u64,
+    taking: Taking,
     /// There while the client does not read.
-    stalled: Option<Pin<Box<Sleep>>>,
+    waiting: Option<Waiting>,
+}
+
+/// How fast a client has to take what is sent to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Time by which it may be behind.
+    pub(super) write_timeout: Duration,
+    /// Bytes a second; with 0 any byte makes up for all time.
+    pub(super) rate_min: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    since: Instant,
+    look: Pin<Box<Sleep>>,
 }
 
 impl Rewound {
-    pub(super) fn new(
-        socket: Socket,
-        unsent: Vec<u8>,
-        input: Bytes,
-        write_timeout: Duration,
-    ) -> Self {
+    pub(super) fn new(socket: Socket, unsent: Vec<u8>, input: Bytes, pace: Pace) -> Self {
         Self {
             socket,
             unsent: unsent.into(),
             input,
-            write_timeout,
-            stalled: None,
+            pace,
+            sent: 0,
+            taking: Taking::default(),
+            waiting: None,
         }
     }
 
@@ -43,16 +59,68 @@ impl Rewound {
         second: &[u8],
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(sent) = self.socket.poll_write(first, second, &[], cx) {
-            self.stalled = None;
-            return Poll::Ready(sent);
+        loop {
+            if let Poll::Ready(sent) = self.socket.poll_write(first, second, &[], cx) {
+                let sent = sent?;
+                self.note_sent(sent);
+                return Poll::Ready(Ok(sent));
+            }
+            if self.waiting.is_none() {
+                self.settle(Duration::ZERO);
+                self.waiting = Some(Waiting {
+                    since: Instant::now(),
+                    look: Box::pin(sleep(TICK.min(self.left()))),
+                });
+            }
+            let waiting = self.waiting.as_mut().expect("it was made above");
+            ready!(waiting.look.as_mut().poll(cx));
+            if let Some(sent) = self.look(first, second)? {
+                return Poll::Ready(Ok(sent));
+            }
         }
-        let time = self.write_timeout;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(time)));
-        ready!(stalled.as_mut().poll(cx));
-        // Else the system would keep what is unsent for minutes, for a client that takes none of it.
-        self.socket.reset_at_end();
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Sends what the system takes by now: it says so late, only when there is room for much more than a
+    /// byte. Then sees whether the client is to be given up, or when to look again.
+    fn look(&mut self, first: &[u8], second: &[u8]) -> io::Result<Option<usize>> {
+        let bytes = if first.is_empty() { second } else { first };
+        match self.socket.try_write(bytes) {
+            Ok(sent) => {
+                self.note_sent(sent);
+                return Ok(Some(sent));
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        let left = self.left();
+        let Some(waiting) = &mut self.waiting else {
+            return Ok(None);
+        };
+        let waited = waiting.since.elapsed();
+        if waited >= left {
+            // Else the system would keep what is unsent for minutes, for a client that takes none of it.
+            self.socket.reset_at_end();
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let next = waited.min(left - waited);
+        waiting.look.as_mut().reset(Instant::now() + next);
+        Ok(None)
+    }
+
+    fn note_sent(&mut self, bytes: usize) {
+        self.sent += bytes as u64;
+        if let Some(waiting) = self.waiting.take() {
+            self.settle(waiting.since.elapsed());
+        }
+    }
+
+    fn settle(&mut self, waited: Duration) {
+        self.taking.settle(waited, self.sent, self.pace.rate_min);
+    }
+
+    /// For how long the client may take nothing, from when it began to be waited for.
+    fn left(&self) -> Duration {
+        self.taking.left(self.pace.write_timeout)
     }
 
     fn poll_unsent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

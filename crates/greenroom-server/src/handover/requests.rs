@@ -21,10 +21,9 @@ use super::http2::{Stream, Streams};
 use super::ledger::Entry;
 use super::length;
 use crate::access;
-use crate::addresses::TooMany;
 use crate::app::{App, BoxError};
-use crate::body::{FromHyper, Noted, RequestBody};
-use crate::connection::{About, message};
+use crate::body::{FromHyper, Intake, Noted, RequestBody};
+use crate::connection::{About, Declined, OUT_OF_MEMORY, message};
 use crate::drain::Phase;
 use crate::event_loop::Loop;
 use crate::failure;
@@ -37,8 +36,8 @@ pub(super) struct Requests<A: App> {
     service: A::Service,
     peer: Option<SocketAddr>,
     sender: Sender,
-    /// Those of an HTTP/2 connection.
-    streams: Option<Rc<Streams>>,
+    /// Those of an HTTP/2 connection, and what is taken of their bodies.
+    streams: Option<(Rc<Streams>, Arc<Intake>)>,
     /// The line of a connection that may become a tunnel; it takes the request's name.
     entry: Option<Arc<Entry>>,
     /// What it shares with the handle of the request.
@@ -73,8 +72,8 @@ impl<A: App> Requests<A> {
     }
 
     /// For an HTTP/2 connection.
-    pub(super) fn of_streams(mut self, streams: Rc<Streams>) -> Self {
-        self.streams = Some(streams);
+    pub(super) fn of_streams(mut self, streams: Rc<Streams>, intake: Arc<Intake>) -> Self {
+        self.streams = Some((streams, intake));
         self
     }
 
@@ -136,19 +135,26 @@ impl<A: App> Requests<A> {
                 None => Reuse::Kept,
             },
             stream,
-            too_many: None,
+            declined: None,
             under_way: None,
         }
     }
 
-    /// Counts a request against what its client's address may ask for.
-    fn admit(&self, about: &About) -> Result<(), TooMany> {
+    /// Whether there is room for a request, which counts against what its client's address may ask for.
+    fn admit(&self, about: &About) -> Result<(), Declined> {
+        if self.home.memory.is_full() {
+            self.home.meter.count_declined("memory");
+            return Err(OUT_OF_MEMORY);
+        }
         let address = match self.sender {
             Sender::Client => self.peer.map(|peer| peer.ip()),
             Sender::TrustedProxy => about.client.map(|client| client.ip),
         };
         let counted = self.home.addresses.request(address);
-        counted.inspect_err(|_| self.home.meter.count_declined("address_requests"))
+        counted.map_err(|too_many| {
+            self.home.meter.count_declined("address_requests");
+            too_many.into()
+        })
     }
 
     /// The request with a body of ours, and what is noted of that if there is one.
@@ -159,9 +165,11 @@ impl<A: App> Requests<A> {
         let noted = Noted::default();
         request.extensions_mut().insert(noted.pace.clone());
         let limits = &self.home.settings.limits;
+        let open = self.streams.as_ref().map(|(_, intake)| intake.open());
         let of_body = noted.clone();
-        let request = request
-            .map(|incoming| RequestBody::from_hyper(FromHyper::new(incoming, limits, of_body)));
+        let request = request.map(|incoming| {
+            RequestBody::from_hyper(FromHyper::new(incoming, limits, of_body, open))
+        });
         (request, Some(noted))
     }
 }
@@ -173,6 +181,14 @@ fn target_of(uri: &Uri) -> Bytes {
     Bytes::copy_from_slice(target.as_bytes())
 }
 
+/// Bytes of a request's head, without what stands between its fields.
+fn head_bytes(request: &Request<Incoming>) -> usize {
+    let fields = request.headers().iter();
+    let fields = fields.map(|(name, value)| name.as_str().len() + value.len());
+    let target = request.uri().path_and_query();
+    fields.sum::<usize>() + target.map_or(0, |target| target.as_str().len())
+}
+
 impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
     type Response = Response<AnswerBody<A::Body>>;
     type Error = BoxError;
@@ -181,14 +197,17 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
     fn call(&self, mut request: Request<Incoming>) -> Answering<A> {
         self.home.count_poll();
         self.home.meter.count_request();
-        let stream = self.streams.as_ref().map(Streams::begin);
+        let stream = self.streams.as_ref().map(|(streams, _)| streams.begin());
         if stream.is_some()
             && let Err(refusal) = self.check(&mut request)
         {
             return self.refuse(refusal, request.method(), stream);
         }
         let about = self.about(&mut request);
-        let too_many = self.admit(&about).err();
+        let declined = self.admit(&about).err();
+        if let Some(stream) = &stream {
+            stream.hold_head(head_bytes(&request));
+        }
         let line = match &self.entry {
             Some(entry) => {
                 entry.rename(about.route());
@@ -208,7 +227,7 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
         };
         Answering {
             noted,
-            too_many,
+            declined,
             under_way: Some(under_way),
             ..self.answering(state, stream)
         }
@@ -246,7 +265,7 @@ pin_project! {
         #[pin]
         state: State<A>,
         noted: Option<Noted>,
-        too_many: Option<TooMany>,
+        declined: Option<Declined>,
         tell: Rc<watch::Sender<Phase>>,
         line: Option<Arc<Line>>,
         reuse: Reuse,
@@ -298,9 +317,9 @@ impl<A: App> Future for Answering<A> {
         }
         let tell = Rc::clone(&self.tell);
         let mut line = self.as_mut().project().line.take();
-        let too_many = self.too_many;
+        let declined = self.declined;
         let run = || self.as_mut().poll_service(cx);
-        let polled = during(&tell, &mut line, false, || match too_many {
+        let polled = during(&tell, &mut line, false, || match declined {
             Some(_) => Ok(Poll::Pending),
             None => catch_unwind(AssertUnwindSafe(run)),
         });
@@ -311,8 +330,8 @@ impl<A: App> Future for Answering<A> {
             failure::log_panic(&message(panic.as_ref()), &route().unwrap_or_default());
         }
         let refused = this.noted.as_ref().and_then(|noted| noted.refused.get());
-        let mut answer = match (too_many, refused, polled) {
-            (Some(too_many), ..) => declined(too_many),
+        let mut answer = match (declined, refused, polled) {
+            (Some(declined), ..) => decline(&declined),
             (None, Some(error), _) => text(error.status(), error.to_string()),
             (None, None, Ok(Poll::Pending)) => return Poll::Pending,
             (None, None, Ok(Poll::Ready(Ok(response)))) => {
@@ -346,19 +365,20 @@ impl<A: App> Future for Answering<A> {
             under_way.about.status = Some(answer.status());
         }
         let stream = this.stream.take();
+        if let Some(stream) = &stream {
+            stream.hold_head(0);
+        }
         let mut answer = answer.map(|content| AnswerBody::new(content, stream, under_way));
         length::correct(&mut answer);
         Poll::Ready(Ok(answer))
     }
 }
 
-/// The answer to one request too many.
-fn declined<B>(too_many: TooMany) -> Response<Content<B>> {
-    let mut response = text(
-        StatusCode::TOO_MANY_REQUESTS,
-        "too many requests".to_owned(),
-    );
-    let seconds = HeaderValue::from(too_many.retry_after);
+/// The answer to a request for which there is no room.
+fn decline<B>(declined: &Declined) -> Response<Content<B>> {
+    let said = String::from_utf8_lossy(declined.text);
+    let mut response = text(declined.status, said.trim_end().to_owned());
+    let seconds = HeaderValue::from(declined.retry_after);
     response.headers_mut().insert(RETRY_AFTER, seconds);
     response
 }

@@ -16,6 +16,8 @@ mod http2;
 mod http2_frames;
 mod http2_heads;
 mod http2_limits;
+mod http2_memory;
+mod http2_pace;
 mod informational;
 mod lag;
 mod leaving;
