@@ -41,11 +41,11 @@ pub struct Limits {
     /// 600 s, set 620 s.
     pub keep_alive_timeout: Duration,
     /// Time in which a client must take at least one byte of what is sent to it, and by which it may be
-    /// behind `response_rate_min`; else the connection is reset. Over HTTP/2 a stream whose client takes
-    /// nothing of its response is reset, and the connection is closed if nothing of any was taken and no
-    /// other stream is open. Default: 30 s.
+    /// behind `response_rate_min`; else the connection is reset. Over HTTP/2 a stream whose client does not
+    /// open its window is reset, and the connection is closed if nothing of any was taken and no other stream
+    /// is open, or if it is the connection's window that is not opened. Default: 30 s.
     pub write_timeout: Duration,
-    /// Bytes a second that a client of HTTP/1 must take of what is sent to it. Only the time counts in which
+    /// Bytes a second that a client must take of what is sent to it. Only the time counts in which
     /// there is something to send and the system takes no more of it, so events and long polls that send
     /// little are not concerned. Each byte taken makes up for some of that time; whoever is behind by
     /// `write_timeout` is reset. Default: 1,000; 0 for no limit.
@@ -53,6 +53,10 @@ pub struct Limits {
     /// A client that takes 1,200 bytes each 1.5 s, 800 a second, loses 0.2 s a second and is reset after
     /// 150 s; one that takes 1,000 a second may take any time. What it has taken before is no
     /// credit: after a gigabyte, too, it may stop for 30 s.
+    ///
+    /// Over HTTP/2 it holds for each stream while that waits for its own window; while all wait for the
+    /// connection's window or the system, it is the connection that must take as much, over all its streams.
+    /// WebSockets and other tunnels have no rate.
     pub response_rate_min: u64,
     /// Connections at once, over all loops. At the limit, accepting pauses and the connections
     /// that are idle longest are closed. Default: 90 % of the process' descriptor limit.
@@ -84,13 +88,14 @@ pub struct Limits {
     /// Default: 200, more than a browser asks for when it opens a page. With 50 a second: 200 at once, then one each
     /// 20 ms; 4 s without any, and there are 200 again.
     pub address_requests_burst: u32,
-    /// Bytes that all connections of HTTP/1 may hold together while they wait: heads and bodies of requests
+    /// Bytes that all connections may hold together while they wait: heads and bodies of requests
     /// that are not answered yet, as far as they are in the server's hands, input that is no whole request yet, and
     /// output that clients do not take. Beyond it a request is declined with 503 and `Retry-After`, before the application sees
-    /// it, and its connection is closed; what is under way goes on. Default: a quarter of the memory of the
+    /// it, and its connection is closed (over HTTP/2 it goes on); what is under way goes on. Default: a quarter of the memory of the
     /// machine, or of the container's (cgroup v2).
     ///
-    /// One connection holds up to some 320 KiB: with 1 GiB, 3,300 of them may do their worst.
+    /// One connection of HTTP/1 holds up to some 320 KiB: with 1 GiB, 3,300 of them may do their worst. One of
+    /// HTTP/2 holds up to 1 MiB of bodies, `output_bytes_max` of responses, and a head for each stream.
     /// What the application makes of a request, such as a body that it collects, is its own.
     pub memory_max: usize,
     /// Time that what is ready may wait for its loop. Beyond half of it, if that lasts for

@@ -105,10 +105,10 @@ pub(crate) struct LimitArgs {
     )]
     write_timeout: Duration,
 
-    /// Size that a client of HTTP/1 must take each second of what is sent to it, 0 for any; cut off below
+    /// Size that a client must take each second of what is sent to it, 0 for any; cut off below
     ///
     /// Only the time counts in which it is waited for, and it may be behind by --write-timeout. Events and long polls
-    /// that send little are not concerned.
+    /// that send little are not concerned. Over HTTP/2 it holds for each stream.
     #[arg(
         long,
         env = "GREENROOM_RESPONSE_RATE_MIN",
