@@ -51,12 +51,13 @@ impl Frames {
     }
 
     pub(crate) async fn send(&mut self, kind: u8, flags: u8, id: u32, content: &[u8]) {
-        let mut frame = u32::try_from(content.len()).unwrap().to_be_bytes()[1..].to_vec();
-        frame.extend([kind, flags]);
-        frame.extend(id.to_be_bytes());
-        frame.extend(content);
+        self.send_all(&frame(kind, flags, id, content)).await;
+    }
+
+    /// Sends any number of frames at once: whether the server took them.
+    pub(crate) async fn send_all(&mut self, frames: &[u8]) -> bool {
         // A server that has closed takes nothing.
-        let _sent = self.stream.write_all(&frame).await;
+        self.stream.write_all(frames).await.is_ok()
     }
 
     /// Sends a request without a body.
@@ -167,6 +168,14 @@ impl Frames {
         }
         (status, String::from_utf8(body).unwrap())
     }
+}
+
+pub(crate) fn frame(kind: u8, flags: u8, id: u32, content: &[u8]) -> Vec<u8> {
+    let mut frame = u32::try_from(content.len()).unwrap().to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(id.to_be_bytes());
+    frame.extend(content);
+    frame
 }
 
 /// Fields as literals without an index (RFC 7541, 6.2.2).

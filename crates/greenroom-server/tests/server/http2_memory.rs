@@ -1,10 +1,13 @@
 //! What connections of HTTP/2 hold counts as that of all others, and whom there is no room for.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use greenroom_server::{Limits, RequestBody};
 use http::Request;
 use http_body_util::BodyExt;
+use tokio::task::spawn_local;
 use tokio::time::sleep;
 
 use crate::http2_frames::{DATA, END_HEADERS, END_STREAM, Frames, HEADERS, packed};
@@ -18,6 +21,11 @@ async fn handler(request: Request<RequestBody>) -> Reply {
         "/never" => std::future::pending().await,
         "/whole" => Ok(text(vec![b'w'; 200 * KIB])),
         "/measure" => measure(request).await,
+        // Takes what has come by then, and waits for the rest.
+        "/later" => {
+            sleep(60 * SECOND).await;
+            measure(request).await
+        }
         "/first" => {
             let mut body = request.into_body();
             let first = body.frame().await;
@@ -45,13 +53,16 @@ fn fields(path: &str) -> Vec<(&str, &str)> {
     ]
 }
 
-/// A client of which a body is under way, of so many KiB so far.
+/// A client of which a body is under way on its stream 3, of so many KiB so far.
 async fn uploading(server: &Rig, path: &str, kibibytes: usize) -> Frames {
     let mut client = Frames::with_window(&server.path, 65_535).await;
+    // The windows of the server hold when its settings are acknowledged.
+    client.get(1, "/").await;
+    client.response(1).await;
     let head = packed(&fields(path));
-    client.send(HEADERS, END_HEADERS, 1, &head).await;
+    client.send(HEADERS, END_HEADERS, 3, &head).await;
     for _ in 0..kibibytes {
-        client.send(DATA, 0, 1, &[b'b'; KIB]).await;
+        client.send(DATA, 0, 3, &[b'b'; KIB]).await;
     }
     sleep(SECOND).await;
     client
@@ -154,6 +165,41 @@ async fn what_was_taken_or_dropped_counts_no_more() {
             sleep(SECOND).await;
         }
         assert_eq!(status_over_http1(&server).await, 200);
+    })
+    .await;
+}
+
+/// A client may send a MiB before the application takes any. Without memory not all of that is read, until
+/// the application makes room.
+#[tokio::test(start_paused = true)]
+async fn without_memory_little_more_is_read_than_is_taken() {
+    local(async {
+        let server = of(200 * KIB);
+        let mut clients = Vec::new();
+        for _ in 0..4 {
+            clients.push(uploading(&server, "/later", 10).await);
+        }
+        let sent = Rc::new(Cell::new(0));
+        let clients = clients.into_iter().map(|mut client| {
+            let sent = Rc::clone(&sent);
+            spawn_local(async move {
+                for _ in 0..99 {
+                    client.send(DATA, 0, 3, &[b'b'; 10 * KIB]).await;
+                    sent.set(sent.get() + 10 * KIB);
+                }
+                client.send(DATA, END_STREAM, 3, &[]).await;
+                client.response(3).await
+            })
+        });
+        let clients: Vec<_> = clients.collect();
+        sleep(20 * SECOND).await;
+        // What the system keeps for each is up to 300 KiB.
+        assert!(sent.get() < 2_000 * KIB, "{}", sent.get() / KIB);
+        assert_eq!(status_over_http2(&server).await.0, 503);
+        for client in clients {
+            assert_eq!(client.await.unwrap(), (200, "1024000".to_owned()));
+        }
+        assert_eq!(status_over_http2(&server).await.0, 200);
     })
     .await;
 }

@@ -34,6 +34,11 @@ pub(super) use streams::{Stream, Streams};
 const IDLE_MAX: Duration = Duration::from_hours(365 * 24);
 /// How long a client may leave a ping unanswered.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// Streams that a client may have opened and reset before the server came to see them; with more at a
+/// time, as a rapid reset has, the connection ends.
+const RESET_UNSEEN_MAX: usize = 20;
+/// Streams that may have been reset for faults of the client before its connection ends.
+const FAULTS_MAX: usize = 1_024;
 /// How long a client without streams has to follow a GOAWAY.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
 /// When to look again at a head that took too long while it was not read.
@@ -61,6 +66,8 @@ pub(super) async fn serve<A: App>(
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams_max)
+        .max_pending_accept_reset_streams(RESET_UNSEEN_MAX)
+        .max_local_error_reset_streams(FAULTS_MAX)
         .max_send_buf_size(STREAM_BYTES_MAX)
         .initial_connection_window_size(INPUT_BYTES_MAX)
         .initial_stream_window_size(INPUT_BYTES_MAX)
