@@ -56,7 +56,7 @@ pub struct Limits {
     ///
     /// Over HTTP/2 it holds for each stream while that waits for its own window; while all wait for the
     /// connection's window or the system, it is the connection that must take as much, over all its streams.
-    /// WebSockets and other tunnels have no rate.
+    /// Tunnels have no rate.
     pub response_rate_min: u64,
     /// Connections at once, over all loops. At the limit, accepting pauses and the connections
     /// that are idle longest are closed. Default: 90 % of the process' descriptor limit.

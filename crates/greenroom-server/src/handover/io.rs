@@ -102,7 +102,7 @@ impl Rewound {
             self.socket.reset_at_end();
             return Err(io::ErrorKind::TimedOut.into());
         }
-        let next = waited.min(left - waited);
+        let next = waited.min(left.saturating_sub(waited));
         waiting.look.as_mut().reset(Instant::now() + next);
         Ok(None)
     }

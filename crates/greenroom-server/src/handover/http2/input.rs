@@ -57,8 +57,8 @@ impl Input {
 
     /// Tells the server what the connection holds, of which `of_streams` are heads and responses.
     pub(super) fn note_held(&self, of_streams: usize) {
-        let head = self.seen.from_client.borrow().head_bytes();
-        let held = of_streams + head + self.untaken();
+        let unfinished = self.seen.from_client.borrow().head_bytes();
+        let held = of_streams + unfinished + self.untaken();
         let before = self.noted.replace(held);
         if held != before {
             self.memory.change(before, held);

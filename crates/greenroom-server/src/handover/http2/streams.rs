@@ -165,9 +165,8 @@ impl Streams {
     pub(super) fn taken_until(&self) -> Tick {
         let until = |owed: &Owed| owed.taken_until(self.write_timeout);
         match self.obstacle.get() {
-            Obstacle::Server => NEVER,
             Obstacle::ConnectionWindow if self.is_waited_for() => until(&self.owed),
-            Obstacle::ConnectionWindow => NEVER,
+            Obstacle::ConnectionWindow | Obstacle::Server => NEVER,
             Obstacle::StreamWindow => {
                 let present = self.present();
                 let waiting = present.iter().filter(|stream| stream.is_waited_for());
