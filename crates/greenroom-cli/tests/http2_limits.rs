@@ -163,7 +163,10 @@ fn five_hundred_responses_that_nobody_takes_cost_little_and_are_cut_off() {
         .collect();
     for thread in threads {
         let kinds = thread.join().expect("reading does not panic");
-        let resets = kinds.iter().filter(|kind| **kind == RST_STREAM).count();
+        let resets: usize = kinds
+            .iter()
+            .map(|kind| usize::from(*kind == RST_STREAM))
+            .sum();
         assert_eq!(resets, STREAMS as usize);
         assert!(kinds.contains(&GOAWAY));
     }
