@@ -33,7 +33,16 @@ impl Server {
     }
 
     pub(crate) fn listening_on(addresses: &[&str]) -> Self {
-        Self::spawn(Command::new(env!("CARGO_BIN_EXE_greenroom")), addresses)
+        let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
+        command.arg("serve");
+        Self::spawn(command, addresses)
+    }
+
+    /// As [`Server::start`], with such flags besides.
+    pub(crate) fn with_flags(flags: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
+        command.arg("serve").args(flags);
+        Self::spawn(command, &["127.0.0.1:0"])
     }
 
     /// As [`Server::start`], with the process's limit on open descriptors.
@@ -41,13 +50,13 @@ impl Server {
         let mut command = Command::new("prlimit");
         command
             .arg(format!("--nofile={descriptors_max}:{descriptors_max}"))
-            .arg(env!("CARGO_BIN_EXE_greenroom"));
+            .args([env!("CARGO_BIN_EXE_greenroom"), "serve"]);
         Self::spawn(command, &["127.0.0.1:0"])
     }
 
     fn spawn(mut command: Command, addresses: &[&str]) -> Self {
         // None of these tests is of overload, and a machine that runs tests may be slow.
-        command.args(["serve", "--log-format", "json", "--loop-lag-max", "1m"]);
+        command.args(["--log-format", "json", "--loop-lag-max", "1m"]);
         for address in addresses {
             command.args(["--listen", address]);
         }

@@ -8,7 +8,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::{BodyError, BodyPace};
+use super::{BodyError, BodyPace, Open};
 use crate::Limits;
 
 /// What a body that hyper receives and the task that answers its request tell each other.
@@ -27,6 +27,8 @@ pub(crate) struct FromHyper {
     received: u64,
     pace: Pace,
     noted: Noted,
+    /// While there is more of it. Only of HTTP/2, where the connection needs to know.
+    open: Option<Open>,
 }
 
 /// How long the application has waited for the client, and how long it will.
@@ -39,7 +41,12 @@ struct Pace {
 }
 
 impl FromHyper {
-    pub(crate) fn new(incoming: Incoming, limits: &Limits, noted: Noted) -> Self {
+    pub(crate) fn new(
+        incoming: Incoming,
+        limits: &Limits,
+        noted: Noted,
+        open: Option<Open>,
+    ) -> Self {
         Self {
             incoming,
             bytes_max: limits.body_bytes_max,
@@ -51,6 +58,7 @@ impl FromHyper {
                 waiting: None,
             },
             noted,
+            open,
         }
     }
 
@@ -71,10 +79,17 @@ impl FromHyper {
         };
         self.pace.heard();
         match frame {
-            None => Poll::Ready(None),
+            None => {
+                self.open = None;
+                Poll::Ready(None)
+            }
             Some(Err(error)) => Poll::Ready(Some(Err(self.refuse(reason(&error))))),
             Some(Ok(frame)) => {
-                self.received += frame.data_ref().map_or(0, Bytes::len) as u64;
+                let bytes = frame.data_ref().map_or(0, Bytes::len);
+                self.received += bytes as u64;
+                if let Some(open) = &self.open {
+                    open.take(bytes);
+                }
                 Poll::Ready(Some(self.within_limit(self.received).map(|()| frame)))
             }
         }

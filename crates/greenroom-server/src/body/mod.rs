@@ -1,6 +1,7 @@
 //! A request's body, as the application reads it.
 
 mod from_hyper;
+mod intake;
 mod pace;
 mod slot;
 
@@ -12,6 +13,7 @@ use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 
 pub(crate) use from_hyper::{FromHyper, Noted, allowance};
+pub(crate) use intake::{Intake, Open};
 pub use pace::BodyPace;
 pub(crate) use slot::{Feeder, Reader, pair};
 

@@ -14,15 +14,15 @@ use crate::proxies::{ForwardedFor, Sender};
 
 /// Why a request is declined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Declined {
-    status: StatusCode,
-    retry_after: u64,
-    text: &'static [u8],
-    /// Whether the connection ends with it, which frees what it holds.
+pub(crate) struct Declined {
+    pub(crate) status: StatusCode,
+    pub(crate) retry_after: u64,
+    pub(crate) text: &'static [u8],
+    /// Whether a connection of HTTP/1 ends with it, which frees what it holds.
     closes: bool,
 }
 
-const OUT_OF_MEMORY: Declined = Declined {
+pub(crate) const OUT_OF_MEMORY: Declined = Declined {
     status: StatusCode::SERVICE_UNAVAILABLE,
     retry_after: 1,
     text: b"too much is under way\n",

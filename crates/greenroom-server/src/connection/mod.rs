@@ -24,9 +24,11 @@ use std::task::{Context, Poll};
 use std::pin::Pin;
 use tokio::time::Sleep;
 
+pub(crate) use declining::{Declined, OUT_OF_MEMORY};
 pub(crate) use exchange::{About, Exchange, message};
 pub(crate) use scratch::Scratch;
 pub(crate) use socket::Socket;
+pub(crate) use taking::Taking;
 
 use crate::access;
 use crate::addresses::Place;
@@ -39,7 +41,6 @@ use crate::proxies::Sender;
 use crate::request_handle::Line;
 use closing::{Closing, Leaving};
 use outbox::{Outbox, Uncopied};
-use taking::Taking;
 use waiting::{Wait, Waiting};
 
 /// Turns that a connection may take before the others of its loop get theirs.

@@ -14,7 +14,7 @@ use crate::event_loop::{Tick, tick_after};
 /// it back. It gains nothing in advance: a client that has taken gigabytes may stop for no longer than
 /// one that has just begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Taking {
+pub(crate) struct Taking {
     behind: Duration,
     /// Bytes taken that have been counted.
     counted: u64,
@@ -22,14 +22,24 @@ pub(super) struct Taking {
 
 impl Taking {
     /// Counts that the client was `waited` for, and has taken so many bytes since the connection began.
-    fn settle(&mut self, waited: Duration, taken: u64, rate_min: u64) {
+    pub(crate) fn settle(&mut self, waited: Duration, taken: u64, rate_min: u64) {
         let bytes = taken - self.counted;
         self.counted = taken;
         let earned = match bytes {
             0 => Duration::ZERO,
             bytes => allowance(Duration::ZERO, rate_min, bytes),
         };
-        self.behind = (self.behind + waited).saturating_sub(earned);
+        self.behind = self.behind.saturating_add(waited).saturating_sub(earned);
+    }
+
+    /// For how long the client may take nothing, if it may be behind by `write_timeout`.
+    pub(crate) fn left(&self, write_timeout: Duration) -> Duration {
+        write_timeout.saturating_sub(self.behind)
+    }
+
+    /// Whether the client is behind by so much.
+    pub(crate) fn is_behind_by(&self, time: Duration) -> bool {
+        self.behind >= time
     }
 }
 
@@ -76,8 +86,7 @@ impl<A: App> Connection<A> {
     /// When a client is given up that takes nothing more.
     fn taken_until(&self) -> Tick {
         let write_timeout = self.home.settings.limits.write_timeout;
-        let left = write_timeout.saturating_sub(self.taking.behind);
-        tick_after(self.waiting.since, left)
+        tick_after(self.waiting.since, self.taking.left(write_timeout))
     }
 }
 

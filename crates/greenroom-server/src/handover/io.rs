@@ -7,62 +7,49 @@ use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::connection::Socket;
+use crate::connection::{Socket, Taking};
+use crate::event_loop::TICK;
 
 /// A registered socket whose first bytes were read before it was handed over, and whose last
-/// answers were not sent. A client that takes nothing of what is sent for too long is an error.
+/// answers were not sent. A client that takes too little of what is sent for too long is an error.
 #[derive(Debug)]
 pub(super) struct Rewound {
     socket: Socket,
     unsent: Bytes,
     input: Bytes,
-    write_timeout: Duration,
-    /// There while the system takes nothing more for the client.
-    stalled: Option<Stalled>,
+    pace: Pace,
+    /// Bytes that the socket took.
+    sent: u64,
+    taking: Taking,
+    /// There while the client does not read.
+    waiting: Option<Waiting>,
 }
 
-/// The wait for a client that takes nothing. The system says late that there is room, on a socket of 128 KiB
-/// when half of it is empty, so it is asked now and then: a client that takes little takes something.
+/// How fast a client has to take what is sent to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Time by which it may be behind.
+    pub(super) write_timeout: Duration,
+    /// Bytes a second; with 0 any byte makes up for all time.
+    pub(super) rate_min: u64,
+}
+
 #[derive(Debug)]
-struct Stalled {
+struct Waiting {
     since: Instant,
-    /// When to ask next: after as long again as was waited.
-    ask: Pin<Box<Sleep>>,
-}
-
-/// When the system is first asked.
-const ASK_FIRST: Duration = Duration::from_millis(250);
-
-impl Stalled {
-    fn new(time: Duration) -> Self {
-        Self {
-            since: Instant::now(),
-            ask: Box::pin(sleep(time.min(ASK_FIRST))),
-        }
-    }
-
-    /// Waits on: false if that was `time` already.
-    fn go_on(&mut self, time: Duration) -> bool {
-        let waited = self.since.elapsed();
-        let next = (2 * waited).min(time);
-        self.ask.as_mut().reset(self.since + next);
-        waited < time
-    }
+    look: Pin<Box<Sleep>>,
 }
 
 impl Rewound {
-    pub(super) fn new(
-        socket: Socket,
-        unsent: Vec<u8>,
-        input: Bytes,
-        write_timeout: Duration,
-    ) -> Self {
+    pub(super) fn new(socket: Socket, unsent: Vec<u8>, input: Bytes, pace: Pace) -> Self {
         Self {
             socket,
             unsent: unsent.into(),
             input,
-            write_timeout,
-            stalled: None,
+            pace,
+            sent: 0,
+            taking: Taking::default(),
+            waiting: None,
         }
     }
 
@@ -72,29 +59,68 @@ impl Rewound {
         second: &[u8],
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(sent) = self.socket.poll_write(first, second, &[], cx) {
-            self.stalled = None;
-            return Poll::Ready(sent);
-        }
-        let time = self.write_timeout;
-        let stalled = self.stalled.get_or_insert_with(|| Stalled::new(time));
         loop {
-            ready!(stalled.ask.as_mut().poll(cx));
-            let part = if first.is_empty() { second } else { first };
-            match self.socket.try_write(part) {
-                Err(error) if is_passing(&error) => {}
-                tried => {
-                    self.stalled = None;
-                    return Poll::Ready(tried);
-                }
+            if let Poll::Ready(sent) = self.socket.poll_write(first, second, &[], cx) {
+                let sent = sent?;
+                self.note_sent(sent);
+                return Poll::Ready(Ok(sent));
             }
-            if !stalled.go_on(time) {
-                break;
+            if self.waiting.is_none() {
+                self.settle(Duration::ZERO);
+                self.waiting = Some(Waiting {
+                    since: Instant::now(),
+                    look: Box::pin(sleep(TICK.min(self.left()))),
+                });
+            }
+            let waiting = self.waiting.as_mut().expect("it was made above");
+            ready!(waiting.look.as_mut().poll(cx));
+            if let Some(sent) = self.look(first, second)? {
+                return Poll::Ready(Ok(sent));
             }
         }
-        // Else the system would keep what is unsent for minutes, for a client that takes none of it.
-        self.socket.reset_at_end();
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Sends what the system takes by now: it says so late, only when there is room for much more than a
+    /// byte. Then sees whether the client is to be given up, or when to look again.
+    fn look(&mut self, first: &[u8], second: &[u8]) -> io::Result<Option<usize>> {
+        let bytes = if first.is_empty() { second } else { first };
+        match self.socket.try_write(bytes) {
+            Ok(sent) => {
+                self.note_sent(sent);
+                return Ok(Some(sent));
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        let left = self.left();
+        let Some(waiting) = &mut self.waiting else {
+            return Ok(None);
+        };
+        let waited = waiting.since.elapsed();
+        if waited >= left {
+            // Else the system would keep what is unsent for minutes, for a client that takes none of it.
+            self.socket.reset_at_end();
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let next = waited.min(left.saturating_sub(waited));
+        waiting.look.as_mut().reset(Instant::now() + next);
+        Ok(None)
+    }
+
+    fn note_sent(&mut self, bytes: usize) {
+        self.sent += bytes as u64;
+        if let Some(waiting) = self.waiting.take() {
+            self.settle(waiting.since.elapsed());
+        }
+    }
+
+    fn settle(&mut self, waited: Duration) {
+        self.taking.settle(waited, self.sent, self.pace.rate_min);
+    }
+
+    /// For how long the client may take nothing, from when it began to be waited for.
+    fn left(&self) -> Duration {
+        self.taking.left(self.pace.write_timeout)
     }
 
     fn poll_unsent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -160,11 +186,4 @@ impl AsyncWrite for Rewound {
         ready!(self.poll_unsent(cx))?;
         self.socket.poll_shutdown(cx).map(Ok)
     }
-}
-
-fn is_passing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
-    )
 }

@@ -26,7 +26,7 @@ use crate::app::App;
 use crate::connection::Socket;
 use crate::event_loop::{Loop, Seat, Tick};
 use crate::request_handle::Line;
-use io::Rewound;
+use io::{Pace, Rewound};
 use requests::Requests;
 use spelling::Spelling;
 use tunnel::Tunnel;
@@ -56,8 +56,16 @@ pub(crate) enum Protocol {
 pub(crate) async fn serve<A: App>(home: Rc<Loop<A>>, handed: Handed<A>) {
     let (peer, since) = (handed.peer, handed.since);
     let requests = Requests::new(&home, handed.service, peer);
-    let write_timeout = home.settings.limits.write_timeout;
-    let io = Rewound::new(handed.socket, handed.unsent, handed.input, write_timeout);
+    let limits = &home.settings.limits;
+    let pace = Pace {
+        write_timeout: limits.write_timeout,
+        rate_min: match handed.protocol {
+            Protocol::Http2 => limits.response_rate_min,
+            // A tunnel's pace is for its two ends to agree on.
+            Protocol::Upgrade => 0,
+        },
+    };
+    let io = Rewound::new(handed.socket, handed.unsent, handed.input, pace);
     let serving = async {
         match handed.protocol {
             Protocol::Http2 => http2::serve(&home, io, requests, since, handed.seat).await,

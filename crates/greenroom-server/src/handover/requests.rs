@@ -22,10 +22,9 @@ use super::ledger::Entry;
 use super::length;
 use super::spelling::Names;
 use crate::access;
-use crate::addresses::TooMany;
 use crate::app::{App, BoxError};
-use crate::body::{FromHyper, Noted, RequestBody};
-use crate::connection::{About, message};
+use crate::body::{FromHyper, Intake, Noted, RequestBody};
+use crate::connection::{About, Declined, OUT_OF_MEMORY, message};
 use crate::drain::Phase;
 use crate::event_loop::Loop;
 use crate::failure;
@@ -38,8 +37,8 @@ pub(super) struct Requests<A: App> {
     service: A::Service,
     peer: Option<SocketAddr>,
     sender: Sender,
-    /// Those of an HTTP/2 connection.
-    streams: Option<Rc<Streams>>,
+    /// Those of an HTTP/2 connection, and what is taken of their bodies.
+    streams: Option<(Rc<Streams>, Arc<Intake>)>,
     /// The line of a connection that may become a tunnel; it takes the request's name.
     entry: Option<Arc<Entry>>,
     /// What it shares with the handle of the request.
@@ -77,8 +76,8 @@ impl<A: App> Requests<A> {
     }
 
     /// For an HTTP/2 connection.
-    pub(super) fn of_streams(mut self, streams: Rc<Streams>) -> Self {
-        self.streams = Some(streams);
+    pub(super) fn of_streams(mut self, streams: Rc<Streams>, intake: Arc<Intake>) -> Self {
+        self.streams = Some((streams, intake));
         self
     }
 
@@ -146,14 +145,21 @@ impl<A: App> Requests<A> {
         }
     }
 
-    /// Counts a request against what its client's address may ask for.
-    fn admit(&self, about: &About) -> Result<(), TooMany> {
+    /// Whether there is room for a request, which counts against what its client's address may ask for.
+    fn admit(&self, about: &About) -> Result<(), Declined> {
+        if self.home.memory.is_full() {
+            self.home.meter.count_declined("memory");
+            return Err(OUT_OF_MEMORY);
+        }
         let address = match self.sender {
             Sender::Client => self.peer.map(|peer| peer.ip()),
             Sender::TrustedProxy => about.client.map(|client| client.ip),
         };
         let counted = self.home.addresses.request(address);
-        counted.inspect_err(|_| self.home.meter.count_declined("address_requests"))
+        counted.map_err(|too_many| {
+            self.home.meter.count_declined("address_requests");
+            too_many.into()
+        })
     }
 
     /// The request with a body of ours, and what is noted of that if there is one.
@@ -164,9 +170,11 @@ impl<A: App> Requests<A> {
         let noted = Noted::default();
         request.extensions_mut().insert(noted.pace.clone());
         let limits = &self.home.settings.limits;
+        let open = self.streams.as_ref().map(|(_, intake)| intake.open());
         let of_body = noted.clone();
-        let request = request
-            .map(|incoming| RequestBody::from_hyper(FromHyper::new(incoming, limits, of_body)));
+        let request = request.map(|incoming| {
+            RequestBody::from_hyper(FromHyper::new(incoming, limits, of_body, open))
+        });
         (request, Some(noted))
     }
 }
@@ -178,6 +186,14 @@ fn target_of(uri: &Uri) -> Bytes {
     Bytes::copy_from_slice(target.as_bytes())
 }
 
+/// Bytes of a request's head, without what stands between its fields.
+fn head_bytes(request: &Request<Incoming>) -> usize {
+    let fields = request.headers().iter();
+    let fields = fields.map(|(name, value)| name.as_str().len() + value.len());
+    let target = request.uri().path_and_query();
+    fields.sum::<usize>() + target.map_or(0, |target| target.as_str().len())
+}
+
 impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
     type Response = Response<AnswerBody<A::Body>>;
     type Error = BoxError;
@@ -186,14 +202,17 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
     fn call(&self, mut request: Request<Incoming>) -> Answering<A> {
         self.home.count_poll();
         self.home.meter.count_request();
-        let stream = self.streams.as_ref().map(Streams::begin);
+        let stream = self.streams.as_ref().map(|(streams, _)| streams.begin());
         if stream.is_some()
             && let Err(refusal) = self.check(&mut request)
         {
             return self.refuse(refusal, request.method(), stream);
         }
         let about = self.about(&mut request);
-        let too_many = self.admit(&about).err();
+        let declined = self.admit(&about).err();
+        if let Some(stream) = &stream {
+            stream.hold_head(head_bytes(&request));
+        }
         let line = match &self.entry {
             Some(entry) => {
                 entry.rename(about.route());
@@ -207,10 +226,10 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
             stream: stream.clone(),
             _line: line,
         });
-        if let Some(too_many) = too_many {
+        if let Some(declined) = declined {
             return Answering {
                 under_way,
-                ..self.answering(State::Declined { too_many }, stream)
+                ..self.answering(State::Declined { declined }, stream)
             };
         }
         let (request, noted) = self.translate(request);
@@ -266,7 +285,7 @@ pin_project! {
 pin_project! {
     #[project = StateProjection]
     enum State<A: App> {
-        Declined { too_many: TooMany },
+        Declined { declined: Declined },
         // An answer to HEAD has no content (RFC 9110, 9.3.2).
         Refused { refusal: Refusal, is_head: bool },
         Waiting { request: Option<Request<RequestBody>> },
@@ -355,6 +374,9 @@ impl<A: App> Answering<A> {
             under_way.about.status = Some(answer.status());
         }
         let stream = this.stream.take();
+        if let Some(stream) = &stream {
+            stream.hold_head(0);
+        }
         let mut answer = answer.map(|content| AnswerBody::new(content, stream, under_way));
         length::correct(&mut answer);
         answer
@@ -366,7 +388,7 @@ impl<A: App> Future for Answering<A> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let answer = match &self.state {
-            State::Declined { too_many } => declined(*too_many),
+            State::Declined { declined } => decline(declined),
             State::Refused { refusal, is_head } => {
                 let mut answer = text(refusal.status(), refusal.to_string());
                 if *is_head {
@@ -383,13 +405,11 @@ impl<A: App> Future for Answering<A> {
     }
 }
 
-/// The answer to one request too many.
-fn declined<B>(too_many: TooMany) -> Response<Content<B>> {
-    let mut response = text(
-        StatusCode::TOO_MANY_REQUESTS,
-        "too many requests".to_owned(),
-    );
-    let seconds = HeaderValue::from(too_many.retry_after);
+/// The answer to a request for which there is no room.
+fn decline<B>(declined: &Declined) -> Response<Content<B>> {
+    let said = String::from_utf8_lossy(declined.text);
+    let mut response = text(declined.status, said.trim_end().to_owned());
+    let seconds = HeaderValue::from(declined.retry_after);
     response.headers_mut().insert(RETRY_AFTER, seconds);
     response
 }

@@ -63,8 +63,9 @@ limits! {
         /// Time in which a client must take at least one byte of what is sent to it; reset beyond.
         ///
         /// It is also the time by which a client may be behind `response_rate_min`. Over HTTP/2 a
-        /// stream whose client takes nothing of its response is reset, and the connection is closed
-        /// if nothing of any was taken and no other stream is open.
+        /// stream whose client does not open its window is reset, and the connection is closed if
+        /// nothing of any was taken and no other stream is open, or if it is the connection's window
+        /// that is not opened.
         ///
         /// On a stream of the application's own, such as TLS, the server sees that a client has
         /// taken something only when the system tells the runtime of room, which it does once about
@@ -81,6 +82,10 @@ limits! {
         /// A client that takes 1,200 bytes each 1.5 s, 800 a second, loses 0.2 s a second and is
         /// reset after 150 s; one that takes 1,000 a second may take any time. What it has taken
         /// before is no credit: after a gigabyte, too, it may stop for 30 s.
+        ///
+        /// Over HTTP/2 it holds for each stream while that waits for its own window; while all wait
+        /// for the connection's window or the system, it is the connection that must take as much,
+        /// over all its streams. Tunnels have no rate.
         response_rate_min: u64 as Size = 1_000, 0..=u64::MAX;
 
         /// Connections at once; beyond it new ones wait and the longest idle are closed.
@@ -132,9 +137,11 @@ limits! {
         /// Heads and bodies of requests that are not responded to yet, as far as they are in the
         /// server's hands, input that is no whole request yet, and output that clients do not take.
         /// A request beyond it is declined, with `Retry-After`, before the application sees it, and
-        /// its connection is closed; what is under way goes on.
+        /// its connection is closed (over HTTP/2 it goes on); what is under way goes on.
         ///
-        /// One connection holds up to some 320 KiB: with 1 GiB, 3,300 of them may do their worst.
+        /// One connection of HTTP/1 holds up to some 320 KiB: with 1 GiB, 3,300 of them may do their
+        /// worst. One of HTTP/2 holds up to 1 MiB of bodies, `output_bytes_max` of responses, and a
+        /// head for each stream.
         /// What the application makes of a request, such as a body that it collects, is its own.
         memory_max: usize as Size
             = memory_default() => "a quarter of the memory of the machine, or of its container",

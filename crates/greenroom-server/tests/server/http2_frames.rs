@@ -12,9 +12,12 @@ pub(crate) const SETTINGS: u8 = 4;
 pub(crate) const PING: u8 = 6;
 pub(crate) const GOAWAY: u8 = 7;
 pub(crate) const WINDOW_UPDATE: u8 = 8;
+pub(crate) const CONTINUATION: u8 = 9;
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
+/// Bytes of a frame's content at most, unless another size is agreed on.
+const FRAME_BYTES_MAX: usize = 16_384;
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
 pub(crate) struct Frames {
@@ -48,18 +51,34 @@ impl Frames {
     }
 
     pub(crate) async fn send(&mut self, kind: u8, flags: u8, id: u32, content: &[u8]) {
-        let mut frame = u32::try_from(content.len()).unwrap().to_be_bytes()[1..].to_vec();
-        frame.extend([kind, flags]);
-        frame.extend(id.to_be_bytes());
-        frame.extend(content);
+        self.send_all(&frame(kind, flags, id, content)).await;
+    }
+
+    /// Sends any number of frames at once: whether the server took them.
+    pub(crate) async fn send_all(&mut self, frames: &[u8]) -> bool {
         // A server that has closed takes nothing.
-        let _sent = self.stream.write_all(&frame).await;
+        self.stream.write_all(frames).await.is_ok()
     }
 
     /// Sends a request without a body.
     pub(crate) async fn request(&mut self, id: u32, fields: &[(&str, &str)]) {
         let flags = END_STREAM | END_HEADERS;
         self.send(HEADERS, flags, id, &packed(fields)).await;
+    }
+
+    /// Sends a head that is longer than a frame.
+    pub(crate) async fn send_head(&mut self, id: u32, flags: u8, head: &[u8]) {
+        let (first, rest) = head.split_at(head.len().min(FRAME_BYTES_MAX));
+        self.send(HEADERS, flags, id, first).await;
+        for part in rest.chunks(FRAME_BYTES_MAX) {
+            self.continuation(id, part).await;
+        }
+        self.send(CONTINUATION, END_HEADERS, id, &[]).await;
+    }
+
+    /// Sends more of a head, which does not end with it.
+    pub(crate) async fn continuation(&mut self, id: u32, part: &[u8]) {
+        self.send(CONTINUATION, 0, id, part).await;
     }
 
     pub(crate) async fn get(&mut self, id: u32, path: &str) {
@@ -112,6 +131,23 @@ impl Frames {
         rest
     }
 
+    /// The body of the response on this stream, which may be one of many.
+    pub(crate) async fn said(&mut self, id: u32) -> String {
+        let mut body = Vec::new();
+        while let Some(frame) = self.next().await {
+            if frame.id != id {
+                continue;
+            }
+            if frame.kind == DATA {
+                body.extend(frame.content);
+            }
+            if frame.kind == RST_STREAM || frame.flags & END_STREAM != 0 {
+                break;
+            }
+        }
+        String::from_utf8(body).unwrap()
+    }
+
     /// The response on this stream, the only one to come: its status, or 0 if it is reset, and its body.
     pub(crate) async fn response(&mut self, id: u32) -> (u16, String) {
         let mut status = 0;
@@ -132,6 +168,14 @@ impl Frames {
         }
         (status, String::from_utf8(body).unwrap())
     }
+}
+
+pub(crate) fn frame(kind: u8, flags: u8, id: u32, content: &[u8]) -> Vec<u8> {
+    let mut frame = u32::try_from(content.len()).unwrap().to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(id.to_be_bytes());
+    frame.extend(content);
+    frame
 }
 
 /// Fields as literals without an index (RFC 7541, 6.2.2).

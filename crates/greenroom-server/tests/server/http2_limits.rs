@@ -164,11 +164,12 @@ async fn a_stream_that_is_not_read_is_reset_and_holds_up_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_little_but_something_is_not_cut_off() {
+async fn without_a_rate_who_takes_little_but_something_is_not_cut_off() {
     local(async {
         // Its pings would have to be answered while this client waits.
         let limits = Limits {
             keep_alive_timeout: 86_400 * SECOND,
+            response_rate_min: 0,
             ..Limits::default()
         };
         let answer = |request| handler(request, Arc::default());

@@ -4,12 +4,15 @@
 //! keep the server waiting, is decided here, once each time that the connection was polled.
 
 mod frames;
+mod input;
 mod io;
+mod owed;
 mod streams;
 
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -21,7 +24,9 @@ use super::requests::Requests;
 use crate::app::App;
 use crate::drain::Phase;
 use crate::event_loop::{Loop, NEVER, Notice, Seat, Tick, tick_after};
+use input::{INPUT_BYTES_MAX, Input};
 use io::{Noted, Seen};
+use owed::Obstacle;
 use streams::STREAM_BYTES_MAX;
 pub(super) use streams::{Stream, Streams};
 
@@ -29,9 +34,14 @@ pub(super) use streams::{Stream, Streams};
 const IDLE_MAX: Duration = Duration::from_hours(365 * 24);
 /// How long a client may leave a ping unanswered.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// Streams that a client may have opened and reset before the server came to see them; with more at a
+/// time, as a rapid reset has, the connection ends.
+const RESET_UNSEEN_MAX: usize = 20;
+/// Streams that may have been reset for faults of the client before its connection ends.
+const FAULTS_MAX: usize = 1_024;
 /// How long a client without streams has to follow a GOAWAY.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
-/// When to look again at streams that waited too long while others were being sent to.
+/// When to look again at a head that took too long while it was not read.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves an HTTP/2 connection, whose first request has been waited for since `since`.
@@ -44,8 +54,11 @@ pub(super) async fn serve<A: App>(
 ) -> hyper::Result<()> {
     let limits = &home.settings.limits;
     let streams = Streams::new(limits, home.clock());
-    let io = Noted::new(io, home.clock());
-    let mut watch = Watch::new(home, Rc::clone(&streams), io.seen(), since);
+    let seen = Seen::new();
+    let input = Input::new(Rc::clone(&seen), Arc::clone(&home.memory));
+    let io = Noted::new(io, home.clock(), Rc::clone(&seen), Rc::clone(&input));
+    let requests = requests.of_streams(Rc::clone(&streams), input.intake());
+    let mut watch = Watch::new(home, Rc::clone(&streams), seen, input, since);
     let mut builder = Builder::new(LocalExecutor {
         home: Rc::clone(home),
         streams: Rc::clone(&streams),
@@ -53,16 +66,20 @@ pub(super) async fn serve<A: App>(
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams_max)
+        .max_pending_accept_reset_streams(RESET_UNSEEN_MAX)
+        .max_local_error_reset_streams(FAULTS_MAX)
         .max_send_buf_size(STREAM_BYTES_MAX)
+        .initial_connection_window_size(INPUT_BYTES_MAX)
+        .initial_stream_window_size(INPUT_BYTES_MAX)
         .enable_connect_protocol()
         .max_header_list_size(u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX))
         .keep_alive_interval(limits.keep_alive_timeout.min(IDLE_MAX))
         .keep_alive_timeout(PING_TIMEOUT);
-    let requests = requests.of_streams(Rc::clone(&streams));
     let mut connection = pin!(builder.serve_connection(TokioIo::new(io), requests));
     poll_fn(|cx| {
         let notice = home.registry().notice(watch.key, cx);
         streams.tell(cx.waker());
+        watch.input.tell(cx.waker());
         loop {
             if let Poll::Ready(served) = connection.as_mut().poll(cx) {
                 return Poll::Ready(served);
@@ -92,19 +109,27 @@ struct Watch<'a, A: App> {
     key: u32,
     streams: Rc<Streams>,
     seen: Rc<Seen>,
+    input: Rc<Input>,
     /// Since when the first request has been waited for.
     since: Tick,
     leaving_since: Option<Tick>,
 }
 
 impl<'a, A: App> Watch<'a, A> {
-    fn new(home: &'a Rc<Loop<A>>, streams: Rc<Streams>, seen: Rc<Seen>, since: Tick) -> Self {
+    fn new(
+        home: &'a Rc<Loop<A>>,
+        streams: Rc<Streams>,
+        seen: Rc<Seen>,
+        input: Rc<Input>,
+        since: Tick,
+    ) -> Self {
         let key = home.registry().add();
         Self {
             home,
             key,
             streams,
             seen,
+            input,
             since,
             leaving_since: None,
         }
@@ -113,21 +138,22 @@ impl<'a, A: App> Watch<'a, A> {
     /// Decides, and if it goes on waits for what is due next.
     fn look(&mut self, notice: Notice) -> Verdict {
         let now = self.home.now();
-        let write_timeout = self.home.settings.limits.write_timeout;
-        let is_flushed = self.seen.is_flushed.get();
-        if is_flushed && self.head_due() <= now {
+        self.streams.settle(self.obstacle());
+        self.input.note_held(self.streams.held());
+        if self.is_heard() && self.head_due() <= now {
             tracing::debug!("a head over HTTP/2 is too slow; closing its connection");
             return Verdict::Ends;
         }
-        let is_stalled = is_flushed && self.stall_due() <= now && {
-            let is_due = |since| tick_after(since, write_timeout) <= now;
-            self.streams.reset_stalled(is_due)
-        };
+        if self.input.has_head_too_many() {
+            self.home.meter.count_declined("memory");
+            return Verdict::Ends;
+        }
+        let is_slow = self.streams.give_up_slow();
         let idle_since = self.streams.idle_since();
         if self.leaving_since.is_none() {
             let is_evicted = notice.evicted && idle_since.is_some();
             let is_drained = self.home.phase() != Phase::Serving;
-            if is_stalled || is_evicted || is_drained || self.idle_due(idle_since) <= now {
+            if is_slow || is_evicted || is_drained || self.idle_due(idle_since) <= now {
                 self.leaving_since = Some(now);
                 return Verdict::Leaves;
             }
@@ -140,31 +166,45 @@ impl<'a, A: App> Watch<'a, A> {
     }
 
     fn wait(&self, idle_since: Option<Tick>, now: Tick) {
-        let stall_or_head = self.stall_due().min(self.head_due());
-        let stall_or_head = if stall_or_head <= now {
-            tick_after(now, BUSY_TIMEOUT)
-        } else {
-            stall_or_head
+        let head_due = match self.head_due() {
+            due if due <= now => tick_after(now, BUSY_TIMEOUT),
+            due => due,
         };
         let (idle_due, idle_since) = match self.leaving_since {
             Some(_) => (self.leave_due(idle_since), None),
             None => (self.idle_due(idle_since), idle_since),
         };
-        let due = stall_or_head.min(idle_due);
+        let read_due = if self.input.is_paused() {
+            now + 1
+        } else {
+            NEVER
+        };
+        let taken_until = self.streams.taken_until();
+        let due = head_due.min(taken_until).min(idle_due).min(read_due);
         self.home.registry().wait(self.key, due, idle_since, now);
+    }
+
+    /// What responses that are not sent wait for.
+    fn obstacle(&self) -> Obstacle {
+        if !self.is_heard() {
+            Obstacle::Server
+        } else if self.seen.window() == 0 {
+            Obstacle::ConnectionWindow
+        } else {
+            Obstacle::StreamWindow
+        }
+    }
+
+    /// Whether all that the client sent was read: it is not while there is something to be sent that the
+    /// system does not take, or no memory.
+    fn is_heard(&self) -> bool {
+        self.seen.is_flushed.get() && !self.input.is_paused()
     }
 
     /// When something that the client has begun must be whole.
     fn head_due(&self) -> Tick {
-        let since = self.seen.frames.borrow().unfinished_since();
+        let since = self.seen.from_client.borrow().unfinished_since();
         let time = self.home.settings.limits.head_timeout;
-        since.map_or(NEVER, |since| tick_after(since, time))
-    }
-
-    /// When the client must have taken something of what it asked for.
-    fn stall_due(&self) -> Tick {
-        let time = self.home.settings.limits.write_timeout;
-        let since = self.streams.stalled_since();
         since.map_or(NEVER, |since| tick_after(since, time))
     }
 

@@ -2,12 +2,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use slab::Slab;
 use tokio::task::AbortHandle;
 
+use super::owed::{Obstacle, Owed};
 use crate::Limits;
-use crate::event_loop::{Clock, Tick};
+use crate::event_loop::{Clock, NEVER, Tick, tick_after};
 
 /// Bytes of a response that are passed on at a time: as many as a frame has by default
 /// (RFC 9113, 6.5.2).
@@ -23,7 +25,15 @@ pub(in crate::handover) struct Streams {
     clock: Clock,
     /// Bytes that all streams may hold, but for those that are assured.
     shared_max: usize,
-    held: Cell<usize>,
+    write_timeout: Duration,
+    /// Bytes a second that a client must take.
+    rate_min: u64,
+    /// What responses waited for when the connection was looked at last.
+    obstacle: Cell<Obstacle>,
+    /// Of all streams.
+    owed: Owed,
+    /// Bytes of the heads of requests that are not answered.
+    heads: Cell<usize>,
     /// When the client last took something of a response.
     taken_at: Cell<Tick>,
     /// Futures of hyper's for streams and tunnels.
@@ -42,10 +52,10 @@ pub(in crate::handover) struct Streams {
 pub(in crate::handover) struct Stream {
     streams: Rc<Streams>,
     key: usize,
-    held: Cell<usize>,
-    /// When the client took something last, or there was something to take.
-    since: Cell<Tick>,
-    /// The client took nothing for too long.
+    owed: Owed,
+    /// Bytes of the request's head, until it is answered.
+    head: Cell<usize>,
+    /// The client took too little for too long.
     is_given_up: Cell<bool>,
     is_running: Cell<bool>,
     task: Cell<Option<AbortHandle>>,
@@ -67,7 +77,11 @@ impl Streams {
         Rc::new(Self {
             clock,
             shared_max: limits.output_bytes_max.saturating_sub(assured),
-            held: Cell::new(0),
+            write_timeout: limits.write_timeout,
+            rate_min: limits.response_rate_min,
+            obstacle: Cell::new(Obstacle::Server),
+            owed: Owed::new(now),
+            heads: Cell::new(0),
             taken_at: Cell::new(now),
             running: Cell::new(0),
             idle_since: Cell::new(now),
@@ -86,8 +100,8 @@ impl Streams {
         let stream = Rc::new(Stream {
             streams: Rc::clone(self),
             key: entry.key(),
-            held: Cell::new(0),
-            since: Cell::new(self.clock.now()),
+            owed: Owed::new(self.clock.now()),
+            head: Cell::new(0),
             is_given_up: Cell::new(false),
             is_running: Cell::new(true),
             task: Cell::default(),
@@ -116,35 +130,83 @@ impl Streams {
 
     /// Since when no stream has been open; `None` if one is.
     pub(super) fn idle_since(&self) -> Option<Tick> {
-        let is_idle = self.running.get() == 0 && self.stalled_since().is_none();
+        let is_idle = self.running.get() == 0 && !self.is_waited_for();
         is_idle.then(|| self.idle_since.get().max(self.taken_at.get()))
     }
 
-    /// Since when, at the longest, a response has waited for the client to take something of it.
-    pub(super) fn stalled_since(&self) -> Option<Tick> {
-        if self.held.get() == 0 {
-            return None;
-        }
-        let present = self.present();
-        let waiting = present.iter().filter(|stream| stream.is_waited_for());
-        waiting.map(|stream| stream.since.get()).min()
+    /// Whether the client is still to take something.
+    fn is_waited_for(&self) -> bool {
+        let all = self.all.borrow();
+        let mut all = all.iter().filter_map(|(_, stream)| stream.upgrade());
+        self.owed.held() > 0 && all.any(|stream| stream.is_waited_for())
     }
 
-    /// Resets the streams of whose response the client has taken nothing for too long, as `is_due` says
-    /// of the tick since when. Whether the connection is to end as well: it took nothing of any, and no
-    /// other stream is open.
-    pub(super) fn reset_stalled(&self, is_due: impl Fn(Tick) -> bool) -> bool {
+    /// Bytes of requests' heads and of responses that are held.
+    pub(super) fn held(&self) -> usize {
+        self.heads.get() + self.owed.held()
+    }
+
+    /// Counts the time that has gone by against the client where it was waited for; from now on responses
+    /// wait for `obstacle`.
+    pub(super) fn settle(&self, obstacle: Obstacle) {
+        self.settle_all();
+        for stream in self.present() {
+            stream.settle();
+        }
+        self.obstacle.set(obstacle);
+    }
+
+    fn settle_all(&self) {
+        let counts = self.obstacle.get() == Obstacle::ConnectionWindow;
+        self.owed.settle(self.clock.now(), counts, self.rate_min);
+    }
+
+    /// When a client is given up that takes nothing more. It must have been settled at this tick.
+    pub(super) fn taken_until(&self) -> Tick {
+        let until = |owed: &Owed| owed.taken_until(self.write_timeout);
+        match self.obstacle.get() {
+            Obstacle::ConnectionWindow if self.is_waited_for() => until(&self.owed),
+            Obstacle::ConnectionWindow | Obstacle::Server => NEVER,
+            Obstacle::StreamWindow => {
+                let present = self.present();
+                let waiting = present.iter().filter(|stream| stream.is_waited_for());
+                waiting
+                    .map(|stream| until(&stream.owed))
+                    .min()
+                    .unwrap_or(NEVER)
+            }
+        }
+    }
+
+    /// Resets the streams of whose response the client took too little for too long; all of them if it is
+    /// the connection's window that it does not open. Whether the connection is to end as well: because of that, or
+    /// because nothing of any was taken, and no other stream is open.
+    pub(super) fn give_up_slow(&self) -> bool {
+        let is_slow = |owed: &Owed| owed.is_behind_by(self.write_timeout);
+        let of_all = match self.obstacle.get() {
+            Obstacle::Server => return false,
+            Obstacle::ConnectionWindow if !is_slow(&self.owed) => return false,
+            Obstacle::ConnectionWindow => true,
+            Obstacle::StreamWindow => false,
+        };
         let present = self.present();
         let waited_for = present.iter().filter(|stream| stream.is_waited_for());
-        for stream in waited_for.filter(|stream| is_due(stream.since.get())) {
+        let mut slow = waited_for
+            .filter(|stream| of_all || is_slow(&stream.owed))
+            .peekable();
+        if slow.peek().is_none() {
+            return false;
+        }
+        for stream in slow {
             stream.is_given_up.set(true);
             if let Some(task) = stream.task.take() {
                 task.abort();
             }
         }
-        let is_stuck = |stream: &&Rc<Stream>| stream.is_running.get() && stream.held.get() > 0;
+        let is_stuck = |stream: &&Rc<Stream>| stream.is_running.get() && stream.owed.held() > 0;
         let stuck = present.iter().filter(is_stuck).count();
-        is_due(self.taken_at.get()) && stuck == self.running.get()
+        let taken_until = tick_after(self.taken_at.get(), self.write_timeout);
+        of_all || (taken_until <= self.clock.now() && stuck == self.running.get())
     }
 
     /// Has `connection` woken when what is to be waited for has changed.
@@ -185,7 +247,7 @@ impl Streams {
 impl Stream {
     /// How many bytes of the response may be passed on now.
     pub(in crate::handover) fn poll_room(self: &Rc<Self>, cx: &Context<'_>) -> Poll<usize> {
-        let (held, of_all) = (self.held.get(), self.streams.held.get());
+        let (held, of_all) = (self.owed.held(), self.streams.owed.held());
         if held + PART_BYTES_MAX <= STREAM_BYTES_MAX
             && of_all + PART_BYTES_MAX <= self.streams.shared_max
         {
@@ -204,7 +266,7 @@ impl Stream {
 
     /// Ready when the client has taken all that was passed on.
     pub(in crate::handover) fn poll_taken(&self, cx: &Context<'_>) -> Poll<()> {
-        if self.held.get() == 0 {
+        if self.owed.held() == 0 {
             return Poll::Ready(());
         }
         self.waker.set(Some(cx.waker().clone()));
@@ -213,33 +275,51 @@ impl Stream {
 
     /// So many bytes are passed on.
     pub(in crate::handover) fn pass_on(&self, bytes: usize) {
-        if self.held.get() == 0 {
-            self.since.set(self.streams.clock.now());
+        // What went before counts no more.
+        self.streams.settle_all();
+        self.settle();
+        if self.owed.held() == 0 {
             self.streams.wake_connection();
         }
-        self.held.set(self.held.get() + bytes);
-        self.streams.held.set(self.streams.held.get() + bytes);
+        self.owed.hold(bytes);
+        self.streams.owed.hold(bytes);
     }
 
     /// The client takes so many bytes of what was passed on.
     pub(in crate::handover) fn take(&self, bytes: usize) {
-        let now = self.streams.clock.now();
-        self.since.set(now);
-        self.streams.taken_at.set(now);
+        self.streams.settle_all();
+        self.settle();
+        self.owed.note_taken(bytes);
+        self.streams.owed.note_taken(bytes);
+        self.streams.taken_at.set(self.streams.clock.now());
         self.release(bytes);
     }
 
     /// So many bytes of what was passed on are held no more.
     pub(in crate::handover) fn release(&self, bytes: usize) {
-        self.held.set(self.held.get() - bytes);
-        self.streams.held.set(self.streams.held.get() - bytes);
+        self.owed.release(bytes);
+        self.streams.owed.release(bytes);
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
         self.streams.wake_next();
     }
 
-    /// Whether the response ended because its client took nothing of it.
+    fn settle(&self) {
+        let streams = &self.streams;
+        let counts = streams.obstacle.get() == Obstacle::StreamWindow;
+        self.owed
+            .settle(streams.clock.now(), counts, streams.rate_min);
+    }
+
+    /// The head of its request takes so many bytes, until it is answered.
+    pub(in crate::handover) fn hold_head(&self, bytes: usize) {
+        let before = self.head.replace(bytes);
+        let of_all = &self.streams.heads;
+        of_all.set(of_all.get() + bytes - before);
+    }
+
+    /// Whether the response ended because its client took too little of it.
     pub(in crate::handover) fn is_given_up(&self) -> bool {
         self.is_given_up.get()
     }
@@ -250,12 +330,13 @@ impl Stream {
     }
 
     fn is_waited_for(&self) -> bool {
-        self.held.get() > 0 && !self.is_given_up.get()
+        self.owed.held() > 0 && !self.is_given_up.get()
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        self.hold_head(0);
         self.streams.all.borrow_mut().remove(self.key);
     }
 }
