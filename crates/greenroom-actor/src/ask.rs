@@ -6,13 +6,12 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use event_listener::EventListener;
-
 use crate::actor::Actor;
 use crate::cell::{AnyCell, Posted};
 use crate::dead_letter::Reason;
 use crate::dispatcher::{self, Core, Deadline};
 use crate::error::AskError;
+use crate::notifier::Listener;
 use crate::path::ActorPath;
 use crate::receive::{Asked, Receive, Sealed};
 use crate::reference::ActorRef;
@@ -53,7 +52,7 @@ impl<A: Actor> std::ops::Deref for Callee<'_, A> {
 enum State<A: Sealed<M, K>, M, K> {
     Fresh(M),
     /// The mailbox is full.
-    NoRoom(Asked<A, M, K>, Answer<A::Answer>, Pin<Box<EventListener>>),
+    NoRoom(Asked<A, M, K>, Answer<A::Answer>, Listener),
     Sent(Answer<A::Answer>),
     Done,
 }
@@ -101,12 +100,28 @@ where
             Posted::Full(asked) if !cell.lets_wait() => return Err(Err(self.full(asked))),
             Posted::Full(asked) => asked,
         };
-        let room = Box::pin(cell.listen_for_room());
+        let room = cell.listen_for_room();
         match cell.post(asked) {
             Posted::Done => Ok(State::Sent(answer)),
             Posted::Closed(asked) => Err(Err(self.closed(asked))),
             Posted::Full(asked) => Ok(State::NoRoom(asked, answer, room)),
         }
+    }
+
+    /// Polls the answer of a question that was sent: in place, as nothing of the state changes.
+    // Lest a question that is answered on the spot pays for it.
+    #[inline(never)]
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Result<A::Answer, AskError>> {
+        let State::Sent(answer) = &mut self.state else {
+            return Poll::Pending;
+        };
+        let result = match Pin::new(answer).poll(cx) {
+            Poll::Ready(answer) => self.answered(answer),
+            Poll::Pending if self.watch_deadline(cx.waker()) => return Poll::Pending,
+            Poll::Pending => Err(self.timed_out()),
+        };
+        self.state = State::Done;
+        Poll::Ready(result)
     }
 
     /// Has the task woken up at the deadline; false if that is past.
@@ -189,9 +204,12 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let ask = self.get_mut();
         loop {
+            if let State::Sent(_) = ask.state {
+                return ask.wait(cx);
+            }
             let next = match std::mem::replace(&mut ask.state, State::Done) {
                 State::Fresh(message) => ask.begin(message),
-                State::NoRoom(asked, answer, mut room) => match room.as_mut().poll(cx) {
+                State::NoRoom(asked, answer, mut room) => match Pin::new(&mut room).poll(cx) {
                     Poll::Ready(()) => ask.post(asked, answer),
                     Poll::Pending if ask.watch_deadline(cx.waker()) => {
                         ask.state = State::NoRoom(asked, answer, room);
@@ -202,15 +220,7 @@ where
                         Err(Err(ask.timed_out()))
                     }
                 },
-                State::Sent(mut answer) => match Pin::new(&mut answer).poll(cx) {
-                    Poll::Ready(answer) => Err(ask.answered(answer)),
-                    Poll::Pending if ask.watch_deadline(cx.waker()) => {
-                        ask.state = State::Sent(answer);
-                        return Poll::Pending;
-                    }
-                    Poll::Pending => Err(Err(ask.timed_out())),
-                },
-                State::Done => panic!("polled after it was ready"),
+                State::Sent(_) | State::Done => panic!("polled after it was ready"),
             };
             match next {
                 Ok(state) => ask.state = state,

@@ -59,6 +59,7 @@ mod error;
 mod events;
 mod limits;
 mod mailbox;
+mod notifier;
 mod panics;
 mod path;
 mod raw;

@@ -13,7 +13,6 @@ use crate::actor::Actor;
 use crate::dead_letter::{Reason, Why};
 use crate::dispatcher::Pace;
 use crate::mailbox::Overflow;
-use crate::panics::contain;
 use crate::raw::{ActorCell, Chain, Envelope, Fault, Running, Served, Turn, Undelivered};
 use crate::supervision::Cause;
 
@@ -206,9 +205,7 @@ impl<A: Actor> Activation<'_, A> {
         };
         let capacity = self.cell.shared.settings.mailbox.capacity();
         let room = capacity.saturating_sub(self.cell.shared.accounts.waiting());
-        contain("a waker of who waits for room", || {
-            family.room.notify(room as usize);
-        });
+        family.room.notify(room as usize);
     }
 
     pub(super) fn phase(&self) -> Phase {

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event_listener::Event;
 use slab::Slab;
 use tokio::time::Instant;
 
 use super::{AnyCell, Control, Terminated, Watcher};
 use crate::actor::Actor;
+use crate::notifier::Notifier;
 use crate::panics::contain;
 use crate::raw::Envelope;
 use crate::reference::ActorId;
@@ -24,9 +24,9 @@ pub(crate) struct Family<A: Actor> {
     /// Told when the actor ends.
     watchers: Mutex<Watchers>,
     /// For senders that wait for room.
-    pub(crate) room: Event,
+    pub(crate) room: Notifier,
     /// For tasks that wait for the end.
-    pub(crate) end: Event,
+    pub(crate) end: Notifier,
     /// The mailbox of an actor that drops the oldest.
     pub(crate) ring: Mutex<VecDeque<Envelope<A>>>,
     failures: Mutex<VecDeque<Instant>>,
@@ -54,8 +54,8 @@ impl<A: Actor> Family<A> {
             controls: Mutex::default(),
             children: Mutex::default(),
             watchers: Mutex::default(),
-            room: Event::new(),
-            end: Event::new(),
+            room: Notifier::new(),
+            end: Notifier::new(),
             ring: Mutex::default(),
             failures: Mutex::default(),
             is_resting: AtomicBool::new(false),

@@ -145,12 +145,8 @@ impl<A: Actor> Activation<'_, A> {
             return;
         }
         // The child stays as it is: it goes on with this actor, ends with its restart, or with it.
-        let during = "the supervision of a child";
-        self.fail_by(Failure {
-            during,
-            cause: Cause::Escalated(Arc::clone(&failure)),
-            ..(*failure).clone()
-        });
+        let cause = Cause::Escalated(failure);
+        self.fail_by(cause, "the supervision of a child");
     }
 
     fn child(&self, key: ChildKey) -> Option<Arc<dyn AnyCell>> {

@@ -24,6 +24,10 @@ const STOPPED: &str = "stopped";
 impl<A: Actor> Activation<'_, A> {
     /// Goes on with what the phase is about, if that is not messages.
     pub(super) fn step(&mut self, waker: &mut task::Context<'_>) -> Step {
+        // Nearly always, and cheaper than to take the phase out.
+        if self.body.phase.is_running() && self.body.seat.is_busy() {
+            return self.resume_job(waker);
+        }
         match self.phase() {
             Phase::New => self.begin(waker, None),
             Phase::Renewed(failure) => self.begin(waker, Some(failure)),
@@ -33,11 +37,7 @@ impl<A: Actor> Activation<'_, A> {
             }
             Phase::Running => {
                 self.enter(Phase::Running);
-                if self.body.seat.is_busy() {
-                    self.resume_job(waker)
-                } else {
-                    Step::Serve
-                }
+                Step::Serve
             }
             Phase::Broken(broken) => {
                 self.give_up(broken.cause, broken.message);
@@ -130,8 +130,23 @@ impl<A: Actor> Activation<'_, A> {
 
     /// Looks at everything that a signal may have been about.
     pub(super) fn attend(&mut self) {
+        let family = self.cell.shared.family.get();
+        let notices = family.map(|family| self.obey_all(family));
+        if !self.body.seat.is_busy() {
+            self.unstash();
+        }
+        // In front of the mailbox, but behind a job that runs.
+        if let Some(notices) = notices {
+            self.put_in_front(notices);
+            self.tell_of_room();
+        }
+    }
+
+    /// Obeys the control lane; the notices in it are for the actor.
+    fn obey_all(&mut self, family: &Family<A>) -> Vec<Envelope<A>> {
         let mut notices = Vec::new();
-        for control in self.take_controls() {
+        let controls = std::mem::take(&mut *lock(&family.controls));
+        for control in controls {
             match control {
                 Control::Signal(signal) => {
                     // With the last reference to a failure goes a user's error. Not in the midst.
@@ -142,12 +157,7 @@ impl<A: Actor> Activation<'_, A> {
                 Control::Deliver(envelope) => notices.push(envelope),
             }
         }
-        if !self.body.seat.is_busy() {
-            self.unstash();
-        }
-        // In front of the mailbox, but behind a job that runs.
-        self.put_in_front(notices);
-        self.tell_of_room();
+        notices
     }
 
     fn take_controls(&self) -> VecDeque<Control<A>> {
@@ -177,7 +187,7 @@ impl<A: Actor> Activation<'_, A> {
             Signal::ChildFailed { child, failure } => self.decide_about(child, failure),
             Signal::RestOver { child, failure } => self.end_rest(child, failure),
             Signal::Verdict(verdict) => self.follow(verdict),
-            Signal::Fail(failure) => self.fail_by(*failure),
+            Signal::Fail(failure) => self.fail_by(failure.cause.clone(), failure.during),
         }
     }
 
@@ -299,12 +309,8 @@ impl<A: Actor> Activation<'_, A> {
             }
         }
         let Some(family) = family else { return };
-        contain("a waker of who waits for an end", || {
-            family.end.notify(usize::MAX);
-        });
-        contain("a waker of who waits for room", || {
-            family.room.notify(usize::MAX);
-        });
+        family.end.notify(usize::MAX);
+        family.room.notify(usize::MAX);
         // Signals that came after the last look.
         for control in self.take_controls() {
             if let Control::Deliver(envelope) = control {
@@ -377,10 +383,10 @@ impl<A: Actor> Activation<'_, A> {
         Left::Again
     }
 
-    pub(super) fn fail_by(&mut self, failure: Failure) {
+    pub(super) fn fail_by(&mut self, cause: Cause, during: &'static str) {
         if self.may_fail() {
             self.abort();
-            self.give_up(failure.cause, failure.during);
+            self.give_up(cause, during);
         }
     }
 

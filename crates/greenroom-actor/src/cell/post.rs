@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use event_listener::EventListener;
 use tokio::time::Instant;
 
 use super::family::{Children, lock};
@@ -15,6 +14,7 @@ use crate::actor::Actor;
 use crate::dead_letter::{Reason, Why};
 use crate::dispatcher::{self, Pace};
 use crate::mailbox::Overflow;
+use crate::notifier::Listener;
 use crate::panics::{Panic, catch};
 use crate::raw::{ActorCell, Deliver, Envelope, Lane, Running, Turn, Undelivered};
 use crate::receive::Receive;
@@ -98,7 +98,7 @@ impl<A: Actor> ActorCell<A> {
     }
 
     /// Done when there may be room. Whoever listens must try once more before it waits.
-    pub(crate) fn listen_for_room(&self) -> EventListener {
+    pub(crate) fn listen_for_room(&self) -> Listener {
         let listener = self.shared.family().room.listen();
         // An actor that is about to rest may not have seen the family: have it look.
         self.look();

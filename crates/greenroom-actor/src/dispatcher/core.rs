@@ -1,7 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
-use std::task::Waker;
 use std::time::Duration;
 
 use atomic_waker::AtomicWaker;
@@ -13,8 +12,7 @@ use tokio::time::Instant;
 
 use super::local::end_orphan;
 use super::sleep::Sleeper;
-use super::timetable::{Alarm, Timetable, Wait};
-use super::waits::WaitKey;
+use super::timetable::{Alarm, Timetable};
 use super::wheel::AlarmKey;
 use crate::cell::AnyCell;
 use crate::raw::Turn;
@@ -263,28 +261,12 @@ impl Core {
         (worker, key)
     }
 
-    /// Sets the alarm of an actor that waits for another. For the worker that runs it, who looks at
-    /// its timetable before it rests.
-    pub(super) fn begin_wait(
-        &self,
-        worker: u16,
-        at: Instant,
-        waker: Waker,
-        wait: Wait,
-    ) -> (AlarmKey, WaitKey) {
-        self.station(worker).timetable.begin_wait(at, waker, wait)
-    }
-
-    pub(super) fn end_wait(&self, worker: u16, key: AlarmKey, wait: WaitKey) {
-        drop(self.station(worker).timetable.end_wait(key, wait));
-    }
-
     pub(crate) fn cancel_alarm(&self, worker: u16, key: AlarmKey) {
-        drop(self.station(worker).timetable.cancel(key));
+        drop(self.timetable(worker).cancel(key));
     }
 
-    pub(crate) fn keep_waiting(&self, worker: u16, key: AlarmKey, waker: &Waker) -> bool {
-        self.station(worker).timetable.keep_waiting(key, waker)
+    pub(super) fn timetable(&self, worker: u16) -> &Timetable {
+        &self.station(worker).timetable
     }
 
     /// The actor that this one of this dispatcher waits for, if it asks one. It asked on the worker

@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::local;
-use super::timetable::{Alarm, Wait};
-use super::waits::WaitKey;
-use super::wheel::AlarmKey;
+use super::timetable::{Alarm, WatchKey};
 use crate::actor::Actor;
 use crate::raw::ActorCell;
 
@@ -19,9 +17,7 @@ pub(crate) struct Deadline {
     /// None if it is the callee's.
     core: Option<Arc<Core>>,
     worker: u16,
-    key: AlarmKey,
-    /// There if an actor waits.
-    wait: Option<WaitKey>,
+    key: WatchKey,
 }
 
 impl Deadline {
@@ -30,26 +26,25 @@ impl Deadline {
         timeout: Duration,
         waker: &Waker,
     ) -> Self {
-        let at = super::moment_after(timeout);
         let of_callee = &callee.shared.settings.dispatcher;
         let of_actor = local::with_asker(|core, worker, asker| {
             let callee = Arc::clone(callee) as _;
-            let (key, wait) = core.begin_wait(worker, at, waker.clone(), Wait { asker, callee });
+            let timetable = core.timetable(worker);
+            let key = timetable.begin_wait(asker, callee, timeout, waker.clone());
             Self {
                 core: (!Arc::ptr_eq(core, of_callee)).then(|| Arc::clone(core)),
                 worker,
-                key,
-                wait: Some(wait),
+                key: WatchKey::Wait(key),
             }
         });
         of_actor.unwrap_or_else(|| {
-            let home = callee.shared.home.load(Ordering::Relaxed);
-            let (worker, key) = of_callee.set(home, at, Alarm::Wake(waker.clone()));
+            let (home, at) = (&callee.shared.home, super::moment_after(timeout));
+            let alarm = Alarm::Wake(waker.clone());
+            let (worker, key) = of_callee.set(home.load(Ordering::Relaxed), at, alarm);
             Self {
                 core: None,
                 worker,
-                key,
-                wait: None,
+                key: WatchKey::Alarm(key),
             }
         })
     }
@@ -57,14 +52,14 @@ impl Deadline {
     /// Has that one woken up at the deadline, whoever it was before; false if it is past.
     pub(crate) fn keep_waiting(&self, of_callee: &Core, waker: &Waker) -> bool {
         let core = self.core.as_deref().unwrap_or(of_callee);
-        core.keep_waiting(self.worker, self.key, waker)
+        core.timetable(self.worker).keep_waiting(&self.key, waker)
     }
 
     pub(crate) fn end(self, of_callee: &Core) {
         let core = self.core.as_deref().unwrap_or(of_callee);
-        match self.wait {
-            Some(wait) => core.end_wait(self.worker, self.key, wait),
-            None => core.cancel_alarm(self.worker, self.key),
+        match self.key {
+            WatchKey::Wait(key) => core.timetable(self.worker).end_wait(key),
+            WatchKey::Alarm(key) => core.cancel_alarm(self.worker, key),
         }
     }
 }

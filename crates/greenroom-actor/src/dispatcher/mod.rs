@@ -42,7 +42,11 @@ pub(crate) fn schedule(turn: Turn, dispatcher: &Core, home: u16) {
 
 /// A moment after this time. What is too far away to be said in numbers is 30 years away.
 pub(crate) fn moment_after(time: Duration) -> Instant {
-    let now = Instant::now();
+    moment(Instant::now(), time)
+}
+
+/// The moment this time after another.
+fn moment(now: Instant, time: Duration) -> Instant {
     now.checked_add(time.min(FAR)).unwrap_or(now)
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::waits::{WaitKey, Waits};
+use super::waits::{Note, WaitKey, Waits};
 use super::wheel::{AlarmKey, Wheel};
 use crate::cell::AnyCell;
 use crate::cell::family::lock;
@@ -20,7 +20,7 @@ const LATE_MILLIS: u64 = 5;
 /// Alarms, to be set from any thread; the worker lets them go off. Nothing of a user's is called,
 /// cloned or dropped under the lock: it may set or cancel an alarm in turn.
 pub(super) struct Timetable {
-    begin: Instant,
+    clock: Clock,
     alarms: Mutex<Alarms>,
     /// The millisecond for which the worker's timer is armed, or `u64::MAX`. Written under the lock.
     armed: AtomicU64,
@@ -33,25 +33,47 @@ struct Alarms {
     waits: Waits,
 }
 
+impl Alarms {
+    /// Who is woken at a deadline, if that is not past.
+    fn waker(&mut self, key: &WatchKey) -> Option<&mut Waker> {
+        match key {
+            WatchKey::Wait(key) => self.waits.waker(key, &mut self.wheel),
+            WatchKey::Alarm(key) => match self.wheel.find(*key) {
+                Some(Alarm::Wake(waker)) => Some(waker),
+                _ => None,
+            },
+        }
+    }
+
+    /// The alarms, those of the latest questions included.
+    #[inline]
+    fn settled(&mut self, clock: Clock) -> &mut Wheel<Alarm> {
+        if self.waits.has_noted() {
+            self.waits.settle(&mut self.wheel, clock);
+        }
+        &mut self.wheel
+    }
+}
+
+/// What there is to remove of who waits for an answer: of an actor, or of another.
+pub(super) enum WatchKey {
+    Wait(WaitKey),
+    Alarm(AlarmKey),
+}
+
 /// What happens at a deadline.
 pub(super) enum Alarm {
     Wake(Waker),
     Call(Box<dyn FnOnce() + Send>),
 }
 
-/// An actor that waits for the answer of another.
-pub(super) struct Wait {
-    pub(super) asker: ActorId,
-    pub(super) callee: Arc<dyn AnyCell>,
-}
-
 impl Timetable {
     pub(super) fn new() -> Self {
         Self {
-            begin: Instant::now(),
+            clock: Clock::new(),
             alarms: Mutex::new(Alarms {
                 wheel: Wheel::new(),
-                waits: Waits::default(),
+                waits: Waits::new(),
             }),
             armed: AtomicU64::new(u64::MAX),
         }
@@ -59,7 +81,7 @@ impl Timetable {
 
     /// Sets an alarm. True if it is before all that the worker's timer is armed for.
     pub(super) fn set(&self, at: Instant, alarm: Alarm) -> (AlarmKey, bool) {
-        let deadline = self.millisecond_after(at);
+        let deadline = self.clock.millisecond_after(at);
         let mut alarms = lock(&self.alarms);
         let key = alarms.wheel.set(deadline, alarm);
         (key, deadline < self.armed.load(Ordering::Relaxed))
@@ -69,49 +91,58 @@ impl Timetable {
         lock(&self.alarms).wheel.cancel(key)
     }
 
-    /// Sets the alarm of an actor that waits for another, on this timetable's own worker.
-    pub(super) fn begin_wait(&self, at: Instant, waker: Waker, wait: Wait) -> (AlarmKey, WaitKey) {
-        let deadline = self.millisecond_after(at);
-        let mut alarms = lock(&self.alarms);
-        let key = alarms.wheel.set(deadline, Alarm::Wake(waker));
-        (key, alarms.waits.insert(wait.asker, wait.callee))
+    /// Notes that an actor waits for another from now on, on this timetable's own worker: it looks
+    /// at its alarms before it rests.
+    pub(super) fn begin_wait(
+        &self,
+        asker: ActorId,
+        callee: Arc<dyn AnyCell>,
+        timeout: Duration,
+        waker: Waker,
+    ) -> WaitKey {
+        let note = Note {
+            asked: Instant::now(),
+            timeout,
+            waker,
+        };
+        lock(&self.alarms).waits.note(asker, callee, note)
     }
 
-    /// To be dropped.
-    pub(super) fn end_wait(
-        &self,
-        key: AlarmKey,
-        wait: WaitKey,
-    ) -> (Option<Alarm>, Arc<dyn AnyCell>) {
+    pub(super) fn end_wait(&self, key: WaitKey) {
         let mut alarms = lock(&self.alarms);
-        (alarms.wheel.cancel(key), alarms.waits.remove(wait))
+        let Alarms { wheel, waits } = &mut *alarms;
+        let removed = waits.remove(key, wheel);
+        drop(alarms);
+        drop(removed);
     }
 
     /// Has that one woken up at the deadline, whoever it was before; false if it is past.
-    pub(super) fn keep_waiting(&self, key: AlarmKey, waker: &Waker) -> bool {
-        match lock(&self.alarms).wheel.find(key) {
-            Some(Alarm::Wake(known)) if known.will_wake(waker) => return true,
-            Some(Alarm::Wake(_)) => {}
-            _ => return false,
+    pub(super) fn keep_waiting(&self, key: &WatchKey, waker: &Waker) -> bool {
+        match lock(&self.alarms).waker(key) {
+            Some(known) if known.will_wake(waker) => return true,
+            Some(_) => {}
+            None => return false,
         }
         let mut other = waker.clone();
-        match lock(&self.alarms).wheel.find(key) {
-            Some(Alarm::Wake(known)) => std::mem::swap(known, &mut other),
-            _ => return false,
+        match lock(&self.alarms).waker(key) {
+            Some(known) => std::mem::swap(known, &mut other),
+            None => return false,
         }
         true
     }
 
     /// The actor that this one waits for, if it asks one.
     pub(super) fn waits_for(&self, asker: ActorId) -> Option<Arc<dyn AnyCell>> {
-        lock(&self.alarms).waits.of(asker)
+        let mut alarms = lock(&self.alarms);
+        alarms.settled(self.clock);
+        alarms.waits.of(asker)
     }
 
     /// Lets go off what is due, if the worker should have done so a while ago: an actor holds it, or
     /// something else holds the thread that it is on, or it is gone.
     pub(super) fn go_off_late(&self, now: Instant) {
-        let late = self.millisecond(now).saturating_sub(LATE_MILLIS);
-        let earliest = lock(&self.alarms).wheel.earliest();
+        let late = self.clock.millisecond(now).saturating_sub(LATE_MILLIS);
+        let earliest = lock(&self.alarms).settled(self.clock).earliest();
         if earliest.is_some_and(|earliest| earliest <= late) {
             self.go_off(now);
         }
@@ -121,11 +152,12 @@ impl Timetable {
     pub(super) fn go_off(&self, now: Instant) {
         let mut due = Vec::new();
         {
-            let wheel = &mut lock(&self.alarms).wheel;
+            let mut alarms = lock(&self.alarms);
+            let wheel = alarms.settled(self.clock);
             if wheel.earliest().is_none() {
                 return;
             }
-            wheel.advance(self.millisecond(now), &mut due);
+            wheel.advance(self.clock.millisecond(now), &mut due);
         }
         for alarm in due {
             match alarm {
@@ -137,7 +169,7 @@ impl Timetable {
 
     /// Nobody looks any more: who waits is woken now, and finds the deadline past; calls are dropped.
     pub(super) fn close(&self) {
-        let alarms = lock(&self.alarms).wheel.take_all();
+        let alarms = lock(&self.alarms).settled(self.clock).take_all();
         for alarm in alarms {
             match alarm {
                 Alarm::Wake(waker) => contain("a waker, at the end of a worker", || waker.wake()),
@@ -157,22 +189,36 @@ impl Timetable {
     /// alarms are mostly cancelled, and to re-arm for each would cost more than to look in vain now
     /// and then.
     pub(super) fn arm(&self) -> Option<Instant> {
-        let alarms = lock(&self.alarms);
-        let earliest = alarms.wheel.earliest()?;
+        let mut alarms = lock(&self.alarms);
+        let earliest = alarms.settled(self.clock).earliest()?;
         if earliest >= self.armed.load(Ordering::Relaxed) {
             return None;
         }
         self.armed.store(earliest, Ordering::Relaxed);
-        Some(self.begin + Duration::from_millis(earliest))
+        Some(self.clock.begin + Duration::from_millis(earliest))
+    }
+}
+
+/// Milliseconds since the timetable was made.
+#[derive(Clone, Copy)]
+pub(super) struct Clock {
+    begin: Instant,
+}
+
+impl Clock {
+    pub(super) fn new() -> Self {
+        Self {
+            begin: Instant::now(),
+        }
     }
 
-    fn millisecond(&self, at: Instant) -> u64 {
+    fn millisecond(self, at: Instant) -> u64 {
         let since = at.saturating_duration_since(self.begin);
         millis(since, since.subsec_millis())
     }
 
     /// Rounded up: an alarm is never early.
-    fn millisecond_after(&self, at: Instant) -> u64 {
+    pub(super) fn millisecond_after(self, at: Instant) -> u64 {
         let since = at.saturating_duration_since(self.begin);
         millis(since, since.subsec_nanos().div_ceil(1_000_000))
     }

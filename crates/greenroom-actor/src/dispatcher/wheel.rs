@@ -34,6 +34,14 @@ pub(crate) struct AlarmKey {
     generation: u32,
 }
 
+impl AlarmKey {
+    /// The key of nothing.
+    pub(super) const NONE: Self = Self {
+        index: NONE,
+        generation: 0,
+    };
+}
+
 impl<T> Wheel<T> {
     pub(super) fn new() -> Self {
         let slots = vec![NONE; SLOT_COUNT].into_boxed_slice();

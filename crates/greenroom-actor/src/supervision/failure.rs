@@ -19,7 +19,7 @@ pub struct Failure {
 }
 
 /// What went wrong.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Cause {
     /// A handler or a hook panicked, with this text.
     Panicked(Arc<str>),
@@ -50,21 +50,129 @@ impl Cause {
     }
 }
 
+/// As derived, but for a failure that was escalated: that is in words, or those of a deep tree would
+/// nest as deep.
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Panicked(text) => f.debug_tuple("Panicked").field(text).finish(),
+            Self::Error(error) => f.debug_tuple("Error").field(error).finish(),
+            Self::Escalated(failure) => {
+                let words = format_args!("{failure}");
+                f.debug_tuple("Escalated").field(&words).finish()
+            }
+            Self::Linked(path) => f.debug_tuple("Linked").field(path).finish(),
+        }
+    }
+}
+
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Panicked(text) => write!(f, "panicked: {text}"),
             Self::Error(error) => error.fmt(f),
-            Self::Escalated(failure) => write!(f, "its child failed: {failure}"),
+            Self::Escalated(failure) => failure.write_escalated(f),
             Self::Linked(path) => write!(f, "{path}, to which it is linked, ended"),
         }
     }
 }
 
+/// A failure that was escalated is written with the one that it began with; of those in between,
+/// however many there are, with their number only.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} failed in {}: {}", self.path, self.during, self.cause)
     }
 }
 
+impl Failure {
+    fn write_escalated(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut first, mut escalations) = (self, 0);
+        while let Cause::Escalated(failure) = &first.cause {
+            first = failure;
+            escalations += 1;
+        }
+        match escalations {
+            0 => write!(f, "its child failed: {first}"),
+            1 => write!(f, "its child failed: after 1 more escalation, {first}"),
+            _ => write!(
+                f,
+                "its child failed: after {escalations} more escalations, {first}"
+            ),
+        }
+    }
+}
+
 impl std::error::Error for Failure {}
+
+/// Drops what was escalated one after the other and not one within the other: the failures of a deep
+/// tree would fill the stack.
+impl Drop for Failure {
+    fn drop(&mut self) {
+        let mut cause = self.take_cause();
+        while let Cause::Escalated(failure) = cause {
+            let Some(mut failure) = Arc::into_inner(failure) else {
+                return;
+            };
+            cause = failure.take_cause();
+        }
+    }
+}
+
+impl Failure {
+    /// The cause, if that is another failure, with which there is nothing left to nest.
+    fn take_cause(&mut self) -> Cause {
+        let nothing = Cause::Linked(Arc::default());
+        match self.cause {
+            Cause::Escalated(_) => std::mem::replace(&mut self.cause, nothing),
+            _ => nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn escalated(times: usize) -> Failure {
+        let failed = |id: usize, cause| Failure {
+            id: ActorId(id as u64),
+            path: format!("/actor-{id}").into(),
+            during: "Work",
+            cause,
+        };
+        let first = failed(0, Cause::Panicked("out of paper".into()));
+        (1..=times).fold(first, |failure, id| {
+            failed(id, Cause::Escalated(Arc::new(failure)))
+        })
+    }
+
+    #[test]
+    fn a_failure_says_what_it_began_with() {
+        let texts = [0, 1, 2, 3].map(|times| escalated(times).to_string());
+        assert_eq!(
+            texts,
+            [
+                "/actor-0 failed in Work: panicked: out of paper",
+                "/actor-1 failed in Work: its child failed: /actor-0 failed in Work: panicked: out \
+                 of paper",
+                "/actor-2 failed in Work: its child failed: after 1 more escalation, /actor-0 failed \
+                 in Work: panicked: out of paper",
+                "/actor-3 failed in Work: its child failed: after 2 more escalations, /actor-0 failed \
+                 in Work: panicked: out of paper",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_failure_that_came_up_a_long_chain_is_written_in_a_line_and_dropped() {
+        let failure = escalated(20_000);
+        let text = failure.to_string();
+        assert!(text.contains("after 19999 more escalations"), "{text}");
+        assert!(text.len() < 200, "{text}");
+        let debug = format!("{failure:?}");
+        assert!(debug.len() < 400, "{debug}");
+        drop(failure.clone());
+        drop(failure);
+    }
+}

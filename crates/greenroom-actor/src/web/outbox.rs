@@ -6,11 +6,11 @@ use std::task::{Context, Poll};
 
 use atomic_waker::AtomicWaker;
 use axum::extract::ws::CloseFrame;
-use event_listener::Event;
 use thiserror::Error;
 
 use super::frame::{Frame, InvalidClose, close_frame};
 use crate::cell::family::lock;
+use crate::notifier::Notifier;
 
 /// Messages that an outbox holds, if nothing else is said.
 pub const OUTBOX_DEFAULT: usize = 64;
@@ -44,11 +44,11 @@ struct State<T> {
     /// The connection that takes out of it.
     taker: AtomicWaker,
     /// For writers that wait for room.
-    room: Event,
+    room: Notifier,
     /// For writers that wait until nothing waits.
-    drained: Event,
+    drained: Notifier,
     /// For who waits for its end.
-    closing: Event,
+    closing: Notifier,
     /// Stops the actor.
     at_end: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -97,9 +97,9 @@ impl<T> Outbox<T> {
             connection,
             dropped: AtomicU64::new(0),
             taker: AtomicWaker::new(),
-            room: Event::new(),
-            drained: Event::new(),
-            closing: Event::new(),
+            room: Notifier::new(),
+            drained: Notifier::new(),
+            closing: Notifier::new(),
             at_end: OnceLock::new(),
         }))
     }

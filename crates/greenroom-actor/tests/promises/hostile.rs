@@ -6,6 +6,7 @@ use std::task::{Context as TaskContext, Wake, Waker};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use greenroom_actor::testing;
 use greenroom_actor::{
     Actor, ActorRef, ActorSystem, BoxError, ConsistentHash, Context, DeadLetter, Dispatcher,
@@ -185,6 +186,96 @@ fn a_waker_that_is_replaced_may_ask_the_same_actor_when_it_is_dropped() {
         // Drops the last clone of the other.
         let polled = ask.poll_unpin(&mut TaskContext::from_waker(Waker::noop()));
         assert!(polled.is_pending());
+    });
+}
+
+/// A future of this actor's end that will wake this waker.
+fn end_of<'a>(puppet: &'a ActorRef<Puppet>, waker: &Waker) -> BoxFuture<'a, ()> {
+    let mut end = puppet.terminated().boxed();
+    let polled = end.poll_unpin(&mut TaskContext::from_waker(waker));
+    assert!(polled.is_pending());
+    end
+}
+
+/// A waker that tells when it is woken.
+struct TellsWhenWoken(mpsc::Sender<()>);
+
+impl Wake for TellsWhenWoken {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.send(());
+    }
+}
+
+#[test]
+fn a_waker_that_panics_keeps_nobody_else_from_being_told_of_an_end() {
+    let (_system, puppet) = pool();
+    let (woken, is_woken) = mpsc::channel();
+    let hostile = Waker::from(Arc::new(PanicsWhenWoken(woken.clone())));
+    let friendly = Waker::from(Arc::new(TellsWhenWoken(woken)));
+    let _ends = [&hostile, &friendly].map(|waker| end_of(&puppet, waker));
+    puppet.stop();
+    for _ in 0..2 {
+        is_woken.recv_timeout(PATIENCE).expect("both are woken");
+    }
+}
+
+/// A waker that waits for an actor's end itself, for a moment, when it is woken and when it is
+/// dropped.
+struct Listens(ActorRef<Puppet>, mpsc::Sender<()>);
+
+impl Listens {
+    fn listen(&self) {
+        let mut end = self.0.terminated().boxed();
+        let _ = end.poll_unpin(&mut TaskContext::from_waker(Waker::noop()));
+        drop(end);
+        let _ = self.1.send(());
+    }
+}
+
+impl Wake for Listens {
+    fn wake(self: Arc<Self>) {
+        self.listen();
+    }
+}
+
+impl Drop for Listens {
+    fn drop(&mut self) {
+        self.listen();
+    }
+}
+
+#[test]
+fn a_waker_may_wait_for_the_end_that_it_is_told_of() {
+    let (system, puppet) = pool();
+    let (listened, has_listened) = mpsc::channel();
+    let waker = Waker::from(Arc::new(Listens(puppet.clone(), listened)));
+    let end = end_of(&puppet, &waker);
+    puppet.stop();
+    has_listened
+        .recv_timeout(PATIENCE)
+        .expect("it listens when it is woken");
+    drop((end, waker));
+    has_listened
+        .recv_timeout(PATIENCE)
+        .expect("it listens when it is dropped");
+    let other = system.spawn(Puppet::make("b", &Journal::default()));
+    let asked = runtime().block_on(async { other.ask(Note(2)).timeout(PATIENCE).await });
+    assert_eq!(asked.expect("the worker is there"), 2);
+}
+
+#[test]
+fn a_waker_that_is_replaced_may_wait_for_the_same_end_when_it_is_dropped() {
+    must_return(|| {
+        let (_system, puppet) = pool();
+        let (listened, has_listened) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Listens(puppet.clone(), listened)));
+        let mut end = end_of(&puppet, &waker);
+        drop(waker);
+        let polled = end.poll_unpin(&mut TaskContext::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+        has_listened
+            .try_recv()
+            .expect("it was dropped, and listened");
     });
 }
 
