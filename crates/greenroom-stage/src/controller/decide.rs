@@ -1,23 +1,24 @@
-/// What the controller sees of a stage.
+/// The controller's view of a stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Census {
-    /// Threads at work, or on their way to it.
+    /// Threads at work, or announced for it.
     pub(super) working: usize,
-    /// Those of them that compute, as far as was looked.
+    /// Those of them that compute, as far as the controller looked.
     pub(super) computing: usize,
     /// Runs that wait.
     pub(super) waiting: usize,
     /// Threads that may compute at a time.
     pub(super) compute_max: usize,
-    /// Threads that there may be.
+    /// Threads that may exist.
     pub(super) threads_max: usize,
 }
 
-/// How many more threads are to start now.
+/// Returns how many more threads are to start now.
 ///
-/// None while as many compute as may. Otherwise as many as would fill the processors if the
-/// newcomers computed and blocked as those at work do, but at most as many again: the sample is
-/// small, and the next look is near. So 500 runs that all block are at work after 8 looks: 2, 4, 8 …
+/// None while as many compute as may. Otherwise as many as would fill the processors if the new
+/// threads computed and blocked as those at work do, but at most as many again: the sample is
+/// small, and the next look is near. So 500 runs that all block are at work after 8 looks: 2, 4, 8
+/// …
 pub(super) fn threads_to_start(census: &Census) -> usize {
     let missing = census.compute_max.saturating_sub(census.computing);
     if missing == 0 {

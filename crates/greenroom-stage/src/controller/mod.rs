@@ -1,7 +1,8 @@
-//! One thread for all stages of the process, which sees to it that as many threads compute as may.
+//! The controller: one thread for all stages of the process, which keeps as many threads computing
+//! as may compute.
 //!
-//! It sleeps while nothing waits. A stage whose queue is not empty is looked at every [`TICK`]: what
-//! its threads do ([`census`]), and how many more are to start ([`decide`]).
+//! It sleeps while nothing waits. A stage whose queue is not empty is looked at every [`TICK`]: a
+//! sample of its threads ([`census`]) decides how many more are to start ([`decide`]).
 
 mod census;
 mod clocks;
@@ -19,14 +20,14 @@ use decide::threads_to_start;
 /// The time between two looks at a stage in which something waits.
 const TICK: Duration = Duration::from_millis(4);
 
-/// Stages that have work and no thread coming for it.
+/// Stages that have work and no thread on its way to take it.
 #[derive(Default)]
 struct Inbox {
     stages: Mutex<Vec<Arc<Shared>>>,
     told: Condvar,
 }
 
-/// Says that a stage has work and no thread coming for it.
+/// Notifies the controller that a stage has work and no thread on its way to take it.
 pub(crate) fn tell(stage: &Arc<Shared>) {
     static INBOX: LazyLock<&'static Inbox> = LazyLock::new(|| {
         let inbox: &'static Inbox = Box::leak(Box::default());
@@ -70,7 +71,7 @@ impl Inbox {
     }
 }
 
-/// Looks at a stage: drops what is overdue, and starts the threads that it needs. `false` if nothing
+/// Looks at a stage: drops overdue work, and starts the threads that it needs. `false` if nothing
 /// waits any more.
 fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
     stage.drop_overdue();
@@ -100,7 +101,8 @@ fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
     true
 }
 
-/// If the system has no more, the rest is taken back: the next look tries again.
+/// Starts announced threads. If the system gives no more, the remaining announcements are
+/// withdrawn: the next look tries again.
 fn start_threads(stage: &Arc<Shared>, announced: usize) {
     for started in 0..announced {
         if let Err(error) = stage.start_thread() {
