@@ -26,7 +26,7 @@ impl<F> OnStage<F> {
         }
     }
 
-    /// Sheds it sooner or later than other work.
+    /// Sets the importance of its runs, which decides when they are shed.
     #[must_use]
     pub fn importance(mut self, importance: Importance) -> Self {
         self.importance = importance;

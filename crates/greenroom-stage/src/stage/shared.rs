@@ -27,16 +27,16 @@ impl door::Queued for Work {
     }
 }
 
-/// What a stage's handles, its threads and its work have in common.
+/// The state that a stage's handles, its threads and its work share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) hand_off: HandOff<Work>,
     book: Mutex<Book>,
     meters: OnceLock<Meters>,
-    /// Work in the queue whose client has left.
+    /// Waiting work whose client has left.
     abandoned: AtomicUsize,
-    /// What the work in the queue takes.
+    /// Bytes that the work in the queue takes.
     held_bytes: AtomicUsize,
     threads_started: AtomicUsize,
     has_warned: AtomicBool,
@@ -56,7 +56,7 @@ impl Shared {
         }
     }
 
-    /// Lets work in that holds so many bytes or refuses it, by the wait that it would have.
+    /// Admits or rejects work that holds `bytes`, by the wait that it would have.
     pub(crate) fn admit(
         &self,
         submission: Submission,
@@ -75,8 +75,8 @@ impl Shared {
         }
     }
 
-    /// Lets work in that was begun before: it goes before all new work of its flow, like any that was
-    /// woken. It comes here because it computes.
+    /// Admits work that was begun before: it goes before all new work of its flow, like any that
+    /// was woken. It comes here because it computes.
     pub(crate) fn admit_begun(submission: Submission) -> Arc<Ticket> {
         let terms = Terms {
             predicted: Duration::ZERO,
@@ -93,7 +93,7 @@ impl Shared {
         Arc::new(ticket)
     }
 
-    /// Says whether work would be let in now, without letting it in.
+    /// Checks if work would be admitted now, without admitting it.
     pub(crate) fn would_admit(&self, submission: Submission) -> Result<(), Rejected> {
         let (now, state) = (Instant::now(), self.door_state());
         let judged = self
@@ -109,12 +109,12 @@ impl Shared {
         match self.hand_off.push(work.metadata().entry(), work) {
             Pushed::Done => {}
             Pushed::TellController => controller::tell(self),
-            // Woken up to be cancelled: all that is left of it to do.
+            // It was woken to be cancelled, and dropping it does that.
             Pushed::Closed(work) => drop(work),
         }
     }
 
-    /// The turn of this work has come: whether it is still to be run.
+    /// True if work whose turn has come is still to be run.
     pub(crate) fn is_worth_running(&self, work: &Work) -> bool {
         let ticket = work.metadata();
         if ticket.has_begun() {
@@ -144,8 +144,8 @@ impl Shared {
         has_begun
     }
 
-    /// Drops what waits and is too late already. If all threads are held, nobody else would tell its
-    /// client.
+    /// Drops waiting work that is too late already. If all threads are held, no other code would
+    /// notify its client.
     pub(crate) fn drop_overdue(&self) {
         let now = Instant::now();
         let overdue = self.take_out(|ticket| {
@@ -170,8 +170,9 @@ impl Shared {
         out
     }
 
-    /// Work whose client has left. What has not begun stays where it is, and is swept out once it
-    /// is more than half of the queue: so the queue is bounded, and leaving costs little.
+    /// Gives up work whose client has left. Work that has not begun stays in the queue, and is
+    /// swept out once it is more than half of it: so the queue is bounded, and leaving costs
+    /// little.
     pub(crate) fn abandon(&self, ticket: &Ticket) {
         self.book().cancelled += 1;
         self.meters().cancelled();
@@ -195,14 +196,14 @@ impl Shared {
         }
     }
 
-    /// A run was given up in its midst.
+    /// Records a run that was given up in its midst.
     pub(crate) fn gave_up(&self, ticket: &Ticket, run: &Run) {
         self.book().record_run(run);
         self.hand_off
             .learn(ticket.flow().route, ticket.ended(run.wanted));
     }
 
-    /// A run, or a part of it, has used so much.
+    /// Records the time that a run, or a part of it, has used.
     pub(crate) fn note_used(&self, submission: &Submission, used: Duration, now: Instant) {
         self.book().shares.used(submission, used, now);
         self.meters().used(&submission.route, used);
@@ -213,7 +214,7 @@ impl Shared {
         tracing::error!(stage = self.settings.name, message, "a handler panicked");
     }
 
-    /// When to come back, for work that was dropped late.
+    /// Returns the rejection of work that was dropped late.
     pub(crate) fn rejected_late(&self) -> Rejected {
         Rejected {
             reason: Reason::Late,
@@ -221,7 +222,7 @@ impl Shared {
         }
     }
 
-    /// Starts an announced thread; if that fails, takes the announcement back.
+    /// Starts an announced thread; if that fails, withdraws the announcement.
     pub(crate) fn start_thread(self: &Arc<Self>) -> io::Result<()> {
         let number = self.threads_started.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{number}", self.settings.name);
@@ -238,7 +239,7 @@ impl Shared {
         }
     }
 
-    /// Said once: the stage works on with the threads that it has.
+    /// Warns once that the system gives no more threads: the stage works on with those that it has.
     pub(crate) fn warn_of_threads(&self, error: &io::Error) {
         if !self.has_warned.swap(true, Ordering::Relaxed) {
             let stage = &self.settings.name;
@@ -274,7 +275,7 @@ impl Shared {
         }
     }
 
-    /// How long the last of all that waits is expected to wait.
+    /// Predicts the wait of the last of all waiting runs.
     fn longest_wait(&self) -> Duration {
         let state = self.door_state();
         self.hand_off.look(|view| door::longest_wait(view, &state))
@@ -312,7 +313,7 @@ impl Shared {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Foreign code: not to be called while a lock is held.
+    /// Returns the metrics. Their recorder is foreign code: not to be called while a lock is held.
     fn meters(&self) -> &Meters {
         self.meters.get_or_init(|| Meters::of(&self.settings.name))
     }
