@@ -9,7 +9,7 @@ use crate::stage::Importance;
 use crate::stage::error::overloaded;
 
 thread_local! {
-    static REFUSED_UP_TO: Cell<Option<Importance>> = const { Cell::new(None) };
+    static REJECTED_UP_TO: Cell<Option<Importance>> = const { Cell::new(None) };
 }
 
 /// The `Retry-After` of such rejections, in seconds. A loop's lag is counted in milliseconds, and
@@ -23,15 +23,15 @@ const RETRY_AFTER: u64 = 1;
 /// been half as far behind as is allowed, and `Normal` when it was further. `Critical` requests are
 /// never rejected; to name them is to name `Normal`.
 pub fn shed_on_this_loop(up_to: Option<Importance>) {
-    REFUSED_UP_TO.set(up_to);
+    REJECTED_UP_TO.set(up_to);
 }
 
 /// True if this thread rejects requests of this importance.
 pub(crate) fn is_shed(importance: Importance) -> bool {
-    importance != Importance::Critical && Some(importance) <= REFUSED_UP_TO.get()
+    importance != Importance::Critical && Some(importance) <= REJECTED_UP_TO.get()
 }
 
-pub(crate) fn answer() -> Response {
+pub(crate) fn rejection() -> Response {
     overloaded(RETRY_AFTER)
 }
 

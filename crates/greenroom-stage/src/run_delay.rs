@@ -23,19 +23,19 @@ use crate::thread_state::{cpu_time, cpu_time_of, sleeps};
 const PREEMPTED_MAX: Duration = Duration::from_millis(100);
 
 /// True if the system reports run delays. Tested once.
-pub(crate) fn is_told() -> bool {
-    static IS_TOLD: LazyLock<bool> = LazyLock::new(|| {
-        let is_told = of_this_thread().is_some();
-        if !is_told {
+pub(crate) fn is_reported() -> bool {
+    static IS_REPORTED: LazyLock<bool> = LazyLock::new(|| {
+        let is_reported = of_this_thread().is_some();
+        if !is_reported {
             proc::warn_unreadable();
         }
-        is_told
+        is_reported
     });
     #[cfg(test)]
     if proc::of_tests::is_missing() {
         return false;
     }
-    *IS_TOLD
+    *IS_REPORTED
 }
 
 /// Returns the calling thread's run delay; `None` where the system does not report it. Opens a file
@@ -51,7 +51,7 @@ fn of_thread(thread: i32) -> Option<u64> {
 
 /// Takes a reading of the calling thread for a later [`busy_of_thread`].
 pub(crate) fn note_of_this_thread() -> u64 {
-    if is_told() {
+    if is_reported() {
         of_this_thread().unwrap_or(0)
     } else {
         nanos(cpu_time())
@@ -60,7 +60,7 @@ pub(crate) fn note_of_this_thread() -> u64 {
 
 /// Takes such a reading of another thread.
 pub(crate) fn note_of_thread(thread: i32) -> u64 {
-    if is_told() {
+    if is_reported() {
         of_thread(thread).unwrap_or(0)
     } else {
         cpu_time_of(thread).map_or(0, nanos)
@@ -71,7 +71,7 @@ pub(crate) fn note_of_thread(thread: i32) -> u64 {
 /// report run delays: its CPU time, or, of more than 100 ms, all.
 pub(crate) fn busy_of_thread(thread: i32, note: u64, taken: Duration) -> Duration {
     let since_note = Duration::from_nanos(note_of_thread(thread).saturating_sub(note));
-    if is_told() {
+    if is_reported() {
         taken.saturating_sub(since_note)
     } else if taken > PREEMPTED_MAX {
         taken
@@ -89,7 +89,7 @@ pub(crate) struct OwnClocks {
 impl OwnClocks {
     /// Starts the clocks; `None` where the system reports run delays: they say more, and cost less.
     pub(crate) fn start_if_needed() -> Option<Self> {
-        (!is_told()).then(|| Self {
+        (!is_reported()).then(|| Self {
             sleeps: sleeps(),
             cpu: cpu_time(),
         })

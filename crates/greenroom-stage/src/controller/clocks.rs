@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::proc;
-use crate::stage::hand_off::AtWork;
+use crate::stage::scheduler::AtWork;
 use crate::thread_state::cpu_time_of;
 
 /// The CPU clocks of threads at their last look, used where `/proc` cannot be read.

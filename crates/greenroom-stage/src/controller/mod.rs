@@ -2,11 +2,11 @@
 //! as may compute.
 //!
 //! It sleeps while nothing waits. A stage whose queue is not empty is looked at every [`TICK`]: a
-//! sample of its threads ([`census`]) decides how many more are to start ([`decide`]).
+//! sample of its threads ([`thread_sample`]) decides how many more are to start ([`decide`]).
 
-mod census;
 mod clocks;
 mod decide;
+mod thread_sample;
 
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread;
@@ -24,11 +24,11 @@ const TICK: Duration = Duration::from_millis(4);
 #[derive(Default)]
 struct Inbox {
     stages: Mutex<Vec<Arc<Shared>>>,
-    told: Condvar,
+    changed: Condvar,
 }
 
 /// Notifies the controller that a stage has work and no thread on its way to take it.
-pub(crate) fn tell(stage: &Arc<Shared>) {
+pub(crate) fn notify(stage: &Arc<Shared>) {
     static INBOX: LazyLock<&'static Inbox> = LazyLock::new(|| {
         let inbox: &'static Inbox = Box::leak(Box::default());
         let started = thread::Builder::new()
@@ -42,7 +42,7 @@ pub(crate) fn tell(stage: &Arc<Shared>) {
     let mut stages = INBOX.stages.lock().unwrap_or_else(PoisonError::into_inner);
     stages.push(Arc::clone(stage));
     drop(stages);
-    INBOX.told.notify_one();
+    INBOX.changed.notify_one();
 }
 
 impl Inbox {
@@ -63,7 +63,7 @@ impl Inbox {
         let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
         while may_wait && stages.is_empty() {
             stages = self
-                .told
+                .changed
                 .wait(stages)
                 .unwrap_or_else(PoisonError::into_inner);
         }
@@ -75,7 +75,7 @@ impl Inbox {
 /// waits any more.
 fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
     stage.drop_overdue();
-    let (counts, mut at_work) = stage.hand_off.inspect();
+    let (counts, mut at_work) = stage.scheduler.inspect();
     if counts.waiting == 0 {
         return false;
     }
@@ -86,8 +86,8 @@ fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
     let start = LENGTHS.map(|length| {
         let of_length = at_work.iter_mut().filter(|worker| worker.length == length);
         let mut of_length: Vec<_> = of_length.collect();
-        let found = census::take(&mut of_length, bounds.compute_max, clocks);
-        let start = threads_to_start(&decide::Census {
+        let found = thread_sample::take(&mut of_length, bounds.compute_max, clocks);
+        let start = threads_to_start(&decide::StageSample {
             working: of_length.len(),
             computing: found.computing,
             waiting: counts.waiting_of[length as usize],
@@ -96,7 +96,7 @@ fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
         });
         start.min(found.start_max())
     });
-    let announced = stage.hand_off.apply(&at_work, start);
+    let announced = stage.scheduler.apply(&at_work, start);
     start_threads(stage, announced);
     true
 }
@@ -107,7 +107,7 @@ fn start_threads(stage: &Arc<Shared>, announced: usize) {
     for started in 0..announced {
         if let Err(error) = stage.start_thread() {
             stage.warn_of_threads(&error);
-            (started + 1..announced).for_each(|_| stage.hand_off.withdraw());
+            (started + 1..announced).for_each(|_| stage.scheduler.withdraw());
             return;
         }
     }

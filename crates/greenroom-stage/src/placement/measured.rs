@@ -78,7 +78,7 @@ where
         let (polled, busy) = watch(route, || poll_settled(run, cx, &mut ended));
         *this.busy += busy;
         if let Err(panicked) = polled {
-            ended = Some(Ok((route.answer_panic(&panicked), Settled::Whole)));
+            ended = Some(Ok((route.panic_response(&panicked), Settled::Whole)));
         }
         self.pass_on(ended)
     }
@@ -151,7 +151,7 @@ where
 }
 
 impl Route {
-    pub(super) fn answer_panic(&self, panicked: &Panicked) -> Response {
+    pub(super) fn panic_response(&self, panicked: &Panicked) -> Response {
         self.log_panic(panicked);
         panicked.clone().into_response()
     }

@@ -88,8 +88,8 @@ impl<S> PlacedService<S> {
         let importance = route.importance(settings.importance);
         let place = if loop_shedding::is_shed(importance) && route.is_worth_shedding() {
             route.shed();
-            Place::Answered {
-                response: Some(loop_shedding::answer()),
+            Place::Ready {
+                response: Some(loop_shedding::rejection()),
             }
         } else {
             match &settings.stage {
@@ -121,8 +121,8 @@ impl<S> PlacedService<S> {
             Ok(future) => Place::Inline {
                 run: Measured::new(future, origin, busy),
             },
-            Err(panicked) => Place::Answered {
-                response: Some(route.answer_panic(&panicked)),
+            Err(panicked) => Place::Ready {
+                response: Some(route.panic_response(&panicked)),
             },
         }
     }
@@ -215,7 +215,7 @@ pin_project! {
     where
         S: Service<Request<B>>,
     {
-        Answered {
+        Ready {
             response: Option<Response>,
         },
         Inline {
@@ -239,7 +239,7 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().place.project() {
-            PlaceProjected::Answered { response } => {
+            PlaceProjected::Ready { response } => {
                 let response = response.take();
                 Poll::Ready(Ok(response.expect("polled after it was ready")))
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Stage;
-use super::hand_off::Bounds;
+use super::scheduler::Bounds;
 use super::shared::Shared;
 use crate::registry;
 
@@ -143,7 +143,7 @@ impl StageBuilder {
         let shared = Arc::new(Shared::new(settings));
         let stage = Stage::new(Arc::clone(&shared));
         for _ in 0..shared.settings.bounds.base {
-            if !shared.hand_off.announce() {
+            if !shared.scheduler.announce() {
                 break;
             }
             shared.start_thread().map_err(|source| BuildError::Start {

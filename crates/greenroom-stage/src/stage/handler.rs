@@ -33,7 +33,7 @@ impl<F> OnStage<F> {
         self
     }
 
-    async fn answer<R>(self, run: impl FnOnce(F) -> R + Send + 'static) -> Response
+    async fn respond<R>(self, run: impl FnOnce(F) -> R + Send + 'static) -> Response
     where
         F: Send + 'static,
         R: IntoResponse,
@@ -57,7 +57,7 @@ where
 
     fn call(self, _request: Request, _state: S) -> Self::Future {
         outer::yield_to_inner();
-        Box::pin(self.answer(|function| function()))
+        Box::pin(self.respond(|function| function()))
     }
 }
 
@@ -92,7 +92,7 @@ macro_rules! impl_handler {
                         Ok(last) => last,
                         Err(rejection) => return rejection.into_response(),
                     };
-                    self.answer(move |function| function($($part,)* $last)).await
+                    self.respond(move |function| function($($part,)* $last)).await
                 })
             }
         }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
 
-use super::book::Run;
 use super::error::Panicked;
 use super::shared::Shared;
+use super::stats::Run;
 use super::ticket::Ticket;
 use crate::run_delay;
 use crate::thread_state::cpu_time;

@@ -1,20 +1,20 @@
 //! A bounded queue and the threads behind it.
 
-mod book;
+mod admit;
 mod builder;
-mod door;
 pub(crate) mod error;
-pub(crate) mod hand_off;
 mod handler;
 mod importance;
 pub(crate) mod lanes;
 mod metered;
 mod meters;
+pub(crate) mod scheduler;
 pub(crate) mod shared;
 mod shares;
 #[cfg(test)]
 mod simulation;
 mod spawned;
+mod stats;
 mod status;
 mod submission;
 mod sync;
@@ -70,7 +70,7 @@ struct Owner(Arc<Shared>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.0.hand_off.close();
+        self.0.scheduler.close();
     }
 }
 

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use async_task::Runnable;
 
-use super::book::{Book, Run, micros};
+use super::admit;
 use super::builder::Settings;
-use super::door;
 use super::error::{Panicked, Reason, Rejected};
-use super::hand_off::{HandOff, Pushed};
 use super::meters::Meters;
+use super::scheduler::{Pushed, Scheduler};
+use super::stats::{Run, Stats, micros};
 use super::status::{StageStatus, Threads};
 use super::submission::Submission;
 use super::ticket::{Terms, Ticket};
@@ -21,7 +21,7 @@ use crate::controller;
 
 pub(crate) type Work = Runnable<Arc<Ticket>>;
 
-impl door::Queued for Work {
+impl admit::Queued for Work {
     fn late(&self, now: Instant) -> Duration {
         self.metadata().late(now)
     }
@@ -31,8 +31,8 @@ impl door::Queued for Work {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
-    pub(crate) hand_off: HandOff<Work>,
-    book: Mutex<Book>,
+    pub(crate) scheduler: Scheduler<Work>,
+    stats: Mutex<Stats>,
     meters: OnceLock<Meters>,
     /// Waiting work whose client has left.
     abandoned: AtomicUsize,
@@ -45,8 +45,8 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
-            hand_off: HandOff::new(settings.bounds, settings.queue_wait_max),
-            book: Mutex::new(Book::new()),
+            scheduler: Scheduler::new(settings.bounds, settings.queue_wait_max),
+            stats: Mutex::new(Stats::new()),
             meters: OnceLock::new(),
             settings,
             abandoned: AtomicUsize::new(0),
@@ -62,16 +62,16 @@ impl Shared {
         submission: Submission,
         bytes: usize,
     ) -> Result<Arc<Ticket>, Rejected> {
-        let (now, state) = (Instant::now(), self.door_state());
+        let (now, state) = (Instant::now(), self.admit_state());
         let admitted = self
-            .hand_off
-            .reserve(|view| door::admit(view, &submission, bytes, &state, now));
+            .scheduler
+            .reserve(|view| admit::admit(view, &submission, bytes, &state, now));
         match admitted {
             Ok(terms) => {
                 self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
                 Ok(Arc::new(Ticket::new(submission, terms, bytes, now)))
             }
-            Err(refused) => Err(self.refuse(&submission, refused)),
+            Err(not_admitted) => Err(self.reject(&submission, not_admitted)),
         }
     }
 
@@ -95,20 +95,20 @@ impl Shared {
 
     /// Checks if work would be admitted now, without admitting it.
     pub(crate) fn would_admit(&self, submission: Submission) -> Result<(), Rejected> {
-        let (now, state) = (Instant::now(), self.door_state());
+        let (now, state) = (Instant::now(), self.admit_state());
         let judged = self
-            .hand_off
-            .look(|view| door::admit(view, &submission, 0, &state, now));
+            .scheduler
+            .look(|view| admit::admit(view, &submission, 0, &state, now));
         judged
             .map(drop)
-            .map_err(|refused| self.refuse(&submission, refused))
+            .map_err(|not_admitted| self.reject(&submission, not_admitted))
     }
 
     /// Brings work to the threads: new work, or work that was woken.
     pub(crate) fn schedule(self: &Arc<Self>, work: Work) {
-        match self.hand_off.push(work.metadata().entry(), work) {
+        match self.scheduler.push(work.metadata().entry(), work) {
             Pushed::Done => {}
-            Pushed::TellController => controller::tell(self),
+            Pushed::NotifyController => controller::notify(self),
             // It was woken to be cancelled, and dropping it does that.
             Pushed::Closed(work) => drop(work),
         }
@@ -123,17 +123,17 @@ impl Shared {
         self.held_bytes.fetch_sub(ticket.bytes, Ordering::Relaxed);
         let now = Instant::now();
         let waited = ticket.waited(now);
-        let mut book = self.book();
+        let mut stats = self.stats();
         let is_late = ticket
             .terms
             .wait_max
-            .is_some_and(|wait_max| !book.lateness.is_worth_running(now, waited, wait_max));
+            .is_some_and(|wait_max| !stats.lateness.is_worth_running(now, waited, wait_max));
         let is_shed = is_late && ticket.drop_late();
         let has_begun = !is_shed && ticket.begin();
         if has_begun {
-            book.record_wait(waited);
+            stats.record_wait(waited);
         }
-        drop(book);
+        drop(stats);
         if is_shed {
             self.record_late(ticket);
         } else if has_begun {
@@ -164,7 +164,7 @@ impl Shared {
     }
 
     fn take_out(&self, is_out: impl Fn(&Ticket) -> bool) -> Vec<Work> {
-        let out = self.hand_off.take_out(|work| is_out(work.metadata()));
+        let out = self.scheduler.take_out(|work| is_out(work.metadata()));
         let bytes = out.iter().map(|work| work.metadata().bytes).sum();
         self.held_bytes.fetch_sub(bytes, Ordering::Relaxed);
         out
@@ -174,7 +174,7 @@ impl Shared {
     /// swept out once it is more than half of it: so the queue is bounded, and leaving costs
     /// little.
     pub(crate) fn abandon(&self, ticket: &Ticket) {
-        self.book().cancelled += 1;
+        self.stats().cancelled += 1;
         self.meters().cancelled();
         // Counted first: a thread that finds it abandoned counts it out again.
         let abandoned = self.abandoned.fetch_add(1, Ordering::Relaxed) + 1;
@@ -182,14 +182,14 @@ impl Shared {
             self.abandoned.fetch_sub(1, Ordering::Relaxed);
             return;
         }
-        if abandoned * 2 > self.hand_off.counts().waiting {
+        if abandoned * 2 > self.scheduler.counts().waiting {
             let dead = self.take_out(Ticket::is_abandoned);
             self.abandoned.fetch_sub(dead.len(), Ordering::Relaxed);
         }
     }
 
     pub(crate) fn end(&self, run: &Run, panicked: Option<&Panicked>) {
-        self.book().record_end(run, panicked.is_some());
+        self.stats().record_end(run, panicked.is_some());
         self.meters().ended(run.held, panicked.is_some());
         if let Some(panicked) = panicked {
             self.log_panic(panicked);
@@ -198,14 +198,14 @@ impl Shared {
 
     /// Records a run that was given up in its midst.
     pub(crate) fn gave_up(&self, ticket: &Ticket, run: &Run) {
-        self.book().record_run(run);
-        self.hand_off
+        self.stats().record_run(run);
+        self.scheduler
             .learn(ticket.flow().route, ticket.ended(run.wanted));
     }
 
     /// Records the time that a run, or a part of it, has used.
     pub(crate) fn note_used(&self, submission: &Submission, used: Duration, now: Instant) {
-        self.book().shares.used(submission, used, now);
+        self.stats().shares.used(submission, used, now);
         self.meters().used(&submission.route, used);
     }
 
@@ -233,7 +233,7 @@ impl Shared {
         match started {
             Ok(_detached) => Ok(()),
             Err(error) => {
-                self.hand_off.withdraw();
+                self.scheduler.withdraw();
                 Err(error)
             }
         }
@@ -249,8 +249,8 @@ impl Shared {
 
     pub(crate) fn status(&self) -> StageStatus {
         let predicted = self.longest_wait();
-        let counts = self.hand_off.counts();
-        let book = self.book();
+        let counts = self.scheduler.counts();
+        let stats = self.stats();
         StageStatus {
             name: self.settings.name.clone(),
             queue_len: self.alive(counts.waiting),
@@ -265,26 +265,27 @@ impl Shared {
                 blocked: counts.blocked,
                 idle: counts.threads - counts.working,
             },
-            sheds: book.sheds,
-            completed: book.completed,
-            panicked: book.panicked,
-            cancelled: book.cancelled,
-            wait: book.wait(),
-            service: book.service(),
-            shares: book.shares.shown(Instant::now()),
+            sheds: stats.sheds,
+            completed: stats.completed,
+            panicked: stats.panicked,
+            cancelled: stats.cancelled,
+            wait: stats.wait(),
+            service: stats.service(),
+            shares: stats.shares.shown(Instant::now()),
         }
     }
 
     /// Predicts the wait of the last of all waiting runs.
     fn longest_wait(&self) -> Duration {
-        let state = self.door_state();
-        self.hand_off.look(|view| door::longest_wait(view, &state))
+        let state = self.admit_state();
+        self.scheduler
+            .look(|view| admit::longest_wait(view, &state))
     }
 
-    fn door_state(&self) -> door::State<'_> {
-        door::State {
+    fn admit_state(&self) -> admit::State<'_> {
+        admit::State {
             settings: &self.settings,
-            held: self.book().held.mean(),
+            held: self.stats().held.mean(),
             held_bytes: self.held_bytes.load(Ordering::Relaxed),
             abandoned: self.abandoned.load(Ordering::Relaxed),
         }
@@ -294,9 +295,13 @@ impl Shared {
         waiting.saturating_sub(self.abandoned.load(Ordering::Relaxed))
     }
 
-    fn refuse(&self, submission: &Submission, refused: door::Refused) -> Rejected {
-        self.record_shed(submission, refused.expected, refused.rejected.reason);
-        refused.rejected
+    fn reject(&self, submission: &Submission, not_admitted: admit::NotAdmitted) -> Rejected {
+        self.record_shed(
+            submission,
+            not_admitted.expected,
+            not_admitted.rejected.reason,
+        );
+        not_admitted.rejected
     }
 
     fn record_late(&self, ticket: &Ticket) {
@@ -305,12 +310,12 @@ impl Shared {
 
     fn record_shed(&self, submission: &Submission, expected: Duration, reason: Reason) {
         let now = Instant::now();
-        self.book().record_shed(submission, expected, reason, now);
+        self.stats().record_shed(submission, expected, reason, now);
         self.meters().shed(&submission.route, reason);
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn stats(&self) -> MutexGuard<'_, Stats> {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the metrics. Their recorder is foreign code: not to be called while a lock is held.

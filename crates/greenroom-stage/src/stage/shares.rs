@@ -50,7 +50,7 @@ impl Shares {
                 path: route.path,
                 client,
                 percent: (share.percent * 10.0).round() / 10.0,
-                used_micros: super::book::micros(share.used),
+                used_micros: super::stats::micros(share.used),
                 runs: share.runs,
                 refused: share.refused,
             }

@@ -9,11 +9,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
+use super::admit::{self, Queued, State};
 use super::builder::Settings;
-use super::door::{self, Queued, State};
-use super::hand_off::{Bounds, View};
 use super::importance::Importance;
 use super::lanes::{Ended, Entry, Lanes, Length, Spent};
+use super::scheduler::{Bounds, View};
 use super::submission::{RouteName, Submission};
 use super::ticket::Terms;
 use crate::admission::LATE_GRACE;
@@ -153,7 +153,7 @@ impl Simulation {
             started: self.threads.iter().flatten().count(),
             lanes: &mut self.lanes,
         };
-        match door::admit(&mut view, &submission, 0, &state, now) {
+        match admit::admit(&mut view, &submission, 0, &state, now) {
             Ok(terms) => self.enter(index, submission, terms, cost),
             Err(_) if interval.is_some() => {
                 self.seen.refused += u32::from(self.now > WARM_UP);

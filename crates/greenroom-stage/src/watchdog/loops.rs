@@ -75,32 +75,32 @@ pub fn watch_this_loop(name: &str) -> WatchedLoop {
 impl WatchedLoop {
     /// Reports that the loop has nothing to do, and waits for the system.
     pub fn parks(&self) {
-        self.slot.tell(Doing::Parked, Ordering::Relaxed);
+        self.slot.report(Doing::Parked, Ordering::Relaxed);
     }
 
     /// Reports that the loop goes on.
     pub fn unparks(&self) {
         // Together with the watchdog's own order: either it sees the loop run, or we see that it
         // sleeps.
-        self.slot.tell(Doing::Other, Ordering::SeqCst);
+        self.slot.report(Doing::Other, Ordering::SeqCst);
         super::wake();
     }
 
     /// Reports that the loop polls a connection.
     pub fn connection_begins(&self) {
-        self.slot.tell(Doing::Connection, Ordering::Relaxed);
+        self.slot.report(Doing::Connection, Ordering::Relaxed);
     }
 
     /// Reports that the poll of a connection has ended.
     pub fn connection_ends(&self) {
-        self.slot.tell(Doing::Other, Ordering::Relaxed);
+        self.slot.report(Doing::Other, Ordering::Relaxed);
     }
 
     /// Reports that the loop polls a task that was spawned at this place: for runtimes that know
     /// it, which takes tokio's `on_before_task_poll` and `--cfg tokio_unstable`.
     pub fn task_begins(&self, spawned_at: &'static Location<'static>) {
         self.slot.spawned_at.store(Some(spawned_at));
-        self.slot.tell(Doing::Other, Ordering::Relaxed);
+        self.slot.report(Doing::Other, Ordering::Relaxed);
     }
 
     /// Returns how often the loop made no progress for over 10 ms.
@@ -163,7 +163,7 @@ pub(super) struct Progress {
 }
 
 impl LoopSlot {
-    fn tell(&self, doing: Doing, order: Ordering) {
+    fn report(&self, doing: Doing, order: Ordering) {
         // Only the loop's thread writes it.
         let before = self.beat.load(Ordering::Relaxed) >> Doing::BITS;
         let beat = before.wrapping_add(1) << Doing::BITS | doing as u64;

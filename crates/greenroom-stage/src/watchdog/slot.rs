@@ -109,7 +109,7 @@ impl Own {
     }
 
     pub(super) fn begin(&self, route: &Route, now: u64) -> Outer {
-        if !run_delay::is_told() || now.saturating_sub(self.noted.get()) > DELAY_NOTE_NANOS {
+        if !run_delay::is_reported() || now.saturating_sub(self.noted.get()) > DELAY_NOTE_NANOS {
             self.note_delay(now);
         }
         let outer = Outer {

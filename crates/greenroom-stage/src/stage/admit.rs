@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::builder::Settings;
 use super::error::{Reason, Rejected};
-use super::hand_off::View;
 use super::importance::Importance;
 use super::lanes::Band;
+use super::scheduler::View;
 use super::submission::Submission;
 use super::ticket::Terms;
 use crate::admission::{BURST_FACTOR, Load, admit as within, predicted_wait, retry_after};
@@ -38,7 +38,7 @@ pub(super) struct State<'a> {
 
 /// New work that is not admitted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Refused {
+pub(super) struct NotAdmitted {
     pub(super) rejected: Rejected,
     /// The time it was expected to use.
     pub(super) expected: Duration,
@@ -51,26 +51,26 @@ pub(super) fn admit<T: Queued>(
     bytes: usize,
     state: &State<'_>,
     now: Instant,
-) -> Result<Terms, Refused> {
+) -> Result<Terms, NotAdmitted> {
     let expected = view.lanes.expected(submission.route.key, submission.stated);
     let predicted = predict(view, submission, state, now);
     let limit = match submission.importance {
         Importance::Critical => state.settings.queue_wait_max,
         Importance::Normal | Importance::Bulk => view.lanes.standing.wait_max(now, predicted),
     };
-    let refuse = |reason, retry_after| {
+    let reject = |reason, retry_after| {
         let rejected = Rejected {
             reason,
             retry_after,
         };
-        Err(Refused { rejected, expected })
+        Err(NotAdmitted { rejected, expected })
     };
     if !has_room(view, submission, bytes, state) {
-        return refuse(Reason::QueueFull, retry_after(predicted, limit));
+        return reject(Reason::QueueFull, retry_after(predicted, limit));
     }
     let wait_max = submission.importance.wait_max(limit);
     if let Err(seconds) = within(predicted, wait_max) {
-        return refuse(Reason::Wait, seconds);
+        return reject(Reason::Wait, seconds);
     }
     let is_burst = limit > state.settings.queue_wait_max;
     Ok(Terms {

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::error::Reason;
-use super::hand_off::Bounds;
+use super::scheduler::Bounds;
 use super::shares::Shares;
 use super::status::{Quantiles, Sheds};
 use super::submission::Submission;
@@ -42,7 +42,7 @@ impl Run {
 
 /// The statistics of a stage's work.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct Stats {
     pub(crate) held: ServiceTime,
     pub(crate) lateness: Lateness,
     pub(crate) completed: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Book {
     service: Histogram<u64>,
 }
 
-impl Book {
+impl Stats {
     pub(crate) fn new() -> Self {
         Self {
             held: ServiceTime::default(),

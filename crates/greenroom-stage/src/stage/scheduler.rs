@@ -49,7 +49,7 @@ pub(crate) enum Pushed<T> {
     /// It will be taken.
     Done,
     /// No thread comes for it, and the controller has not been notified yet.
-    TellController,
+    NotifyController,
 }
 
 /// The number of threads and runs in each state.
@@ -95,7 +95,7 @@ struct State<T> {
     /// Threads that were announced for work and have not come for it yet.
     created: usize,
     gates: [Gate; LENGTHS.len()],
-    is_controller_told: bool,
+    is_controller_notified: bool,
     is_closed: bool,
     /// The fewest idle threads since `idle_since`: these were not needed.
     idle_least: usize,
@@ -111,13 +111,13 @@ struct State<T> {
 /// compute as one too many; and a short run need not wait until a long one has ended: the system,
 /// which can interrupt the long one, shares the processors between them.
 #[derive(Debug)]
-pub(crate) struct HandOff<T> {
+pub(crate) struct Scheduler<T> {
     bounds: Bounds,
     state: Mutex<State<T>>,
     work: Condvar,
 }
 
-impl<T> HandOff<T> {
+impl<T> Scheduler<T> {
     /// Creates a scheduler for work that may wait for `queue_wait_max`.
     pub(crate) fn new(bounds: Bounds, queue_wait_max: Duration) -> Self {
         let now = Instant::now();
@@ -132,7 +132,7 @@ impl<T> HandOff<T> {
                 called: 0,
                 created: 0,
                 gates: [Gate::default(); LENGTHS.len()],
-                is_controller_told: false,
+                is_controller_notified: false,
                 is_closed: false,
                 idle_least: 0,
                 idle_since: now,
@@ -173,15 +173,15 @@ impl<T> HandOff<T> {
         }
         state.lanes.push(entry, work);
         let is_called = state.call_if_wanted(self.bounds);
-        let must_tell =
-            !state.is_controller_told && !state.is_awaited(entry.band.length(), self.bounds);
-        state.is_controller_told |= must_tell;
+        let must_notify =
+            !state.is_controller_notified && !state.is_awaited(entry.band.length(), self.bounds);
+        state.is_controller_notified |= must_notify;
         drop(state);
         if is_called {
             self.work.notify_one();
         }
-        if must_tell {
-            Pushed::TellController
+        if must_notify {
+            Pushed::NotifyController
         } else {
             Pushed::Done
         }
@@ -293,7 +293,7 @@ impl<T> HandOff<T> {
     pub(crate) fn inspect(&self) -> (Counts, Vec<AtWork>) {
         let mut state = self.lock();
         if state.lanes.is_empty() {
-            state.is_controller_told = false;
+            state.is_controller_notified = false;
             state.gates.iter_mut().for_each(|gate| gate.extra = 0);
         }
         let mut at_work: Vec<_> = state.at_work().collect();

@@ -1,5 +1,5 @@
 use super::clocks::Clocks;
-use crate::stage::hand_off::AtWork;
+use crate::stage::scheduler::AtWork;
 use crate::thread_state::is_blocked;
 
 /// The result of a look at threads at work.
