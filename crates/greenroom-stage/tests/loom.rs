@@ -1,5 +1,5 @@
-//! Every interleaving of pushing, taking, closing and the controller's part, by loom. The file under
-//! test is the library's own, compiled here against loom's locks.
+//! Every interleaving of pushing, taking, closing and the controller's part, by loom. The file
+//! under test is the library's own, compiled here against loom's locks.
 
 #![allow(
     dead_code,
@@ -90,7 +90,7 @@ fn push_to(scheduler: &Scheduler<usize>, band: Band, work: usize) -> bool {
     }
 }
 
-/// What is pushed is taken, or the controller is told; and whoever is told finds it.
+/// Pushed work is taken, or the controller is notified; then it finds the work.
 #[test]
 fn nothing_is_lost_between_a_push_and_an_idle_thread() {
     check(|| {
@@ -119,7 +119,7 @@ fn two_threads_share_the_work_and_both_leave() {
     });
 }
 
-/// Without a controller, work for which no thread comes must have been told of.
+/// Without a controller: work for which no thread comes must have led to a notification.
 #[test]
 fn a_push_without_a_free_thread_tells_the_controller_once() {
     check(|| {

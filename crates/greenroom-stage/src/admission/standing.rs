@@ -31,7 +31,8 @@ pub const BURST_FACTOR: u32 = 2;
 ///
 /// let (start, ms) = (Instant::now(), Duration::from_millis);
 /// let mut standing = Standing::new(ms(500));
-/// // Thirty requests at once that compute for 50 ms each, on two threads: the last waits for 750 ms.
+/// // Thirty requests at once that compute for 50 ms each, on two threads: the last waits for
+/// // 750 ms.
 /// assert_eq!(standing.wait_max(start, ms(750)), ms(1_000));
 /// assert_eq!(standing.wait_max(start + ms(400), ms(350)), ms(1_000)); // it drains
 ///

@@ -35,7 +35,10 @@ pub(crate) fn notify(stage: &Arc<Shared>) {
             .name("stage-control".into())
             .spawn(move || inbox.attend());
         if let Err(error) = started {
-            tracing::error!(%error, "no thread for the controller: stages keep their first threads");
+            tracing::error!(
+                %error,
+                "no thread for the controller: stages keep their first threads"
+            );
         }
         inbox
     });

@@ -56,7 +56,7 @@ pub enum Move {
 ///
 /// At 1,000 short requests a second a new route is inline after 64 ms, and proven a second later.
 ///
-/// | long once in | of streaks of 64 / 256 / 1,024 it passes | of its long inline runs, forgiven | ends |
+/// | long once in | passes streaks of 64 / 256 / 1,024 | its long inline runs forgiven | ends |
 /// |---|---|---|---|
 /// | 100 | 53 % / 7.6 % / 0.003 % | 0.004 % | staged, after a handful of stalls |
 /// | 1,000 | 94 % / 77 % / 36 % | 37 % | staged mostly |

@@ -12,11 +12,11 @@ pub const CRITICAL_RESERVE_DIVISOR: usize = 8;
 
 /// The order in which work is rejected when a stage has too much to do.
 ///
-/// | | may wait for | its place | rejected with `queue_wait_max` 500 ms and `queue_max` 4,096 |
+/// | | may wait for | its place | rejected with `queue_wait_max` 500 ms, `queue_max` 4,096 |
 /// |---|---|---|---|
-/// | `Critical` | any time | before other new work | only at 4,608 waiting |
-/// | `Normal` | `queue_wait_max` | as it came | when over 450 ms are predicted, or at 4,096 waiting |
-/// | `Bulk` | a quarter of it | as it came | when over 112.5 ms are predicted, or at 4,096 waiting |
+/// | `Critical` | any time | before other new work | at 4,608 waiting |
+/// | `Normal` | `queue_wait_max` | as it came | over 450 ms predicted, or at 4,096 waiting |
+/// | `Bulk` | a quarter of it | as it came | over 112.5 ms predicted, or at 4,096 waiting |
 ///
 /// Normal work of a route that is likely short (see [`Rule`](crate::placement::Rule)) has its place
 /// before other new work too: it waits for work that is as short, not for work that computes.

@@ -32,8 +32,14 @@ struct RouteMeters {
 
 impl Meters {
     pub(super) fn of(stage: &str) -> Self {
-        let ended = |outcome: &'static str| counter!("greenroom_stage_ended_total", "stage" => stage.to_owned(), "outcome" => outcome);
-        let shed = |reason: &'static str| counter!("greenroom_stage_shed_total", "stage" => stage.to_owned(), "reason" => reason);
+        let ended = |outcome: &'static str| {
+            let labels = [("stage", stage.to_owned()), ("outcome", outcome.to_owned())];
+            counter!("greenroom_stage_ended_total", &labels)
+        };
+        let shed = |reason: &'static str| {
+            let labels = [("stage", stage.to_owned()), ("reason", reason.to_owned())];
+            counter!("greenroom_stage_shed_total", &labels)
+        };
         Self {
             completed: ended("completed"),
             panicked: ended("panicked"),
