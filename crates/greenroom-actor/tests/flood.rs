@@ -1,5 +1,5 @@
-//! How late a flood of time-outs is told. By the clock, so on a quiet machine and by hand:
-//! `cargo test --release -p greenroom-actor --test flood -- --ignored --nocapture`.
+//! The lateness of notifications in a flood of time-outs. By the clock, so on a quiet machine and
+//! by hand: `cargo test --release -p greenroom-actor --test flood -- --ignored --nocapture`.
 #![allow(clippy::expect_used, reason = "tests fail by a panic")]
 
 use std::sync::Arc;
@@ -28,9 +28,9 @@ impl AsyncHandler<Question> for Hung {
     }
 }
 
-/// How late the askers were told.
+/// The lateness of the askers' time-outs.
 #[derive(Default)]
-struct Told {
+struct TimeOuts {
     latest_micros: AtomicU64,
     askers: AtomicUsize,
     all: Notify,
@@ -38,7 +38,7 @@ struct Told {
 
 struct Asker {
     hung: ActorRef<Hung>,
-    told: Arc<Told>,
+    time_outs: Arc<TimeOuts>,
 }
 
 impl Actor for Asker {}
@@ -54,9 +54,11 @@ impl AsyncHandler<Ask> for Asker {
         let late = deadline.elapsed();
         assert!(answer.expect_err("it hangs").is_timeout());
         let micros = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
-        self.told.latest_micros.fetch_max(micros, Ordering::Relaxed);
-        if self.told.askers.fetch_add(1, Ordering::Relaxed) + 1 == QUESTIONS {
-            self.told.all.notify_one();
+        self.time_outs
+            .latest_micros
+            .fetch_max(micros, Ordering::Relaxed);
+        if self.time_outs.askers.fetch_add(1, Ordering::Relaxed) + 1 == QUESTIONS {
+            self.time_outs.all.notify_one();
         }
     }
 }
@@ -69,21 +71,21 @@ async fn a_flood_of_time_outs_is_told_in_time() {
     let mailbox = Mailbox::bounded(1 << 17);
     let hung = system.build(|| Hung).mailbox(mailbox).spawn();
     let hung = hung.expect("the dispatcher is there");
-    let told = Arc::new(Told::default());
+    let time_outs = Arc::new(TimeOuts::default());
     let askers: Vec<_> = (0..QUESTIONS)
         .map(|_| {
-            let (hung, told) = (hung.clone(), Arc::clone(&told));
+            let (hung, time_outs) = (hung.clone(), Arc::clone(&time_outs));
             system.spawn(move || Asker {
                 hung: hung.clone(),
-                told: Arc::clone(&told),
+                time_outs: Arc::clone(&time_outs),
             })
         })
         .collect();
     for asker in &askers {
         asker.tell(Ask).expect("the mailbox has room");
     }
-    told.all.notified().await;
-    let late = Duration::from_micros(told.latest_micros.load(Ordering::Relaxed));
+    time_outs.all.notified().await;
+    let late = Duration::from_micros(time_outs.latest_micros.load(Ordering::Relaxed));
     println!("the latest of {QUESTIONS} was told {late:?} after its deadline");
     assert!(late <= LATE_MAX, "{late:?}");
 }
