@@ -84,6 +84,7 @@ fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
     }
     let bounds = stage.settings.bounds;
     if counts.started >= bounds.threads_max {
+        // No thread to add, but waiting work may become overdue: look again.
         return true;
     }
     let start = LENGTHS.map(|length| {

@@ -7,7 +7,7 @@
 //! route (log-ins from everywhere) not the routes beside it. Nothing is charged by the number of
 //! requests: one that uses a second weighs as much as a thousand that use a millisecond.
 //!
-//! What others do, and why not just that:
+//! Known algorithms, and why none of them alone:
 //!
 //! - Start-time fair queueing (Goyal, Vin, Cheng 1996) and deficit round-robin are fair between
 //!   flows of one kind. Flat flows of route x client give a route with 200 clients 200 shares;
@@ -19,7 +19,7 @@
 //!   the smallest of which is a client's. Memory stays the same however many clients come, and a
 //!   client is taken for a flooder only if it meets one in all four rows.
 //!
-//! Nothing here knows a lock or a thread, and time is told by the caller.
+//! Nothing here knows a lock or a thread, and the caller passes the time.
 
 mod queue;
 mod shares;

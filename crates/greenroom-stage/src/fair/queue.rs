@@ -135,6 +135,7 @@ impl<T> FairQueue<T> {
             self.spare_flows.extend(queue.flows.remove(&client));
             self.spare_flows.truncate(SPARE_MAX);
         } else {
+            // Behind others that have used as much, so that equals take turns.
             top.0.arrival = self.arrival;
             self.arrival += 1;
             drop(top);

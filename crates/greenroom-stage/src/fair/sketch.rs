@@ -35,6 +35,7 @@ impl Sketch {
 
 /// Returns the index of the key's counter in each row.
 fn places(key: u64) -> [usize; ROWS] {
+    // Each row takes bits of its own, so keys that meet in one row hardly meet in the others.
     std::array::from_fn(|row| {
         let bits = (key >> (row * COLUMN_BITS)) & (COLUMNS as u64 - 1);
         row * COLUMNS + usize::try_from(bits).expect("a column fits")

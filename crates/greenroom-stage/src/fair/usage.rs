@@ -25,7 +25,7 @@ pub const STATED_MAX: Duration = Duration::from_hours(1);
 /// second after 13 half-lives.
 const FORGOTTEN: f64 = 1e-4;
 
-/// The number of half-lives after which the scale of usages is begun anew; 2^500 is far below the
+/// The number of half-lives after which the scale of usages is restarted; 2^500 is far below the
 /// largest `f64`.
 const RESCALED_AFTER: f64 = 500.0;
 
@@ -194,7 +194,7 @@ impl Usage {
 
     fn half_lives(&self, now: Instant) -> f64 {
         let elapsed = now.saturating_duration_since(self.began).as_secs_f64();
-        // A charge made before the scale was begun anew is given back at the weight it has now.
+        // A charge made before the scale was restarted is given back at the weight it has now.
         let before = self.began.saturating_duration_since(now).as_secs_f64();
         (elapsed - before) / HALF_LIFE.as_secs_f64()
     }

@@ -128,6 +128,7 @@ impl Route {
     }
 
     fn is_new(&self) -> bool {
+        // The load spares a route that is no longer new the write to a shared cache line.
         !self.is_fixed
             && self.requests.load(Ordering::Relaxed) < STREAK_LIKELY
             && self.requests.fetch_add(1, Ordering::Relaxed) < STREAK_LIKELY

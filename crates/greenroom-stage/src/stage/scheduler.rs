@@ -165,6 +165,7 @@ impl<T> Scheduler<T> {
     /// Adds work and wakes a thread for it.
     pub(crate) fn push(&self, entry: Entry, work: T) -> Pushed<T> {
         let mut state = self.lock();
+        // Resumed work reserved nothing.
         if !entry.is_resumed {
             state.reserved -= 1;
         }
@@ -176,6 +177,7 @@ impl<T> Scheduler<T> {
         let must_notify =
             !state.is_controller_notified && !state.is_awaited(entry.band.length(), self.bounds);
         state.is_controller_notified |= must_notify;
+        // Before the call, or the woken thread would find the lock taken.
         drop(state);
         if is_called {
             self.work.notify_one();
@@ -311,6 +313,7 @@ impl<T> Scheduler<T> {
         let mut wanted = 0;
         for length in LENGTHS {
             let start = start[length as usize].min(state.lanes.len_of(length));
+            // `room` counts `extra`, which is still that of the last look.
             state.gates[length as usize].extra = 0;
             let room = state.room(length, self.bounds);
             state.gates[length as usize].extra = start.saturating_sub(room);

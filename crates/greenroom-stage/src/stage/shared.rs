@@ -164,6 +164,7 @@ impl Shared {
     }
 
     fn take_out(&self, is_out: impl Fn(&Ticket) -> bool) -> Vec<Work> {
+        // Dropped by the caller, outside the scheduler's lock: destructors are foreign code.
         let out = self.scheduler.take_out(|work| is_out(work.metadata()));
         let bytes = out.iter().map(|work| work.metadata().bytes).sum();
         self.held_bytes.fetch_sub(bytes, Ordering::Relaxed);

@@ -22,6 +22,7 @@ pub(crate) fn work(stage: &Arc<Shared>) {
     let (mut spent, mut has_long_slices) = (None, false);
     while let Some(turn) = stage.scheduler.next(worker, spent.take(), idle_timeout) {
         let computes = turn.work.metadata().terms.computes;
+        // A system call for each change, not for each run.
         if computes != has_long_slices {
             has_long_slices = computes;
             ask_for_slices(computes);

@@ -58,6 +58,7 @@ impl Slot {
             let route = self.route.load(Ordering::SeqCst).checked_sub(1)?;
             Some((route, self.since.load(Ordering::SeqCst)))
         };
+        // Read twice: the poll may end between two loads, and another begin.
         let (route, since) = read()?;
         let run_delay = self.run_delay.load(Ordering::Relaxed);
         (read()? == (route, since)).then_some(Sight {
@@ -116,6 +117,7 @@ impl Own {
             route: self.slot.route.load(Ordering::Relaxed),
             since: self.slot.since.load(Ordering::Relaxed),
         };
+        // Before the route: a reader that sees the new route sees its time as well.
         self.slot.since.store(now, Ordering::Release);
         self.slot
             .last_route
@@ -127,6 +129,7 @@ impl Own {
     }
 
     pub(super) fn end(&self, outer: &Outer) {
+        // No route in between, so that no reader pairs the inner route with the outer time.
         self.slot.route.store(0, Ordering::Release);
         if outer.route != 0 {
             self.slot.since.store(outer.since, Ordering::Release);

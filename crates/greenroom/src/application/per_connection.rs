@@ -119,6 +119,7 @@ where
             if let Some(making) = &mut self.making {
                 let Ok(service) = ready!(making.as_mut().poll(cx));
                 let placed = &self.placed;
+                // Two requests of one connection may each make one: the first stays.
                 let made = self.made.get_or_init(|| placed.place(service));
                 return Poll::Ready(made.clone());
             }

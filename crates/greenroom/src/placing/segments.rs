@@ -13,7 +13,7 @@ const SEGMENT_BYTES_MAX: usize = 64;
 /// They are found without a lock; a segment that finds no slot shares the empty name.
 #[derive(Debug)]
 pub(super) struct Segments {
-    places: Box<[OnceLock<Box<str>>]>,
+    slots: Box<[OnceLock<Box<str>>]>,
     /// Keyed, or a client could choose segments that take each other's slots.
     hashes: RandomState,
 }
@@ -21,7 +21,7 @@ pub(super) struct Segments {
 impl Default for Segments {
     fn default() -> Self {
         Self {
-            places: (0..SEGMENTS_MAX).map(|_| OnceLock::new()).collect(),
+            slots: (0..SEGMENTS_MAX).map(|_| OnceLock::new()).collect(),
             hashes: RandomState::new(),
         }
     }
@@ -36,8 +36,9 @@ impl Segments {
         let hash = self.hashes.hash_one(first);
         let start = usize::try_from(hash % SEGMENTS_MAX as u64).unwrap_or_default();
         for probe in 0..PROBES_MAX {
-            let place = &self.places[(start + probe) % SEGMENTS_MAX];
-            let kept = place.get_or_init(|| first.into());
+            let slot = &self.slots[(start + probe) % SEGMENTS_MAX];
+            // Taken for good by the first segment that comes, so it needs no lock.
+            let kept = slot.get_or_init(|| first.into());
             if **kept == *first {
                 return kept;
             }
