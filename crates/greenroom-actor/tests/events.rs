@@ -13,7 +13,7 @@ struct Liked(u32);
 #[derive(Clone, Debug, PartialEq)]
 struct Commented(&'static str);
 
-/// Keeps what it was told.
+/// Keeps the events that it gets.
 #[derive(Default)]
 struct Diary {
     likes: Vec<u32>,

@@ -64,7 +64,7 @@ impl Actor {
         }
     }
 
-    /// Sends a value; whoever gets the turn runs the actor on the spot.
+    /// Sends a value; the sender that gets the turn runs the actor on the spot.
     fn send(&self, value: u32) -> bool {
         let node = Box::into_raw(Box::new(Node {
             link: Link::new(),
@@ -164,7 +164,7 @@ fn a_suspended_actor_is_woken_by_a_signal_and_not_by_a_message() {
         let (sender, waker) = (Arc::clone(&actor), Arc::clone(&actor));
         let sender = thread::spawn(move || sender.send(1));
         let waker = thread::spawn(move || waker.signal());
-        // It waits for something that the waker tells of.
+        // It waits for an event that the waker reports.
         if !actor.lane.rest(true) {
             actor.run();
         }

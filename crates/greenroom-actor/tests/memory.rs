@@ -1,5 +1,5 @@
-//! The paths through `src/raw`, for Miri to look at (`make miri`), and for everybody to see that
-//! every value is dropped exactly once.
+//! The paths through `src/raw`, for Miri to look at (`make miri`), and for every run to check that
+//! each value is dropped exactly once.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use greenroom_actor::{
     ReplyHandler, ReplyTo,
 };
 
-/// How many values there are; a value that is dropped twice makes it negative.
+/// The number of live values; a value that is dropped twice makes it negative.
 #[derive(Clone, Default)]
-struct Census(Arc<AtomicIsize>);
+struct Counter(Arc<AtomicIsize>);
 
-impl Census {
+impl Counter {
     fn value<const BYTES: usize>(&self) -> Value<BYTES> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Value {
-            census: self.clone(),
+            counter: self.clone(),
             bytes: [7; BYTES],
         }
     }
@@ -30,14 +30,14 @@ impl Census {
 }
 
 struct Value<const BYTES: usize> {
-    census: Census,
+    counter: Counter,
     bytes: [u8; BYTES],
 }
 
 impl<const BYTES: usize> Drop for Value<BYTES> {
     fn drop(&mut self) {
         assert!(self.bytes.iter().all(|byte| *byte == 7));
-        self.census.0.fetch_sub(1, Ordering::Relaxed);
+        self.counter.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -63,7 +63,7 @@ impl AsyncHandler<Wait> for Keeper {
 
     async fn handle(&mut self, Wait(value, time): Wait, _: &mut Context<Self>) -> usize {
         tokio::time::sleep(time).await;
-        self.kept.push(value.census.value());
+        self.kept.push(value.counter.value());
         self.kept.len()
     }
 }
@@ -97,7 +97,7 @@ impl Handler<Open> for Keeper {
     type Reply = ();
 
     fn handle(&mut self, _: Open, context: &mut Context<Self>) {
-        self.kept.push(self.own.census.value());
+        self.kept.push(self.own.counter.value());
         context.unstash_all();
     }
 }
@@ -126,47 +126,47 @@ impl AsyncHandler<Inline> for Relay {
     }
 }
 
-fn run(test: impl AsyncFnOnce(ActorSystem, Census)) {
+fn run(test: impl AsyncFnOnce(ActorSystem, Counter)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .unwrap();
-    let census = Census::default();
+    let counter = Counter::default();
     runtime.block_on(async {
         let system = ActorSystem::new().unwrap();
-        test(system.clone(), census.clone()).await;
+        test(system.clone(), counter.clone()).await;
         system.shutdown(Duration::from_mins(1)).await;
     });
     drop(runtime);
-    census.assert_nobody();
+    counter.assert_nobody();
 }
 
-fn keeper(system: &ActorSystem, census: &Census) -> ActorRef<Keeper> {
-    let census = census.clone();
+fn keeper(system: &ActorSystem, counter: &Counter) -> ActorRef<Keeper> {
+    let counter = counter.clone();
     system.spawn(move || Keeper {
-        own: census.value(),
+        own: counter.value(),
         kept: Vec::new(),
     })
 }
 
 #[test]
 fn messages_of_all_sizes() {
-    run(async |system, census| {
-        let keeper = keeper(&system, &census);
-        keeper.tell(census.value::<0>()).unwrap();
-        keeper.tell(census.value::<100>()).unwrap();
-        keeper.tell(census.value::<900>()).unwrap();
-        keeper.tell(census.value::<5_000>()).unwrap();
-        assert_eq!(keeper.ask(census.value::<5_000>()).await.unwrap(), 5_000);
+    run(async |system, counter| {
+        let keeper = keeper(&system, &counter);
+        keeper.tell(counter.value::<0>()).unwrap();
+        keeper.tell(counter.value::<100>()).unwrap();
+        keeper.tell(counter.value::<900>()).unwrap();
+        keeper.tell(counter.value::<5_000>()).unwrap();
+        assert_eq!(keeper.ask(counter.value::<5_000>()).await.unwrap(), 5_000);
     });
 }
 
 #[test]
 fn handlers_that_wait_borrow_the_actor() {
-    run(async |system, census| {
-        let keeper = keeper(&system, &census);
-        let wait = || Wait(census.value(), Duration::from_millis(3));
+    run(async |system, counter| {
+        let keeper = keeper(&system, &counter);
+        let wait = || Wait(counter.value(), Duration::from_millis(3));
         assert_eq!(keeper.ask(wait()).await.unwrap(), 1);
         assert_eq!(keeper.ask(wait()).await.unwrap(), 2);
     });
@@ -174,47 +174,47 @@ fn handlers_that_wait_borrow_the_actor() {
 
 #[test]
 fn a_restart_while_a_handler_waits() {
-    run(async |system, census| {
-        let keeper = keeper(&system, &census);
-        keeper.tell(Fail(census.value())).unwrap();
-        keeper.tell(census.value::<1>()).unwrap();
-        assert_eq!(keeper.ask(census.value::<2>()).await.unwrap(), 2);
+    run(async |system, counter| {
+        let keeper = keeper(&system, &counter);
+        keeper.tell(Fail(counter.value())).unwrap();
+        keeper.tell(counter.value::<1>()).unwrap();
+        assert_eq!(keeper.ask(counter.value::<2>()).await.unwrap(), 2);
         assert_eq!(system.dead_letters().total(), 1);
     });
 }
 
 #[test]
 fn killed_while_a_handler_waits_and_messages_too() {
-    run(async |system, census| {
-        let keeper = keeper(&system, &census);
+    run(async |system, counter| {
+        let keeper = keeper(&system, &counter);
         keeper
-            .tell(Wait(census.value(), Duration::from_secs(9)))
+            .tell(Wait(counter.value(), Duration::from_secs(9)))
             .unwrap();
-        keeper.tell(census.value::<1>()).unwrap();
+        keeper.tell(counter.value::<1>()).unwrap();
         tokio::task::yield_now().await;
         keeper.kill();
         keeper.terminated().await;
         assert_eq!(system.dead_letters().total(), 2);
-        assert!(keeper.tell(census.value::<1>()).is_err());
+        assert!(keeper.tell(counter.value::<1>()).is_err());
     });
 }
 
 #[test]
 fn set_aside_and_taken_up_again() {
-    run(async |system, census| {
-        let keeper = keeper(&system, &census);
-        keeper.tell(Stash(census.value())).unwrap();
-        keeper.tell(Stash(census.value())).unwrap();
+    run(async |system, counter| {
+        let keeper = keeper(&system, &counter);
+        keeper.tell(Stash(counter.value())).unwrap();
+        keeper.tell(Stash(counter.value())).unwrap();
         keeper.ask(Open).await.unwrap();
-        keeper.ask(census.value::<1>()).await.unwrap();
+        keeper.ask(counter.value::<1>()).await.unwrap();
     });
 }
 
 #[test]
 fn stashed_messages_of_a_killed_actor() {
-    run(async |system, census| {
-        let keeper = keeper(&system, &census);
-        keeper.ask(Stash(census.value())).await.unwrap();
+    run(async |system, counter| {
+        let keeper = keeper(&system, &counter);
+        keeper.ask(Stash(counter.value())).await.unwrap();
         keeper.kill();
         keeper.terminated().await;
     });
@@ -222,8 +222,8 @@ fn stashed_messages_of_a_killed_actor() {
 
 #[test]
 fn a_full_mailbox_drops_the_oldest() {
-    run(async |system, census| {
-        let own = census.clone();
+    run(async |system, counter| {
+        let own = counter.clone();
         let keeper = system
             .build(move || Keeper {
                 own: own.value(),
@@ -233,26 +233,26 @@ fn a_full_mailbox_drops_the_oldest() {
             .spawn()
             .unwrap();
         for _ in 0..5 {
-            keeper.tell(census.value::<64>()).unwrap();
+            keeper.tell(counter.value::<64>()).unwrap();
         }
-        keeper.ask(census.value::<1>()).await.unwrap();
+        keeper.ask(counter.value::<1>()).await.unwrap();
         assert_eq!(system.dead_letters().total(), 4);
     });
 }
 
 #[test]
 fn forwarded_and_asked_inline() {
-    run(async |system, census| {
-        let keeper = keeper(&system, &census);
+    run(async |system, counter| {
+        let keeper = keeper(&system, &counter);
         let relay = system.spawn(move || Relay(keeper.clone()));
-        assert_eq!(relay.ask(Pass(census.value())).await.unwrap(), 16);
-        assert_eq!(relay.ask(Inline(census.value())).await.unwrap(), 16);
+        assert_eq!(relay.ask(Pass(counter.value())).await.unwrap(), 16);
+        assert_eq!(relay.ask(Inline(counter.value())).await.unwrap(), 16);
     });
 }
 
 #[test]
 fn senders_on_other_threads() {
-    let census = Census::default();
+    let counter = Counter::default();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -262,7 +262,7 @@ fn senders_on_other_threads() {
             .dispatcher("own", Dispatcher::pool(2))
             .build()
             .unwrap();
-        let own = census.clone();
+        let own = counter.clone();
         let keeper = system
             .build(move || Keeper {
                 own: own.value(),
@@ -274,16 +274,16 @@ fn senders_on_other_threads() {
             .unwrap();
         let senders: Vec<_> = (0..2)
             .map(|_| {
-                let (keeper, census) = (keeper.clone(), census.clone());
+                let (keeper, counter) = (keeper.clone(), counter.clone());
                 std::thread::spawn(move || {
-                    (0..20).for_each(|_| keeper.tell(census.value::<8>()).unwrap());
+                    (0..20).for_each(|_| keeper.tell(counter.value::<8>()).unwrap());
                 })
             })
             .collect();
         for _ in 0..5 {
             // Miri is slow.
             let asked = keeper
-                .ask(census.value::<8>())
+                .ask(counter.value::<8>())
                 .timeout(Duration::from_mins(5));
             asked.await.unwrap();
         }
@@ -295,29 +295,29 @@ fn senders_on_other_threads() {
         system.shutdown(Duration::from_secs(5)).await;
     });
     drop(runtime);
-    census.assert_nobody();
+    counter.assert_nobody();
 }
 
 #[test]
 fn a_runtime_that_ends_ends_its_actors() {
-    let census = Census::default();
+    let counter = Counter::default();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .unwrap();
     let keeper = runtime.block_on(async {
         let system = ActorSystem::new().unwrap();
-        let keeper = keeper(&system, &census);
+        let keeper = keeper(&system, &counter);
         keeper
-            .tell(Wait(census.value(), Duration::from_secs(9)))
+            .tell(Wait(counter.value(), Duration::from_secs(9)))
             .unwrap();
         tokio::task::yield_now().await;
         keeper
     });
     drop(runtime);
-    // Nobody runs it any more: whoever sends it something next finds out.
-    let _ = keeper.tell(census.value::<8>());
-    drop(keeper.tell(census.value::<8>()).unwrap_err());
+    // No thread runs it any more: the next sender finds out.
+    let _ = keeper.tell(counter.value::<8>());
+    drop(keeper.tell(counter.value::<8>()).unwrap_err());
     drop(keeper);
-    census.assert_nobody();
+    counter.assert_nobody();
 }

@@ -13,7 +13,7 @@ use greenroom_actor::{
 };
 use tokio::sync::Semaphore;
 
-/// Says who it is; waits before it does, if there is a gate.
+/// Replies with its number; waits before it does, if there is a gate.
 #[derive(Clone, Default)]
 struct Worker {
     gate: Option<Arc<Semaphore>>,
@@ -146,7 +146,7 @@ async fn round_robin_passes_over_full_mailboxes_and_says_when_all_are_full() {
         .mailbox(Mailbox::bounded(2))
         .router(RoundRobin::new(), 3)
         .unwrap();
-    // Nobody runs before the next await.
+    // No actor runs before the next await.
     for _ in 0..6 {
         router.tell(Long).unwrap();
     }

@@ -1,4 +1,4 @@
-//! What goes wrong in one place stays there.
+//! A failure in one place stays there.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use greenroom_actor::{Actor, ActorSystem, Context, Dispatcher, Handler};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// How long the test waits for what must happen, before it fails.
+/// The time that the test waits for an event, before it fails.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Heavy(mpsc::Receiver<()>);
@@ -22,7 +22,7 @@ impl Handler<Hold> for Heavy {
     }
 }
 
-/// Where the log goes.
+/// The log, line by line.
 #[derive(Clone)]
 struct Lines(mpsc::Sender<String>);
 

@@ -1,4 +1,5 @@
-//! What a loop that is behind refuses. Who runs the loop measures its lag, and says so here.
+//! Rejection of requests by a loop that is behind. The server that runs the loop measures its lag
+//! and sets the limit here.
 
 use std::cell::Cell;
 
@@ -8,29 +9,29 @@ use crate::stage::Importance;
 use crate::stage::error::overloaded;
 
 thread_local! {
-    static REFUSED_UP_TO: Cell<Option<Importance>> = const { Cell::new(None) };
+    static REJECTED_UP_TO: Cell<Option<Importance>> = const { Cell::new(None) };
 }
 
-/// After how many seconds to try again. A loop's lag is counted in milliseconds, and no loop knows
-/// how many of its clients will come back.
+/// The `Retry-After` of such rejections, in seconds. A loop's lag is counted in milliseconds, and
+/// no loop knows how many of its clients will come back.
 const RETRY_AFTER: u64 = 1;
 
-/// From now on, placements refuse on the calling thread every request up to this importance: with
-/// 503 and `Retry-After`, before its handler runs. `None` ends that.
+/// Makes placements on the calling thread reject every request up to this importance with 503 and
+/// `Retry-After`, before its handler runs. `None` ends that.
 ///
-/// For servers, whose loops know their lag. `greenroom` says `Bulk` when a loop has for a second
-/// been half as far behind as is allowed, and `Normal` when it was further. `Critical` requests are never refused; to
-/// name them is to name `Normal`.
+/// For servers, whose loops know their lag. `greenroom` sets `Bulk` when a loop has for a second
+/// been half as far behind as is allowed, and `Normal` when it was further. `Critical` requests are
+/// never rejected; to name them is to name `Normal`.
 pub fn shed_on_this_loop(up_to: Option<Importance>) {
-    REFUSED_UP_TO.set(up_to);
+    REJECTED_UP_TO.set(up_to);
 }
 
-/// Whether this thread refuses requests of this importance.
+/// True if this thread rejects requests of this importance.
 pub(crate) fn is_shed(importance: Importance) -> bool {
-    importance != Importance::Critical && Some(importance) <= REFUSED_UP_TO.get()
+    importance != Importance::Critical && Some(importance) <= REJECTED_UP_TO.get()
 }
 
-pub(crate) fn answer() -> Response {
+pub(crate) fn rejection() -> Response {
     overloaded(RETRY_AFTER)
 }
 

@@ -1,9 +1,10 @@
-//! Where the system tells what the threads of this process do: below `/proc`, if that can be read.
+//! Paths below `/proc`, by which the system reports the state of this process's threads, if it can
+//! be read.
 
 use std::fmt::Display;
 use std::sync::Once;
 
-/// A path below `/proc`. Everything that is read there has its path from here.
+/// Returns a path below `/proc`. Everything that is read there has its path from here.
 pub(crate) fn path(below: impl Display) -> String {
     format!("{}/{below}", root())
 }
@@ -16,7 +17,7 @@ fn root() -> &'static str {
 #[cfg(test)]
 use of_tests::root;
 
-/// Says once that `/proc` is missing, when something was to be read there.
+/// Warns once that `/proc` is missing, when a file was to be read there.
 pub(crate) fn warn_unreadable() {
     static WARNED: Once = Once::new();
     WARNED.call_once(|| {

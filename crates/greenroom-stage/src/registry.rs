@@ -1,4 +1,4 @@
-//! The stages and routes of the process, for whoever looks at it as a whole.
+//! The stages of the process, for the status as a whole.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -12,7 +12,7 @@ pub(crate) fn add_stage(stage: &Arc<Shared>) {
     stages.push(Arc::downgrade(stage));
 }
 
-/// The stages that still exist, the oldest first.
+/// Returns the stages that still exist, the oldest first.
 pub(crate) fn stages() -> Vec<Arc<Shared>> {
     let stages = STAGES.lock().unwrap_or_else(PoisonError::into_inner);
     stages.iter().filter_map(Weak::upgrade).collect()

@@ -1,11 +1,12 @@
-//! How long a thread stood ready and had no processor: the second number of `/proc/…/schedstat`.
+//! Run delays: the time that a thread stood ready and had no processor, the second number of
+//! `/proc/…/schedstat`.
 //!
 //! While stages compute on every core, a loop is now and then taken off its core in the midst of a
 //! short handler. That is not the handler's time, and must not count as such. And where others
 //! take their share of the processors, a stage's runs need more time than they compute.
 //!
-//! Where the system does not tell, threads are judged by their CPU clocks, which do not tell either
-//! whether a thread that had no processor wanted one.
+//! Where the system does not report them, threads are judged by their CPU clocks, which do not show
+//! either if a thread that had no processor wanted one.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -17,60 +18,60 @@ use procfs::process::Schedstat;
 use crate::proc;
 use crate::thread_state::{cpu_time, cpu_time_of, sleeps};
 
-/// A thread that had no processor for longer than this, where the system does not tell run delays,
-/// slept rather than waited for one.
+/// The time without a processor beyond which a thread is taken to have slept rather than waited for
+/// one, where the system does not report run delays.
 const PREEMPTED_MAX: Duration = Duration::from_millis(100);
 
-/// Whether the system tells run delays. Looked at once.
-pub(crate) fn is_told() -> bool {
-    static IS_TOLD: LazyLock<bool> = LazyLock::new(|| {
-        let is_told = of_this_thread().is_some();
-        if !is_told {
+/// True if the system reports run delays. Tested once.
+pub(crate) fn is_reported() -> bool {
+    static IS_REPORTED: LazyLock<bool> = LazyLock::new(|| {
+        let is_reported = of_this_thread().is_some();
+        if !is_reported {
             proc::warn_unreadable();
         }
-        is_told
+        is_reported
     });
     #[cfg(test)]
     if proc::of_tests::is_missing() {
         return false;
     }
-    *IS_TOLD
+    *IS_REPORTED
 }
 
-/// The calling thread's; `None` where the system does not tell. Opens a file and closes it again:
-/// some 4 us, and no descriptor held for each of hundreds of threads.
+/// Returns the calling thread's run delay; `None` where the system does not report it. Opens a file
+/// and closes it again: some 4 us, and no descriptor held for each of hundreds of threads.
 pub(crate) fn of_this_thread() -> Option<u64> {
     read(&proc::path("thread-self/schedstat"))
 }
 
-/// Another thread's.
+/// Returns another thread's run delay.
 fn of_thread(thread: i32) -> Option<u64> {
     read(&proc::path(format_args!("self/task/{thread}/schedstat")))
 }
 
-/// A reading of the calling thread for a later [`busy_of_thread`].
+/// Takes a reading of the calling thread for a later [`busy_of_thread`].
 pub(crate) fn note_of_this_thread() -> u64 {
-    if is_told() {
+    if is_reported() {
         of_this_thread().unwrap_or(0)
     } else {
         nanos(cpu_time())
     }
 }
 
-/// The same of another thread.
+/// Takes such a reading of another thread.
 pub(crate) fn note_of_thread(thread: i32) -> u64 {
-    if is_told() {
+    if is_reported() {
         of_thread(thread).unwrap_or(0)
     } else {
         cpu_time_of(thread).map_or(0, nanos)
     }
 }
 
-/// How much of the time that was taken since a note was the thread's own. Where the system does not tell
-/// run delays: what it had a processor for, or, of more than 100 ms, all.
+/// Returns how much of the time since a reading was the thread's own. Where the system does not
+/// report run delays: its CPU time, or, of more than 100 ms, all.
 pub(crate) fn busy_of_thread(thread: i32, note: u64, taken: Duration) -> Duration {
     let since_note = Duration::from_nanos(note_of_thread(thread).saturating_sub(note));
-    if is_told() {
+    if is_reported() {
         taken.saturating_sub(since_note)
     } else if taken > PREEMPTED_MAX {
         taken
@@ -86,16 +87,16 @@ pub(crate) struct OwnClocks {
 }
 
 impl OwnClocks {
-    /// `None` where the system tells run delays: they say more, and cost less.
+    /// Starts the clocks; `None` where the system reports run delays: they say more, and cost less.
     pub(crate) fn start_if_needed() -> Option<Self> {
-        (!is_told()).then(|| Self {
+        (!is_reported()).then(|| Self {
             sleeps: sleeps(),
             cpu: cpu_time(),
         })
     }
 
-    /// How much of the time that was taken since then was the thread's own: what it had a processor
-    /// for, or all if it slept.
+    /// Returns how much of the time taken since then was the thread's own: its CPU time, or all if
+    /// it slept.
     pub(crate) fn busy(&self, taken: Duration) -> Duration {
         if self.sleeps.is_some() && self.sleeps == sleeps() {
             cpu_time().saturating_sub(self.cpu).min(taken)
@@ -105,11 +106,11 @@ impl OwnClocks {
     }
 }
 
-/// How old the last reading may be, beyond the time that is asked for.
+/// The age of the last reading, beyond the time that is asked for, up to which it is used.
 const READING_AGE_MAX: Duration = Duration::from_millis(10);
 
-/// This thread's, in the last `time`; zero if it was last read long before that, because most of what
-/// came since is not of that time, and where the system does not tell.
+/// Returns this thread's run delay in the last `time`; zero if it was last read long before that,
+/// because most of the difference is not of that time, and where the system does not report it.
 pub(crate) fn in_the_last(time: Duration) -> Duration {
     thread_local! {
         static LAST: Cell<Option<(u64, Instant)>> = const { Cell::new(None) };

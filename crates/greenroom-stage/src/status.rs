@@ -10,12 +10,13 @@ use crate::stage::StageStatus;
 pub struct Status {
     /// The stages, the oldest first.
     pub stages: Vec<StageStatus>,
-    /// The routes behind a placement that have had a request, in the order of their first. Of
-    /// two placements around a handler only the inner one is told of.
+    /// The routes behind a placement that have had a request, in the order of their first. Of two
+    /// placements around a handler only the inner one is listed.
     pub routes: Vec<RouteStatus>,
 }
 
-/// Looks at all stages and placed routes of the process. Takes each lock for a moment only.
+/// Returns the state of all stages and placed routes of the process. Takes each lock for a moment
+/// only.
 #[must_use]
 pub fn status() -> Status {
     let mut routes = lock_routes().clone();

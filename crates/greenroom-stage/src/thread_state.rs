@@ -1,4 +1,4 @@
-//! What the threads of this process do.
+//! The states and CPU clocks of this process's threads.
 
 use std::fs;
 use std::time::Duration;
@@ -13,35 +13,36 @@ use crate::proc;
 /// `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED` of the kernel's `posix-timers_types.h`.
 const CLOCK_OF_A_THREAD: i32 = 0b110;
 
-/// For how long the calling thread has had a processor.
+/// Returns the CPU time of the calling thread.
 pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// For how long another thread of this process has had a processor; `None` if it has ended. Its clock
-/// is the one that `pthread_getcpuclockid` computes, which takes no `/proc`.
+/// Returns the CPU time of another thread of this process; `None` if it has ended. Its clock is the
+/// one that `pthread_getcpuclockid` computes, which takes no `/proc`.
 pub(crate) fn cpu_time_of(thread: i32) -> Option<Duration> {
     let clock = nix::time::ClockId::from_raw((!thread << 3) | CLOCK_OF_A_THREAD);
     nix::time::clock_gettime(clock).ok().map(Duration::from)
 }
 
-/// How often this thread has given its processor up of its own accord.
+/// Returns how often this thread has given its processor up of its own accord.
 pub(crate) fn sleeps() -> Option<i64> {
     let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
     Some(usage.voluntary_context_switches())
 }
 
-/// Whether the thread sleeps in the system (S) or waits for a device (D). One that could compute
-/// and has no processor at the moment is in state R like one that has. `None` of a thread that has just
-/// ended, and where `/proc` cannot be read.
+/// True if the thread sleeps in the system (S) or waits for a device (D). One that could compute
+/// and has no processor at the moment is in state R like one that has. `None` for a thread that has
+/// just ended, and where `/proc` cannot be read.
 pub(crate) fn is_blocked(thread: i32) -> Option<bool> {
     let path = proc::path(format_args!("self/task/{thread}/stat"));
     let stat = Stat::from_file(path).ok()?;
     Some(matches!(stat.state, 'S' | 'D'))
 }
 
-/// Whether the thread computes, or where in the system it sleeps, as far as the system tells.
+/// Describes the thread: computing, or the place in the system where it sleeps, as far as the
+/// system reports it.
 pub(crate) fn describe(thread: i32) -> String {
     match is_blocked(thread) {
         None => return "computes or sleeps".to_owned(),

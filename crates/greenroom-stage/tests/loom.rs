@@ -1,5 +1,5 @@
-//! Every interleaving of pushing, taking, closing and the controller's part, by loom. The file under
-//! test is the library's own, compiled here against loom's locks.
+//! Every interleaving of pushing, taking, closing and the controller's part, by loom. The file
+//! under test is the library's own, compiled here against loom's locks.
 
 #![allow(
     dead_code,
@@ -14,10 +14,10 @@
 mod admission;
 #[path = "../src/fair/mod.rs"]
 mod fair;
-#[path = "../src/stage/hand_off.rs"]
-mod hand_off;
 #[path = "../src/stage/lanes.rs"]
 mod lanes;
+#[path = "../src/stage/scheduler.rs"]
+mod scheduler;
 mod sync {
     pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 }
@@ -25,11 +25,11 @@ mod sync {
 use std::time::Duration;
 
 use fair::Flow;
-use hand_off::{Bounds, HandOff, Pushed};
 use lanes::{Band, Ended, Entry, Spent};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
+use scheduler::{Bounds, Pushed, Scheduler};
 
 const FOREVER: Duration = Duration::MAX;
 
@@ -40,22 +40,22 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-fn hand_off(base: usize, compute_max: usize, threads_max: usize) -> Arc<HandOff<usize>> {
+fn scheduler(base: usize, compute_max: usize, threads_max: usize) -> Arc<Scheduler<usize>> {
     let bounds = Bounds {
         base,
         compute_max,
         threads_max,
     };
-    Arc::new(HandOff::new(bounds, Duration::from_millis(500)))
+    Arc::new(Scheduler::new(bounds, Duration::from_millis(500)))
 }
 
-fn start(hand_off: &Arc<HandOff<usize>>, done: &Arc<AtomicUsize>) -> thread::JoinHandle<()> {
-    assert!(hand_off.announce());
-    let (hand_off, done) = (Arc::clone(hand_off), Arc::clone(done));
+fn start(scheduler: &Arc<Scheduler<usize>>, done: &Arc<AtomicUsize>) -> thread::JoinHandle<()> {
+    assert!(scheduler.announce());
+    let (scheduler, done) = (Arc::clone(scheduler), Arc::clone(done));
     thread::spawn(move || {
-        let worker = hand_off.enter(0);
+        let worker = scheduler.enter(0);
         let mut used = None;
-        while let Some(turn) = hand_off.next(worker, used, FOREVER) {
+        while let Some(turn) = scheduler.next(worker, used, FOREVER) {
             done.fetch_add(turn.work, Ordering::SeqCst);
             used = Some(Spent {
                 flow: turn.flow,
@@ -71,30 +71,30 @@ fn start(hand_off: &Arc<HandOff<usize>>, done: &Arc<AtomicUsize>) -> thread::Joi
     })
 }
 
-fn push(hand_off: &HandOff<usize>, work: usize) -> bool {
-    push_to(hand_off, Band::Normal, work)
+fn push(scheduler: &Scheduler<usize>, work: usize) -> bool {
+    push_to(scheduler, Band::Normal, work)
 }
 
-fn push_to(hand_off: &HandOff<usize>, band: Band, work: usize) -> bool {
-    hand_off.reserve(|_| Ok::<(), ()>(())).unwrap();
+fn push_to(scheduler: &Scheduler<usize>, band: Band, work: usize) -> bool {
+    scheduler.reserve(|_| Ok::<(), ()>(())).unwrap();
     let entry = Entry {
         band,
         flow: Flow::default(),
         expected: Duration::from_millis(1),
         is_resumed: false,
     };
-    match hand_off.push(entry, work) {
+    match scheduler.push(entry, work) {
         Pushed::Done => false,
-        Pushed::TellController => true,
+        Pushed::NotifyController => true,
         Pushed::Closed(_) => panic!("it is open"),
     }
 }
 
-/// What is pushed is taken, or the controller is told; and whoever is told finds it.
+/// Pushed work is taken, or the controller is notified; then it finds the work.
 #[test]
 fn nothing_is_lost_between_a_push_and_an_idle_thread() {
     check(|| {
-        let (stage, done) = (hand_off(1, 1, 1), Arc::new(AtomicUsize::new(0)));
+        let (stage, done) = (scheduler(1, 1, 1), Arc::new(AtomicUsize::new(0)));
         let worker = start(&stage, &done);
         let _told = push(&stage, 1);
         let _told = push(&stage, 10);
@@ -108,7 +108,7 @@ fn nothing_is_lost_between_a_push_and_an_idle_thread() {
 #[test]
 fn two_threads_share_the_work_and_both_leave() {
     check(|| {
-        let (stage, done) = (hand_off(2, 2, 2), Arc::new(AtomicUsize::new(0)));
+        let (stage, done) = (scheduler(2, 2, 2), Arc::new(AtomicUsize::new(0)));
         let workers = [start(&stage, &done), start(&stage, &done)];
         let _told = push(&stage, 1);
         stage.close();
@@ -119,11 +119,11 @@ fn two_threads_share_the_work_and_both_leave() {
     });
 }
 
-/// Without a controller, work for which no thread comes must have been told of.
+/// Without a controller: work for which no thread comes must have led to a notification.
 #[test]
 fn a_push_without_a_free_thread_tells_the_controller_once() {
     check(|| {
-        let stage = hand_off(1, 1, 2);
+        let stage = scheduler(1, 1, 2);
         let pusher = {
             let stage = Arc::clone(&stage);
             thread::spawn(move || push(&stage, 1))
@@ -141,7 +141,7 @@ fn a_push_without_a_free_thread_tells_the_controller_once() {
 #[test]
 fn the_controllers_part_keeps_the_counts_whole() {
     check(|| {
-        let (stage, done) = (hand_off(1, 1, 2), Arc::new(AtomicUsize::new(0)));
+        let (stage, done) = (scheduler(1, 1, 2), Arc::new(AtomicUsize::new(0)));
         let worker = start(&stage, &done);
         let _told = push(&stage, 1);
         let (counts, mut at_work) = stage.inspect();
@@ -171,7 +171,7 @@ fn the_controllers_part_keeps_the_counts_whole() {
 #[test]
 fn a_short_run_is_not_held_up_by_a_long_one() {
     check(|| {
-        let (stage, done) = (hand_off(2, 1, 2), Arc::new(AtomicUsize::new(0)));
+        let (stage, done) = (scheduler(2, 1, 2), Arc::new(AtomicUsize::new(0)));
         let workers = [start(&stage, &done), start(&stage, &done)];
         let long = {
             let stage = Arc::clone(&stage);

@@ -1,4 +1,5 @@
-//! A server that cannot read `/proc`, as in a chroot: in a mount namespace of its own, which takes root.
+//! A server that cannot read `/proc`, as in a chroot: in a mount namespace of its own, which takes
+//! root.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
@@ -17,7 +18,7 @@ use rig::{get as fetch, patient, serve, within};
 #[allow(dead_code, reason = "shared with tests that need more of it")]
 mod rig;
 
-/// Set where the test runs itself again.
+/// Set in the environment when the test runs itself again.
 const WITHOUT_PROC: &str = "GREENROOM_TEST_WITHOUT_PROC";
 const WARNING: &str = "/proc cannot be read";
 
@@ -54,8 +55,8 @@ fn blocking_handlers_run_at_once_without_proc_which_is_warned_of_once() {
     assert_eq!(said.matches(WARNING).count(), 1, "{said}");
 }
 
-/// Does something only where the test above runs it. The handlers wait for each other, so they end only
-/// if the controller adds threads for all of them.
+/// Runs only as the child of the test above. The handlers wait for each other, so they end only if
+/// the controller adds threads for all of them.
 #[tokio::test]
 async fn inside_where_proc_is_empty() {
     if env::var_os(WITHOUT_PROC).is_none() {

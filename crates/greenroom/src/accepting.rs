@@ -1,4 +1,4 @@
-//! Which of the server's ways a listener goes.
+//! The choice between the server's own listeners and an [`Acceptor`] around the application's.
 
 use std::any::Any;
 use std::fmt;
@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, UnixListener, unix};
 use crate::application::Introduction;
 
 /// Has the server listen on `listener`: with its own loops if it is tokio's for TCP or Unix sockets
-/// and nobody wants to look at what it accepts, and by asking it otherwise.
+/// and no `Connected` type looks at its streams, and by an acceptor otherwise.
 ///
 /// `TcpListener` and `UnixListener` are `Listener`s as any other, and no trait can tell them from
 /// the others, so they are recognised by their type, here and nowhere else.
@@ -63,7 +63,7 @@ fn address_of(address: &dyn Any) -> Address {
     Address::Unix(path.unwrap_or(Path::new("")).to_owned())
 }
 
-/// A listener of the application's, as the server asks it.
+/// A listener of the application's, as an acceptor of the server.
 struct Accepting<L: Listener> {
     listener: L,
     address: Address,
@@ -88,14 +88,14 @@ impl<L: Listener> Acceptor for Accepting<L> {
 }
 
 impl<L: Listener> Accepting<L> {
-    /// Takes a connection in. One whose look at it panics is closed, and no other.
+    /// Receives a connection. One whose look at it panics is closed, and no other.
     fn receive(&mut self, io: L::Io, remote_addr: L::Addr) -> Option<AcceptedStream> {
         let peer = (&remote_addr as &dyn Any).downcast_ref().copied();
         let attached = match &mut self.introduction {
             None => None,
             Some(introduction) => {
                 let introduced = AssertUnwindSafe(|| introduction.of(&io, remote_addr));
-                // The panic's message is told by the hook.
+                // The panic's message is printed by the hook.
                 let introduced = catch_unwind(introduced).inspect_err(|_| {
                     tracing::error!(?peer, "`connect_info` panicked; closing its connection");
                 });

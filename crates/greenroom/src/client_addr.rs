@@ -14,7 +14,8 @@ use http::{Extensions, StatusCode};
 /// It is the address that is connected, or the one that a trusted proxy names
 /// ([`ServerBuilder::trusted_proxies`](crate::ServerBuilder::trusted_proxies),
 /// [`Serve::trusted_proxies`](crate::Serve::trusted_proxies)), in a header of the request or in the
-/// header of its connection (PROXY protocol). An IPv4 address that is mapped to IPv6 is one of IPv4 here.
+/// header of its connection (PROXY protocol). An IPv4 address that is mapped to IPv6 is one of IPv4
+/// here.
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -27,44 +28,48 @@ use http::{Extensions, StatusCode};
 /// let app: Router = Router::new().route("/whoami", get(whoami));
 /// ```
 ///
-/// Where it is not known the request is answered with 500 ([`ClientAddrUnknown`]); `Option<ClientAddr>`
-/// is `None` then. It is unknown
-/// - on a Unix socket, unless that is trusted (`unix`) and whoever connects names a client;
-/// - in a task of its own that a layer has spawned for the request (`tokio::spawn`), unless a trusted
-///   proxy sent it, or the application is served `into_make_service_with_connect_info::<SocketAddr>()`;
+/// Where it is not known the response is 500 ([`ClientAddrUnknown`]); `Option<ClientAddr>` is
+/// `None` then. It is unknown
+/// - on a Unix socket, unless that is trusted (`unix`) and its peer names a client;
+/// - in a task of its own that a layer has spawned for the request (`tokio::spawn`), unless a
+///   trusted proxy sent it, or the application is served
+///   `into_make_service_with_connect_info::<SocketAddr>()`;
 /// - under `axum::serve`, unless the application is served as just said. No proxy is trusted there.
 ///
-/// A request that no trusted proxy sent pays nothing for it; one that a proxy sent costs the reading of
-/// the header and an allocation of 20 bytes, whether it is asked for or not, as stages are fair between
-/// clients by it.
+/// A request that no trusted proxy sent pays nothing for it; one that a proxy sent costs the
+/// reading of the header and an allocation of 20 bytes, even if no handler extracts it, as stages
+/// are fair between clients by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientAddr(ForwardedFor);
 
 impl ClientAddr {
-    /// The address.
+    /// Returns the address.
     #[must_use]
     pub fn ip(self) -> IpAddr {
         self.0.ip
     }
 
-    /// The port, if it is known: proxies tell it seldom.
+    /// Returns the port, if it is known: proxies send it seldom.
     #[must_use]
     pub fn port(self) -> Option<u16> {
         self.0.port
     }
 
-    /// The address of the client of the request that has these extensions and is being worked on: for
-    /// layers, which see a request and extract nothing. `None` if it is not known.
+    /// Returns the address of the client of the request that has these extensions and is being
+    /// worked on: for layers, which see a request and extract nothing. `None` if it is not known.
     #[must_use]
     pub fn of(extensions: &Extensions) -> Option<Self> {
         let forwarded = extensions.get::<ForwardedFor>().copied();
         let connected = || Client::current().sender().map(of_socket);
-        let told = || {
+        let in_extensions = || {
             let ConnectInfo(peer) = extensions.get::<ConnectInfo<SocketAddr>>()?;
-            // What stands there for a client on a Unix socket.
+            // Axum's stand-in for the address of a client on a Unix socket.
             (!peer.ip().is_unspecified()).then(|| of_socket(*peer))
         };
-        forwarded.or_else(connected).or_else(told).map(Self)
+        forwarded
+            .or_else(connected)
+            .or_else(in_extensions)
+            .map(Self)
     }
 }
 
@@ -97,12 +102,13 @@ impl<S: Send + Sync> OptionalFromRequestParts<S> for ClientAddr {
     }
 }
 
-/// The rejection of a request whose [`ClientAddr`] is not known: 500, as the server or what is in front
-/// of it is not set up for what the application needs.
+/// The rejection of a request whose [`ClientAddr`] is not known: 500, as the server or the proxy in
+/// front of it is not set up for what the application needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the client's address is not known: by a Unix socket a trusted proxy has to tell it (`trusted_proxies`), \
-     and under axum::serve `into_make_service_with_connect_info::<SocketAddr>()`"
+    "the client's address is not known: by a Unix socket a trusted proxy has to tell it \
+     (`trusted_proxies`), and under axum::serve \
+     `into_make_service_with_connect_info::<SocketAddr>()`"
 )]
 pub struct ClientAddrUnknown(());
 

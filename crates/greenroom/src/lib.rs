@@ -22,8 +22,8 @@
 //!
 //! [`serve`] takes what `axum::serve` takes: any listener of axum's trait; and a `Router`, a
 //! make-service such as that of `into_make_service_with_connect_info`, or any cloneable tower
-//! service of `http::Request<axum::body::Body>`; and what axum has no word for, any [`App`] of
-//! `greenroom-server`. Limits, drain and the rest are set on [what it returns](Serve). For several
+//! service of `http::Request<axum::body::Body>`; and beyond axum, any [`App`] of
+//! `greenroom-server`. Limits, drain and the rest are set on [its result](Serve). For several
 //! addresses, signals and the rest of what a process needs there is [`Server::builder`].
 //!
 //! Features: `admin` is status and metrics at an address of their own, `bus` topics in the process
@@ -32,41 +32,42 @@
 //! # Where a handler runs
 //!
 //! There is one loop per core: a thread with a tokio runtime of its own (a `LocalRuntime`), which
-//! accepts connections and reads and writes for them. What is served is placed by
-//! [`Placement::auto`]: each route begins on a [`Stage`], a bounded queue with threads of
-//! its own, and moves to the loop once it has proven short. A handler that computes or blocks
-//! holds up nobody; one that would wait too long for its turn is answered with 503 at once. To
-//! place a route by hand, give it a [`Placement`] of its own: the inner one decides.
+//! accepts connections and reads and writes for them. The application is placed by
+//! [`Placement::auto`]: each route begins on a [`Stage`], a bounded queue with threads of its own,
+//! and moves to the loop once it has proven short. A handler that computes or blocks holds up no
+//! other; a request that would wait too long for its turn gets a 503 at once. To place a route by
+//! hand, give it a [`Placement`] of its own: the inner one decides.
 //!
-//! Wherever it runs, a handler is polled within the runtime of the loop that accepted its
+//! On the loop and on a stage, a handler is polled within the runtime of the loop that accepted its
 //! connection. So `tokio::spawn`, timers, sockets and client pools work as they do anywhere on
 //! tokio, with two exceptions: `tokio::task::block_in_place` needs a multi-threaded runtime and
-//! panics, and `spawn_local` panics on a stage. What `tokio::spawn` starts runs on the loop, and the
-//! log warns of it if it holds up the loop. What one loop's runtime opened is best used on that loop;
-//! what was opened on the runtime that called [`serve`] works too, driven from there.
+//! panics, and `spawn_local` panics on a stage. A task of `tokio::spawn` runs on the loop, and the
+//! log warns of it if it holds up the loop. Sockets and timers that one loop's runtime opened are
+//! best used on that loop; those opened on the runtime that called [`serve`] work too, driven from
+//! there.
 //!
 //! The routes of a `Router` and of its make-services are told apart by method and matched path. Of
-//! another service, be it a layer around a router, nothing is known but the method and the path,
-//! whose first segment is taken; to have the router's routes told apart, give the router
-//! `.layer(Placement::auto())`. An [`App`] stays on the loops, and so does what is not `Send`, as
-//! [`OnLoops`]; the server says so in its log when it starts.
+//! another service, be it a layer around a router, only the method and the path are known, and the
+//! first segment of the path is taken; to have the router's routes told apart, give the router
+//! `.layer(Placement::auto())`. An [`App`] stays on the loops, and so does an application that is
+//! not `Send`, as [`OnLoops`]; the server says so in its log when it starts.
 //!
-//! # How long a body may be
+//! # The length of bodies
 //!
-//! As with `axum::serve`, the application says: axum's extractors take 2 MB unless
+//! As with `axum::serve`, the application decides: axum's extractors take 2 MB unless
 //! [`DefaultBodyLimit`](axum::extract::DefaultBodyLimit) says otherwise, and
-//! `tower_http::limit::RequestBodyLimitLayer` limits whatever reads the body behind it. The server
-//! itself holds 128 KiB of a body at most, whatever its length. [`Limits::body_bytes_max`] is a cap on
-//! top of that, for all routes: beyond it the body yields `http_body_util::LengthLimitError`, as that
-//! of the layer does, so extractors respond with 413.
+//! `tower_http::limit::RequestBodyLimitLayer` limits every reader of the body behind it. The server
+//! itself holds 128 KiB of a body at most, whatever its length. [`Limits::body_bytes_max`] is a cap
+//! on top of that, for all routes: beyond it the body yields `http_body_util::LengthLimitError`, as
+//! that of the layer does, so extractors respond with 413.
 //!
-//! A client must keep a pace with its body until the response begins; [`SlowBodies`] is for routes that
-//! take a stream of messages for long before they respond.
+//! A client must keep a pace with its body until the response begins; [`SlowBodies`] is for routes
+//! that take a stream of messages for long before they respond.
 //!
-//! # Whose a request is
+//! # Clients
 //!
-//! What is submitted to a stage while a request is worked on is its client's, and stages are fair
-//! between clients: see [`ServerBuilder::client_key`].
+//! Work that is submitted to a stage for a request is its client's, and stages are fair between
+//! clients: see [`ServerBuilder::client_key`].
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -11,16 +11,16 @@ use crate::server::{Settings, setters};
 use crate::{IntoApp, Server};
 
 /// Serves `app` on `listener`, with one loop per core and the default [limits](Limits), until the
-/// future is dropped or told to [drain](Serve::with_graceful_shutdown).
+/// future is dropped or gets the signal to [drain](Serve::with_graceful_shutdown).
 ///
 /// It takes what `axum::serve` takes: any [`Listener`] of axum, and any application that
-/// [`IntoApp`] describes. A `TcpListener` is shared by all loops, a `UnixListener` is accepted
-/// from on the first of them. Any other listener is asked for one connection after the other on the
+/// [`IntoApp`] describes. A `TcpListener` is shared by all loops, a `UnixListener` is accepted from
+/// on the first of them. Any other listener is polled for one connection after the other on the
 /// runtime that awaits this, and the connections go to the loops: those that are a `TcpStream` or
 /// `UnixStream` of tokio, as with `tap_io`, for good; others, such as those of a TLS library, are
 /// driven by the runtime that they were accepted on, which must not be held up. All have the same
-/// limits and take part in the drain; only newcomers that a loop refuses because it is late
-/// ([`Limits::loop_lag_max`]) come from a `TcpListener`.
+/// limits and take part in the drain; but a loop that is late ([`Limits::loop_lag_max`]) rejects
+/// new connections of a `TcpListener` only.
 ///
 /// ```no_run
 /// use axum::{Router, routing::get};
@@ -36,7 +36,7 @@ use crate::{IntoApp, Server};
 /// # Errors
 ///
 /// When awaited: if the listener cannot be used or a loop cannot be started, a [`std::io::Error`]
-/// around an [`Error`]. [`Serve::report`] gives that itself.
+/// around an [`Error`]. [`Serve::report`] returns the latter itself.
 ///
 /// # Panics
 ///
@@ -84,7 +84,7 @@ impl<L> Serve<L> {
 }
 
 impl<L: Listener> Serve<L> {
-    /// The address that the listener is bound to.
+    /// Returns the address that the listener is bound to.
     ///
     /// # Errors
     ///
@@ -95,13 +95,13 @@ impl<L: Listener> Serve<L> {
 }
 
 impl<L> Serve<L> {
-    /// Serves, as awaiting it does, and then tells whom the drain aborted.
+    /// Serves, as awaiting it does, and then reports the requests that the drain aborted.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`] if a limit is not allowed, [`Error::Bind`] if the listener cannot be used,
-    /// [`Error::Signals`] if signals cannot be caught, [`Error::Start`] if a loop cannot be started,
-    /// [`Error::LoopPanicked`] if one ended by a fault of ours.
+    /// [`Error::Signals`] if signals cannot be caught, [`Error::Start`] if a loop cannot be
+    /// started, [`Error::LoopPanicked`] if one ended by a fault of ours.
     pub async fn report(self) -> Result<DrainReport, Error> {
         (self.start)(self.listener, self.settings, self.ended).await
     }
@@ -130,7 +130,8 @@ where
     serving.await
 }
 
-// Not for a `Listener` only: whoever serves something else is told of that, and not of an `.await`.
+// Not for a `Listener` only: an error of the compiler then names the type that is no listener, and
+// not the `.await`.
 impl<L: Send + 'static> IntoFuture for Serve<L> {
     type Output = io::Result<()>;
     type IntoFuture = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;

@@ -5,12 +5,13 @@ use http::Request;
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// Lets clients take any time for the bodies of their requests: a layer for routes that take a stream
-/// of messages for longer than 10 s and respond only at its end, as gRPC's client streaming does.
+/// Lets clients take any time for the bodies of their requests: a layer for routes that take a
+/// stream of messages for longer than 10 s and respond only at its end, as gRPC's client streaming
+/// does.
 ///
 /// A route whose response begins before the body ends, as with bidirectional streaming, needs no
-/// layer: from then on the client may take any time anyway. What a slow client of other routes gets is
-/// told at [`Limits::body_rate_min`](crate::Limits). Under another server the layer does nothing.
+/// layer: from then on the client may take any time anyway. The limit for other routes is described
+/// at [`Limits::body_rate_min`](crate::Limits). Under another server the layer does nothing.
 ///
 /// ```
 /// use axum::{Router, body::Body, routing::post};

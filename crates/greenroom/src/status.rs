@@ -20,8 +20,8 @@ pub struct Status {
     pub psgi: Vec<greenroom_psgi::GatewayStatus>,
 }
 
-/// Looks at all loops, stages, routes, actors and PSGI applications of the process. Takes each lock
-/// for a moment only.
+/// Returns the state of all loops, stages, routes, actors and PSGI applications of the process.
+/// Takes each lock for a moment only.
 #[must_use]
 pub fn status() -> Status {
     let greenroom_stage::Status { stages, routes } = greenroom_stage::status();
@@ -35,7 +35,7 @@ pub fn status() -> Status {
     }
 }
 
-/// A handler that answers with [`status`] as JSON, to be mounted where only operators come: it
+/// A handler that responds with [`status`] as JSON, to be mounted where only operators come: it
 /// names all routes and their load.
 ///
 /// ```

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-/// Answers with the name of the thread that it runs on.
+/// Replies with the name of the thread that it runs on.
 struct Where(Outbox<Frame>);
 
 impl Actor for Where {}

@@ -1,4 +1,5 @@
-//! gRPC by tonic behind Greenroom, over HTTP/2 with prior knowledge: calls of all four kinds, and streams that last for hours.
+//! gRPC by tonic behind Greenroom, over HTTP/2 with prior knowledge: calls of all four kinds, and
+//! streams that last for hours.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -99,7 +100,7 @@ async fn sums(numbers: Request<Streaming<u64>>) -> Result<Response<Numbered>, St
     Ok(Response::new(sums.boxed()))
 }
 
-/// What tonic's generator would make of a service with these four methods.
+/// A service with these four methods, as tonic's generator would make it.
 #[derive(Clone)]
 struct Calculator;
 
@@ -136,7 +137,7 @@ fn app() -> Router {
     Routes::new(Calculator).into_axum_router()
 }
 
-/// A server on a free port, and where that is.
+/// Returns a server on a free port, and its address.
 fn bind() -> (Server, SocketAddr) {
     let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
     let loops = 2.try_into().unwrap();

@@ -1,4 +1,4 @@
-//! What holds up a loop is named in the log, while it does.
+//! A task that holds up a loop is named in the log, while it does.
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::io;
@@ -19,7 +19,7 @@ const HUNG: Duration = Duration::from_mins(1);
 static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 static LOGGED: Condvar = Condvar::new();
 
-/// Where the log of all tests of this program goes.
+/// The log of all tests of this program.
 struct Log;
 
 impl io::Write for Log {
@@ -34,7 +34,7 @@ impl io::Write for Log {
     }
 }
 
-/// The first line of the log that has all of these words.
+/// Returns the first line of the log that has all of these words.
 fn line_of(log: &[u8], words: &[&str]) -> Option<String> {
     let log = String::from_utf8_lossy(log);
     let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
@@ -58,7 +58,8 @@ struct Running {
     serving: JoinHandle<()>,
 }
 
-/// A server of a single loop. All are called `loop-0`: tests tell their lines apart by their routes.
+/// Starts a server of a single loop. All are called `loop-0`: tests tell their lines apart by their
+/// routes.
 fn start(app: Router, limits: Limits) -> Running {
     let subscriber = tracing_subscriber::fmt().with_writer(|| Log);
     let _set_by_another_test = subscriber.with_ansi(false).try_init();
@@ -100,8 +101,8 @@ async fn within<F: Future>(test: F) -> F::Output {
     test.await.expect("the test hangs")
 }
 
-/// Serves a route whose handler with `?hold` spawns a task that blocks its loop until this is in the log,
-/// and asks for it.
+/// Serves a route whose handler with `?hold` spawns a task that blocks its loop until this is in
+/// the log, and sends a request to it.
 async fn hold_up(path: &str, said: &'static [&'static str]) {
     let handler = move |uri: Uri| async move {
         if uri.query() == Some("hold") {
@@ -120,7 +121,7 @@ async fn hold_up(path: &str, said: &'static [&'static str]) {
 
 #[tokio::test]
 async fn a_spawned_task_that_holds_up_its_loop_is_named_and_counted() {
-    // Or that it hangs, if the loop was held up by something else less than a second before.
+    // Or that it hangs, if the loop was held up by another task less than a second before.
     const SAID: &[&str] = &["greenroom_stage", " a task h", "GET /stalls/warned"];
     within(hold_up("/stalls/warned", SAID)).await;
     let line = logged(SAID).unwrap();
@@ -166,7 +167,7 @@ async fn what_held_up_a_loop_is_counted_in_its_status() {
         };
         let running = start(Router::new().route("/stalls/counted", get(handler)), limits);
         running.get("/stalls/counted?hold").await;
-        // The task runs when the loop comes to it, which may be after the answer.
+        // The task runs when the loop comes to it, which may be after the response.
         while stalls() == 0 {
             tokio::task::yield_now().await;
         }

@@ -9,7 +9,7 @@ use greenroom_actor::{Actor, ActorRef, ActorSystem, BoxError, Context};
 /// More than a stack of 2 MiB has room for, if each took one frame.
 const LENGTH: u32 = 20_000;
 
-/// Spawns the rest of the chain below itself; the last one says who it is.
+/// Spawns the rest of the chain below itself; the last one sends its reference.
 struct Link {
     below: u32,
     last: mpsc::Sender<ActorRef<Link>>,
@@ -32,7 +32,7 @@ impl Actor for Link {
     }
 }
 
-/// The first and the last of a chain.
+/// Returns the first and the last of a chain.
 fn chain(system: &ActorSystem) -> (ActorRef<Link>, mpsc::Receiver<ActorRef<Link>>) {
     let (sender, last) = mpsc::channel();
     let build = system.build(move || Link {

@@ -1,4 +1,4 @@
-//! Questions that are not answered in time.
+//! Questions without a reply in time.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use tokio::runtime::Builder;
 
 use crate::puppet::{ActLong, Hang, Hold, Journal, Note, Puppet, act_long};
 
-/// How long a test on the real clock waits for what must happen, before it fails.
+/// The time that a test on the real clock waits for an event, before it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Asks `whom` to hang, and gives the error to whoever waits for it.
+/// Asks `whom` to hang, and sends the error to the receiver of `told`.
 fn ask_in_vain(whom: &ActorRef<Puppet>, told: mpsc::Sender<String>) -> ActLong {
     let whom = whom.clone();
     act_long(move |_, _| {

@@ -1,4 +1,4 @@
-//! Where actors run, and that they let each other run.
+//! The threads that actors run on, and that they let each other run.
 
 use std::sync::mpsc;
 use std::thread;
@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::puppet::{Act, Hang, Hold, Journal, Note, Puppet, act, act_long};
 
-/// How long a test on several threads waits for what must happen, before it fails.
+/// The time that a test on several threads waits for an event, before it fails.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 fn runtime() -> Runtime {
@@ -41,7 +41,7 @@ fn spawn_on(system: &ActorSystem, dispatcher: &str) -> ActorRef<Puppet> {
         .expect("the dispatcher is there")
 }
 
-/// The name of the thread that the actor runs on.
+/// Returns the name of the thread that the actor runs on.
 async fn thread_of(puppet: &ActorRef<Puppet>) -> String {
     let (sender, name) = tokio::sync::oneshot::channel();
     let tell = act(move |_, _| {
@@ -51,7 +51,7 @@ async fn thread_of(puppet: &ActorRef<Puppet>) -> String {
     name.await.expect("it was sent")
 }
 
-/// That the actor waits for time as it should, wherever it runs.
+/// Asserts that the actor waits for time as it should, on any dispatcher.
 async fn waits(puppet: &ActorRef<Puppet>) {
     puppet
         .ask(Hold(Duration::from_millis(1)))
@@ -117,7 +117,7 @@ thread_local! {
         const { std::cell::Cell::new(None) };
 }
 
-/// What is closed when the thread of the actor ends.
+/// Returns a channel that is closed when the thread of the actor ends.
 async fn end_of_thread(puppet: &ActorRef<Puppet>) -> mpsc::Receiver<()> {
     let (ended, end) = mpsc::channel::<()>();
     let deed = act(move |_, _| AT_THREAD_END.set(Some(ended)));
@@ -369,7 +369,8 @@ fn an_actor_that_holds_a_worker_does_not_hold_up_others_when_another_worker_is_i
                 .collect();
             let to = others.clone();
             let (begun, has_begun) = tokio::sync::oneshot::channel();
-            // What it tells the others before it holds the worker is in that worker's queue.
+            // The messages it sends to the others before it holds the worker are in that worker's
+            // queue.
             let hold = act(move |_, _| {
                 for other in &to {
                     other.tell(Note(0)).expect("the mailbox has room");

@@ -16,7 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::puppet::{Boom, Hang, Journal, Note, Puppet, act};
 
-/// How long a test on the real clock waits for what must happen, before it fails.
+/// The time that a test on the real clock waits for an event, before it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 const SOON: Duration = Duration::from_millis(20);
 
@@ -58,7 +58,7 @@ fn a_panic_whose_payload_panics_when_dropped_costs_one_message_and_one_restart()
     });
 }
 
-/// An error that panics when it is dropped, and when it is told of.
+/// An error that panics when it is dropped, and when it is displayed.
 #[derive(Debug)]
 struct FragileError(Fragile);
 
@@ -98,7 +98,7 @@ fn an_error_that_panics_leaves_its_supervisor_at_work() {
     });
 }
 
-/// A waker that says that it was woken, and panics.
+/// A waker that reports that it was woken, and panics.
 struct PanicsWhenWoken(mpsc::Sender<()>);
 
 impl Wake for PanicsWhenWoken {
@@ -279,7 +279,7 @@ fn a_waker_that_is_replaced_may_wait_for_the_same_end_when_it_is_dropped() {
     });
 }
 
-/// Of a type of which there was none before.
+/// An actor of a type of which there was none before.
 struct Unseen;
 
 impl Actor for Unseen {}

@@ -1,4 +1,4 @@
-//! How many children, timers and watchers an actor may have.
+//! Limits on an actor's children, timers and watchers.
 
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ fn limited(system: &TestSystem, journal: &Journal, limits: Limits) -> ActorRef<P
     spawned.expect("the dispatcher is there")
 }
 
-/// A kit whose actors at the top are restarted at once, and the causes of their failures.
+/// Returns a kit whose actors at the top are restarted at once, and notes the causes of their
+/// failures.
 fn noting(journal: &Journal) -> TestKit {
     let journal = journal.clone();
     let supervision = Supervision::one_for_one()
@@ -120,7 +121,8 @@ fn who_watches_an_actor_that_has_as_many_watchers_as_it_may_fails_and_says_why()
             watcher.ask(deed).await.expect("it is handled");
             system.settle().await;
         }
-        let expected = "an actor that it was to watch or link has 1 watchers, and may have no more (`Limits::watchers`)";
+        let expected = "an actor that it was to watch or link has 1 watchers, and may have no \
+            more (`Limits::watchers`)";
         assert_eq!(journal.take(), [expected]);
         let whom = watched.clone();
         let unwatch = act(move |_, context| context.unwatch(&whom));

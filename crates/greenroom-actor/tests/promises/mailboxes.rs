@@ -12,7 +12,8 @@ use crate::puppet::{Boom, Hang, Hold, Journal, Note, Puppet, Question, act, act_
 
 const HOLD: Duration = Duration::from_secs(1);
 
-/// An actor with a mailbox of four, full with 1 to 4 behind a handler that waits for a second.
+/// Returns an actor with a mailbox of four, full with 1 to 4 behind a handler that waits for a
+/// second.
 async fn full(system: &TestSystem, journal: &Journal, overflow: Overflow) -> ActorRef<Puppet> {
     let puppet = system
         .build(Puppet::make("a", journal))

@@ -1,4 +1,4 @@
-//! What the documentation of the crate promises, each promise by the name of its test.
+//! The promises of the crate's documentation, each by the name of its test.
 #![allow(
     clippy::expect_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Whatever is made is dropped once, and not later than it should be.
+//! Every value is dropped once, and not later than it should be.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -12,14 +12,14 @@ use greenroom_actor::{
 
 use crate::puppet::{Journal, Puppet, act};
 
-/// Counts how many there are and were.
+/// Counts the values that there are and were.
 #[derive(Clone, Default)]
-struct Census {
+struct Counter {
     alive: Arc<AtomicI64>,
     made: Arc<AtomicU64>,
 }
 
-impl Census {
+impl Counter {
     fn one(&self) -> One {
         self.alive.fetch_add(1, Ordering::Relaxed);
         self.made.fetch_add(1, Ordering::Relaxed);
@@ -31,8 +31,8 @@ impl Census {
     }
 }
 
-/// One of those that are counted; never dropped twice, or the count would be negative.
-struct One(Census);
+/// A counted value; never dropped twice, or the count would be negative.
+struct One(Counter);
 
 impl Drop for One {
     fn drop(&mut self) {
@@ -43,23 +43,23 @@ impl Drop for One {
 
 struct Holder {
     _state: One,
-    census: Census,
+    counter: Counter,
 }
 
 impl Holder {
-    fn make(census: &Census) -> impl Fn() -> Self + Send + 'static + use<> {
-        let census = census.clone();
+    fn make(counter: &Counter) -> impl Fn() -> Self + Send + 'static + use<> {
+        let counter = counter.clone();
         move || Self {
-            _state: census.one(),
-            census: census.clone(),
+            _state: counter.one(),
+            counter: counter.clone(),
         }
     }
 }
 
 impl Actor for Holder {
     async fn started(&mut self, context: &mut Context<Self>) -> Result<(), BoxError> {
-        context.every(Duration::from_secs(1), Tick(Arc::new(self.census.one())));
-        let message = self.census.one();
+        context.every(Duration::from_secs(1), Tick(Arc::new(self.counter.one())));
+        let message = self.counter.one();
         let _waits = context.pipe(std::future::pending::<()>(), move |()| Keep(message));
         Ok(())
     }
@@ -79,7 +79,7 @@ struct Keep(#[expect(dead_code, reason = "it is only counted")] One);
 impl Handler<Keep> for Holder {
     type Reply = One;
     fn handle(&mut self, _: Keep, _: &mut Context<Self>) -> One {
-        self.census.one()
+        self.counter.one()
     }
 }
 
@@ -112,32 +112,32 @@ impl Handler<Stash> for Holder {
     }
 }
 
-/// Sends messages of all kinds, some of which are refused, and drops what comes back.
-async fn bother(holder: greenroom_actor::ActorRef<Holder>, census: Census) {
+/// Sends messages of all kinds, some of which are rejected, and drops the results.
+async fn bother(holder: greenroom_actor::ActorRef<Holder>, counter: Counter) {
     for round in 0..10 {
-        let _ = holder.tell(Keep(census.one()));
-        let _ = holder.tell(Stash(census.one()));
+        let _ = holder.tell(Keep(counter.one()));
+        let _ = holder.tell(Stash(counter.one()));
         let _ = holder
-            .ask(KeepLong(census.one()))
+            .ask(KeepLong(counter.one()))
             .timeout(Duration::from_millis(2))
             .await;
-        let _ = holder.tell(KeepLong(census.one()));
+        let _ = holder.tell(KeepLong(counter.one()));
         if round % 3 == 0 {
-            let _ = holder.ask(Fail(census.one())).await;
+            let _ = holder.ask(Fail(counter.one())).await;
         }
-        let _ = holder.send(Keep(census.one())).await;
-        let _ = holder.ask(Keep(census.one())).await;
+        let _ = holder.send(Keep(counter.one())).await;
+        let _ = holder.ask(Keep(counter.one())).await;
     }
 }
 
-async fn bothered(system: TestSystem, overflow: Overflow, census: Census) {
+async fn bothered(system: TestSystem, overflow: Overflow, counter: Counter) {
     let spawned = system
-        .build(Holder::make(&census))
+        .build(Holder::make(&counter))
         .mailbox(Mailbox::bounded(2).overflow(overflow))
         .spawn();
     let holder = spawned.expect("the default dispatcher is there");
     for _ in 0..3 {
-        tokio::spawn(bother(holder.clone(), census.clone()));
+        tokio::spawn(bother(holder.clone(), counter.clone()));
     }
     let lives = 20 + 7 * system.seed();
     system.advance(Duration::from_millis(lives)).await;
@@ -149,7 +149,7 @@ async fn bothered(system: TestSystem, overflow: Overflow, census: Census) {
     holder.terminated().await;
     system.advance(Duration::from_mins(1)).await;
     // The reference is still there, and what belongs to the actor is not.
-    assert_eq!(census.alive(), 0);
+    assert_eq!(counter.alive(), 0);
     assert!(!holder.is_alive());
 }
 
@@ -165,9 +165,9 @@ fn state_and_messages_are_dropped_once_and_by_the_end_of_the_actor() {
             let supervision = Supervision::one_for_one().always(directive);
             let kit = TestKit::new().system(ActorSystem::builder().supervision(supervision));
             kit.run_seeded(0..20, |system| async move {
-                let census = Census::default();
-                bothered(system, overflow, census.clone()).await;
-                assert!(census.made.load(Ordering::Relaxed) > 30);
+                let counter = Counter::default();
+                bothered(system, overflow, counter.clone()).await;
+                assert!(counter.made.load(Ordering::Relaxed) > 30);
             });
         }
     }
@@ -215,8 +215,8 @@ fn an_actor_that_watched_or_linked_is_not_kept_by_those_that_live_on() {
 
 #[test]
 fn nothing_of_a_system_is_left_after_its_shutdown() {
-    let census = Census::default();
-    let one = census.one();
+    let counter = Counter::default();
+    let one = counter.one();
     let supervision = Supervision::one_for_one().decide(move |_| {
         let _kept = &one;
         Directive::Restart
@@ -232,16 +232,16 @@ fn nothing_of_a_system_is_left_after_its_shutdown() {
             system.spawn(Puppet::make("a", &Journal::default()));
             system.shutdown(Duration::from_secs(1)).await;
         });
-    assert_eq!(census.alive(), 0);
+    assert_eq!(counter.alive(), 0);
 }
 
 #[test]
 fn nothing_of_a_system_is_left_after_its_runtime() {
-    let census = Census::default();
+    let counter = Counter::default();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build();
-    let of = census.clone();
+    let of = counter.clone();
     runtime
         .expect("the system gives a runtime")
         .block_on(async move {
@@ -253,5 +253,5 @@ fn nothing_of_a_system_is_left_after_its_runtime() {
                 .expect("the mailbox has room");
             tokio::task::yield_now().await;
         });
-    assert_eq!(census.alive(), 0);
+    assert_eq!(counter.alive(), 0);
 }

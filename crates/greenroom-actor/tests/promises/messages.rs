@@ -1,4 +1,4 @@
-//! Telling, sending, asking, answering, forwarding, piping.
+//! Telling, sending, asking, replying, forwarding, piping.
 
 use std::time::Duration;
 
@@ -310,7 +310,7 @@ fn an_actor_that_fails_when_asked_by_another_is_supervised_as_always() {
     });
 }
 
-/// Asks the other, and is asked by it.
+/// Asks the other actor, and is asked by it.
 struct Duelist(Option<String>);
 impl Actor for Duelist {}
 
@@ -350,7 +350,7 @@ fn two_actors_that_ask_each_other_time_out_and_the_error_names_both() {
         for duelist in [first, second] {
             errors.extend(duelist.ask(Outcome).await.expect("it is handled"));
         }
-        // When one has given up, the other may still be answered.
+        // When one has given up, the other may still get its reply.
         let message = "promises::messages::Outcome within 5s";
         let of_first = format!(
             "/first got no answer from /second to {message}; /second itself waits for /first"
@@ -363,7 +363,7 @@ fn two_actors_that_ask_each_other_time_out_and_the_error_names_both() {
     });
 }
 
-/// Keeps what it is asked, and answers when told to.
+/// Keeps its questions, and replies when told to.
 #[derive(Default)]
 struct Later(Vec<ReplyTo<u32>>);
 impl Actor for Later {}
@@ -431,10 +431,10 @@ fn a_reply_knows_whether_it_is_still_wanted() {
     });
 }
 
-/// Has another answer.
-struct Desk(ActorRef<Puppet>);
-impl Actor for Desk {}
-impl ReplyHandler<Question> for Desk {
+/// Has another actor reply.
+struct Relay(ActorRef<Puppet>);
+impl Actor for Relay {}
+impl ReplyHandler<Question> for Relay {
     type Reply = u32;
     fn handle(&mut self, question: Question, reply: ReplyTo<u32>, _: &mut Context<Self>) {
         self.0.forward(question, reply);
@@ -445,8 +445,8 @@ impl ReplyHandler<Question> for Desk {
 fn a_forwarded_question_is_answered_to_who_asked_first() {
     testing::run(|system| async move {
         let puppet = system.spawn(Puppet::make("a", &Journal::default()));
-        let desk = system.spawn(move || Desk(puppet.clone()));
-        assert_eq!(desk.ask(Question(7)).await.expect("it is handled"), 7);
+        let relay = system.spawn(move || Relay(puppet.clone()));
+        assert_eq!(relay.ask(Question(7)).await.expect("it is handled"), 7);
     });
 }
 
@@ -455,10 +455,10 @@ fn who_asked_is_told_when_the_question_is_forwarded_to_an_ended_actor() {
     testing::run(|system| async move {
         let puppet = system.spawn(Puppet::make("a", &Journal::default()));
         let whom = puppet.clone();
-        let desk = system.spawn(move || Desk(whom.clone()));
+        let relay = system.spawn(move || Relay(whom.clone()));
         puppet.kill();
         puppet.terminated().await;
-        let error = desk.ask(Question(7)).await.expect_err("nobody is there");
+        let error = relay.ask(Question(7)).await.expect_err("nobody is there");
         assert!(matches!(error, AskError::Closed { .. }), "{error}");
         assert_eq!(system.dead_letters().count(Reason::Ended), 1);
     });

@@ -1,4 +1,4 @@
-//! An actor that does what a test tells it, and a journal of what happened.
+//! An actor that does what a test sends it, and a journal of events.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use greenroom_actor::{
     Actor, AsyncHandler, BoxError, Context, Failure, Handler, ReplyHandler, ReplyTo, Terminated,
 };
 
-/// What happened, in the order in which it did.
+/// The events, in their order.
 #[derive(Clone, Default)]
 pub(crate) struct Journal(Arc<Mutex<Vec<String>>>);
 
@@ -18,13 +18,13 @@ impl Journal {
         self.0.lock().expect("no panic within").push(entry.into());
     }
 
-    /// All entries so far; the journal is empty afterwards.
+    /// Returns all entries so far; the journal is empty afterwards.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().expect("no panic within"))
     }
 }
 
-/// It writes `NAME ...` into the journal for all that happens to it.
+/// Writes `NAME ...` into the journal for every event of its life.
 pub(crate) struct Puppet {
     pub(crate) name: &'static str,
     pub(crate) journal: Journal,
@@ -99,7 +99,7 @@ impl AsyncHandler<BoomLater> for Puppet {
     }
 }
 
-/// Makes it wait, and says so before and after.
+/// Makes it wait, and notes so before and after.
 pub(crate) struct Hold(pub(crate) Duration);
 
 impl AsyncHandler<Hold> for Puppet {
@@ -124,7 +124,7 @@ impl AsyncHandler<Hang> for Puppet {
     }
 }
 
-/// Answers by the reply that it is given.
+/// Gets its reply through a `ReplyTo`.
 pub(crate) struct Question(pub(crate) u32);
 
 impl ReplyHandler<Question> for Puppet {
@@ -138,7 +138,7 @@ impl ReplyHandler<Question> for Puppet {
 
 type Deed = dyn FnOnce(&mut Puppet, &mut Context<Puppet>) + Send;
 
-/// Something to do.
+/// A closure to run.
 pub(crate) struct Act(Box<Deed>);
 
 pub(crate) fn act(deed: impl FnOnce(&mut Puppet, &mut Context<Puppet>) + Send + 'static) -> Act {
@@ -156,7 +156,7 @@ impl Handler<Act> for Puppet {
 type LongDeed =
     dyn for<'a> FnOnce(&'a mut Puppet, &'a mut Context<Puppet>) -> BoxFuture<'a, ()> + Send;
 
-/// Something to do that waits.
+/// A closure to run that waits.
 pub(crate) struct ActLong(Box<LongDeed>);
 
 pub(crate) fn act_long<F>(deed: F) -> ActLong

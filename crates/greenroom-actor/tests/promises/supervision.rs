@@ -1,4 +1,4 @@
-//! What happens when actors fail, end, and take others with them.
+//! Failures and ends of actors, and of those that end with them.
 
 use std::time::Duration;
 
@@ -347,7 +347,7 @@ fn restarts_rest_as_the_worked_example_says() {
     }
 }
 
-/// Fails wherever it is told to, a number of times.
+/// Fails in each place that it is made to fail in, a number of times.
 struct Fragile {
     at: &'static str,
     times: std::sync::Arc<std::sync::atomic::AtomicU32>,

@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use crate::puppet::{Hang, Hold, Journal, Note, Puppet, act};
 
-/// What the panic said.
+/// Returns the message of the panic.
 fn text_of(scenario: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(scenario)).expect_err("it fails");
     *panic.downcast::<String>().expect("it is formatted")
 }
 
-/// The course that three actors and three senders take.
+/// Records the course that three actors and three senders take.
 async fn course(system: TestSystem, journal: Journal) {
     let puppets = ["a", "b", "c"].map(|name| system.spawn(Puppet::make(name, &journal)));
     for (number, sender) in (0..3).zip(0..3) {

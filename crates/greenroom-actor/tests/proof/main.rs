@@ -1,5 +1,5 @@
 //! The proof that no message is lost: trees of actors that fail, restart, stop and are killed in
-//! every order that a seed can think of, with the account of every message that was ever sent.
+//! every order that a seed can make up, with the account of every message that was ever sent.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -7,8 +7,8 @@
     reason = "tests fail by a panic, and count small numbers"
 )]
 
-mod ledger;
 mod node;
+mod table;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -20,20 +20,20 @@ use greenroom_actor::{
     Actor, ActorRef, AskError, Context, DeadLetter, Handler, Mailbox, Overflow, Reason,
 };
 
-use ledger::{Deed, Ledger};
 use node::{Node, Question, Quick, Reminder, Slow, World};
+use table::{Deed, MessageTable};
 
 /// Seeds of each of the four parts, which run side by side.
 const SEEDS: u64 = 2_500;
 const SENDERS: u32 = 3;
 const MESSAGES: u32 = 20;
 
-/// Takes the dead letters of the run down.
-struct Registrar(Arc<Ledger>);
+/// Records the dead letters of the run.
+struct DeadLetters(Arc<MessageTable>);
 
-impl Actor for Registrar {}
+impl Actor for DeadLetters {}
 
-impl Handler<DeadLetter> for Registrar {
+impl Handler<DeadLetter> for DeadLetters {
     type Reply = ();
 
     fn handle(&mut self, letter: DeadLetter, _: &mut Context<Self>) {
@@ -78,18 +78,18 @@ fn quick_deed(random: &mut Rng) -> Deed {
 }
 
 fn tell(world: &World, whom: &ActorRef<Node>, sender: u32, random: &mut Rng) {
-    let parcel = world.ledger.parcel(Some(sender), false, quick_deed(random));
+    let parcel = world.table.parcel(Some(sender), false, quick_deed(random));
     let number = parcel.number;
     if whom.tell(Quick(parcel)).is_err() {
-        world.ledger.give_back(number);
+        world.table.give_back(number);
     }
 }
 
 async fn send_one(world: &World, whom: &ActorRef<Node>, sender: u32, random: &mut Rng) {
-    let parcel = world.ledger.parcel(Some(sender), false, quick_deed(random));
+    let parcel = world.table.parcel(Some(sender), false, quick_deed(random));
     let number = parcel.number;
     if whom.send(Quick(parcel)).await.is_err() {
-        world.ledger.give_back(number);
+        world.table.give_back(number);
     }
 }
 
@@ -97,7 +97,7 @@ async fn ask_slow(world: &World, whom: &ActorRef<Node>, sender: u32, random: &mu
     use Deed::{Ask, Send, Unstash, Wait, WaitAndPanic};
     let deeds = [Wait, Wait, WaitAndPanic, Unstash, Send, Send, Ask, Ask];
     let deed = deeds[random.usize(..deeds.len())];
-    let parcel = world.ledger.parcel(Some(sender), true, deed);
+    let parcel = world.table.parcel(Some(sender), true, deed);
     let number = parcel.number;
     let ask = whom.ask(Slow(parcel));
     let asked = ask.timeout(Duration::from_millis(random.u64(1..10))).await;
@@ -108,7 +108,7 @@ async fn question(world: &World, whom: &ActorRef<Node>, sender: u32, random: &mu
     use Deed::{Forward, Keep, Nothing, Panic};
     let deeds = [Nothing, Nothing, Panic, Keep, Keep, Forward];
     let deed = deeds[random.usize(..deeds.len())];
-    let parcel = world.ledger.parcel(Some(sender), true, deed);
+    let parcel = world.table.parcel(Some(sender), true, deed);
     let number = parcel.number;
     let ask = whom.ask(Question(parcel));
     let asked = ask.timeout(Duration::from_millis(random.u64(1..10))).await;
@@ -118,22 +118,22 @@ async fn question(world: &World, whom: &ActorRef<Node>, sender: u32, random: &mu
 fn note(world: &World, number: u64, asked: &Result<u64, AskError>) {
     match asked {
         Ok(answer) => assert_eq!(*answer, number, "the answer to another question"),
-        Err(_) => world.ledger.give_back(number),
+        Err(_) => world.table.give_back(number),
     }
 }
 
 async fn run(system: TestSystem) {
     let mut random = Rng::with_seed(system.seed());
-    let ledger = Arc::new(Ledger::default());
-    let of = Arc::clone(&ledger);
+    let table = Arc::new(MessageTable::default());
+    let of = Arc::clone(&table);
     let registrar = system
-        .build(move || Registrar(Arc::clone(&of)))
+        .build(move || DeadLetters(Arc::clone(&of)))
         .mailbox(Mailbox::bounded(1 << 16).overflow(Overflow::Refuse))
         .spawn()
         .expect("the default dispatcher is there");
     system.dead_letters().subscribe(registrar.recipient());
     let world = Arc::new(World {
-        ledger: Arc::clone(&ledger),
+        table: Arc::clone(&table),
         random: Mutex::new(random.fork()),
         nodes: Mutex::default(),
     });
@@ -160,10 +160,10 @@ async fn run(system: TestSystem) {
     world.nodes.lock().expect("no panic").clear();
     drop((top, world));
     system.settle().await;
-    check(&system, &ledger);
+    check(&system, &table);
 }
 
-/// Ends the tree; from then on nobody of it handles anything.
+/// Ends the tree; from then on none of its actors handles a message.
 async fn end(system: &TestSystem, world: &World, top: &ActorRef<Node>, is_killed: bool) {
     if is_killed {
         top.kill();
@@ -174,13 +174,13 @@ async fn end(system: &TestSystem, world: &World, top: &ActorRef<Node>, is_killed
     ended.unwrap_or_else(|_| panic!("the tree does not end; killed: {is_killed}"));
     for node in world.nodes.lock().expect("no panic").iter() {
         assert!(!node.is_alive(), "{} outlives the tree", node.path());
-        world.ledger.terminate(node.id());
+        world.table.terminate(node.id());
     }
     system.settle().await;
 }
 
-fn check(system: &TestSystem, ledger: &Ledger) {
-    let entries = ledger.entries();
+fn check(system: &TestSystem, table: &MessageTable) {
+    let entries = table.entries();
     for (number, entry) in entries.iter().enumerate() {
         entry
             .check()
@@ -195,7 +195,7 @@ fn check(system: &TestSystem, ledger: &Ledger) {
     );
 }
 
-/// A part of the seeds, which must have come across everything that can become of a message.
+/// Runs a part of the seeds, which must have come across every fate of a message.
 fn prove(seeds: std::ops::Range<u64>) {
     let reached = Arc::new(Mutex::new(BTreeMap::<_, u64>::new()));
     testing::run_seeded(seeds, |system| {

@@ -1,4 +1,4 @@
-//! An actor of the tree, which does whatever its messages and chance have it do.
+//! An actor of the tree, whose messages and random numbers decide what it does.
 
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex};
@@ -10,15 +10,15 @@ use greenroom_actor::{
     Overflow, ReplyHandler, ReplyTo, Supervision, Terminated,
 };
 
-use crate::ledger::{Deed, Ledger, Parcel};
+use crate::table::{Deed, MessageTable, Parcel};
 
 /// Actors of one run, over all restarts.
 const NODES_MAX: usize = 30;
 const DEPTH_MAX: u32 = 3;
 
-/// What all actors of a run share.
+/// The state that all actors of a run share.
 pub(crate) struct World {
-    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) table: Arc<MessageTable>,
     pub(crate) random: Mutex<Rng>,
     pub(crate) nodes: Mutex<Vec<ActorRef<Node>>>,
 }
@@ -124,7 +124,7 @@ impl Node {
 
     fn begin(&self, parcel: &Parcel, context: &Context<Self>) {
         let me = context.myself();
-        self.world.ledger.begin(me.id(), !self.is_wild, parcel);
+        self.world.table.begin(me.id(), !self.is_wild, parcel);
     }
 
     fn parcel(&self, is_asked: bool) -> Parcel {
@@ -136,14 +136,14 @@ impl Node {
             Deed::Stop,
         ];
         let deed = self.world.pick(&deeds);
-        self.world.ledger.parcel(Some(self.number), is_asked, deed)
+        self.world.table.parcel(Some(self.number), is_asked, deed)
     }
 
     fn tell(&self) {
         let parcel = self.parcel(false);
         let number = parcel.number;
         if self.world.anybody().tell(Quick(parcel)).is_err() {
-            self.world.ledger.give_back(number);
+            self.world.table.give_back(number);
         }
     }
 
@@ -152,15 +152,15 @@ impl Node {
         parcel.sender = None;
         let number = parcel.number;
         // A future that is dropped was no message yet.
-        let ledger = Arc::clone(&self.world.ledger);
+        let table = Arc::clone(&self.world.table);
         let sleep = tokio::time::sleep(self.world.millis(3));
         let piped = async move {
             sleep.await;
             parcel
         };
-        ledger.give_back(number);
+        table.give_back(number);
         let message = move |parcel: Parcel| {
-            ledger.take_back(number);
+            table.take_back(number);
             Quick(parcel)
         };
         context.pipe(piped, message).expect("there are few");
@@ -171,13 +171,13 @@ impl Node {
         parcel.sender = None;
         let number = parcel.number;
         // A timer that is cancelled was no message yet.
-        self.world.ledger.give_back(number);
+        self.world.table.give_back(number);
         context.once(self.world.millis(3), Reminder(parcel));
     }
 }
 
 fn fail(what: &'static str) -> ! {
-    // Not by `panic!`: the panic hook would print what the test wants to happen.
+    // Not by `panic!`: the panic hook would print panics that the test provokes.
     resume_unwind(Box::new(what))
 }
 
@@ -227,13 +227,13 @@ impl Handler<Quick> for Node {
             Deed::Watch if self.is_wild => context.watch(&self.world.anybody()),
             Deed::Stash if self.is_wild => {
                 parcel.deed = Deed::Nothing;
-                self.world.ledger.postpone(&parcel);
+                self.world.table.postpone(&parcel);
                 assert!(context.stash(Quick(parcel)).is_ok(), "the stash has room");
                 return number;
             }
             _ => {}
         }
-        self.world.ledger.finish(number);
+        self.world.table.finish(number);
         number
     }
 }
@@ -246,7 +246,7 @@ impl AsyncHandler<Slow> for Node {
 
     async fn handle(&mut self, Slow(parcel): Slow, context: &mut Context<Self>) -> u64 {
         self.begin(&parcel, context);
-        let ledger = Arc::clone(&self.world.ledger);
+        let table = Arc::clone(&self.world.table);
         match parcel.deed {
             Deed::Wait => tokio::time::sleep(self.world.millis(4)).await,
             Deed::WaitAndPanic => {
@@ -263,10 +263,10 @@ impl AsyncHandler<Slow> for Node {
                 let whom = self.world.anybody();
                 let send = whom.send(Quick(parcel));
                 // Given up with this handler, it has sent nothing.
-                ledger.give_back(number);
+                table.give_back(number);
                 let in_time = tokio::time::timeout(self.world.millis(5), send).await;
                 if matches!(in_time, Ok(Ok(()))) {
-                    ledger.take_back(number);
+                    table.take_back(number);
                 }
             }
             Deed::Ask => {
@@ -274,19 +274,19 @@ impl AsyncHandler<Slow> for Node {
                 let number = asked.number;
                 let whom = self.world.anybody();
                 let ask = whom.ask(Quick(asked));
-                ledger.give_back(number);
+                table.give_back(number);
                 if ask.timeout(self.world.millis(5)).await.is_ok() {
-                    ledger.take_back(number);
+                    table.take_back(number);
                 }
             }
             _ => {}
         }
-        ledger.finish(parcel.number);
+        table.finish(parcel.number);
         parcel.number
     }
 }
 
-/// Answered now, later, never, or by another.
+/// Has its reply now, later, never, or from another actor.
 pub(crate) struct Question(pub(crate) Parcel);
 
 impl ReplyHandler<Question> for Node {
@@ -306,7 +306,7 @@ impl ReplyHandler<Question> for Node {
             Deed::Forward => {
                 parcel.deed = Deed::Nothing;
                 parcel.sender = None;
-                self.world.ledger.postpone(&parcel);
+                self.world.table.postpone(&parcel);
                 return self.world.anybody().forward(Question(parcel), reply);
             }
             _ => {
@@ -316,20 +316,20 @@ impl ReplyHandler<Question> for Node {
                 reply.send(number);
             }
         }
-        self.world.ledger.finish(number);
+        self.world.table.finish(number);
     }
 }
 
-/// What a timer sends.
+/// The message of a timer.
 pub(crate) struct Reminder(pub(crate) Parcel);
 
 impl Handler<Reminder> for Node {
     type Reply = ();
 
     fn handle(&mut self, Reminder(parcel): Reminder, context: &mut Context<Self>) {
-        self.world.ledger.take_back(parcel.number);
+        self.world.table.take_back(parcel.number);
         self.begin(&parcel, context);
-        self.world.ledger.finish(parcel.number);
+        self.world.table.finish(parcel.number);
     }
 }
 
@@ -337,6 +337,6 @@ impl Handler<Terminated> for Node {
     type Reply = ();
 
     fn handle(&mut self, terminated: Terminated, _: &mut Context<Self>) {
-        self.world.ledger.terminate(terminated.id);
+        self.world.table.terminate(terminated.id);
     }
 }

@@ -20,7 +20,7 @@ impl Client {
         client
     }
 
-    /// Asks for a connection, which may be refused.
+    /// Asks for a connection, which may be rejected.
     pub(crate) async fn ask(rig: &Rig) -> Result<Self, Error> {
         let stream = TcpStream::connect(rig.address).await.unwrap();
         let url = format!("ws://{}/ws", rig.address);
@@ -32,7 +32,7 @@ impl Client {
         self.0.send(Message::text(text)).await.unwrap();
     }
 
-    /// The next message that is no ping.
+    /// Returns the next message that is no ping.
     pub(crate) async fn hears(&mut self) -> Message {
         loop {
             let message = self.0.next().await.expect("the connection is there");
@@ -50,8 +50,8 @@ impl Client {
         }
     }
 
-    /// The code and reason of the close frame, which comes next, and is answered; then the
-    /// connection ends.
+    /// Returns the code and reason of the close frame, which comes next, and is replied to; then
+    /// the connection ends.
     pub(crate) async fn hears_close(mut self) -> (u16, String) {
         let Message::Close(Some(frame)) = self.hears().await else {
             panic!("no close frame with a code");
@@ -64,7 +64,7 @@ impl Client {
     }
 }
 
-/// The number at the beginning of a line.
+/// Returns the number at the beginning of a line.
 pub(crate) fn number(line: &str) -> Option<u32> {
     line.split(' ').next()?.parse().ok()
 }
@@ -86,7 +86,7 @@ impl Stream {
         }
     }
 
-    /// The next event or comment, without the empty line behind it. None at the end.
+    /// Returns the next event or comment, without the empty line behind it. None at the end.
     pub(crate) async fn hears(&mut self) -> Option<Result<String, hyper::Error>> {
         loop {
             if let Some((event, rest)) = self.read.split_once("\n\n") {
@@ -104,7 +104,7 @@ impl Stream {
         }
     }
 
-    /// The data of the next event.
+    /// Returns the data of the next event.
     pub(crate) async fn hears_data(&mut self) -> String {
         let event = self.hears().await.expect("the stream goes on").unwrap();
         let data = event.strip_prefix("data: ");

@@ -1,4 +1,4 @@
-//! How a connection ends, by whomever.
+//! Ends of connections, by either side.
 
 use std::time::Duration;
 

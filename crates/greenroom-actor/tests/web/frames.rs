@@ -1,4 +1,4 @@
-//! What goes back and forth.
+//! Frames in both directions.
 
 use std::time::Duration;
 
@@ -50,7 +50,8 @@ async fn a_client_waits_while_the_mailbox_is_full_and_nothing_is_lost() {
         let mut rig = Rig::start(Settings::default()).await;
         let client = Client::open(&mut rig).await;
         let (mut sink, mut stream) = client.0.split();
-        // 500 messages through a mailbox of 2, each answered by an outbox that is large enough.
+        // 500 messages through a mailbox of 2, each with a response through an outbox that is large
+        // enough.
         let sending = tokio::spawn(async move {
             for message in 0..500 {
                 sink.send(Message::text(message.to_string())).await.unwrap();

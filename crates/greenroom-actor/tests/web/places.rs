@@ -1,4 +1,4 @@
-//! Which dispatcher runs the actor.
+//! The dispatcher of a connection's actor.
 
 use greenroom_actor::web::{SseSettings, WebSocketSettings};
 use greenroom_actor::{ActorSystem, Dispatcher};

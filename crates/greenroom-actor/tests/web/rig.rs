@@ -84,7 +84,7 @@ impl Rig {
         }
     }
 
-    /// What an actor says next.
+    /// Returns the next report of an actor.
     pub(crate) async fn hears(&mut self) -> String {
         self.said
             .recv()
@@ -92,7 +92,7 @@ impl Rig {
             .expect("the server holds the other end")
     }
 
-    /// Waits until an actor has started; the thread that it runs on.
+    /// Waits until an actor has started; returns the thread that it runs on.
     pub(crate) async fn hears_start(&mut self) -> String {
         let said = self.hears().await;
         let thread = said.strip_prefix("started on ");

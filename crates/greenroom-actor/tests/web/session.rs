@@ -1,4 +1,4 @@
-//! The actors of the tests: they do as they are told, and tell the test what they did.
+//! The actors of the tests: they do as their messages say, and report to the test.
 
 use axum::response::sse::Event;
 use greenroom_actor::web::{Frame, Outbox};
@@ -6,7 +6,7 @@ use greenroom_actor::{Actor, AsyncHandler, BoxError, Context, Failure, Mailbox};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::yield_now;
 
-/// Longer than what the sockets take at once would be, if there are some hundred of them.
+/// The length of a line of which some hundred are more than the sockets take at once.
 const BULK: usize = 60_000;
 
 /// The actor of a connection that takes messages of type `T`.
@@ -16,7 +16,7 @@ pub(crate) struct Session<T> {
     pub(crate) handled: u32,
 }
 
-/// What the client of an event stream cannot say itself.
+/// A command to the actor of an event stream, whose client cannot send any.
 #[derive(Clone)]
 pub(crate) struct Do(pub(crate) &'static str);
 
@@ -90,12 +90,12 @@ impl<T: Kind> Session<T> {
     }
 }
 
-/// A line of text, whatever the connection makes of it.
+/// A line of text, in the connection's own type of message.
 pub(crate) struct Line(String);
 
-/// What the connection takes.
+/// A connection's type of message.
 pub(crate) trait Kind: From<Line> + Send + 'static {
-    /// Sees to it that the actor is told what to do.
+    /// Arranges that the actor gets its commands.
     fn begin(context: &Context<Session<Self>>);
 }
 

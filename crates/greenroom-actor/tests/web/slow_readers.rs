@@ -60,7 +60,7 @@ async fn a_client_that_reads_too_slowly_is_closed_and_its_actor_stopped_at_once(
         client.say("flood").await;
         assert_eq!(rig.hears().await, "refused");
         assert_eq!(rig.hears().await, "stopped");
-        // What was on its way already comes first, without a gap.
+        // Frames that were on their way already come first, without a gap.
         let mut expected = 0;
         loop {
             match client.hears().await {

@@ -20,7 +20,7 @@ fn outbox(messages: usize, slow_reader: SlowReader) -> Settings {
     }
 }
 
-/// Tells all actors.
+/// Sends a command to all actors.
 fn tell(rig: &Rig, command: &'static str) {
     assert_eq!(rig.system.events().publish(Do(command)), 1);
 }

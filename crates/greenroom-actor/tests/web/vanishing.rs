@@ -40,7 +40,7 @@ async fn a_socket_that_says_nothing_any_more_is_closed() {
         let (ping, silence) = (Duration::from_millis(20), Duration::from_millis(200));
         let mut rig = Rig::start(timing(ping, silence)).await;
         let mut stream = Client::open(&mut rig).await.0.into_inner();
-        // Nobody answers pings here.
+        // The client does not reply to pings.
         assert_eq!(rig.hears().await, "stopped");
         let mut bytes = Vec::new();
         while !bytes.ends_with(&1008_u16.to_be_bytes()) {

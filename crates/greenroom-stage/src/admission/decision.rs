@@ -1,13 +1,13 @@
 use std::time::Duration;
 
-/// The longest time that a refused client is told to stay away.
+/// The longest `Retry-After` that is sent to a rejected client.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
-/// Newcomers are let in up to this part of the wait that is allowed, in percent. Predictions err,
-/// and whoever is let in is to be served within the whole of it.
+/// The percentage of the allowed wait up to which new work is admitted. Predictions err, and
+/// admitted work is to be served within the whole of the allowed wait.
 pub const PROMISED_PERCENT: u32 = 90;
 
-/// Whether a newcomer who would wait for `predicted` is let in where `wait_max` is allowed; `None`
+/// Admits new work that is predicted to wait for `predicted` where `wait_max` is allowed; `None`
 /// allows any wait.
 ///
 /// ```
@@ -31,8 +31,8 @@ pub fn admit(predicted: Duration, wait_max: Option<Duration>) -> Result<(), u64>
     }
 }
 
-/// When the queue will be short enough again, in whole seconds, rounded up: at least 1, at most
-/// [`RETRY_AFTER_MAX`].
+/// Returns the time until the queue is short enough again, in whole seconds, rounded up: at least
+/// 1, at most [`RETRY_AFTER_MAX`].
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,18 +1,19 @@
 use std::time::{Duration, Instant};
 
-/// How long every run must have come late before late runs are dropped: 100 ms, the interval of
-/// `CoDel` (RFC 8289, section 4.3). A burst that the stage works off within that time costs nothing.
+/// The time for which every run must have come late before late runs are dropped: 100 ms, the
+/// interval of `CoDel` (RFC 8289, section 4.3). A burst that the stage works off within that time
+/// costs nothing.
 pub const STANDING_AFTER: Duration = Duration::from_millis(100);
 
-/// Whatever came this much too late is dropped even from a burst.
+/// The lateness beyond which a run is dropped even from a burst.
 pub const LATE_GRACE: Duration = Duration::from_millis(20);
 
-/// Whether a run that has waited too long all the same is still worth running, decided when its
-/// turn comes, in the manner of `CoDel`: by how long it waited, not by how many wait.
+/// Decides for each run, when its turn comes, if it is still worth running, in the manner of
+/// `CoDel`: by how long it waited, not by how many wait.
 ///
 /// - On time (waited at most `wait_max`): run.
-/// - Up to [`LATE_GRACE`] late: run, unless everything that came for the last [`STANDING_AFTER`]
-///   was late. Then the queue stands, its prediction is wrong, and only dropping shortens it.
+/// - Up to [`LATE_GRACE`] late: run, unless every run of the last [`STANDING_AFTER`] was late.
+///   Then the queue stands, its prediction is wrong, and only dropping shortens it.
 /// - Later: dropped.
 ///
 /// ```
@@ -34,7 +35,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Judges a run whose turn comes `now`, after it `waited`.
+    /// True if a run whose turn comes `now`, after it `waited`, is to be run.
     pub fn is_worth_running(&mut self, now: Instant, waited: Duration, wait_max: Duration) -> bool {
         if waited <= wait_max {
             self.since = None;

@@ -1,9 +1,9 @@
-//! Who is let in at a stage's door, as arithmetic: nothing here knows a clock, a thread or a lock.
+//! Admission to a stage as arithmetic: nothing here knows a clock, a thread or a lock.
 //!
-//! A newcomer is refused if it would wait longer than the stage allows ([`predicted_wait`],
-//! [`admit`]). What was let in by a prediction that proved wrong is dropped when its turn comes too
-//! late ([`Lateness`]). A burst that drains by itself is no overload ([`Standing`]). Response time is
-//! never the signal: a slow upstream is not our overload.
+//! New work is rejected if it would wait longer than the stage allows ([`predicted_wait`],
+//! [`admit`]). Work that was admitted by a prediction that proved wrong is dropped when its turn
+//! comes too late ([`Lateness`]). A burst that drains by itself is no overload ([`Standing`]).
+//! Response time is never the signal: a slow upstream is not our overload.
 
 mod decision;
 mod lateness;

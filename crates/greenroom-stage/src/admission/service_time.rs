@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// Over how many runs the mean reaches back: the weight of a new run is 1/32.
+/// The number of runs over which the mean reaches back: the weight of a new run is 1/32.
 pub const REMEMBERED_RUNS: u32 = 32;
 
 /// The mean service time of the latest runs.
@@ -45,7 +45,7 @@ impl ServiceTime {
         };
     }
 
-    /// The mean; zero before the first run.
+    /// Returns the mean; zero before the first run.
     #[must_use]
     pub fn mean(&self) -> Duration {
         Duration::from_nanos(self.mean_nanos)

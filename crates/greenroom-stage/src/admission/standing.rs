@@ -2,23 +2,24 @@ use std::time::{Duration, Instant};
 
 use super::decision::promised;
 
-/// How many times `queue_wait_max` may be waited in a burst, and for how many times of it predicted
-/// waits must have been too long, or short enough, before that counts as the state of things.
+/// The multiple of `queue_wait_max` that may be waited in a burst, and for which predicted waits
+/// must have been too long, or short enough, before that counts as the steady state.
 pub const BURST_FACTOR: u32 = 2;
 
-/// Tells a queue that stands from a burst that drains by itself, in the manner of `CoDel` (RFC 8289):
-/// by whether waits were too long for a whole interval, not by how long they are at the moment.
+/// Tells a queue that stands from a burst that drains by itself, in the manner of `CoDel` (RFC
+/// 8289): by whether waits were too long for a whole interval, not by how long they are at the
+/// moment.
 ///
 /// The target is `queue_wait_max`, the interval [`BURST_FACTOR`] times as long.
 ///
-/// - A burst: until predicted waits were above the target for longer than the interval, a request may
-///   wait for [`BURST_FACTOR`] times the target. It is over when none was above for longer than the
-///   target.
-/// - A standing queue: from then on it may wait for the target only, until none was above for longer
-///   than the interval, or until the queue was [empty](Self::emptied).
+/// - A burst: until predicted waits were above the target for longer than the interval, a request
+///   may wait for [`BURST_FACTOR`] times the target. The burst is over when none was above the
+///   target for longer than the target.
+/// - A standing queue: from then on it may wait for the target only, until none was above for
+///   longer than the interval, or until the queue was [empty](Self::emptied).
 ///
-/// One request whose wait is short ends neither: in a fair queue that of a polite client is short
-/// while a flood stands.
+/// One request whose wait is short ends neither: in a fair queue the wait of a polite client is
+/// short while a flood stands.
 ///
 /// # Worked numbers
 ///
@@ -30,7 +31,8 @@ pub const BURST_FACTOR: u32 = 2;
 ///
 /// let (start, ms) = (Instant::now(), Duration::from_millis);
 /// let mut standing = Standing::new(ms(500));
-/// // Thirty requests at once that compute for 50 ms each, on two threads: the last waits for 750 ms.
+/// // Thirty requests at once that compute for 50 ms each, on two threads: the last waits for
+/// // 750 ms.
 /// assert_eq!(standing.wait_max(start, ms(750)), ms(1_000));
 /// assert_eq!(standing.wait_max(start + ms(400), ms(350)), ms(1_000)); // it drains
 ///
@@ -62,7 +64,7 @@ struct Excess {
 }
 
 impl Standing {
-    /// No request has come yet.
+    /// Creates the state before the first request.
     #[must_use]
     pub fn new(queue_wait_max: Duration) -> Self {
         Self {
@@ -71,7 +73,8 @@ impl Standing {
         }
     }
 
-    /// How long a request that comes `now` may wait, if it is predicted to wait for so long.
+    /// Returns the longest wait allowed for a request that comes `now` and is predicted to wait for
+    /// `predicted`.
     pub fn wait_max(&mut self, now: Instant, predicted: Duration) -> Duration {
         let over_after = if self.is_standing() {
             self.interval()
@@ -82,8 +85,8 @@ impl Standing {
         if latest.is_some_and(|latest| now.saturating_duration_since(latest) > over_after) {
             self.excess = None;
         }
-        // Above what is promised of it, as for who is let in: or a queue that is kept below the target by
-        // refusals would be taken for one that has drained.
+        // Compared with the promised part of the target, as in `admit`: else a queue that
+        // rejections keep below the target would be taken for one that has drained.
         if predicted > promised(self.queue_wait_max) {
             let first = self.excess.map_or(now, |excess| excess.first);
             self.excess = Some(Excess { first, latest: now });
@@ -95,12 +98,12 @@ impl Standing {
         }
     }
 
-    /// Nothing waits any more: what comes next is a new burst.
+    /// Records that nothing waits any more: the next request begins a new burst.
     pub fn emptied(&mut self) {
         self.excess = None;
     }
 
-    /// Whether the queue stands, as of the last request.
+    /// True if the queue stands, as of the last request.
     #[must_use]
     pub fn is_standing(&self) -> bool {
         let excess = self.excess;
@@ -108,7 +111,7 @@ impl Standing {
         lasted.is_some_and(|lasted| lasted > self.interval())
     }
 
-    /// As long as the wait that is allowed in a burst.
+    /// Returns the interval, as long as the wait that is allowed in a burst.
     fn interval(&self) -> Duration {
         self.queue_wait_max.saturating_mul(BURST_FACTOR)
     }

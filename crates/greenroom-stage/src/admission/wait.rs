@@ -1,40 +1,41 @@
 use std::time::Duration;
 
-/// What a stage looks like to a newcomer at its door.
+/// The load of a stage, as the prediction of a new run's wait needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// Runs that wait in the queue.
     pub waiting: usize,
     /// Threads that run something now, computing or blocked.
     pub running: usize,
-    /// How many threads may compute at a time; at least 1.
+    /// Threads that may compute at a time; at least 1.
     pub compute_threads: usize,
-    /// How many threads there may be, those that block included; at least 1.
+    /// Threads that may exist, those that block included; at least 1.
     pub threads_max: usize,
-    /// For how long those who wait will want a processor, all together: their CPU time, and the time
-    /// that they stand ready while others have the processors.
+    /// Processor time that all waiting runs will want together: their CPU time, and the time that
+    /// they stand ready while others have the processors.
     pub backlog: Duration,
     /// Mean time for which a run holds a thread, computing or blocked.
     pub held: Duration,
-    /// By how much the head of the queue is late: what it has waited, less what was predicted for
-    /// it. Zero if it is on time.
+    /// Lateness of the head of the queue: the time it has waited, less the wait that was predicted
+    /// for it. Zero if it is on time.
     pub head_late: Duration,
 }
 
-/// How long a newcomer would wait before a thread takes it.
+/// Predicts the wait of a new run before a thread takes it.
 ///
 /// Two things can be short, processors or threads; the scarcer decides:
 ///
 /// - processors: `backlog / compute_threads`;
-/// - threads: `(waiting + running + 1 - threads_max) * held / threads_max`, and nothing as long as
-///   there may be a thread for everybody.
+/// - threads: `(waiting + running + 1 - threads_max) * held / threads_max`, and nothing as long
+///   as a thread may be started for each run.
 ///
-/// The head of the queue tells how far the model is off: if it is late, the newcomer will be at
-/// least as late, and that is added.
+/// The head of the queue shows the error of the model: if it is late, the new run will be at least
+/// as late, and that is added.
 ///
 /// # Worked numbers
 ///
-/// Two compute threads, runs that want a processor for 30 ms, 12 of them waiting: 12 * 30 / 2 = 180 ms.
+/// Two compute threads, runs that want a processor for 30 ms, 12 of them waiting: 12 * 30 / 2 = 180
+/// ms.
 ///
 /// ```
 /// use std::time::Duration;

@@ -5,8 +5,8 @@ use http::request::Parts;
 
 use super::Client;
 
-/// Who a client is, by its request: what a stage is fair between. Without one it is the address that
-/// the request came from.
+/// A function from a request to its client, the unit of fairness on a stage. Without one the client
+/// is the address that the request came from.
 ///
 /// ```
 /// use greenroom_stage::{Client, ClientKey, Placement};
@@ -21,18 +21,19 @@ use super::Client;
 #[derive(Clone)]
 pub struct ClientKey(Arc<KeyOfClient>);
 
-/// Tells from a request whose it is.
+/// The function behind a [`ClientKey`].
 pub type KeyOfClient = dyn Fn(&Parts) -> Option<Client> + Send + Sync;
 
 impl ClientKey {
-    /// Asks this function; where it says nothing, the client is the address that the request came
-    /// from. It is called where the request came in, on a loop, so it should return at once. What it
-    /// believes a client can choose: a name that was not verified lets a flood pretend to be many.
+    /// Creates a key from this function; where it returns `None`, the client is the address that
+    /// the request came from. It is called on the loop that accepted the request, so it should
+    /// return at once. The client controls what the function trusts: a name that was not verified
+    /// lets a flood pretend to be many clients.
     pub fn from_fn(key: impl Fn(&Parts) -> Option<Client> + Send + Sync + 'static) -> Self {
         Self(Arc::new(key))
     }
 
-    /// Whose request this is; `None` where nothing is known but who is connected.
+    /// Returns the client of this request; `None` where only the connected address is known.
     #[must_use]
     pub fn client(&self, parts: &Parts) -> Option<Client> {
         (self.0)(parts)

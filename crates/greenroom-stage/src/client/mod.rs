@@ -1,4 +1,4 @@
-//! Whose request it is: what stages are fair between.
+//! Clients, between which stages are fair.
 
 mod key;
 
@@ -12,19 +12,19 @@ use std::sync::LazyLock;
 
 use serde::{Serialize, Serializer};
 
-/// The bits of an IPv6 address that belong to one client: homes and phones are given whole networks.
+/// The number of leading bits of an IPv6 address that identify a client: homes and phones are given
+/// whole networks.
 pub const IPV6_CLIENT_BITS: u8 = 64;
 
-/// So many bytes of a name are kept to be shown; clients are told apart by all of it.
+/// The number of bytes of a name that are kept for display; clients are compared by all of it.
 pub const NAME_BYTES_SHOWN: usize = 30;
 
-/// Whose request it is: an address, a name that the application gives (a user, a tenant, a key), or
-/// nobody known, which is a client too: all of whom nothing is known share what one client gets.
+/// The client of a request: an address, a name that the application gives (a user, a tenant, a
+/// key), or unknown. All unknown clients share what one client gets.
 ///
-/// Two clients are equal if their [`key`](Self::key) is, a hash that nobody outside can foresee.
+/// Two clients are equal if their [`key`](Self::key) is, a hash that no outsider can predict.
 ///
-/// Beside that it may be known [from where](Self::sender) its request was sent, also where the client
-/// is known by a name.
+/// A client that is known by a name may have the [address of its sender](Self::sender) beside it.
 #[derive(Clone, Copy)]
 pub struct Client {
     key: u64,
@@ -35,7 +35,7 @@ pub struct Client {
 #[derive(Clone, Copy)]
 struct Sender {
     address: IpAddr,
-    /// 0 if it is not known.
+    /// 0 if unknown.
     port: u16,
 }
 
@@ -56,14 +56,14 @@ thread_local! {
 static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 impl Client {
-    /// Nobody known.
+    /// The unknown client.
     pub const UNKNOWN: Self = Self {
         key: 0,
         shown: Shown::Nobody,
         sender: None,
     };
 
-    /// The client at this address; of IPv6, in this network of 64 bits.
+    /// The client at this address; for IPv6, the client of its network of 64 bits.
     #[must_use]
     pub fn at(address: IpAddr) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Client {
         }
     }
 
-    /// This client, whose request was sent from where that of `other` was.
+    /// Returns this client with the sender's address of `other`.
     #[must_use]
     pub fn sent_as_by(self, other: Self) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl Client {
         }
     }
 
-    /// The client of this name: whatever tells one from another.
+    /// The client of this name, which can be any string that tells one client from another.
     #[must_use]
     pub fn named(name: &str) -> Self {
         let mut bytes = [0; NAME_BYTES_SHOWN];
@@ -108,14 +108,15 @@ impl Client {
         }
     }
 
-    /// The client for whom the calling thread works at the moment, as whoever called it said by
+    /// Returns the client for which the calling thread works at the moment, as set by
     /// [`within`](Self::within).
     #[must_use]
     pub fn current() -> Self {
         CURRENT.get()
     }
 
-    /// Works for this client: what is submitted to a stage meanwhile, from this thread, is its.
+    /// Runs `work` for this client: whatever it submits to a stage from this thread counts as this
+    /// client's.
     pub fn within<R>(self, work: impl FnOnce() -> R) -> R {
         struct Restored(Client);
         impl Drop for Restored {
@@ -127,13 +128,13 @@ impl Client {
         work()
     }
 
-    /// What tells it from others, for as long as the process lives.
+    /// The hash that tells this client from others, stable for the life of the process.
     #[must_use]
     pub fn key(self) -> u64 {
         self.key
     }
 
-    /// Its address, if that is what it is known by.
+    /// The client's address, if it is known by its address.
     #[must_use]
     pub fn address(self) -> Option<IpAddr> {
         match self.shown {
@@ -142,28 +143,28 @@ impl Client {
         }
     }
 
-    /// From where its request was sent, as far as that is known; the port is 0 if it is not.
+    /// The address that its request was sent from, if known; the port is 0 if unknown.
     #[must_use]
     pub fn sender(self) -> Option<SocketAddr> {
         let sender = self.sender?;
         Some(SocketAddr::new(sender.address, sender.port))
     }
 
-    /// What its address stands for: of IPv6 the network of [`IPV6_CLIENT_BITS`] bits, which has one
-    /// client.
+    /// The network of its address: for IPv6 the first [`IPV6_CLIENT_BITS`] bits, which belong to
+    /// one client.
     #[must_use]
     pub fn network(self) -> Option<IpAddr> {
         self.address().map(network)
     }
 
-    /// Whether anything is known of it.
+    /// True unless this is [`UNKNOWN`](Self::UNKNOWN).
     #[must_use]
     pub fn is_known(self) -> bool {
         !matches!(self.shown, Shown::Nobody)
     }
 }
 
-/// The network that belongs to the client at this address.
+/// Returns the network that belongs to the client at this address.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),

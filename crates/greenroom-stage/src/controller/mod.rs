@@ -1,11 +1,12 @@
-//! One thread for all stages of the process, which sees to it that as many threads compute as may.
+//! The controller: one thread for all stages of the process, which keeps as many threads computing
+//! as may compute.
 //!
-//! It sleeps while nothing waits. A stage whose queue is not empty is looked at every [`TICK`]: what
-//! its threads do ([`census`]), and how many more are to start ([`decide`]).
+//! It sleeps while nothing waits. A stage whose queue is not empty is looked at every [`TICK`]: a
+//! sample of its threads ([`thread_sample`]) decides how many more are to start ([`decide`]).
 
-mod census;
 mod clocks;
 mod decide;
+mod thread_sample;
 
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread;
@@ -19,29 +20,32 @@ use decide::threads_to_start;
 /// The time between two looks at a stage in which something waits.
 const TICK: Duration = Duration::from_millis(4);
 
-/// Stages that have work and no thread coming for it.
+/// Stages that have work and no thread on its way to take it.
 #[derive(Default)]
 struct Inbox {
     stages: Mutex<Vec<Arc<Shared>>>,
-    told: Condvar,
+    changed: Condvar,
 }
 
-/// Says that a stage has work and no thread coming for it.
-pub(crate) fn tell(stage: &Arc<Shared>) {
+/// Notifies the controller that a stage has work and no thread on its way to take it.
+pub(crate) fn notify(stage: &Arc<Shared>) {
     static INBOX: LazyLock<&'static Inbox> = LazyLock::new(|| {
         let inbox: &'static Inbox = Box::leak(Box::default());
         let started = thread::Builder::new()
             .name("stage-control".into())
             .spawn(move || inbox.attend());
         if let Err(error) = started {
-            tracing::error!(%error, "no thread for the controller: stages keep their first threads");
+            tracing::error!(
+                %error,
+                "no thread for the controller: stages keep their first threads"
+            );
         }
         inbox
     });
     let mut stages = INBOX.stages.lock().unwrap_or_else(PoisonError::into_inner);
     stages.push(Arc::clone(stage));
     drop(stages);
-    INBOX.told.notify_one();
+    INBOX.changed.notify_one();
 }
 
 impl Inbox {
@@ -62,7 +66,7 @@ impl Inbox {
         let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
         while may_wait && stages.is_empty() {
             stages = self
-                .told
+                .changed
                 .wait(stages)
                 .unwrap_or_else(PoisonError::into_inner);
         }
@@ -70,23 +74,24 @@ impl Inbox {
     }
 }
 
-/// Looks at a stage: drops what is overdue, and starts the threads that it needs. `false` if nothing
+/// Looks at a stage: drops overdue work, and starts the threads that it needs. `false` if nothing
 /// waits any more.
 fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
     stage.drop_overdue();
-    let (counts, mut at_work) = stage.hand_off.inspect();
+    let (counts, mut at_work) = stage.scheduler.inspect();
     if counts.waiting == 0 {
         return false;
     }
     let bounds = stage.settings.bounds;
     if counts.started >= bounds.threads_max {
+        // No thread to add, but waiting work may become overdue: look again.
         return true;
     }
     let start = LENGTHS.map(|length| {
         let of_length = at_work.iter_mut().filter(|worker| worker.length == length);
         let mut of_length: Vec<_> = of_length.collect();
-        let found = census::take(&mut of_length, bounds.compute_max, clocks);
-        let start = threads_to_start(&decide::Census {
+        let found = thread_sample::take(&mut of_length, bounds.compute_max, clocks);
+        let start = threads_to_start(&decide::StageSample {
             working: of_length.len(),
             computing: found.computing,
             waiting: counts.waiting_of[length as usize],
@@ -95,17 +100,18 @@ fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
         });
         start.min(found.start_max())
     });
-    let announced = stage.hand_off.apply(&at_work, start);
+    let announced = stage.scheduler.apply(&at_work, start);
     start_threads(stage, announced);
     true
 }
 
-/// If the system has no more, the rest is taken back: the next look tries again.
+/// Starts announced threads. If the system gives no more, the remaining announcements are
+/// withdrawn: the next look tries again.
 fn start_threads(stage: &Arc<Shared>, announced: usize) {
     for started in 0..announced {
         if let Err(error) = stage.start_thread() {
             stage.warn_of_threads(&error);
-            (started + 1..announced).for_each(|_| stage.hand_off.withdraw());
+            (started + 1..announced).for_each(|_| stage.scheduler.withdraw());
             return;
         }
     }

@@ -1,13 +1,13 @@
-//! Fair queueing by route and client: who has used least goes next.
+//! Fair queueing by route and client: the flow that has used least goes next.
 //!
-//! A *flow* is what one client asks of one route. Each unit of time that its work uses is charged to
-//! its route and to its client, and fades by half each [`HALF_LIFE`]. The flow whose route and
-//! client have used least, both together, goes next; within a flow, what came first. So a flood of
-//! one client delays that client, a flood on one route that route, and a crowd of clients on one
+//! A *flow* is the work of one client on one route. Each unit of time that its work uses is charged
+//! to its route and to its client, and fades by half each [`HALF_LIFE`]. The flow whose route and
+//! client have used least, both together, goes next; within a flow, first in, first out. So a flood
+//! of one client delays that client, a flood on one route that route, and a crowd of clients on one
 //! route (log-ins from everywhere) not the routes beside it. Nothing is charged by the number of
 //! requests: one that uses a second weighs as much as a thousand that use a millisecond.
 //!
-//! What others do, and why not just that:
+//! Known algorithms, and why none of them alone:
 //!
 //! - Start-time fair queueing (Goyal, Vin, Cheng 1996) and deficit round-robin are fair between
 //!   flows of one kind. Flat flows of route x client give a route with 200 clients 200 shares;
@@ -15,11 +15,11 @@
 //!   has neither fault: between any two contenders it ends when both have used the same.
 //! - SFQ and FQ-CoDel hash flows into buckets, and Kubernetes' API Priority and Fairness deals each
 //!   flow several queues, so that one that floods shares few of them with any other. Here clients
-//!   are counted in a count-min sketch (Cormode, Muthukrishnan 2005): four rows of 1,024 counters, the
-//!   smallest of which is a client's. Memory stays the same however many clients come, and a client
-//!   is taken for a flooder only if it meets one in all four rows.
+//!   are counted in a count-min sketch (Cormode, Muthukrishnan 2005): four rows of 1,024 counters,
+//!   the smallest of which is a client's. Memory stays the same however many clients come, and a
+//!   client is taken for a flooder only if it meets one in all four rows.
 //!
-//! Nothing here knows a lock or a thread, and time is told by the caller.
+//! Nothing here knows a lock or a thread, and the caller passes the time.
 
 mod queue;
 mod shares;

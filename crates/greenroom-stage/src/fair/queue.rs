@@ -7,15 +7,16 @@ use rustc_hash::FxHashMap;
 
 use super::usage::{Flow, Usage};
 
-/// Emptied routes and flows kept for the next ones, so that a queue that is mostly empty allocates
-/// nothing for each request.
+/// Emptied routes and flows kept for reuse, so that a queue that is mostly empty allocates nothing
+/// for each request.
 const SPARE_MAX: usize = 64;
 
-/// A queue of work from which comes first whose flow has used least, and of one flow what came first.
+/// A queue of work that yields the work of the flow that has used least, and each flow's work in
+/// the order of its arrival.
 ///
 /// Adding costs the logarithm of the clients that wait on the same route; taking costs that and a
-/// look at each route on which anybody waits. It holds no more than was put into it: whoever owns it
-/// bounds it.
+/// look at each route that has waiting work. The queue has no limit of its own: its owner bounds
+/// it.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -41,7 +42,7 @@ pub struct FairQueue<T> {
     routes: Vec<RouteQueue<T>>,
     len: usize,
     backlog: Duration,
-    /// The next number of an arrival: who is equal otherwise goes in order of it.
+    /// The number of the next arrival, which decides between flows that are otherwise equal.
     arrival: u64,
     scale: u32,
     spare_routes: Vec<RouteQueue<T>>,
@@ -51,19 +52,19 @@ pub struct FairQueue<T> {
 /// Work whose turn has come.
 #[derive(Debug)]
 pub struct Turn<T> {
-    /// Whose it is.
+    /// The flow it belongs to.
     pub flow: Flow,
-    /// What it was expected to use.
+    /// The time it was expected to use.
     pub expected: Duration,
     /// The work.
     pub work: T,
 }
 
-/// Those who wait on one route.
+/// The clients that wait on one route.
 #[derive(Debug)]
 struct RouteQueue<T> {
     route: u64,
-    /// Each client of `flows` once, by what it had used when last looked at: it may have used more since.
+    /// Each client of `flows` once, by its usage when last looked at: it may have used more since.
     clients: BinaryHeap<Reverse<Waiting>>,
     flows: FxHashMap<u64, FlowQueue<T>>,
     len: usize,
@@ -73,7 +74,7 @@ struct RouteQueue<T> {
 #[derive(Debug)]
 struct FlowQueue<T> {
     work: VecDeque<(T, Duration)>,
-    /// Of it, at the front: begun before, and to go before what is new.
+    /// Work at the front that was begun before and goes before new work.
     resumed: usize,
     backlog: Duration,
 }
@@ -86,25 +87,25 @@ struct Waiting {
 }
 
 impl<T> FairQueue<T> {
-    /// How much waits.
+    /// Returns the number of waiting items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing waits.
+    /// True if nothing waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// What all that waits is expected to use.
+    /// Returns the time that all waiting work is expected to use.
     #[must_use]
     pub fn backlog(&self) -> Duration {
         self.backlog
     }
 
-    /// Adds new work, behind what its flow has waiting.
+    /// Adds new work behind the waiting work of its flow.
     pub fn push(&mut self, flow: Flow, expected: Duration, work: T, usage: &Usage) {
         let queue = self.enter(flow, expected, usage);
         queue.work.push_back((work, expected));
@@ -118,7 +119,7 @@ impl<T> FairQueue<T> {
         queue.resumed += 1;
     }
 
-    /// Takes the work of whose flow least was used.
+    /// Takes the first work of the flow that has used least.
     pub fn pop(&mut self, usage: &Usage) -> Option<Turn<T>> {
         self.follow_scale(usage);
         let index = self.next_route(usage)?;
@@ -134,6 +135,7 @@ impl<T> FairQueue<T> {
             self.spare_flows.extend(queue.flows.remove(&client));
             self.spare_flows.truncate(SPARE_MAX);
         } else {
+            // Behind others that have used as much, so that equals take turns.
             top.0.arrival = self.arrival;
             self.arrival += 1;
             drop(top);
@@ -151,7 +153,7 @@ impl<T> FairQueue<T> {
         })
     }
 
-    /// Whose turn it is, and the work that [`pop`](Self::pop) would take.
+    /// Returns the flow whose turn it is, and the work that [`pop`](Self::pop) would take.
     pub fn peek(&mut self, usage: &Usage) -> Option<(Flow, &T)> {
         self.follow_scale(usage);
         let index = self.next_route(usage)?;
@@ -162,10 +164,10 @@ impl<T> FairQueue<T> {
         Some((Flow { route, client }, work))
     }
 
-    /// Looks up a client's place anew, which has become a better one: it was given back what it had been
-    /// charged in advance. That it has used more is seen without this when its turn comes.
+    /// Moves a client forward after a refund of time that it had been charged in advance. A client
+    /// that has used more needs no such call: that is seen when its turn comes.
     ///
-    /// Costs a look at each route, and at all who wait on those on which this client does.
+    /// Costs a look at each route, and at all clients that wait on the routes of this client.
     pub fn refunded(&mut self, client: u64, usage: &Usage) {
         self.follow_scale(usage);
         let used = usage.client(client);
@@ -180,12 +182,12 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// What is expected to be used by others and by the flow itself before new work of it has its
-    /// turn, if nobody else comes; looked up to `enough` only.
+    /// Returns the time that others and the flow itself are expected to use before new work of the
+    /// flow has its turn, if no other work arrives; the sum stops at `enough`.
     ///
-    /// Others go before it until they have used as much as it will have used when its turn comes. Of
-    /// another route all that waits is counted up to what its least client may use, so the result
-    /// may be too much, for a flow that uses much itself.
+    /// Others go before it until they have used as much as it will have used when its turn comes.
+    /// Of another route all waiting work is counted up to what its least client may use, so the
+    /// result may be too much for a flow that uses much itself.
     #[must_use]
     pub fn ahead(&self, flow: Flow, usage: &Usage, enough: Duration, now: Instant) -> Duration {
         let weight = usage.weight(now);
@@ -209,15 +211,15 @@ impl<T> FairQueue<T> {
         ahead
     }
 
-    /// The oldest new work that this flow has waiting: what was begun before has waited already, and
-    /// tells nothing of those who come.
+    /// Returns the oldest new work of this flow. Resumed work is skipped: it has waited already,
+    /// and says nothing of the wait of new work.
     #[must_use]
     pub fn oldest(&self, flow: Flow) -> Option<&T> {
         let queue = self.flow(flow)?;
         Some(&queue.work.get(queue.resumed)?.0)
     }
 
-    /// How much this flow has waiting.
+    /// Returns the number of this flow's waiting items.
     #[must_use]
     pub fn len_of(&self, flow: Flow) -> usize {
         self.flow(flow).map_or(0, |queue| queue.work.len())
@@ -243,8 +245,8 @@ impl<T> FairQueue<T> {
         queue.flows.get(&flow.client)
     }
 
-    /// The queue of this flow, with one more in it that is expected to use so much. It takes its place
-    /// among the others if it is new.
+    /// Returns the queue of this flow, counted with one more item that is expected to use
+    /// `expected`. A new flow takes its place among the others.
     fn enter(&mut self, flow: Flow, expected: Duration, usage: &Usage) -> &mut FlowQueue<T> {
         self.follow_scale(usage);
         self.len += 1;
@@ -278,7 +280,7 @@ impl<T> FairQueue<T> {
         })
     }
 
-    /// The route whose turn it is, with the client whose turn it is at its top.
+    /// Finds the route whose turn it is, with the client whose turn it is at its top.
     fn next_route(&mut self, usage: &Usage) -> Option<usize> {
         let routes = self.routes.iter_mut().enumerate();
         let least = routes.filter_map(|(index, queue)| {
@@ -300,7 +302,7 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// Looks at all usages again, after they have been given another scale.
+    /// Looks at all usages again after a change of their scale.
     fn follow_scale(&mut self, usage: &Usage) {
         if self.scale == usage.scale() {
             return;
@@ -317,7 +319,8 @@ impl<T> FairQueue<T> {
 }
 
 impl<T> RouteQueue<T> {
-    /// The client that has used least, looked up anew: only those who are about to have their turn are.
+    /// Returns the client that has used least. Usages are read anew only for the clients at the top
+    /// of the heap.
     fn least(&mut self, usage: &Usage) -> Option<Waiting> {
         loop {
             let mut top = self.clients.peek_mut()?;
@@ -329,7 +332,8 @@ impl<T> RouteQueue<T> {
         }
     }
 
-    /// What waits before a client that will have used `reach` when its turn comes.
+    /// Returns the time that others use before a client that will have used `reach` when its turn
+    /// comes.
     fn before(
         &self,
         client: u64,
@@ -355,7 +359,7 @@ impl<T> RouteQueue<T> {
         before
     }
 
-    /// What one of those who wait is expected to use.
+    /// Returns the mean of the time that a waiting item is expected to use.
     fn mean(&self) -> Duration {
         self.backlog / u32::try_from(self.len.max(1)).unwrap_or(u32::MAX)
     }
@@ -389,8 +393,8 @@ impl<T> RouteQueue<T> {
     }
 }
 
-/// How much somebody uses who is behind by `gap` until it is not, of what it has waiting: the last run
-/// that it begins is run to its end.
+/// Returns how much of its backlog a flow that is behind by `gap` uses until it has caught up: the
+/// last run that it begins is run to its end.
 fn may_use(gap: f64, weight: f64, backlog: Duration, run: Duration) -> Duration {
     if gap < 0.0 {
         return Duration::ZERO;

@@ -4,49 +4,50 @@ use rustc_hash::FxHashMap;
 
 use super::Flow;
 
-/// Flows that a table tells apart; of more, the half that wanted least is forgotten.
+/// The number of flows that a table tells apart; of more, the half that wanted least is forgotten.
 pub const SHARES_MAX: usize = 256;
 
-/// Flows that a table shows, those that wanted most.
+/// The number of flows that a table shows, those that wanted most.
 pub const SHARES_SHOWN_MAX: usize = 32;
 
-/// In this time half of what is shown fades: 10 s. It is longer than [`HALF_LIFE`](super::HALF_LIFE),
-/// which decides whose turn it is, so that whoever looks after a flood still sees whose it was.
+/// The time in which half of the shown usage fades: 10 s. It is longer than
+/// [`HALF_LIFE`](super::HALF_LIFE), which decides the order of turns, so that an operator who looks
+/// after a flood still sees its source.
 pub const SHOWN_HALF_LIFE: Duration = Duration::from_secs(10);
 
-/// A table of who used how much of late, and who was refused, each flow under a name: for operators.
-/// Nothing is decided by it.
+/// A table of the recent usage and rejections of each flow, under a name: for operators. Nothing is
+/// decided by it.
 #[derive(Debug)]
 pub struct Shares<N>(FxHashMap<Flow, ShareRow<N>>);
 
-/// What one flow used and was refused.
+/// The usage and the rejections of one flow.
 #[derive(Debug)]
 pub struct ShareRow<N> {
     name: N,
     used: Faded,
-    /// What its requests would have used that were refused.
+    /// The time that its rejected requests would have used.
     missed: Faded,
     in_all: Duration,
     runs: u64,
     refused: u64,
 }
 
-/// One flow, as it is shown.
+/// One flow as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShareShown<N> {
-    /// Which one.
+    /// The flow.
     pub flow: Flow,
     /// The name that it was given.
     pub name: N,
-    /// What it used, faded by half each [`SHOWN_HALF_LIFE`].
+    /// The time it used, faded by half each [`SHOWN_HALF_LIFE`].
     pub used_of_late: Duration,
-    /// Its part of what all flows of the table used of late, in percent.
+    /// Its percentage of the faded time of all flows of the table.
     pub percent: f64,
-    /// What it used since it was first seen.
+    /// The time it used since it was first seen.
     pub used: Duration,
     /// Runs that used something.
     pub runs: u64,
-    /// Requests that were refused.
+    /// Requests that were rejected.
     pub refused: u64,
 }
 
@@ -57,7 +58,7 @@ impl<N> Default for Shares<N> {
 }
 
 impl<N: Copy> Shares<N> {
-    /// The row of a flow, which is from now on remembered by this name if it is new.
+    /// Returns the row of a flow; a new flow is added under this name.
     pub fn row(&mut self, flow: Flow, name: N, now: Instant) -> &mut ShareRow<N> {
         if self.0.len() >= SHARES_MAX && !self.0.contains_key(&flow) {
             self.forget_half(now);
@@ -72,12 +73,13 @@ impl<N: Copy> Shares<N> {
         })
     }
 
-    /// The row of a flow that is remembered.
+    /// Returns the row of a flow that is in the table.
     pub fn known(&mut self, flow: Flow) -> Option<&mut ShareRow<N>> {
         self.0.get_mut(&flow)
     }
 
-    /// At most [`SHARES_SHOWN_MAX`] flows that wanted most of late, used or not; the greediest first.
+    /// Returns the [`SHARES_SHOWN_MAX`] flows that wanted most of late, whether they got it or not;
+    /// the greediest first.
     #[must_use]
     pub fn shown(&self, now: Instant) -> Vec<ShareShown<N>> {
         let all: f64 = self.0.values().map(|row| row.used.of_late(now)).sum();
@@ -98,14 +100,14 @@ impl<N: Copy> Shares<N> {
 }
 
 impl<N: Copy> ShareRow<N> {
-    /// A run used so much.
+    /// Records the time that a run used.
     pub fn add_used(&mut self, used: Duration, now: Instant) {
         self.used.add(used, now);
         self.in_all += used;
         self.runs += 1;
     }
 
-    /// A request was refused, which was expected to use so much.
+    /// Records the rejection of a request that was expected to use `expected`.
     pub fn add_refused(&mut self, expected: Duration, now: Instant) {
         self.missed.add(expected, now);
         self.refused += 1;

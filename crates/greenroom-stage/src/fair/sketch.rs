@@ -3,8 +3,8 @@ const COLUMNS: usize = 1_024;
 /// Bits of a key that choose a column.
 const COLUMN_BITS: usize = COLUMNS.trailing_zeros() as usize;
 
-/// A count-min sketch of time used: 32 KiB, whatever the number of keys. Keys must be hashes, of a
-/// hash function whose collisions nobody can choose.
+/// A count-min sketch of time used: 32 KiB, for any number of keys. Keys must be hashes of a
+/// function whose collisions no client can choose.
 #[derive(Clone, Debug)]
 pub(super) struct Sketch(Box<[f64]>);
 
@@ -13,13 +13,13 @@ impl Sketch {
         Self(vec![0.0; ROWS * COLUMNS].into_boxed_slice())
     }
 
-    /// At least what was added for this key; more only if it meets others in every row.
+    /// Returns at least the sum added for this key; more only if it meets other keys in every row.
     pub(super) fn estimate(&self, key: u64) -> f64 {
         let counters = places(key).map(|place| self.0[place]);
         counters.into_iter().fold(f64::INFINITY, f64::min)
     }
 
-    /// Adds to this key; what falls below zero is zero.
+    /// Adds to this key; a sum below zero becomes zero.
     pub(super) fn add(&mut self, key: u64, used: f64) {
         for place in places(key) {
             self.0[place] = (self.0[place] + used).max(0.0);
@@ -33,8 +33,9 @@ impl Sketch {
     }
 }
 
-/// The key's counter in each row.
+/// Returns the index of the key's counter in each row.
 fn places(key: u64) -> [usize; ROWS] {
+    // Each row takes bits of its own, so keys that meet in one row hardly meet in the others.
     std::array::from_fn(|row| {
         let bits = (key >> (row * COLUMN_BITS)) & (COLUMNS as u64 - 1);
         row * COLUMNS + usize::try_from(bits).expect("a column fits")

@@ -5,32 +5,34 @@ use rustc_hash::FxHashMap;
 use super::sketch::Sketch;
 use crate::admission::ServiceTime;
 
-/// In this time half of what was used is forgotten: one second. Long enough to know who floods, and
-/// short enough that a client that has done its large job is nobody special a few seconds later.
+/// The time in which half of the usage is forgotten: one second. Long enough to recognise a flood,
+/// and short enough that a client that has done its large job is like any other a few seconds
+/// later.
 pub const HALF_LIFE: Duration = Duration::from_secs(1);
 
-/// How many routes are told apart. Those that have used next to nothing of late make way for others;
-/// if there are too many all the same, those beyond share one account.
+/// The number of routes that are told apart. Those that have used next to nothing of late make way
+/// for others; if there are too many all the same, those beyond share one account.
 pub const ROUTES_MAX: usize = 4_096;
 
-/// What a run of a route is expected to use of which none has ended yet: so little that a burst on a
-/// server just started is let in. The first that ends tells.
+/// The expected time of a run of a route of which none has ended yet: so little that a burst on a
+/// server that was just started is admitted. The first run that ends replaces it.
 pub const EXPECTED_OF_NEW: Duration = Duration::from_micros(20);
 
-/// The most that is expected of a run, whatever its caller has stated: one hour.
+/// The most that is expected of a run, even if its caller has stated more: one hour.
 pub const STATED_MAX: Duration = Duration::from_hours(1);
 
-/// Who has used less than this of late, in seconds that have faded, may be forgotten: 0.1 ms, which is
-/// what a second is worth after 13 half-lives.
+/// The usage below which an account may be forgotten, in faded seconds: 0.1 ms, the worth of one
+/// second after 13 half-lives.
 const FORGOTTEN: f64 = 1e-4;
 
-/// After so many half-lives the scale of usages is begun anew; 2^500 is far below what a float holds.
+/// The number of half-lives after which the scale of usages is restarted; 2^500 is far below the
+/// largest `f64`.
 const RESCALED_AFTER: f64 = 500.0;
 
 /// The account of the routes beyond [`ROUTES_MAX`].
 const SHARED: u64 = u64::MAX;
 
-/// What one client asks of one route; each is a hash of whatever tells them apart.
+/// The work of one client on one route; each is identified by a hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flow {
     /// The route.
@@ -39,19 +41,20 @@ pub struct Flow {
     pub client: u64,
 }
 
-/// Who has used how much of late.
+/// The recent usage of all routes and clients.
 ///
-/// Usages fade by growth of the unit instead of by shrinking each number: what is used `t` after the
+/// Usages fade by growth of the unit instead of by shrinking each number: a usage `t` after the
 /// beginning weighs `2^(t / HALF_LIFE)`, so usages of one moment can be compared without touching
-/// any (forward decay, Cormode et al. 2009). So an order of usages stays right while nobody uses anything.
+/// any (forward decay, Cormode et al. 2009). So an order of usages stays right while nothing is
+/// charged.
 #[derive(Clone, Debug)]
 pub struct Usage {
     began: Instant,
-    /// Changes when the scale does: whoever has kept a usage must look again.
+    /// Changes with the scale: a stored usage must be read again after that.
     scale: u32,
     clients: Sketch,
     routes: FxHashMap<u64, RouteUsage>,
-    /// When it was last looked which routes may be forgotten.
+    /// The time of the last sweep of routes that may be forgotten.
     swept: Option<Instant>,
 }
 
@@ -62,7 +65,7 @@ struct RouteUsage {
     stated: Statements,
 }
 
-/// What callers have stated of their latest runs, and what these took.
+/// The times that callers have stated of their latest runs, and the times that these took.
 #[derive(Clone, Copy, Debug, Default)]
 struct Statements {
     stated: ServiceTime,
@@ -75,7 +78,8 @@ impl Statements {
         self.taken.record(taken);
     }
 
-    /// How many times as long as stated the latest runs took, all together; 1 before the first.
+    /// Returns how many times as long as stated the latest runs took, all together; 1 before the
+    /// first.
     fn factor(&self) -> f64 {
         let stated = self.stated.mean().as_secs_f64();
         if stated > 0.0 {
@@ -87,7 +91,7 @@ impl Statements {
 }
 
 impl Usage {
-    /// Nobody has used anything.
+    /// Creates the state in which nothing has been used.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Self {
@@ -104,19 +108,20 @@ impl Usage {
         self.add(flow, used.as_secs_f64(), now);
     }
 
-    /// Gives back what was charged in advance and not used. It is given back as of the moment when it
-    /// was `charged`: by now less is left of it, and the whole would pay for other work too.
+    /// Gives back time that was charged in advance and not used. The refund fades from the moment
+    /// when it was `charged`: by now less is left of it, and the whole would pay for other work
+    /// too.
     pub fn refund(&mut self, flow: Flow, unused: Duration, charged: Instant) {
         self.add(flow, -unused.as_secs_f64(), charged);
     }
 
-    /// A run of this route has ended and took so long in all: what the next ones are expected to take.
+    /// Learns the time of a run of this route that has ended, for the expectation of the next ones.
     pub fn learn(&mut self, route: u64, run: Duration) {
         self.account(route).run.record(run);
     }
 
-    /// What a run of this route is expected to use: the mean of its latest; [`EXPECTED_OF_NEW`]
-    /// before the first.
+    /// Returns the time that a run of this route is expected to use: the mean of its latest;
+    /// [`EXPECTED_OF_NEW`] before the first.
     #[must_use]
     pub fn expected(&self, route: u64) -> Duration {
         let mean = self.known(route).map(|known| known.run.mean());
@@ -124,14 +129,16 @@ impl Usage {
             .unwrap_or(EXPECTED_OF_NEW)
     }
 
-    /// A run of this route has ended for which its caller had stated so much, and took so long in all.
+    /// Learns the time of a run of this route that has ended, for which its caller had stated
+    /// `stated`.
     pub fn learn_stated(&mut self, route: u64, stated: Duration, run: Duration) {
         self.account(route).stated.record(stated, run);
     }
 
-    /// What a run of this route is expected to use for which its caller states so much: that, times
-    /// what the latest such runs took of what was stated for them. So only the proportions need to be
-    /// right, and not the speed of the machine. At least [`EXPECTED_OF_NEW`], at most [`STATED_MAX`].
+    /// Returns the time that a run of this route is expected to use for which its caller states
+    /// `stated`: that, times the ratio of time taken to time stated of the latest such runs. So
+    /// only the proportions need to be right, and not the speed of the machine. At least
+    /// [`EXPECTED_OF_NEW`], at most [`STATED_MAX`].
     ///
     /// # Worked numbers
     ///
@@ -152,13 +159,14 @@ impl Usage {
         Duration::from_secs_f64(seconds).max(EXPECTED_OF_NEW)
     }
 
-    /// How much of late the route has used, in seconds that have faded.
+    /// Returns the recent usage of the route, in faded seconds.
     #[must_use]
     pub fn of_route(&self, route: u64, now: Instant) -> f64 {
         self.route(route) / self.weight(now)
     }
 
-    /// The same of a client; never too little, and too much only if it meets others in the sketch.
+    /// Returns the recent usage of the client, in faded seconds; never too little, and too much
+    /// only if it meets others in the sketch.
     #[must_use]
     pub fn of_client(&self, client: u64, now: Instant) -> f64 {
         self.client(client) / self.weight(now)
@@ -168,25 +176,25 @@ impl Usage {
         self.scale
     }
 
-    /// The route's usage, to be compared with others' only.
+    /// Returns the route's usage, to be compared with others' only.
     pub(super) fn route(&self, route: u64) -> f64 {
         self.known(route).map_or(0.0, |known| known.used)
     }
 
-    /// The client's usage, to be compared with others' only.
+    /// Returns the client's usage, to be compared with others' only.
     pub(super) fn client(&self, client: u64) -> f64 {
         self.clients.estimate(client)
     }
 
-    /// What a second that is used now weighs. Nothing is charged by more than the scale allows, but one
-    /// may look after a longer rest, and infinity times nothing is no number.
+    /// Returns the weight of a second that is used now. No charge exceeds the scale, but a reader
+    /// may come after a longer rest, and infinity times zero is not a number.
     pub(super) fn weight(&self, now: Instant) -> f64 {
         self.half_lives(now).min(2.0 * RESCALED_AFTER).exp2()
     }
 
     fn half_lives(&self, now: Instant) -> f64 {
         let elapsed = now.saturating_duration_since(self.began).as_secs_f64();
-        // What was charged before the scale was begun anew is given back at what became of it.
+        // A charge made before the scale was restarted is given back at the weight it has now.
         let before = self.began.saturating_duration_since(now).as_secs_f64();
         (elapsed - before) / HALF_LIFE.as_secs_f64()
     }
@@ -212,9 +220,10 @@ impl Usage {
         self.scale = self.scale.wrapping_add(1);
     }
 
-    /// Names can be invented, as the paths of requests that are answered with 404 are: without this,
-    /// whoever asks for enough of them takes their accounts from all routes that come later. Once in
-    /// a half-life at most, since it looks at all.
+    /// Forgets idle routes to make room for a new one. Names can be invented, as the paths of
+    /// requests with a 404 response are: without this, a client that sends enough of them takes
+    /// their accounts from all routes that come later. Runs once in a half-life at most, since it
+    /// looks at all routes.
     fn make_way(&mut self, route: u64, now: Instant) {
         let is_fresh = |swept: Instant| now.saturating_duration_since(swept) < HALF_LIFE;
         if !self.is_full() || self.routes.contains_key(&route) || self.swept.is_some_and(is_fresh) {

@@ -7,13 +7,13 @@ use crossbeam_utils::CachePadded;
 
 use crate::stage::Quantiles;
 
-/// Loops that write without meeting another; more than these share.
+/// Shards, each written by one thread without contention; more threads than that share them.
 const SHARDS: usize = 16;
 
 /// Four buckets for each doubling, up to 2^32 us: a value is off by a quarter at most.
 const BUCKETS: usize = 4 * 32;
 
-/// How long a route's runs were busy: a histogram that each thread writes in a place of its own.
+/// A histogram of the busy times of a route's runs, sharded by thread.
 #[derive(Debug, Default)]
 pub(crate) struct Busy {
     shards: [OnceLock<Box<CachePadded<Shard>>>; SHARDS],
@@ -41,13 +41,13 @@ impl Busy {
         shard.buckets[bucket(busy)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many runs all threads have recorded.
+    /// Returns the number of runs that all threads have recorded.
     pub(crate) fn runs(&self) -> u64 {
         let shards = self.shards.iter().filter_map(OnceLock::get);
         shards.map(|shard| shard.runs.load(Ordering::Relaxed)).sum()
     }
 
-    /// The mean of the runs that the calling thread has recorded; zero before the first.
+    /// Returns the mean of the runs that the calling thread has recorded; zero before the first.
     pub(crate) fn mean_of_this_thread(&self) -> Duration {
         let Some(shard) = self.shards[shard_of_thread()].get() else {
             return Duration::ZERO;
@@ -76,7 +76,7 @@ impl Busy {
     }
 }
 
-/// The upper end of the bucket in which the run of this rank lies.
+/// Returns the upper end of the bucket in which the run of this rank lies.
 fn value_at(counts: &[u64; BUCKETS], rank: u64) -> u64 {
     let mut seen = 0;
     for (bucket, count) in counts.iter().enumerate() {
@@ -88,7 +88,7 @@ fn value_at(counts: &[u64; BUCKETS], rank: u64) -> u64 {
     0
 }
 
-/// Whole microseconds, begun ones included; 0 to 3 have buckets of their own.
+/// Returns the bucket of a time in microseconds, rounded up; 0 to 3 have buckets of their own.
 fn bucket(busy: Duration) -> usize {
     let micros = usize::try_from(busy.as_nanos().div_ceil(1_000)).unwrap_or(usize::MAX);
     if micros < 4 {

@@ -4,9 +4,10 @@ use http::Extensions;
 
 static BEFORE: OnceLock<fn(&mut Extensions)> = OnceLock::new();
 
-/// Has `prepare` called with the extensions of each request that a placement is about to send to a
-/// stage, on the thread that sends it. For servers whose handlers find something by the thread that they
-/// run on: it goes along in the extensions. Once for the process; the first stays.
+/// Registers `prepare`, to be called with the extensions of each request that a placement is about
+/// to send to a stage, on the thread that sends it. For servers whose handlers find state by the
+/// thread that they run on: it travels in the extensions. Once for the process; the first
+/// registration stays.
 pub fn before_stages(prepare: fn(&mut Extensions)) {
     BEFORE.get_or_init(|| prepare);
 }

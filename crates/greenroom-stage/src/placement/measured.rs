@@ -15,7 +15,8 @@ use crate::stage::Panicked;
 use crate::watchdog;
 
 pin_project! {
-    /// A run of a route: takes its busy time, the time inside `poll`, over all polls of a request.
+    /// A run of a route, which measures its busy time: the time inside `poll`, over all polls of a
+    /// request.
     pub(crate) struct Measured<F> {
         #[pin]
         run: F,
@@ -32,7 +33,7 @@ pin_project! {
 }
 
 impl<F> Measured<F> {
-    /// A run that was busy already when it was called.
+    /// Creates a run that was busy for `busy` when it was called.
     pub(super) fn new(run: F, origin: Origin, busy: Duration) -> Self {
         Self {
             run,
@@ -42,7 +43,8 @@ impl<F> Measured<F> {
         }
     }
 
-    /// Also a run that its client gave up tells how long it was busy; one that never began does not.
+    /// Records the run's busy time, also of a run that its client gave up; a run that never began
+    /// is not recorded.
     fn record(self: Pin<&mut Self>) {
         let this = self.project();
         if *this.is_recorded || this.busy.is_zero() {
@@ -52,7 +54,7 @@ impl<F> Measured<F> {
         this.origin.record(*this.busy);
     }
 
-    /// The run has ended. A body that is yet to come is a part of it, and tells of both.
+    /// Ends the run. A body that is yet to come is a part of it, and records both.
     fn end(mut self: Pin<&mut Self>, response: &mut Response, settled: Settled) {
         let this = self.as_mut().project();
         *this.is_recorded = settled.place(response, *this.origin, *this.busy);
@@ -65,7 +67,7 @@ where
     F: Future<Output = Result<R, E>>,
     R: IntoResponse,
 {
-    /// Polls on the loop: seen by the watchdog, a panic answered with 500 as on a stage.
+    /// Polls on the loop, watched by the watchdog; a panic becomes a 500 as on a stage.
     pub(crate) fn poll_inline(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -76,12 +78,12 @@ where
         let (polled, busy) = watch(route, || poll_settled(run, cx, &mut ended));
         *this.busy += busy;
         if let Err(panicked) = polled {
-            ended = Some(Ok((route.answer_panic(&panicked), Settled::Whole)));
+            ended = Some(Ok((route.panic_response(&panicked), Settled::Whole)));
         }
         self.pass_on(ended)
     }
 
-    /// What a poll came to, for the server.
+    /// Converts the end of a poll, if it was one, to the response for the server.
     fn pass_on(self: Pin<&mut Self>, ended: Option<Ended<E>>) -> Poll<Result<Response, E>> {
         match ended {
             None => Poll::Pending,
@@ -94,11 +96,11 @@ where
     }
 }
 
-/// What a handler ended with, and what is known of its body.
+/// The result of a handler, and the kind of its body.
 type Ended<E> = Result<(Response, Settled), E>;
 
-/// Polls a run. What it ends with is left where it will be read: a response is some hundred bytes, and
-/// each function that returned it would copy them.
+/// Polls a run. Its result is left in `ended`: a response is some hundred bytes, and each function
+/// that returned it would copy them.
 fn poll_settled<F, R, E>(run: Pin<&mut F>, cx: &mut Context<'_>, ended: &mut Option<Ended<E>>)
 where
     F: Future<Output = Result<R, E>>,
@@ -114,8 +116,8 @@ where
     }));
 }
 
-/// Runs something of this route on the loop, watched. Returns how long the route was busy with it,
-/// without what was further in.
+/// Runs a closure of this route on the loop, watched. Returns the busy time of the route, without
+/// that of inner routes.
 pub(super) fn watch<R>(
     route: &'static Route,
     run: impl FnOnce() -> R,
@@ -149,7 +151,7 @@ where
 }
 
 impl Route {
-    pub(super) fn answer_panic(&self, panicked: &Panicked) -> Response {
+    pub(super) fn panic_response(&self, panicked: &Panicked) -> Response {
         self.log_panic(panicked);
         panicked.clone().into_response()
     }
@@ -163,5 +165,6 @@ impl Route {
     }
 }
 
-/// What `tokio::task::block_in_place` says where it cannot be used: on a loop, as opposed to a stage.
+/// The panic message of `tokio::task::block_in_place` where it cannot be used: on a loop, as
+/// opposed to a stage.
 const BLOCKED_IN_PLACE: &str = "can call blocking only when running on the multi-threaded runtime";

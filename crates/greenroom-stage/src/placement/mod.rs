@@ -1,4 +1,4 @@
-//! Where a route's handler runs: on the loop, on a stage, or where it proves to belong.
+//! Placement of routes: on the loop, on a stage, or moved between them by their measured busy time.
 
 mod body;
 mod busy;
@@ -28,7 +28,7 @@ use crate::client::ClientKey;
 use crate::stage::{Importance, Stage};
 use route::Routes;
 
-/// A layer that says where what is behind it runs.
+/// A layer that decides where the service behind it runs.
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -54,16 +54,17 @@ use route::Routes;
 /// # }
 /// ```
 ///
-/// Each method of each matched path is a route of its own; what no path matches, and any service
-/// outside of axum's router, is one route for each method, and may be given a [key](Self::key).
+/// Each method of each matched path is a route of its own; requests that no path matches, and any
+/// service outside of axum's router, are one route for each method, and may be given a
+/// [key](Self::key).
 ///
 /// Make placements where the router is built, not for each connection or request: a placement and
 /// its routes are kept for the life of the process, some kilobytes for each route, so that
 /// requests on different loops share no reference count.
 ///
 /// Of two placements around the same handler the inner one decides, and the outer one stays out of
-/// its way. So a router behind `greenroom::serve`, which places what nobody has placed, may have
-/// placements of its own.
+/// its way. So a router behind `greenroom::serve`, which places every route that has no placement,
+/// may have placements of its own.
 ///
 /// The body of a response counts as its handler's work, unless it is whole in memory: it is polled
 /// where its route runs, goes to the stage if it computes, and to the loop if it merely waits.
@@ -89,8 +90,8 @@ struct Settings {
 }
 
 impl Placement {
-    /// Safe first, fast when proven: a route begins on [`Stage::global`] and moves inline and back
-    /// by the [`Rule`].
+    /// Creates a placement that is safe first and fast when proven: a route begins on
+    /// [`Stage::global`] and moves inline and back by the [`Rule`].
     ///
     /// # Panics
     ///
@@ -106,22 +107,24 @@ impl Placement {
         Self::placed(Some(stage.clone()), true)
     }
 
-    /// On the loop, always; but behind another placement, that of `greenroom::serve` included, the
-    /// first request runs where that one says. For handlers that only wait, or do microseconds of work. The watchdog
-    /// still tells when that is not so.
+    /// Creates a placement on the loop, always; but behind another placement, that of
+    /// `greenroom::serve` included, the first request runs where that one decides. For handlers
+    /// that only wait, or do microseconds of work. The watchdog still reports those that hold up
+    /// the loop.
     #[must_use]
     pub fn inline() -> Self {
         Self::placed(None, false)
     }
 
-    /// On this stage, always.
+    /// Creates a placement on this stage, always.
     #[must_use]
     pub fn on(stage: &Stage) -> Self {
         Self::placed(Some(stage.clone()), false)
     }
 
-    /// Who is turned away first: see [`Importance`]. What runs inline is turned away only while its
-    /// loop is behind: see [`shed_on_this_loop`](crate::shed_on_this_loop). The result is a placement of its own, with its own routes.
+    /// Sets which requests are rejected first: see [`Importance`]. An inline route's requests are
+    /// rejected only while its loop is behind: see [`shed_on_this_loop`](crate::shed_on_this_loop).
+    /// The result is a placement of its own, with its own routes.
     #[must_use]
     pub fn importance(self, importance: Importance) -> Self {
         Self::new(Settings {
@@ -130,8 +133,8 @@ impl Placement {
         })
     }
 
-    /// The name in status, log and metrics of what no router has matched, in place of a path. For
-    /// services outside of axum's router. The result is a placement of its own.
+    /// Sets the name in status, log and metrics of requests that no router has matched, in place of
+    /// a path. For services outside of axum's router. The result is a placement of its own.
     ///
     /// ```
     /// use greenroom_stage::Placement;
@@ -146,7 +149,8 @@ impl Placement {
         })
     }
 
-    /// Whose a request is, where its address does not tell: see [`ClientKey`]. The result is a placement of its own.
+    /// Sets the function that finds the client of a request, where its address is not enough: see
+    /// [`ClientKey`]. The result is a placement of its own.
     #[must_use]
     pub fn client_key(self, client_key: ClientKey) -> Self {
         Self::new(Settings {
@@ -155,12 +159,13 @@ impl Placement {
         })
     }
 
-    /// What is short enough for the loop, in the mean, in place of [`SHORT_RUN`] (250 us). Four times
-    /// this is long, and sends a route back, and likewise the body of a response to the stage. It is
-    /// how long you let a route hold up its neighbours; a slow machine may need more, a debug build
-    /// too. Stalls, which the watchdog sees, send a route back whatever is said here.
+    /// Sets the mean busy time that is short enough for the loop, in place of [`SHORT_RUN`] (250
+    /// us). Four times this is long, and sends a route back, and likewise the body of a response to
+    /// the stage. It is the time for which a route may hold up its neighbours; a slow machine may
+    /// need more, a debug build too. Stalls, which the watchdog sees, send a route back for any
+    /// value.
     ///
-    /// A test that says an hour sees its routes inline after 64 requests, however busy its machine.
+    /// A test that sets an hour sees its routes inline after 64 requests, however busy its machine.
     /// The result is a placement of its own.
     ///
     /// ```

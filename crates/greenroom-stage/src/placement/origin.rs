@@ -5,7 +5,8 @@ use super::route::Route;
 use crate::client::Client;
 use crate::stage::{Importance, Stage, Submission};
 
-/// Where a request's run began, and for whom: what the body of its response is placed by.
+/// The origin of a request's run: its route, settings and client, by which the body of its response
+/// is placed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin {
     pub(super) route: &'static Route,
@@ -16,7 +17,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// `None` for what is inline always.
+    /// `None` for a route that is always inline.
     pub(super) fn stage(&self) -> Option<&'static Stage> {
         self.settings.stage.as_ref()
     }
@@ -31,7 +32,7 @@ impl Origin {
         }
     }
 
-    /// Counts a run that was busy for so long, where the route ran when it began.
+    /// Counts a run that was busy for `busy`, where the route ran when it began.
     pub(super) fn record(&self, busy: Duration) {
         if self.is_inline {
             self.route.record_inline(busy);

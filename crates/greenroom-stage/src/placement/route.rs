@@ -13,18 +13,18 @@ use crate::stage::{Importance, RouteName};
 
 static ROUTES: Mutex<Vec<&'static Route>> = Mutex::new(Vec::new());
 
-/// A route of a placement: what is known of it, and where it runs.
+/// A route of a placement: its place and the record of its runs.
 #[derive(Debug)]
 pub(crate) struct Route {
-    /// Read by every request; so nothing that is written often lies beside it.
+    /// Read by every request; so no field that is written often lies beside it.
     is_inline: CachePadded<AtomicBool>,
     id: usize,
     method: &'static str,
     path: Box<str>,
-    /// What it may not move from, if it was placed by name.
+    /// `true` if it was placed by name and may not move.
     is_fixed: bool,
     next: OnceLock<&'static Route>,
-    /// Inline runs up to it are recorded without a look at the rule.
+    /// The busy time up to which inline runs are recorded without a look at the rule.
     long_run: Duration,
     busy: Busy,
     judge: Mutex<Judge>,
@@ -38,7 +38,7 @@ pub(crate) struct Route {
     stalls: AtomicU64,
 }
 
-/// The rule, and up to which run it knows of the inline ones.
+/// The rule, and the number of inline runs that it has taken into account.
 #[derive(Debug)]
 struct Judge {
     rule: Rule,
@@ -46,19 +46,19 @@ struct Judge {
 }
 
 impl Route {
-    /// Where it runs: one atomic read.
+    /// True if it runs on the loop: one atomic read.
     pub(crate) fn is_inline(&self) -> bool {
         self.is_inline.load(Ordering::Relaxed)
     }
 
-    /// Whether its staged runs go before other new work.
+    /// True if its staged runs go before other new work.
     pub(crate) fn is_likely_short(&self) -> bool {
         self.is_likely_short.load(Ordering::Relaxed)
     }
 
-    /// A run on the loop has ended. A short one writes nothing that another loop reads. A long one of
-    /// a route that was sent back meanwhile says nothing new: it is what the watchdog saw, or stood
-    /// still with it.
+    /// Records a run on the loop. A short one writes nothing that another loop reads. A long one of
+    /// a route that was sent back meanwhile says nothing new: the watchdog saw that run, or one
+    /// that stood still with it.
     pub(crate) fn record_inline(&self, busy: Duration) {
         self.busy.record(busy);
         if busy > self.long_run {
@@ -66,25 +66,25 @@ impl Route {
         }
     }
 
-    /// A run on the stage has ended.
+    /// Records a run on the stage.
     pub(crate) fn record_staged(&self, busy: Duration) {
         self.busy.record(busy);
         self.consult(|rule| rule.record(busy));
     }
 
-    /// The watchdog sees it hold up a loop.
+    /// Records a stall that the watchdog sees, and moves the route to its stage.
     pub(crate) fn stall(&self) {
         self.stalls.fetch_add(1, Ordering::Relaxed);
         self.counter("greenroom_route_stalls_total").increment(1);
         self.consult(Rule::stalled);
     }
 
-    /// A run that is busy for longer is long.
+    /// Returns the busy time beyond which a run is long.
     pub(super) fn long_run(&self) -> Duration {
         self.long_run
     }
 
-    /// It can run on a stage only, and stays there from now on.
+    /// Keeps the route on its stage from now on, the only place where it can run.
     pub(super) fn pin(&self) {
         if self.is_fixed || self.judge().rule.is_pinned() {
             return;
@@ -98,8 +98,8 @@ impl Route {
         );
     }
 
-    /// What it runs has a placement of its own. What no router has matched may be several things,
-    /// placed and not, and stays under its own rule.
+    /// Yields to a placement further in. Requests that no router has matched may be several things,
+    /// placed and not, and stay under their own rule.
     pub(super) fn yield_to_inner(&self) {
         if self.path.is_empty() || self.has_yielded.swap(true, Ordering::Relaxed) {
             return;
@@ -111,14 +111,14 @@ impl Route {
         }
     }
 
-    /// Whether requests only come through it, to a route of another placement.
+    /// True if requests only come through it, to a route of another placement.
     pub(crate) fn is_passed_through(&self) -> bool {
         self.has_yielded.load(Ordering::Relaxed) && self.is_inline()
     }
 
-    /// The importance of the next request. The first [`STREAK_LIKELY`] of a route that is placed
-    /// automatically are let through: of a new route nothing is known yet, neither whether it is
-    /// short nor whether there is an inner placement, whose importance counts.
+    /// Returns the importance of the next request. The first [`STREAK_LIKELY`] of a route that is
+    /// placed automatically are admitted: of a new route nothing is known yet, neither if it is
+    /// short nor if there is an inner placement, whose importance counts.
     pub(crate) fn importance(&self, own: Importance) -> Importance {
         if self.is_passed_through() || self.is_new() {
             Importance::Critical
@@ -128,6 +128,7 @@ impl Route {
     }
 
     fn is_new(&self) -> bool {
+        // The load spares a route that is no longer new the write to a shared cache line.
         !self.is_fixed
             && self.requests.load(Ordering::Relaxed) < STREAK_LIKELY
             && self.requests.fetch_add(1, Ordering::Relaxed) < STREAK_LIKELY
@@ -139,11 +140,11 @@ impl Route {
         self.shed_meter.get_or_init(counter).increment(1);
     }
 
-    /// Whether to refuse a request saves its loop much more than it costs. A refusal takes some 16 us,
-    /// most of it the system's: to refuse what takes little longer would only turn answers into
-    /// refusals. Of twice what a loop can do, it answers 90 % of what it can only if a refusal costs
-    /// a twelfth of an answer. A staged route that is likely short is let through as well: it could
-    /// never prove itself again.
+    /// True if rejecting a request saves its loop much more than it costs. A rejection takes some
+    /// 16 us, most of it the system's: to reject work that takes little longer would only turn
+    /// responses into rejections. At twice the load that a loop can take, it serves 90 % of its
+    /// capacity only if a rejection costs a twelfth of a response. A staged route that is likely
+    /// short is let through as well: it could never prove itself again.
     pub(crate) fn is_worth_shedding(&self) -> bool {
         if self.is_inline() {
             self.busy.mean_of_this_thread() >= WORTH_SHEDDING
@@ -156,7 +157,7 @@ impl Route {
         self.id
     }
 
-    /// What stages know it by.
+    /// Returns the name under which stages know it.
     pub(crate) fn name(&'static self) -> RouteName {
         RouteName {
             key: self.id as u64 + 1,
@@ -215,7 +216,8 @@ impl Route {
         );
     }
 
-    /// Inline runs are counted by each thread for itself, and summed up only here.
+    /// Applies `ask` to the rule, up to date with all inline runs: each thread counts its own, and
+    /// they are summed up only here.
     fn ask(&self, judge: &mut Judge, ask: impl FnOnce(&mut Rule) -> Option<Move>) -> Option<Move> {
         if judge.rule.is_inline() {
             let runs = self.busy.runs();
@@ -242,7 +244,7 @@ impl Route {
     }
 }
 
-/// Inline runs that are busy for less in the mean are not refused for the sake of a loop that is
+/// The mean busy time below which inline requests are not rejected for the sake of a loop that is
 /// behind.
 pub const WORTH_SHEDDING: Duration = Duration::from_micros(200);
 
@@ -259,7 +261,7 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Routes that begin inline or not, and may move by this rule or not.
+    /// Creates a table whose routes begin inline or not, and may move by this rule unless fixed.
     pub(crate) fn new(is_inline: bool, is_fixed: bool, rule: Rule) -> Self {
         Self {
             chains: std::array::from_fn(|_| OnceLock::new()),
@@ -309,7 +311,8 @@ impl Routes {
     }
 }
 
-/// No client can make up a path, so it need not be hard to find two that meet: FNV-1a.
+/// Returns the bucket by FNV-1a. No client can make up a path, so the hash need not resist
+/// collisions.
 fn bucket(method: &str, path: &str) -> usize {
     let bytes = method.bytes().take(2).chain(path.bytes());
     let hash = bytes.fold(0x811c_9dc5_u32, |hash, byte| {
@@ -318,12 +321,13 @@ fn bucket(method: &str, path: &str) -> usize {
     hash as usize % BUCKETS
 }
 
-/// All routes of the process, by their id.
+/// Returns all routes of the process, by their id.
 pub(crate) fn lock_routes() -> MutexGuard<'static, Vec<&'static Route>> {
     ROUTES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A client can make up methods; they share one name, or they would make up routes.
+/// Returns the name of a method, `other` if it is not one of HTTP's. A client can make up methods;
+/// they share one name, or they would make up routes.
 fn known(method: &Method) -> &'static str {
     match *method {
         Method::CONNECT => "CONNECT",
@@ -349,7 +353,7 @@ mod tests {
     const SHORT: Duration = Duration::from_micros(5);
     const LONG: Duration = Duration::from_millis(30);
 
-    /// A route that has become inline.
+    /// Returns a route that has become inline.
     fn inline_route() -> &'static Route {
         let route = Routes::new(false, false, Rule::default()).find(&Method::GET, "/");
         for _ in 0..STREAK_FIRST {

@@ -1,41 +1,42 @@
 use std::time::Duration;
 
-/// Runs that are busy for no longer than this in the mean are short. A page of 200 us is no stall.
+/// The mean busy time up to which runs are short. A page of 200 us is no stall.
 pub const SHORT_RUN: Duration = Duration::from_micros(250);
 
-/// A run that is busy for longer than this is long: it ends a streak, and sends a route that is not
+/// The busy time beyond which a run is long: it ends a streak, and sends a route that is not
 /// [proven](PROVEN_RUNS) back to the stage. Four times [`SHORT_RUN`].
 pub const LONG_RUN: Duration = Duration::from_millis(1);
 
-/// A long run is so many times as long as a short one.
+/// The ratio of a long run to a short one.
 const LONG_PER_SHORT: u32 = 4;
 
-/// So many short runs in a row make a new route inline.
+/// The number of short runs in a row that make a new route inline.
 pub const STREAK_FIRST: u32 = 64;
 
-/// However often a route was sent back, so many short runs in a row suffice.
+/// The number of short runs in a row that suffices however often a route was sent back.
 pub const STREAK_MAX: u32 = 65_536;
 
-/// After so many runs in a row that were not long a staged route is likely short: its runs go
-/// before other new work of the stage, and so it can prove itself while the stage is flooded. So
-/// many requests of a new route go before others as well, because nothing is known of it.
+/// The number of runs in a row, none of them long, after which a staged route is likely short: its
+/// runs go before other new work of the stage, and so it can prove itself while the stage is
+/// flooded. As many requests of a new route go before others as well, because nothing is known of
+/// it.
 pub const STREAK_LIKELY: u32 = 8;
 
-/// After so many inline runs since its last long one a route is proven: the next long one is
-/// forgiven. A thread that loses its processor, or a machine that stands still, makes any run look
-/// long once in a while.
+/// The number of inline runs since its last long one after which a route is proven: the next long
+/// one is forgiven. A thread that loses its processor, or a machine that stands still, makes any
+/// run look long once in a while.
 pub const PROVEN_RUNS: u64 = 1_000;
 
-/// Where a route's runs take place.
+/// A move of a route's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// From now on on the loop itself.
+    /// To the loop itself.
     Inline,
-    /// From now on on the stage.
+    /// To the stage.
     Staged,
 }
 
-/// When a route moves: safe first, inline when proven short, back when it is long.
+/// The rule by which a route moves: safe first, inline when proven short, back when it is long.
 ///
 /// - A route begins staged. [`STREAK_FIRST`] runs in a row make it inline, if none was over
 ///   [`LONG_RUN`] and they were busy for at most [`SHORT_RUN`] in the mean.
@@ -55,7 +56,7 @@ pub enum Move {
 ///
 /// At 1,000 short requests a second a new route is inline after 64 ms, and proven a second later.
 ///
-/// | long once in | of streaks of 64 / 256 / 1,024 it passes | of its long inline runs, forgiven | ends |
+/// | long once in | passes streaks of 64 / 256 / 1,024 | its long inline runs forgiven | ends |
 /// |---|---|---|---|
 /// | 100 | 53 % / 7.6 % / 0.003 % | 0.004 % | staged, after a handful of stalls |
 /// | 1,000 | 94 % / 77 % / 36 % | 37 % | staged mostly |
@@ -86,13 +87,13 @@ pub struct Rule {
     short_run: Duration,
     is_inline: bool,
     is_pinned: bool,
-    /// Sent back by a stall while it was proven: it returns soon.
+    /// `true` if it was proven when a stall sent it back: it returns soon.
     is_trusted: bool,
     streak: u32,
-    /// For how long the runs of the streak were busy in all.
+    /// Busy time of the streak's runs in all.
     streak_busy: Duration,
     needed: u32,
-    /// Runs since the last long one, as far as they matter.
+    /// Runs since the last long one, counted as far as they matter.
     not_long: u32,
     /// Inline runs since the last long one, or since it became inline.
     inline_runs: u64,
@@ -105,8 +106,8 @@ impl Default for Rule {
 }
 
 impl Rule {
-    /// A rule that takes this for short in the mean, in place of [`SHORT_RUN`], and four times this
-    /// for long, in place of [`LONG_RUN`].
+    /// Creates a rule that takes `short_run` for short in the mean, in place of [`SHORT_RUN`], and
+    /// four times this for long, in place of [`LONG_RUN`].
     #[must_use]
     pub fn with_short_run(short_run: Duration) -> Self {
         Self {
@@ -122,7 +123,7 @@ impl Rule {
         }
     }
 
-    /// Takes a finished run into account, wherever it took place. A long one that began on the
+    /// Takes a finished run into account, on the loop or the stage. A long one that began on the
     /// stage counts against a route that has become inline since.
     pub fn record(&mut self, busy: Duration) -> Option<Move> {
         let is_long = busy > self.long_run();
@@ -141,13 +142,14 @@ impl Rule {
         None
     }
 
-    /// Takes so many inline runs into account that were not long, and that nobody has
-    /// [recorded](Self::record) one by one.
+    /// Takes inline runs into account that were not long, and were not [recorded](Self::record) one
+    /// by one.
     pub fn ran_inline(&mut self, runs: u64) {
         self.inline_runs = self.inline_runs.saturating_add(runs);
     }
 
-    /// The watchdog sees a run that holds up a loop, and has not ended yet.
+    /// Takes into account a stall: the watchdog sees a run that holds up a loop, and has not ended
+    /// yet.
     pub fn stalled(&mut self) -> Option<Move> {
         if !self.is_inline {
             return None;
@@ -160,7 +162,7 @@ impl Rule {
         Some(self.send_back())
     }
 
-    /// What runs here is placed by somebody further in, and only comes through. A route that was
+    /// Yields to a placement further in, to which requests only pass through. A route that was
     /// never sent back is inline at once, and proven: what it does itself is next to nothing.
     pub fn yielded(&mut self) -> Option<Move> {
         let may_yield = !self.is_inline && !self.is_pinned && self.needed() == STREAK_FIRST;
@@ -171,43 +173,44 @@ impl Rule {
         })
     }
 
-    /// It can run on a stage only, and stays there for good.
+    /// Keeps the route on the stage for good, the only place where it can run.
     pub fn pin(&mut self) -> Option<Move> {
         self.is_pinned = true;
         self.is_inline.then(|| self.send_back())
     }
 
-    /// Whether no run has been long of late: see [`STREAK_LIKELY`].
+    /// True if no run has been long of late: see [`STREAK_LIKELY`].
     #[must_use]
     pub fn is_likely_short(&self) -> bool {
         self.not_long >= STREAK_LIKELY
     }
 
-    /// Whether the route has proven short, and was not sent back since.
+    /// True if the route has proven short, and was not sent back since.
     #[must_use]
     pub fn is_inline(&self) -> bool {
         self.is_inline
     }
 
-    /// Whether the route stays staged for good: see [`pin`](Self::pin).
+    /// True if the route stays staged for good: see [`pin`](Self::pin).
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         self.is_pinned
     }
 
-    /// A run that is busy for longer is long.
+    /// Returns the busy time beyond which a run is long.
     #[must_use]
     pub fn long_run(&self) -> Duration {
         self.short_run.saturating_mul(LONG_PER_SHORT)
     }
 
-    /// How many short runs in a row a staged route has had; 0 for one that is inline.
+    /// Returns the number of short runs in a row that a staged route has had; 0 for one that is
+    /// inline.
     #[must_use]
     pub fn streak(&self) -> u32 {
         self.streak
     }
 
-    /// How many short runs in a row the next move inline takes.
+    /// Returns the number of short runs in a row that the next move inline takes.
     #[must_use]
     pub fn needed(&self) -> u32 {
         if self.is_trusted {
@@ -238,7 +241,7 @@ impl Rule {
         None
     }
 
-    /// A staged run was long.
+    /// Begins a new streak after a long staged run.
     fn end_streak(&mut self) {
         if self.is_trusted {
             self.is_trusted = false;
@@ -252,8 +255,9 @@ impl Rule {
         self.streak_busy = Duration::ZERO;
     }
 
-    /// Without this, a route that is long once in 10,000 runs would need the longest streak in the
-    /// end: one in ten of its long runs comes too soon to be forgiven.
+    /// Halves the streak that the route may need one day. Without this, a route that is long once
+    /// in 10,000 runs would need the longest streak in the end: one in ten of its long runs comes
+    /// too soon to be forgiven.
     fn forgive(&mut self) {
         self.inline_runs = 0;
         self.needed = (self.needed / 2).max(STREAK_FIRST);
@@ -428,7 +432,7 @@ mod tests {
         assert!(!rule.is_likely_short());
     }
 
-    /// How often a route moved and was long inline, and how many of its runs were inline.
+    /// The moves and long inline runs of a route, and the number of its inline runs.
     #[derive(Debug, Default)]
     struct Life {
         runs: u64,
@@ -437,7 +441,8 @@ mod tests {
         moves: u64,
     }
 
-    /// A route that is long once in `period` runs, at random; if it stalls, the watchdog sees it.
+    /// Runs a route that is long once in `period` runs, at random; if it stalls, the watchdog sees
+    /// it.
     fn live(rule: &mut Rule, runs: u64, period: u64, stalls: bool, random: &mut u64) -> Life {
         let mut life = Life::default();
         for _ in 0..runs {
@@ -481,9 +486,8 @@ mod tests {
             prop_assert!(rule.needed() <= 64 * STREAK_FIRST, "{rule:?}");
         }
 
-        /// Whatever comes: before its n-th move inline a route that is never proven has had
-        /// 64 * 2^(n-1) runs without a long one since it was sent back, and it is sent back by long
-        /// runs only.
+        /// Before its n-th move inline a route that is never proven has had 64 * 2^(n-1) runs
+        /// without a long one since it was sent back, and it is sent back by long runs only.
         #[test]
         fn it_never_flaps_faster_than_the_rule(
             runs in prop::collection::vec((0..2_000_u64, 1..200_u32, any::<bool>()), 1..200),

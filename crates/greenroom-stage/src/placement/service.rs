@@ -60,9 +60,9 @@ where
 }
 
 impl<S> PlacedService<S> {
-    /// Calls it as the route of this path, whatever a router further out has matched: for whoever
-    /// knows the routes of what is behind the placement. Of paths there should be few: each is kept
-    /// for the life of the process, with each method that comes.
+    /// Calls the service as the route of this path, in place of one that an outer router has
+    /// matched: for servers that know the routes behind the placement. There should be few paths:
+    /// each is kept for the life of the process, with each method that comes.
     pub fn call_at<B>(&mut self, path: &str, request: Request<B>) -> PlacedFuture<S, B>
     where
         S: Service<Request<B>> + Clone + Send + 'static,
@@ -88,8 +88,8 @@ impl<S> PlacedService<S> {
         let importance = route.importance(settings.importance);
         let place = if loop_shedding::is_shed(importance) && route.is_worth_shedding() {
             route.shed();
-            Place::Answered {
-                response: Some(loop_shedding::answer()),
+            Place::Ready {
+                response: Some(loop_shedding::rejection()),
             }
         } else {
             match &settings.stage {
@@ -121,8 +121,8 @@ impl<S> PlacedService<S> {
             Ok(future) => Place::Inline {
                 run: Measured::new(future, origin, busy),
             },
-            Err(panicked) => Place::Answered {
-                response: Some(route.answer_panic(&panicked)),
+            Err(panicked) => Place::Ready {
+                response: Some(route.panic_response(&panicked)),
             },
         }
     }
@@ -168,7 +168,8 @@ impl<S> PlacedService<S> {
         }
     }
 
-    /// Whose the request is: as the application says, or who is connected as far as the server says so.
+    /// Finds the client of the request: by the application's key, or else the address that is
+    /// connected, if the server gives it.
     fn client_of<B>(&self, request: Request<B>) -> (Client, Request<B>) {
         let Some(client_key) = &self.placement.settings.client_key else {
             return (connected(request.extensions()), request);
@@ -190,14 +191,14 @@ fn connected(extensions: &Extensions) -> Client {
     peer.map_or(current, |ConnectInfo(peer)| Client::from(*peer))
 }
 
-/// Whether nothing of the application runs before the future is polled, as with the routes of axum:
+/// True if no code of the application runs before the future is polled, as with the routes of axum:
 /// then there is nothing to watch.
 fn is_lazy<S: 'static>() -> bool {
     TypeId::of::<S>() == TypeId::of::<axum::routing::Route>()
 }
 
 pin_project! {
-    /// The answer of a service behind a [`Placement`](super::Placement): its own, or 503 with
+    /// The response of a service behind a [`Placement`](super::Placement): its own, or 503 with
     /// `Retry-After` if the stage or the loop has too much to do, or 500 if the service panics.
     pub struct PlacedFuture<S, B>
     where
@@ -214,7 +215,7 @@ pin_project! {
     where
         S: Service<Request<B>>,
     {
-        Answered {
+        Ready {
             response: Option<Response>,
         },
         Inline {
@@ -238,7 +239,7 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().place.project() {
-            PlaceProjected::Answered { response } => {
+            PlaceProjected::Ready { response } => {
                 let response = response.take();
                 Poll::Ready(Ok(response.expect("polled after it was ready")))
             }

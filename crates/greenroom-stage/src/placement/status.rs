@@ -7,28 +7,29 @@ use crate::stage::Quantiles;
 pub struct RouteStatus {
     /// The method; `other` for those that HTTP does not name.
     pub method: String,
-    /// The route's pattern, as the router matched it; for what no router has matched, the placement's key, or
-    /// nothing.
+    /// The route's pattern, as the router matched it; for requests that no router has matched, the
+    /// placement's key, or nothing.
     pub path: String,
-    /// Where it runs.
+    /// The place of its runs.
     pub placed: Placed,
-    /// Whether it stays on its stage for good, because it can run nowhere else: it blocks in place.
+    /// `true` if it stays on its stage for good, because it can run nowhere else: it blocks in
+    /// place.
     pub is_pinned: bool,
-    /// How long its runs were busy; off by a quarter at most.
+    /// Busy times of its runs; off by a quarter at most.
     pub busy: Quantiles,
-    /// How many short runs in a row it has had on its stage.
+    /// Short runs in a row that it has had on its stage.
     pub streak: u32,
-    /// How many its next move inline takes.
+    /// Short runs in a row that its next move inline takes.
     pub streak_needed: u32,
-    /// How often it has moved.
+    /// Moves between loop and stage.
     pub moves: u64,
-    /// How many of its requests were shed.
+    /// Requests that were shed.
     pub sheds: u64,
-    /// How often the watchdog saw it hold up a loop.
+    /// Times that the watchdog saw it hold up a loop.
     pub stalls: u64,
 }
 
-/// Where a route runs, and who decided it.
+/// The place of a route, and the reason for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placed {

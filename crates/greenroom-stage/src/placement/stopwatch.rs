@@ -3,10 +3,10 @@ use std::time::{Duration, Instant};
 use super::rule::SHORT_RUN;
 use crate::thread_state::{cpu_time, sleeps};
 
-/// Takes the busy time of a poll on a stage, where its thread often has to share a processor.
+/// Measures the busy time of a poll on a stage, where its thread often has to share a processor.
 ///
-/// A poll that never slept was busy for as long as it had a processor. For one that slept all time
-/// counts: on a loop it would have slept as well.
+/// A poll that never slept was busy for as long as it had a processor. Of one that slept the whole
+/// time counts: on a loop it would have slept as well.
 pub(super) struct Stopwatch {
     began: Instant,
     sleeps: Option<i64>,
@@ -15,7 +15,7 @@ pub(super) struct Stopwatch {
 
 impl Stopwatch {
     pub(super) fn start() -> Self {
-        // The time taken is read around the processor's, which is so never the longer one.
+        // The elapsed time is read around the CPU time, so the CPU time is never the longer one.
         let began = Instant::now();
         Self {
             began,

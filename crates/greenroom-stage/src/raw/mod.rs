@@ -1,4 +1,4 @@
-//! The one place with unsafe code: a system call for which no safe crate has a function.
+//! The crate's only unsafe code: system calls for which no safe crate has a function.
 #![allow(
     unsafe_code,
     reason = "two system calls on a structure of numbers, argued where they are made"

@@ -6,15 +6,15 @@ use libc::{SYS_sched_getattr, SYS_sched_setattr, c_long, sched_attr, syscall};
 const THIS_THREAD: c_long = 0;
 const NO_FLAGS: c_long = 0;
 
-/// Asks the system for time slices of this length for the calling thread, from 0.1 to 100 ms; zero is
-/// the system's own (some 3 ms). Its part of the processors stays the same, and so do its policy and
-/// niceness. Linux heeds it from 6.12 on (`sched_setattr(2)`, EEVDF); an older one says yes and does
-/// nothing.
+/// Asks the system for time slices of this length for the calling thread, from 0.1 to 100 ms; zero
+/// is the system's own (some 3 ms). The thread's share of the processors stays the same, and so do
+/// its policy and niceness. Linux applies it from 6.12 on (`sched_setattr(2)`, EEVDF); an older one
+/// accepts the call and does nothing.
 ///
 /// # Errors
 ///
-/// What the system says, and [`io::ErrorKind::Unsupported`] if the thread is not scheduled by a policy
-/// that has such slices.
+/// The error of the system call, and [`io::ErrorKind::Unsupported`] if the thread is not scheduled
+/// by a policy that has such slices.
 pub(crate) fn set_time_slice(slice: Duration) -> io::Result<()> {
     let mut attributes = attributes_of_this_thread()?;
     let policy = i32::try_from(attributes.sched_policy).unwrap_or(-1);
@@ -22,8 +22,8 @@ pub(crate) fn set_time_slice(slice: Duration) -> io::Result<()> {
         return Err(io::ErrorKind::Unsupported.into());
     }
     attributes.sched_runtime = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
-    // SAFETY: the pointer is that of a local structure as the system defines it, whose `size` is its
-    // own; the call reads that many bytes and keeps none of it.
+    // SAFETY: the pointer is that of a local structure as the system defines it, whose `size` is
+    // its own; the call reads that many bytes and keeps none of it.
     let result = unsafe {
         syscall(
             SYS_sched_setattr,
@@ -75,7 +75,7 @@ fn succeeded(result: c_long) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Of what there is else nothing changes.
+    /// Policy and niceness stay the same.
     #[test]
     fn a_thread_has_the_slice_that_it_asked_for_where_the_system_has_such() {
         let before = attributes_of_this_thread().expect("the system tells");

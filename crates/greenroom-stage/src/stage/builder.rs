@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Stage;
-use super::hand_off::Bounds;
+use super::scheduler::Bounds;
 use super::shared::Shared;
 use crate::registry;
 
-/// Settings of a stage, to begin with the defaults.
+/// Settings of a stage, beginning with the defaults.
 #[derive(Clone, Debug)]
 pub struct StageBuilder {
     name: String,
@@ -30,7 +30,7 @@ pub(crate) struct Settings {
     pub(crate) idle_timeout: Duration,
 }
 
-/// Settings with which no stage can work, or a system that has no thread to give.
+/// An error of the settings, or of a system that has no thread to give.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The range is empty, or begins at 0.
@@ -45,7 +45,7 @@ pub enum BuildError {
         /// Threads at most.
         to: usize,
     },
-    /// Room for nobody.
+    /// `queue_max` is 0.
     #[error("stage `{stage}`: queue_max is 0; at least 1")]
     QueueMax {
         /// The stage's name.
@@ -62,7 +62,7 @@ pub enum BuildError {
     Start {
         /// The stage's name.
         stage: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -81,48 +81,52 @@ impl StageBuilder {
         }
     }
 
-    /// How many threads stay when there is nothing to do, and how many may compute at a time.
-    /// Default: the number of cores, for both. More than there are cores only makes all slower.
+    /// Sets the number of threads that stay when there is nothing to do, and the number that may
+    /// compute at a time. Default: the number of cores, for both. More than there are cores only
+    /// makes all slower.
     #[must_use]
     pub fn threads(mut self, threads: RangeInclusive<usize>) -> Self {
         self.threads = threads;
         self
     }
 
-    /// How long work may wait for a thread. Default: 500 ms. A newcomer is refused when its
-    /// predicted wait is over nine tenths of it: with 2 threads and runs of 30 ms, 31 may wait.
+    /// Sets the longest time that work may wait for a thread. Default: 500 ms. New work is rejected
+    /// when its predicted wait is over nine tenths of it: with 2 threads and runs of 30 ms, 31 may
+    /// wait.
     #[must_use]
     pub fn queue_wait_max(mut self, wait: Duration) -> Self {
         self.queue_wait_max = wait;
         self
     }
 
-    /// With how many waiting new work is refused, however short the wait. Default: 65,536, which a healthy
-    /// burst does not reach: 15,000 requests of 10 us are over in 75 ms on two cores. One eighth more finds
-    /// what is critical, one sixteenth who has nothing waiting yet.
+    /// Sets the number of waiting runs at which new work is rejected, however short the wait.
+    /// Default: 65,536, which a healthy burst does not reach: 15,000 requests of 10 us are over in
+    /// 75 ms on two cores. Critical work may exceed it by one eighth, a flow that has nothing
+    /// waiting by one sixteenth.
     #[must_use]
     pub fn queue_max(mut self, runs: usize) -> Self {
         self.queue_max = runs;
         self
     }
 
-    /// Bytes that all waiting work may take, above which new work is refused: their futures, some 1 to
-    /// 4 KiB each with axum, bodies not counted. Default: 67,108,864 (64 MiB).
+    /// Sets the bytes that all waiting work may take, above which new work is rejected: their
+    /// futures, some 1 to 4 KiB each with axum, bodies not counted. Default: 67,108,864 (64 MiB).
     #[must_use]
     pub fn queue_bytes_max(mut self, bytes: usize) -> Self {
         self.queue_bytes_max = bytes;
         self
     }
 
-    /// How many threads there may be when handlers block: in a system call, on a lock, asleep.
-    /// Default: 512. Never fewer than may compute.
+    /// Sets the number of threads that may exist when handlers block: in a system call, on a lock,
+    /// asleep. Default: 512. Never fewer than may compute.
     #[must_use]
     pub fn blocking_threads_max(mut self, threads: usize) -> Self {
         self.blocking_threads_max = threads;
         self
     }
 
-    /// After how long without work a thread ends that is not one of the first. Default: 10 s.
+    /// Sets the time without work after which a thread ends that is not one of the first. Default:
+    /// 10 s.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = timeout;
@@ -139,7 +143,7 @@ impl StageBuilder {
         let shared = Arc::new(Shared::new(settings));
         let stage = Stage::new(Arc::clone(&shared));
         for _ in 0..shared.settings.bounds.base {
-            if !shared.hand_off.announce() {
+            if !shared.scheduler.announce() {
                 break;
             }
             shared.start_thread().map_err(|source| BuildError::Start {
@@ -151,8 +155,8 @@ impl StageBuilder {
         Ok(stage)
     }
 
-    /// Builds the [default stage](Stage::global) of the process. To be called by the program, not by
-    /// a library, and before anything uses that stage.
+    /// Builds the [default stage](Stage::global) of the process. To be called by the program, not
+    /// by a library, and before anything uses that stage.
     ///
     /// # Errors
     ///

@@ -7,10 +7,10 @@ use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
-/// Why a stage has no result: it is overloaded, or the work is at fault.
+/// The reason why a stage has no result: it is overloaded, or the work is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The stage had too much to do. Ours to say, and worth a later try.
+    /// The stage had too much to do. The stage's own limit, and worth a later try.
     #[error(transparent)]
     Rejected(#[from] Rejected),
     /// The work panicked. The handler's fault; a second try would most likely do the same.
@@ -22,13 +22,13 @@ pub enum Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the stage is overloaded ({reason}); try again in {retry_after} s")]
 pub struct Rejected {
-    /// What there was too much of.
+    /// The limit that was reached.
     pub reason: Reason,
-    /// After how many seconds another try may fare better; at least 1.
+    /// Seconds after which another try may fare better; at least 1.
     pub retry_after: u64,
 }
 
-/// What a stage had too much of.
+/// A limit of a stage that new work would exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -38,7 +38,7 @@ pub enum Reason {
     /// `queue_max` runs were waiting.
     #[error("the queue is full")]
     QueueFull,
-    /// It was let in, and its turn came too late all the same.
+    /// It was admitted, and its turn came too late all the same.
     #[error("its turn came too late")]
     Late,
 }
@@ -51,7 +51,7 @@ pub struct Panicked {
 }
 
 impl Panicked {
-    /// Takes the payload and drops it, whose destructor may panic too.
+    /// Takes the message and drops the payload, whose destructor may panic too.
     pub(crate) fn of(payload: Box<dyn Any + Send>) -> Self {
         let panicked = Self::read(&*payload);
         if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
@@ -67,7 +67,7 @@ impl Panicked {
         Self { message }
     }
 
-    /// What the panic said.
+    /// Returns the message of the panic.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -75,7 +75,7 @@ impl Panicked {
 }
 
 impl IntoResponse for Error {
-    /// 503 or 500, as the cause asks.
+    /// Returns 503 or 500, by the cause.
     fn into_response(self) -> Response {
         match self {
             Self::Rejected(rejected) => rejected.into_response(),
@@ -85,13 +85,13 @@ impl IntoResponse for Error {
 }
 
 impl IntoResponse for Rejected {
-    /// 503 with `Retry-After`. The connection is not closed.
+    /// Returns 503 with `Retry-After`. The connection is not closed.
     fn into_response(self) -> Response {
         overloaded(self.retry_after)
     }
 }
 
-/// The answer of whoever has too much to do, a stage or a loop.
+/// Returns the response of an overloaded stage or loop.
 pub(crate) fn overloaded(retry_after: u64) -> Response {
     let mut response = (StatusCode::SERVICE_UNAVAILABLE, "overloaded\n").into_response();
     let seconds = HeaderValue::from(retry_after);
@@ -100,7 +100,7 @@ pub(crate) fn overloaded(retry_after: u64) -> Response {
 }
 
 impl IntoResponse for Panicked {
-    /// 500, without the panic's message: that is for the log.
+    /// Returns 500, without the panic's message: that is for the log.
     fn into_response(self) -> Response {
         (StatusCode::INTERNAL_SERVER_ERROR, "the handler failed\n").into_response()
     }

@@ -26,14 +26,14 @@ impl<F> OnStage<F> {
         }
     }
 
-    /// Sheds it sooner or later than other work.
+    /// Sets the importance of its runs, which decides when they are shed.
     #[must_use]
     pub fn importance(mut self, importance: Importance) -> Self {
         self.importance = importance;
         self
     }
 
-    async fn answer<R>(self, run: impl FnOnce(F) -> R + Send + 'static) -> Response
+    async fn respond<R>(self, run: impl FnOnce(F) -> R + Send + 'static) -> Response
     where
         F: Send + 'static,
         R: IntoResponse,
@@ -57,7 +57,7 @@ where
 
     fn call(self, _request: Request, _state: S) -> Self::Future {
         outer::yield_to_inner();
-        Box::pin(self.answer(|function| function()))
+        Box::pin(self.respond(|function| function()))
     }
 }
 
@@ -92,7 +92,7 @@ macro_rules! impl_handler {
                         Ok(last) => last,
                         Err(rejection) => return rejection.into_response(),
                     };
-                    self.answer(move |function| function($($part,)* $last)).await
+                    self.respond(move |function| function($($part,)* $last)).await
                 })
             }
         }

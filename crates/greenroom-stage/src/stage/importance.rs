@@ -4,25 +4,25 @@ use serde::Serialize;
 
 use super::lanes::Band;
 
-/// `bulk` work waits for at most this part of the stage's `queue_wait_max`: a quarter.
+/// The part of the stage's `queue_wait_max` that `bulk` work may wait for: a quarter.
 pub const BULK_WAIT_DIVISOR: u32 = 4;
 
-/// Beyond `queue_max`, `critical` work finds this part of it more: an eighth, at least one place.
+/// The part of `queue_max` that `critical` work may exceed it by: an eighth, at least one place.
 pub const CRITICAL_RESERVE_DIVISOR: usize = 8;
 
-/// Who is turned away first when a stage has too much to do.
+/// The order in which work is rejected when a stage has too much to do.
 ///
-/// | | may wait for | its place | refused with `queue_wait_max` 500 ms and `queue_max` 4,096 |
+/// | | may wait for | its place | rejected with `queue_wait_max` 500 ms, `queue_max` 4,096 |
 /// |---|---|---|---|
-/// | `Critical` | any time | before other new work | only at 4,608 waiting |
-/// | `Normal` | `queue_wait_max` | as it came | when over 450 ms are predicted, or at 4,096 waiting |
-/// | `Bulk` | a quarter of it | as it came | when over 112.5 ms are predicted, or at 4,096 waiting |
+/// | `Critical` | any time | before other new work | at 4,608 waiting |
+/// | `Normal` | `queue_wait_max` | as it came | over 450 ms predicted, or at 4,096 waiting |
+/// | `Bulk` | a quarter of it | as it came | over 112.5 ms predicted, or at 4,096 waiting |
 ///
 /// Normal work of a route that is likely short (see [`Rule`](crate::placement::Rule)) has its place
-/// before other new work too: it waits for what is as short, not for what computes.
+/// before other new work too: it waits for work that is as short, not for work that computes.
 ///
-/// So bulk work is refused first, and critical work not before all other. Nothing is taken from
-/// work that has begun: that is finished first, whatever its importance.
+/// So bulk work is rejected first, and critical work last. Nothing is taken from work that has
+/// begun: that is finished first, whatever its importance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Importance {
@@ -36,7 +36,8 @@ pub enum Importance {
 }
 
 impl Importance {
-    /// How long this may wait; `None` is any time. See [`admit`](crate::admission::admit).
+    /// Returns the longest time that this may wait; `None` is any time. See
+    /// [`admit`](crate::admission::admit).
     #[must_use]
     pub fn wait_max(self, queue_wait_max: Duration) -> Option<Duration> {
         match self {
@@ -46,7 +47,7 @@ impl Importance {
         }
     }
 
-    /// How many may wait before this is refused.
+    /// Returns the number of waiting runs at which this is rejected.
     #[must_use]
     pub fn queue_max(self, queue_max: usize) -> usize {
         match self {

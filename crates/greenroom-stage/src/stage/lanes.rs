@@ -1,15 +1,15 @@
-//! What waits for the threads of a stage, in the order in which it is taken.
+//! The lanes: waiting work of a stage, in the order in which its threads take it.
 
 use std::time::{Duration, Instant};
 
 use crate::admission::Standing;
 use crate::fair::{FairQueue, Flow, Turn, Usage};
 
-/// Every eighth time it is the turn of the long bands, if anything waits there: they must not stand
-/// still, however much goes before them.
+/// Every eighth turn is that of the long bands, if anything waits there: they must not stand still,
+/// however much goes before them.
 const LONG_EVERY: u64 = 8;
 
-/// Who goes before whom. Within a band it is fair between flows.
+/// The bands of waiting work, the first before the last. Within a band it is fair between flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Band {
     /// The most important.
@@ -24,7 +24,7 @@ pub(crate) enum Band {
 
 const BANDS: [Band; 4] = [Band::Critical, Band::Short, Band::Normal, Band::Bulk];
 
-/// Two kinds of runs: one does not wait for a thread that the other holds.
+/// The two kinds of runs: one does not wait for a thread that the other holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
     /// Likely over soon.
@@ -43,27 +43,27 @@ impl Band {
         }
     }
 
-    /// Whether work of this band has its turn before, or in turn with, work of the other.
+    /// True if work of this band has its turn before, or in turn with, work of the other.
     fn goes_before(self, other: Self) -> bool {
         self == Self::Critical || (self.length() == other.length() && self as u8 <= other as u8)
     }
 }
 
-/// Work that is brought to a stage.
+/// Work that enters the lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) band: Band,
     pub(crate) flow: Flow,
-    /// What it is expected to use; nothing for work that was begun before.
+    /// The time it is expected to use; zero for work that was begun before.
     pub(crate) expected: Duration,
     pub(crate) is_resumed: bool,
 }
 
-/// What a run, or a part of it, has used.
+/// The time that a run, or a part of it, has used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
     pub(crate) flow: Flow,
-    /// What was charged in advance, and when.
+    /// The time that was charged in advance, and when.
     pub(crate) expected: Duration,
     pub(crate) charged: Instant,
     pub(crate) used: Duration,
@@ -74,13 +74,13 @@ pub(crate) struct Spent {
 /// A run that has ended, or was given up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
-    /// For how long it wanted a processor.
+    /// The time for which it wanted a processor.
     pub(crate) wanted: Duration,
-    /// What its caller had stated that it would take.
+    /// The time that its caller had stated for it.
     pub(crate) stated: Option<Duration>,
 }
 
-/// The queues of a stage, one for each band, and what its clients and routes have used.
+/// The queues of a stage, one for each band, and the usage of its clients and routes.
 #[derive(Debug)]
 pub(crate) struct Lanes<T> {
     queues: [FairQueue<T>; BANDS.len()],
@@ -125,8 +125,8 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// The work whose turn it is, of the lengths for which a thread may be had. What it is expected to
-    /// use is charged now, or the next would be of the same flow.
+    /// Takes the work whose turn it is, of the lengths for which a thread may be had. The time it
+    /// is expected to use is charged now, or the next would be of the same flow.
     pub(crate) fn pop(
         &mut self,
         may_take: impl Fn(Length) -> bool,
@@ -157,7 +157,7 @@ impl<T> Lanes<T> {
         })
     }
 
-    /// Puts right what was charged in advance.
+    /// Corrects the charge that was made in advance.
     pub(crate) fn settle(&mut self, spent: &Spent, now: Instant) {
         let flow = spent.flow;
         if let Some(more) = spent.used.checked_sub(spent.expected) {
@@ -181,7 +181,8 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// What a run of this route is expected to use, for which its caller may have stated something.
+    /// Returns the time that a run of this route is expected to use, for which its caller may have
+    /// stated one.
     pub(crate) fn expected(&self, route: u64, stated: Option<Duration>) -> Duration {
         match stated {
             Some(stated) => self.usage.expected_of_stated(route, stated),
@@ -189,7 +190,8 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// What is expected to be used before new work of this flow has its turn; up to `enough` only.
+    /// Returns the time that is expected to be used before new work of this flow has its turn; up
+    /// to `enough` only.
     pub(crate) fn ahead(&self, band: Band, flow: Flow, enough: Duration, now: Instant) -> Duration {
         let others = BANDS
             .iter()
@@ -204,7 +206,8 @@ impl<T> Lanes<T> {
         before + own.ahead(flow, &self.usage, enough, now)
     }
 
-    /// What all that waits and goes before or with work of this band is expected to use.
+    /// Returns the time that all waiting work that goes before or with work of this band is
+    /// expected to use.
     pub(crate) fn backlog(&self, band: Band) -> Duration {
         let bands = BANDS.iter().filter(|other| other.goes_before(band));
         bands.map(|other| self.queue(*other).backlog()).sum()

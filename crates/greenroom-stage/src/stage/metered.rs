@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
 
-use super::book::Run;
 use super::error::Panicked;
 use super::shared::Shared;
+use super::stats::Run;
 use super::ticket::Ticket;
 use crate::run_delay;
 use crate::thread_state::cpu_time;
 
-/// Polls that hold a thread for less are too short for a reading of 4 us to pay.
+/// The shortest poll for which a reading of the run delay is taken: each costs 4 us.
 const LOOKED_UP_FROM: Duration = Duration::from_millis(1);
 
-/// What the latest poll on this thread has taken.
+/// The time of the latest poll on this thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Polled {
     pub(crate) poll: Run,
@@ -30,7 +30,7 @@ thread_local! {
     static LAST_POLL: Cell<Option<Polled>> = const { Cell::new(None) };
 }
 
-/// What the poll has taken that has just ended on this thread, told once; `None` if there was none.
+/// Takes the time of the poll that has just ended on this thread, once; `None` if there was none.
 pub(crate) fn last_poll() -> Option<Polled> {
     LAST_POLL.take()
 }
@@ -65,7 +65,8 @@ impl<F> Metered<F> {
         }
     }
 
-    /// What was given up in its midst tells how long such work takes, too.
+    /// Records the time of a run that was given up in its midst: it shows how long such work takes,
+    /// too.
     fn give_up(mut self: Pin<&mut Self>) {
         let is_unfinished = self.as_mut().project().work.is_some();
         self.as_mut().discard();
@@ -75,7 +76,7 @@ impl<F> Metered<F> {
         }
     }
 
-    /// A destructor that panics costs no thread either.
+    /// Drops the future. A destructor that panics costs no thread either.
     fn discard(self: Pin<&mut Self>) {
         let mut this = self.project();
         if this.work.is_none() {
@@ -132,8 +133,8 @@ impl<F: Future> Metered<F> {
     }
 }
 
-/// For how long a poll wanted a processor, having one or not. What the thread was kept waiting is
-/// looked up for long polls only; it is never more than the poll was off the processor.
+/// Returns the time for which a poll wanted a processor, having one or not. Run delays are read for
+/// long polls only; a delay is never more than the poll was off the processor.
 fn wanted(cpu: Duration, held: Duration) -> Duration {
     if held <= LOOKED_UP_FROM {
         return cpu;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::error::Reason;
 use super::submission::RouteName;
 
-/// What a stage tells the recorder of metrics.
+/// The metrics of a stage.
 #[derive(Debug)]
 pub(super) struct Meters {
     stage: String,
@@ -22,7 +22,8 @@ pub(super) struct Meters {
     routes: Mutex<FxHashMap<u64, RouteMeters>>,
 }
 
-/// Clients are told apart in the status only: as labels they would be without end.
+/// The counters of a route. Clients are told apart in the status only: as labels they would be
+/// without end.
 #[derive(Clone, Debug)]
 struct RouteMeters {
     used: Counter,
@@ -31,8 +32,14 @@ struct RouteMeters {
 
 impl Meters {
     pub(super) fn of(stage: &str) -> Self {
-        let ended = |outcome: &'static str| counter!("greenroom_stage_ended_total", "stage" => stage.to_owned(), "outcome" => outcome);
-        let shed = |reason: &'static str| counter!("greenroom_stage_shed_total", "stage" => stage.to_owned(), "reason" => reason);
+        let ended = |outcome: &'static str| {
+            let labels = [("stage", stage.to_owned()), ("outcome", outcome.to_owned())];
+            counter!("greenroom_stage_ended_total", &labels)
+        };
+        let shed = |reason: &'static str| {
+            let labels = [("stage", stage.to_owned()), ("reason", reason.to_owned())];
+            counter!("greenroom_stage_shed_total", &labels)
+        };
         Self {
             completed: ended("completed"),
             panicked: ended("panicked"),
@@ -80,7 +87,8 @@ impl Meters {
         self.of_route(route).refused.increment(1);
     }
 
-    /// Routes are named by the application, so there is an end of them.
+    /// Returns the counters of a route, made when it is first seen. Routes are named by the
+    /// application, so their number is bounded.
     fn of_route(&self, route: &RouteName) -> RouteMeters {
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let known = routes.get(&route.key).cloned();

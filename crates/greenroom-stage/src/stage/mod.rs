@@ -1,20 +1,20 @@
 //! A bounded queue and the threads behind it.
 
-mod book;
+mod admit;
 mod builder;
-mod door;
 pub(crate) mod error;
-pub(crate) mod hand_off;
 mod handler;
 mod importance;
 pub(crate) mod lanes;
 mod metered;
 mod meters;
+pub(crate) mod scheduler;
 pub(crate) mod shared;
 mod shares;
 #[cfg(test)]
 mod simulation;
 mod spawned;
+mod stats;
 mod status;
 mod submission;
 mod sync;
@@ -38,8 +38,8 @@ pub(crate) use submission::{RouteName, Submission};
 use ticket::Ticket;
 
 /// A bounded queue and its threads, for work that is long or of unknown length. Clones are cheap
-/// and are the same stage; when the last is gone and its work done, its threads end. A placement keeps
-/// its stage for the life of the process.
+/// and are the same stage; when the last is gone and its work done, its threads end. A placement
+/// keeps its stage for the life of the process.
 ///
 /// ```
 /// use std::time::Duration;
@@ -70,22 +70,22 @@ struct Owner(Arc<Shared>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.0.hand_off.close();
+        self.0.scheduler.close();
     }
 }
 
 static GLOBAL: OnceLock<Stage> = OnceLock::new();
 
 impl Stage {
-    /// Settings of a stage, to begin with the defaults. The threads are named after it; names need
-    /// not be unique.
+    /// Returns the settings of a stage, beginning with the defaults. The threads are named after
+    /// it; names need not be unique.
     #[must_use]
     pub fn builder(name: impl Into<String>) -> StageBuilder {
         StageBuilder::new(name.into())
     }
 
-    /// The default stage of the process: that of [`StageBuilder::build_global`], or else one with the
-    /// default settings, built when it is first needed.
+    /// Returns the default stage of the process: that of [`StageBuilder::build_global`], or else
+    /// one with the default settings, built when it is first needed.
     ///
     /// # Panics
     ///
@@ -107,12 +107,12 @@ impl Stage {
         self.spawn(async move { function() })
     }
 
-    /// Runs a function of which the caller knows, about, for how long it will want a processor.
+    /// Runs a function for which the caller knows, about, how long it will want a processor.
     ///
-    /// By that the wait of whoever comes later is predicted, and by that its client and its route are
-    /// charged when it begins, instead of by the mean of the route; what it has used in fact puts it
-    /// right when it ends. Only proportions matter: the stage learns how far statements of a route are
-    /// off ([`expected_of_stated`](crate::fair::Usage::expected_of_stated)). At most
+    /// The statement predicts the wait of later work, and is charged to the client and the route
+    /// when the run begins, instead of the mean of the route; the time used in fact corrects it
+    /// when the run ends. Only proportions matter: the stage learns how far statements of a route
+    /// are off ([`expected_of_stated`](crate::fair::Usage::expected_of_stated)). At most
     /// [`STATED_MAX`](crate::fair::STATED_MAX) is expected.
     ///
     /// ```
@@ -143,12 +143,12 @@ impl Stage {
         self.submit(submission, async move { function() })
     }
 
-    /// Runs a future on this stage. It may use whatever tokio offers: it is polled within the
-    /// runtime on which `spawn` was called, whose driver its timers and sockets belong to. While it
-    /// waits it holds no thread. `tokio::task::spawn_local` is not to be had there.
+    /// Runs a future on this stage. It may use all of tokio: it is polled within the runtime on
+    /// which `spawn` was called, whose driver its timers and sockets belong to. While it waits it
+    /// holds no thread. `tokio::task::spawn_local` cannot be used there.
     ///
     /// The future is polled by one thread at a time, not always the same. Once it has begun it goes
-    /// before all new work: what was begun is finished first.
+    /// before all new work: work that was begun is finished first.
     pub fn spawn<F>(&self, future: F) -> Spawned<F::Output>
     where
         F: Future + Send + 'static,
@@ -157,7 +157,7 @@ impl Stage {
         self.spawn_as(Importance::Normal, future)
     }
 
-    /// Like [`spawn`](Self::spawn), for work that is shed sooner or later than other.
+    /// Like [`spawn`](Self::spawn), with the importance that decides when it is shed.
     pub fn spawn_as<F>(&self, importance: Importance, future: F) -> Spawned<F::Output>
     where
         F: Future + Send + 'static,
@@ -178,8 +178,8 @@ impl Stage {
         self.start(ticket, future)
     }
 
-    /// Like [`submit`](Self::submit), for more of a response that has begun: it is never refused and
-    /// never late.
+    /// Like [`submit`](Self::submit), for more of a response that has begun: it is never rejected
+    /// and never late.
     pub(crate) fn submit_begun<F>(&self, submission: Submission, future: F) -> Spawned<F::Output>
     where
         F: Future + Send + 'static,
@@ -205,7 +205,7 @@ impl Stage {
     /// Makes an axum handler from a synchronous function, extractors and all.
     ///
     /// Its arguments are extracted where the request came in, then the function runs here. If the
-    /// stage is overloaded, the request is refused before its body is read.
+    /// stage is overloaded, the request is rejected before its body is read.
     ///
     /// ```
     /// use axum::{Router, extract::Path, routing::get};
@@ -226,13 +226,13 @@ impl Stage {
         OnStage::new(self.clone(), function)
     }
 
-    /// This stage at this moment.
+    /// Returns the state of this stage at this moment.
     #[must_use]
     pub fn status(&self) -> StageStatus {
         self.shared().status()
     }
 
-    /// The stage's name.
+    /// Returns the stage's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared().settings.name
@@ -255,7 +255,8 @@ impl Stage {
     }
 }
 
-/// What work of this type takes while it waits: its future, its ticket, and their places on the heap.
+/// Returns the bytes that work of this type takes while it waits: its future, its ticket, and their
+/// headers on the heap.
 fn held_bytes<F>() -> usize {
     const AROUND: usize = 256;
     size_of::<F>() + size_of::<Ticket>() + AROUND

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use async_task::Runnable;
 
-use super::book::{Book, Run, micros};
+use super::admit;
 use super::builder::Settings;
-use super::door;
 use super::error::{Panicked, Reason, Rejected};
-use super::hand_off::{HandOff, Pushed};
 use super::meters::Meters;
+use super::scheduler::{Pushed, Scheduler};
+use super::stats::{Run, Stats, micros};
 use super::status::{StageStatus, Threads};
 use super::submission::Submission;
 use super::ticket::{Terms, Ticket};
@@ -21,22 +21,22 @@ use crate::controller;
 
 pub(crate) type Work = Runnable<Arc<Ticket>>;
 
-impl door::Queued for Work {
+impl admit::Queued for Work {
     fn late(&self, now: Instant) -> Duration {
         self.metadata().late(now)
     }
 }
 
-/// What a stage's handles, its threads and its work have in common.
+/// The state that a stage's handles, its threads and its work share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
-    pub(crate) hand_off: HandOff<Work>,
-    book: Mutex<Book>,
+    pub(crate) scheduler: Scheduler<Work>,
+    stats: Mutex<Stats>,
     meters: OnceLock<Meters>,
-    /// Work in the queue whose client has left.
+    /// Waiting work whose client has left.
     abandoned: AtomicUsize,
-    /// What the work in the queue takes.
+    /// Bytes that the work in the queue takes.
     held_bytes: AtomicUsize,
     threads_started: AtomicUsize,
     has_warned: AtomicBool,
@@ -45,8 +45,8 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
-            hand_off: HandOff::new(settings.bounds, settings.queue_wait_max),
-            book: Mutex::new(Book::new()),
+            scheduler: Scheduler::new(settings.bounds, settings.queue_wait_max),
+            stats: Mutex::new(Stats::new()),
             meters: OnceLock::new(),
             settings,
             abandoned: AtomicUsize::new(0),
@@ -56,27 +56,27 @@ impl Shared {
         }
     }
 
-    /// Lets work in that holds so many bytes or refuses it, by the wait that it would have.
+    /// Admits or rejects work that holds `bytes`, by the wait that it would have.
     pub(crate) fn admit(
         &self,
         submission: Submission,
         bytes: usize,
     ) -> Result<Arc<Ticket>, Rejected> {
-        let (now, state) = (Instant::now(), self.door_state());
+        let (now, state) = (Instant::now(), self.admit_state());
         let admitted = self
-            .hand_off
-            .reserve(|view| door::admit(view, &submission, bytes, &state, now));
+            .scheduler
+            .reserve(|view| admit::admit(view, &submission, bytes, &state, now));
         match admitted {
             Ok(terms) => {
                 self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
                 Ok(Arc::new(Ticket::new(submission, terms, bytes, now)))
             }
-            Err(refused) => Err(self.refuse(&submission, refused)),
+            Err(not_admitted) => Err(self.reject(&submission, not_admitted)),
         }
     }
 
-    /// Lets work in that was begun before: it goes before all new work of its flow, like any that was
-    /// woken. It comes here because it computes.
+    /// Admits work that was begun before: it goes before all new work of its flow, like any that
+    /// was woken. It comes here because it computes.
     pub(crate) fn admit_begun(submission: Submission) -> Arc<Ticket> {
         let terms = Terms {
             predicted: Duration::ZERO,
@@ -93,28 +93,28 @@ impl Shared {
         Arc::new(ticket)
     }
 
-    /// Says whether work would be let in now, without letting it in.
+    /// Checks if work would be admitted now, without admitting it.
     pub(crate) fn would_admit(&self, submission: Submission) -> Result<(), Rejected> {
-        let (now, state) = (Instant::now(), self.door_state());
+        let (now, state) = (Instant::now(), self.admit_state());
         let judged = self
-            .hand_off
-            .look(|view| door::admit(view, &submission, 0, &state, now));
+            .scheduler
+            .look(|view| admit::admit(view, &submission, 0, &state, now));
         judged
             .map(drop)
-            .map_err(|refused| self.refuse(&submission, refused))
+            .map_err(|not_admitted| self.reject(&submission, not_admitted))
     }
 
     /// Brings work to the threads: new work, or work that was woken.
     pub(crate) fn schedule(self: &Arc<Self>, work: Work) {
-        match self.hand_off.push(work.metadata().entry(), work) {
+        match self.scheduler.push(work.metadata().entry(), work) {
             Pushed::Done => {}
-            Pushed::TellController => controller::tell(self),
-            // Woken up to be cancelled: all that is left of it to do.
+            Pushed::NotifyController => controller::notify(self),
+            // It was woken to be cancelled, and dropping it does that.
             Pushed::Closed(work) => drop(work),
         }
     }
 
-    /// The turn of this work has come: whether it is still to be run.
+    /// True if work whose turn has come is still to be run.
     pub(crate) fn is_worth_running(&self, work: &Work) -> bool {
         let ticket = work.metadata();
         if ticket.has_begun() {
@@ -123,17 +123,17 @@ impl Shared {
         self.held_bytes.fetch_sub(ticket.bytes, Ordering::Relaxed);
         let now = Instant::now();
         let waited = ticket.waited(now);
-        let mut book = self.book();
+        let mut stats = self.stats();
         let is_late = ticket
             .terms
             .wait_max
-            .is_some_and(|wait_max| !book.lateness.is_worth_running(now, waited, wait_max));
+            .is_some_and(|wait_max| !stats.lateness.is_worth_running(now, waited, wait_max));
         let is_shed = is_late && ticket.drop_late();
         let has_begun = !is_shed && ticket.begin();
         if has_begun {
-            book.record_wait(waited);
+            stats.record_wait(waited);
         }
-        drop(book);
+        drop(stats);
         if is_shed {
             self.record_late(ticket);
         } else if has_begun {
@@ -144,8 +144,8 @@ impl Shared {
         has_begun
     }
 
-    /// Drops what waits and is too late already. If all threads are held, nobody else would tell its
-    /// client.
+    /// Drops waiting work that is too late already. If all threads are held, no other code would
+    /// notify its client.
     pub(crate) fn drop_overdue(&self) {
         let now = Instant::now();
         let overdue = self.take_out(|ticket| {
@@ -164,16 +164,18 @@ impl Shared {
     }
 
     fn take_out(&self, is_out: impl Fn(&Ticket) -> bool) -> Vec<Work> {
-        let out = self.hand_off.take_out(|work| is_out(work.metadata()));
+        // Dropped by the caller, outside the scheduler's lock: destructors are foreign code.
+        let out = self.scheduler.take_out(|work| is_out(work.metadata()));
         let bytes = out.iter().map(|work| work.metadata().bytes).sum();
         self.held_bytes.fetch_sub(bytes, Ordering::Relaxed);
         out
     }
 
-    /// Work whose client has left. What has not begun stays where it is, and is swept out once it
-    /// is more than half of the queue: so the queue is bounded, and leaving costs little.
+    /// Gives up work whose client has left. Work that has not begun stays in the queue, and is
+    /// swept out once it is more than half of it: so the queue is bounded, and leaving costs
+    /// little.
     pub(crate) fn abandon(&self, ticket: &Ticket) {
-        self.book().cancelled += 1;
+        self.stats().cancelled += 1;
         self.meters().cancelled();
         // Counted first: a thread that finds it abandoned counts it out again.
         let abandoned = self.abandoned.fetch_add(1, Ordering::Relaxed) + 1;
@@ -181,30 +183,30 @@ impl Shared {
             self.abandoned.fetch_sub(1, Ordering::Relaxed);
             return;
         }
-        if abandoned * 2 > self.hand_off.counts().waiting {
+        if abandoned * 2 > self.scheduler.counts().waiting {
             let dead = self.take_out(Ticket::is_abandoned);
             self.abandoned.fetch_sub(dead.len(), Ordering::Relaxed);
         }
     }
 
     pub(crate) fn end(&self, run: &Run, panicked: Option<&Panicked>) {
-        self.book().record_end(run, panicked.is_some());
+        self.stats().record_end(run, panicked.is_some());
         self.meters().ended(run.held, panicked.is_some());
         if let Some(panicked) = panicked {
             self.log_panic(panicked);
         }
     }
 
-    /// A run was given up in its midst.
+    /// Records a run that was given up in its midst.
     pub(crate) fn gave_up(&self, ticket: &Ticket, run: &Run) {
-        self.book().record_run(run);
-        self.hand_off
+        self.stats().record_run(run);
+        self.scheduler
             .learn(ticket.flow().route, ticket.ended(run.wanted));
     }
 
-    /// A run, or a part of it, has used so much.
+    /// Records the time that a run, or a part of it, has used.
     pub(crate) fn note_used(&self, submission: &Submission, used: Duration, now: Instant) {
-        self.book().shares.used(submission, used, now);
+        self.stats().shares.used(submission, used, now);
         self.meters().used(&submission.route, used);
     }
 
@@ -213,7 +215,7 @@ impl Shared {
         tracing::error!(stage = self.settings.name, message, "a handler panicked");
     }
 
-    /// When to come back, for work that was dropped late.
+    /// Returns the rejection of work that was dropped late.
     pub(crate) fn rejected_late(&self) -> Rejected {
         Rejected {
             reason: Reason::Late,
@@ -221,7 +223,7 @@ impl Shared {
         }
     }
 
-    /// Starts an announced thread; if that fails, takes the announcement back.
+    /// Starts an announced thread; if that fails, withdraws the announcement.
     pub(crate) fn start_thread(self: &Arc<Self>) -> io::Result<()> {
         let number = self.threads_started.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{number}", self.settings.name);
@@ -232,13 +234,13 @@ impl Shared {
         match started {
             Ok(_detached) => Ok(()),
             Err(error) => {
-                self.hand_off.withdraw();
+                self.scheduler.withdraw();
                 Err(error)
             }
         }
     }
 
-    /// Said once: the stage works on with the threads that it has.
+    /// Warns once that the system gives no more threads: the stage works on with those that it has.
     pub(crate) fn warn_of_threads(&self, error: &io::Error) {
         if !self.has_warned.swap(true, Ordering::Relaxed) {
             let stage = &self.settings.name;
@@ -248,8 +250,8 @@ impl Shared {
 
     pub(crate) fn status(&self) -> StageStatus {
         let predicted = self.longest_wait();
-        let counts = self.hand_off.counts();
-        let book = self.book();
+        let counts = self.scheduler.counts();
+        let stats = self.stats();
         StageStatus {
             name: self.settings.name.clone(),
             queue_len: self.alive(counts.waiting),
@@ -264,26 +266,27 @@ impl Shared {
                 blocked: counts.blocked,
                 idle: counts.threads - counts.working,
             },
-            sheds: book.sheds,
-            completed: book.completed,
-            panicked: book.panicked,
-            cancelled: book.cancelled,
-            wait: book.wait(),
-            service: book.service(),
-            shares: book.shares.shown(Instant::now()),
+            sheds: stats.sheds,
+            completed: stats.completed,
+            panicked: stats.panicked,
+            cancelled: stats.cancelled,
+            wait: stats.wait(),
+            service: stats.service(),
+            shares: stats.shares.shown(Instant::now()),
         }
     }
 
-    /// How long the last of all that waits is expected to wait.
+    /// Predicts the wait of the last of all waiting runs.
     fn longest_wait(&self) -> Duration {
-        let state = self.door_state();
-        self.hand_off.look(|view| door::longest_wait(view, &state))
+        let state = self.admit_state();
+        self.scheduler
+            .look(|view| admit::longest_wait(view, &state))
     }
 
-    fn door_state(&self) -> door::State<'_> {
-        door::State {
+    fn admit_state(&self) -> admit::State<'_> {
+        admit::State {
             settings: &self.settings,
-            held: self.book().held.mean(),
+            held: self.stats().held.mean(),
             held_bytes: self.held_bytes.load(Ordering::Relaxed),
             abandoned: self.abandoned.load(Ordering::Relaxed),
         }
@@ -293,9 +296,13 @@ impl Shared {
         waiting.saturating_sub(self.abandoned.load(Ordering::Relaxed))
     }
 
-    fn refuse(&self, submission: &Submission, refused: door::Refused) -> Rejected {
-        self.record_shed(submission, refused.expected, refused.rejected.reason);
-        refused.rejected
+    fn reject(&self, submission: &Submission, not_admitted: admit::NotAdmitted) -> Rejected {
+        self.record_shed(
+            submission,
+            not_admitted.expected,
+            not_admitted.rejected.reason,
+        );
+        not_admitted.rejected
     }
 
     fn record_late(&self, ticket: &Ticket) {
@@ -304,15 +311,15 @@ impl Shared {
 
     fn record_shed(&self, submission: &Submission, expected: Duration, reason: Reason) {
         let now = Instant::now();
-        self.book().record_shed(submission, expected, reason, now);
+        self.stats().record_shed(submission, expected, reason, now);
         self.meters().shed(&submission.route, reason);
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn stats(&self) -> MutexGuard<'_, Stats> {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Foreign code: not to be called while a lock is held.
+    /// Returns the metrics. Their recorder is foreign code: not to be called while a lock is held.
     fn meters(&self) -> &Meters {
         self.meters.get_or_init(|| Meters::of(&self.settings.name))
     }

@@ -6,27 +6,29 @@ use super::submission::{RouteName, Submission};
 use crate::client::Client;
 use crate::fair;
 
-/// What one client has used of a stage on one route. Times are in microseconds.
+/// The use that one client made of a stage on one route. Times are in microseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Share {
-    /// The route's method; nothing for work that no route asked for.
+    /// The route's method; empty for work that no route submitted.
     pub method: &'static str,
     /// The route's path, as [`RouteStatus`](crate::RouteStatus) has it.
     pub path: &'static str,
-    /// The client: its address or network, the name that a [`ClientKey`](crate::ClientKey) gave it, or `unknown`.
+    /// The client: its address or network, the name that a [`ClientKey`](crate::ClientKey) gave it,
+    /// or `unknown`.
     pub client: Client,
-    /// Its part of all that was used of late, in percent: what was used fades by half each 10 s
+    /// Its percentage of the recent use of the stage: usage fades by half each 10 s
     /// ([`SHOWN_HALF_LIFE`](fair::SHOWN_HALF_LIFE)).
     pub percent: f64,
-    /// What it used since it was first seen, of processors or threads, whichever it used more of.
+    /// The time it used since it was first seen, of processors or threads, whichever it used more
+    /// of.
     pub used_micros: u64,
-    /// How many runs it was that ended or gave way.
+    /// Runs that ended or gave way.
     pub runs: u64,
-    /// How many were refused, or dropped because their turn came too late.
+    /// Requests that were rejected, or dropped because their turn came too late.
     pub refused: u64,
 }
 
-/// Who used how much of a stage.
+/// The use of a stage by each flow.
 #[derive(Debug, Default)]
 pub(crate) struct Shares(fair::Shares<(RouteName, Client)>);
 
@@ -39,7 +41,7 @@ impl Shares {
         self.row(submission, now).add_refused(expected, now);
     }
 
-    /// Those first that wanted most of late.
+    /// Returns the flows, those first that wanted most of late.
     pub(crate) fn shown(&self, now: Instant) -> Vec<Share> {
         let shown = self.0.shown(now).into_iter().map(|share| {
             let (route, client) = share.name;
@@ -48,7 +50,7 @@ impl Shares {
                 path: route.path,
                 client,
                 percent: (share.percent * 10.0).round() / 10.0,
-                used_micros: super::book::micros(share.used),
+                used_micros: super::stats::micros(share.used),
                 runs: share.runs,
                 refused: share.refused,
             }

@@ -1,18 +1,19 @@
-//! A stage under a virtual clock: lanes and door as they are, threads, clients and time simulated.
+//! A stage under a virtual clock: lanes and admission as they are, threads, clients and time
+//! simulated.
 //!
-//! Each seed makes up a stage, a flood of clients that ask again as soon as they are answered, some
-//! of whom leave while they wait, and a polite client that asks for at most half of its share. Its
-//! waits are held against what its usage promises.
+//! Each seed makes up a stage, a flood of clients that ask again as soon as they have a response,
+//! some of which leave while they wait, and a polite client that asks for at most half of its
+//! share. Its waits are held against what its usage promises.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
+use super::admit::{self, Queued, State};
 use super::builder::Settings;
-use super::door::{self, Queued, State};
-use super::hand_off::{Bounds, View};
 use super::importance::Importance;
 use super::lanes::{Ended, Entry, Lanes, Length, Spent};
+use super::scheduler::{Bounds, View};
 use super::submission::{RouteName, Submission};
 use super::ticket::Terms;
 use crate::admission::LATE_GRACE;
@@ -21,10 +22,11 @@ use crate::client::Client;
 const SEEDS: u64 = 10_000;
 const MS: Duration = Duration::from_millis(1);
 const QUEUE_WAIT_MAX: Duration = Duration::from_millis(500);
-/// The flood begins with everybody's usage at zero; who is polite is known when it has used its part.
+/// The time before results count: all usages begin at zero, and the polite client's is the smaller
+/// one only when the others have used their part.
 const WARM_UP: Duration = Duration::from_secs(2);
 const END: Duration = Duration::from_secs(4);
-/// How long a refused client of the flood waits before it asks again.
+/// The time that a rejected client of the flood waits before it asks again.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// The longest run there is.
 const COST_MAX: Duration = Duration::from_millis(50);
@@ -33,7 +35,7 @@ const POLITE: usize = 0;
 struct Asker {
     submission: Submission,
     cost_max: Duration,
-    /// The polite one asks by the clock; the others when they have their response.
+    /// The polite client asks by the clock; the others when they have their response.
     interval: Option<Duration>,
 }
 
@@ -47,7 +49,7 @@ struct Job {
     asker: usize,
     cost: Duration,
     came: Duration,
-    /// When its client leaves, if it has not had its turn by then.
+    /// The time at which its client leaves, if its turn has not come by then.
     leaves: Option<Duration>,
     terms: Terms,
     start: Instant,
@@ -65,7 +67,7 @@ struct Seen {
     polite: u32,
     refused: u32,
     longest: Duration,
-    /// Waits of the polite one that were longer than the longest run.
+    /// Waits of the polite client that were longer than the longest run.
     long: u32,
     flood_refused: u32,
     flood_longest: Duration,
@@ -151,7 +153,7 @@ impl Simulation {
             started: self.threads.iter().flatten().count(),
             lanes: &mut self.lanes,
         };
-        match door::admit(&mut view, &submission, 0, &state, now) {
+        match admit::admit(&mut view, &submission, 0, &state, now) {
             Ok(terms) => self.enter(index, submission, terms, cost),
             Err(_) if interval.is_some() => {
                 self.seen.refused += u32::from(self.now > WARM_UP);
@@ -240,8 +242,8 @@ impl Simulation {
     }
 }
 
-/// The polite one first. The more contend with it, clients on its route or routes beside it, the less
-/// it may ask for.
+/// The clients, the polite one first. The more contend with it, clients on its route or routes
+/// beside it, the less it may ask for.
 fn askers(random: &mut fastrand::Rng, threads: u32) -> Vec<Asker> {
     let (clients, routes) = (random.u32(1..=12), random.u32(1..=4));
     let cost_max = COST_MAX.mul_f64(0.1 + 0.9 * random.f64());
@@ -311,7 +313,7 @@ fn who_asks_for_less_than_its_share_is_never_refused_and_hardly_waits() {
         all.left += seen.left;
         all.runs += seen.runs;
     }
-    // Who has used less than it may still go before it, for a run each: rarely.
+    // A client that has used less may still go before it, for a run each: rarely.
     assert!(all.long * 10_000 <= all.polite, "{all:?}");
     assert!(all.polite > 10_000 && all.flood_refused > 10_000 && all.left > 10_000);
 }

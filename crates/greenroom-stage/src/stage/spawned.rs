@@ -11,8 +11,8 @@ use super::ticket::Ticket;
 
 /// The result of work on a stage, to be awaited.
 ///
-/// Dropping it gives the work up: what waits in the queue is never begun, what runs ends at its next
-/// await. A blocking function that has begun runs to its end, for nothing can stop it.
+/// Dropping it gives the work up: what waits in the queue is never begun, what runs ends at its
+/// next await. A blocking function that has begun runs to its end, for nothing can stop it.
 #[must_use = "work whose result is dropped is given up"]
 pub struct Spawned<T>(State<T>);
 
@@ -45,7 +45,7 @@ impl<T> Spawned<T> {
         }))
     }
 
-    /// The refusal, if the stage did not let the work in. Known at once, before any await.
+    /// Returns the rejection, if the stage did not admit the work. Known at once, before any await.
     #[must_use]
     pub fn rejected(&self) -> Option<Rejected> {
         match self.0 {

@@ -8,37 +8,38 @@ use super::shares::Share;
 pub struct StageStatus {
     /// The stage's name.
     pub name: String,
-    /// How much waits for a thread, without what its client has given up.
+    /// Runs that wait for a thread, without those that their clients have given up.
     pub queue_len: usize,
-    /// With how many waiting new work is refused.
+    /// The number of waiting runs at which new work is rejected.
     pub queue_max: usize,
-    /// Bytes that what waits takes, bodies not counted.
+    /// Bytes that the waiting runs take, bodies not counted.
     pub queue_bytes: usize,
-    /// With how many bytes new work is refused.
+    /// The number of such bytes at which new work is rejected.
     pub queue_bytes_max: usize,
-    /// How long who comes last would wait: who has used less waits for less.
+    /// The predicted wait of a run that comes last: a client that has used less waits for less.
     pub predicted_wait_micros: u64,
-    /// How long work may wait; refused is whoever would wait for more than nine tenths of it.
+    /// The wait that is allowed; new work is rejected if it would wait for more than nine tenths of
+    /// it.
     pub queue_wait_max_micros: u64,
     /// The threads.
     pub threads: Threads,
-    /// What was refused or dropped before it began.
+    /// Runs that were rejected, or dropped before they began.
     pub sheds: Sheds,
-    /// What ended with a result.
+    /// Runs that ended with a result.
     pub completed: u64,
-    /// What ended with a panic.
+    /// Runs that ended with a panic.
     pub panicked: u64,
-    /// What was given up before its end, because its client had left.
+    /// Runs that were given up before their end, because their client had left.
     pub cancelled: u64,
-    /// How long work waited for its first thread.
+    /// Waits of runs for their first thread.
     pub wait: Quantiles,
-    /// For how long work held a thread, waiting for its wake-ups not included.
+    /// Times for which runs held a thread, waiting for wake-ups not included.
     pub service: Quantiles,
-    /// Which route and client have used how much of it, at most 32, those first that used most of late.
+    /// The use of it by route and client, at most 32, those first that used most of late.
     pub shares: Vec<Share>,
 }
 
-/// What a stage's threads do at one moment.
+/// The threads of a stage by their state at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Threads {
     /// All.
@@ -52,12 +53,12 @@ pub struct Threads {
     pub idle: usize,
 }
 
-/// What a stage has shed, by reason.
+/// The runs that a stage has shed, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sheds {
-    /// Refused: the predicted wait was too long.
+    /// Rejected: the predicted wait was too long.
     pub wait: u64,
-    /// Refused: the queue was full.
+    /// Rejected: the queue was full.
     pub queue_full: u64,
     /// Dropped when its turn came too late.
     pub late: u64,
@@ -74,7 +75,7 @@ impl Sheds {
 /// A distribution of times in microseconds. All zero when nothing was recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Quantiles {
-    /// How many times were recorded.
+    /// The number of times that were recorded.
     pub count: u64,
     /// Half of them are at most this.
     pub p50_micros: u64,

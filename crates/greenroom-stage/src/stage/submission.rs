@@ -7,18 +7,18 @@ use crate::fair::Flow;
 use crate::placement::outer;
 use crate::placement::route::Route;
 
-/// What a stage is told of work besides the work itself.
+/// The description of work that is submitted to a stage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Submission {
     pub(crate) importance: Importance,
     pub(crate) is_likely_short: bool,
     pub(crate) client: Client,
     pub(crate) route: RouteName,
-    /// What its caller says that it will take, if they know.
+    /// The time that its caller states for it, if known.
     pub(crate) stated: Option<Duration>,
 }
 
-/// What tells work of one kind from that of another.
+/// The identity of a route, which tells its work from that of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RouteName {
     pub(crate) key: u64,
@@ -27,7 +27,7 @@ pub(crate) struct RouteName {
 }
 
 impl Submission {
-    /// Work of which nothing is known but who asks for it: the request for which this thread works.
+    /// Describes work of unknown length, for the request for which this thread works.
     pub(crate) fn of_caller(importance: Importance) -> Self {
         Self {
             importance,

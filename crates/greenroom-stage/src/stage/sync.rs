@@ -1,3 +1,3 @@
-//! The locks of the hand-off; `tests/loom.rs` puts loom's in their place.
+//! The locks of the scheduler; `tests/loom.rs` puts loom's in their place.
 
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};

@@ -10,27 +10,27 @@ const BEGUN: u8 = 1;
 const ABANDONED: u8 = 2;
 const LATE: u8 = 3;
 
-/// What a run got at the door, and how far it has come since.
+/// The terms on which a run was admitted, and its progress since.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     pub(crate) submission: Submission,
     pub(crate) terms: Terms,
     pub(crate) admitted: Instant,
-    /// What it holds while it waits.
+    /// Bytes that it holds while it waits.
     pub(crate) bytes: usize,
     progress: AtomicU8,
 }
 
-/// What was foreseen for a run when it was let in.
+/// The terms of a run, foreseen when it was admitted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
-    /// How long it is to wait.
+    /// Its predicted wait.
     pub(crate) predicted: Duration,
-    /// How long it may wait; `None` is any time.
+    /// The longest wait allowed; `None` is any time.
     pub(crate) wait_max: Option<Duration>,
-    /// What it is expected to use; nothing, if it is more of what has begun.
+    /// The time it is expected to use; zero for more of a response that has begun.
     pub(crate) expected: Duration,
-    /// Whether it is expected to compute for long, and not to be short or to sleep.
+    /// `true` if it is expected to compute for long, and not to be short or to sleep.
     pub(crate) computes: bool,
 }
 
@@ -53,7 +53,7 @@ impl Ticket {
         self.submission.flow()
     }
 
-    /// How its work enters the lanes.
+    /// Returns the entry with which its work enters the lanes.
     pub(crate) fn entry(&self) -> Entry {
         let is_resumed = self.has_begun();
         Entry {
@@ -64,7 +64,7 @@ impl Ticket {
         }
     }
 
-    /// What is to be learnt of its run, which wanted a processor for so long.
+    /// Returns the result of its run, which wanted a processor for `wanted`.
     pub(crate) fn ended(&self, wanted: Duration) -> Ended {
         let stated = self.submission.stated;
         Ended { wanted, stated }
@@ -74,7 +74,7 @@ impl Ticket {
         now.saturating_duration_since(self.admitted)
     }
 
-    /// By how much it is late if its turn comes now.
+    /// Returns how late it is if its turn comes now.
     pub(crate) fn late(&self, now: Instant) -> Duration {
         self.waited(now).saturating_sub(self.terms.predicted)
     }
@@ -99,7 +99,7 @@ impl Ticket {
         self.leave_queue(LATE)
     }
 
-    /// Only one of those who would take it out of the queue succeeds.
+    /// Takes it out of the queue. Of several callers only one succeeds.
     fn leave_queue(&self, to: u8) -> bool {
         let order = (Ordering::AcqRel, Ordering::Acquire);
         let left = self.progress.compare_exchange(QUEUED, to, order.0, order.1);

@@ -11,17 +11,18 @@ use super::shared::{Shared, Work};
 use crate::fair::Turn;
 use crate::raw::set_time_slice;
 
-/// The longest slice that there is. What wakes up with a shorter one goes first if it has had no more
-/// than its part, so the longer the slice, the sooner others run.
+/// The longest slice that Linux grants. A thread that wakes up with a shorter one goes first if it
+/// has had no more than its share, so the longer the slice, the sooner others run.
 const LONG_SLICE: Duration = Duration::from_millis(100);
 
-/// A thread of a stage: takes work and runs it until it is not needed any more.
+/// Runs a thread of a stage: takes work and runs it until the thread is not needed any more.
 pub(crate) fn work(stage: &Arc<Shared>) {
-    let worker = stage.hand_off.enter(Pid::as_raw(Some(gettid())));
+    let worker = stage.scheduler.enter(Pid::as_raw(Some(gettid())));
     let idle_timeout = stage.settings.idle_timeout;
     let (mut spent, mut has_long_slices) = (None, false);
-    while let Some(turn) = stage.hand_off.next(worker, spent.take(), idle_timeout) {
+    while let Some(turn) = stage.scheduler.next(worker, spent.take(), idle_timeout) {
         let computes = turn.work.metadata().terms.computes;
+        // A system call for each change, not for each run.
         if computes != has_long_slices {
             has_long_slices = computes;
             ask_for_slices(computes);
@@ -30,10 +31,11 @@ pub(crate) fn work(stage: &Arc<Shared>) {
     }
 }
 
-/// Has the system interrupt work that computes for whatever wakes up: a loop, a short run, one that has
-/// slept, another program. With slices of the usual length, which the system lets a thread use up, each
-/// of them would wait for up to 3 ms. Work that does not compute keeps the usual ones, or it would have
-/// to wait for those that do. Where the system knows no such slices nothing changes.
+/// Has the system interrupt work that computes for any thread that wakes up: a loop, a short run,
+/// one that has slept, another program. With slices of the usual length, which the system lets a
+/// thread use up, each of them would wait for up to 3 ms. Work that does not compute keeps the
+/// usual ones, or it would have to wait for those that do. Where the system knows no such slices
+/// nothing changes.
 fn ask_for_slices(computes: bool) {
     let slice = if computes { LONG_SLICE } else { Duration::ZERO };
     if let Err(error) = set_time_slice(slice) {
@@ -41,7 +43,7 @@ fn ask_for_slices(computes: bool) {
     }
 }
 
-/// What the work has used.
+/// Runs the work whose turn it is. Returns the time it has used.
 fn take(stage: &Shared, turn: Turn<Work>) -> Spent {
     let Turn {
         flow,
@@ -67,7 +69,7 @@ fn take(stage: &Shared, turn: Turn<Work>) -> Spent {
     };
     let used = poll.used(&stage.settings.bounds);
     stage.note_used(&ticket.submission, used, Instant::now());
-    // Of what is more of a response that has begun nothing is to be learnt of a whole run.
+    // More of a response that has begun says nothing of the time of a whole run.
     let run = run.filter(|_| !ticket.terms.expected.is_zero());
     Spent {
         used,

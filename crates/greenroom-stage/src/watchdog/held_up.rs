@@ -8,7 +8,7 @@ use super::stalls::{Said, WARNING_PAUSE, judge, millis_since};
 use crate::placement::route::lock_routes;
 use crate::{run_delay, thread_state};
 
-/// What the watchdog remembers of loops, by their threads, from one look to the next.
+/// The watchdog's record of each loop, by its thread, from one look to the next.
 #[derive(Default)]
 pub(super) struct HeldUp {
     loops: HashMap<i32, Seen>,
@@ -17,9 +17,9 @@ pub(super) struct HeldUp {
 #[derive(Default)]
 struct Seen {
     progress: Progress,
-    /// When it was first seen to have made none, and the reading of its thread then. Not taken at
-    /// every look, because a reading takes microseconds; so a stall of 10 ms is seen when it is 22 ms
-    /// old at most.
+    /// The time at which it was first seen without progress, and the reading of its thread then.
+    /// Not taken at every look, because a reading takes microseconds; so a stall of 10 ms is seen
+    /// when it is 22 ms old at most.
     stands_since: Option<(u64, u64)>,
     said: Said,
     warned: Option<Instant>,
@@ -56,7 +56,7 @@ impl Seen {
         let note = || run_delay::note_of_thread(slot.thread());
         let (since, note) = *self.stands_since.get_or_insert_with(|| (now, note()));
         let says = judge(slot.thread(), since, note, now);
-        // What has gone on meanwhile was not held up, however long the judgement took.
+        // A loop that has gone on meanwhile was not held up, however long the judgement took.
         if says > self.said && slot.progress() == Some(self.progress) {
             self.say(slot, says, millis_since(since, now));
         }

@@ -17,19 +17,19 @@ const WORKER: usize = 0;
 
 static LOOPS: Mutex<Vec<Weak<LoopSlot>>> = Mutex::new(Vec::new());
 
-/// A loop that the watchdog watches, until this is dropped. Whoever runs the loop says here what it
-/// does, on its thread; each saying is one store.
+/// A loop that the watchdog watches, until this is dropped. The server that runs the loop reports
+/// its state here, on its thread; each report is one store.
 ///
-/// What is neither waiting for the system nor a poll of a placed route must come to an end: a loop that
-/// goes on with the same for over 10 ms ([`STALL`](crate::STALL)) is warned of, at most once a second,
-/// and over 1 s ([`HANG`](crate::HANG)) is an error.
+/// A turn that neither waits for the system nor polls a placed route must come to an end: a loop
+/// that goes on with the same for over 10 ms ([`STALL`](crate::STALL)) is warned of, at most once a
+/// second, and over 1 s ([`HANG`](crate::HANG)) is an error.
 pub struct WatchedLoop {
     slot: Arc<LoopSlot>,
 }
 
-/// Has the watchdog watch the loop on the calling thread, which it calls by this name.
+/// Has the watchdog watch the loop on the calling thread, under this name in logs and metrics.
 ///
-/// The loop's runtime tells by its hooks what it does:
+/// The loop's runtime reports its state by its hooks:
 ///
 /// ```
 /// use std::sync::{Arc, OnceLock};
@@ -73,36 +73,37 @@ pub fn watch_this_loop(name: &str) -> WatchedLoop {
 }
 
 impl WatchedLoop {
-    /// The loop has nothing to do, and waits for the system.
+    /// Reports that the loop has nothing to do, and waits for the system.
     pub fn parks(&self) {
-        self.slot.tell(Doing::Parked, Ordering::Relaxed);
+        self.slot.report(Doing::Parked, Ordering::Relaxed);
     }
 
-    /// The loop goes on.
+    /// Reports that the loop goes on.
     pub fn unparks(&self) {
-        // With the watchdog's own order, this says: it sees the loop run, or we see that it sleeps.
-        self.slot.tell(Doing::Other, Ordering::SeqCst);
+        // Together with the watchdog's own order: either it sees the loop run, or we see that it
+        // sleeps.
+        self.slot.report(Doing::Other, Ordering::SeqCst);
         super::wake();
     }
 
-    /// The loop polls a connection.
+    /// Reports that the loop polls a connection.
     pub fn connection_begins(&self) {
-        self.slot.tell(Doing::Connection, Ordering::Relaxed);
+        self.slot.report(Doing::Connection, Ordering::Relaxed);
     }
 
-    /// The poll of a connection has ended.
+    /// Reports that the poll of a connection has ended.
     pub fn connection_ends(&self) {
-        self.slot.tell(Doing::Other, Ordering::Relaxed);
+        self.slot.report(Doing::Other, Ordering::Relaxed);
     }
 
-    /// The loop polls a task that was spawned there: for runtimes that can tell, which takes tokio's
-    /// `on_before_task_poll` and `--cfg tokio_unstable`.
+    /// Reports that the loop polls a task that was spawned at this place: for runtimes that know
+    /// it, which takes tokio's `on_before_task_poll` and `--cfg tokio_unstable`.
     pub fn task_begins(&self, spawned_at: &'static Location<'static>) {
         self.slot.spawned_at.store(Some(spawned_at));
-        self.slot.tell(Doing::Other, Ordering::Relaxed);
+        self.slot.report(Doing::Other, Ordering::Relaxed);
     }
 
-    /// How often the loop made no progress for over 10 ms.
+    /// Returns how often the loop made no progress for over 10 ms.
     #[must_use]
     pub fn stalls(&self) -> u64 {
         self.slot.stalls.load(Ordering::Relaxed)
@@ -118,7 +119,7 @@ impl fmt::Debug for WatchedLoop {
     }
 }
 
-/// What a loop does, as far as it says so itself.
+/// The state of a loop, as far as it reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     Parked,
@@ -138,11 +139,11 @@ impl Doing {
     }
 }
 
-/// What a loop says of itself, for the watchdog to read.
+/// The reports of a loop, for the watchdog to read.
 pub(super) struct LoopSlot {
     name: String,
     thread: i32,
-    /// What it does, and above that a count of what it has done.
+    /// Its state, and above that a count of its reports.
     beat: CachePadded<AtomicU64>,
     spawned_at: AtomicCell<Option<&'static Location<'static>>>,
     stalls: AtomicU64,
@@ -151,18 +152,18 @@ pub(super) struct LoopSlot {
     polls: Option<Arc<CachePadded<Slot>>>,
 }
 
-/// How far a loop has come. Two that are the same are of a loop that has made no progress.
+/// The progress of a loop. Two equal ones are of a loop that has made none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     beat: u64,
     /// Changes with each turn of the runtime, which is after 61 polls of tasks or sooner. So a loop
-    /// that polls nothing but what it tells nobody of is seen to go on.
+    /// that polls only tasks that are not reported is seen to go on.
     busy: Duration,
     route_polled: u64,
 }
 
 impl LoopSlot {
-    fn tell(&self, doing: Doing, order: Ordering) {
+    fn report(&self, doing: Doing, order: Ordering) {
         // Only the loop's thread writes it.
         let before = self.beat.load(Ordering::Relaxed) >> Doing::BITS;
         let beat = before.wrapping_add(1) << Doing::BITS | doing as u64;
@@ -181,8 +182,8 @@ impl LoopSlot {
         Doing::of(self.beat.load(Ordering::SeqCst)) == Doing::Parked
     }
 
-    /// How far it has come; `None` while it waits for the system, or polls a placed route, which is
-    /// watched as such.
+    /// Returns its progress; `None` while it waits for the system, or polls a placed route, which
+    /// is watched as such.
     pub(super) fn progress(&self) -> Option<Progress> {
         let polls = self.polls.as_ref();
         if self.is_parked() || polls.is_some_and(|polls| polls.sight().is_some()) {
@@ -195,7 +196,7 @@ impl LoopSlot {
         })
     }
 
-    /// What is known of what it does, for people.
+    /// Describes what it does, as far as known, for the log.
     pub(super) fn task(&self) -> String {
         if let Some(spawned_at) = self.spawned_at.load() {
             return format!("spawned at {spawned_at}");
@@ -206,7 +207,7 @@ impl LoopSlot {
         }
     }
 
-    /// The route that the loop's thread has polled last.
+    /// Returns the route that the loop's thread has polled last.
     pub(super) fn last_route(&self) -> Option<usize> {
         self.polls.as_ref().and_then(|polls| polls.last_route())
     }
@@ -217,7 +218,7 @@ impl LoopSlot {
     }
 }
 
-/// The loops that are watched.
+/// Returns the loops that are watched.
 pub(super) fn watched() -> Vec<Arc<LoopSlot>> {
     lock_loops().iter().filter_map(Weak::upgrade).collect()
 }

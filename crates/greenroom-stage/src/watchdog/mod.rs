@@ -1,9 +1,11 @@
-//! Sees a handler, or what else runs on a loop, that holds it up, while it does so.
+//! The watchdog: sees a handler, or another task on a loop, that holds the loop up, while it does
+//! so.
 //!
-//! Each thread that polls inline says in a slot of its own which route it polls and since when; a loop
-//! that is watched ([`watch_this_loop`]) says at each of its turns that it goes on. One thread reads the
-//! slots every [`TICK`]. It starts with the first inline poll, and sleeps when none was seen for
-//! [`QUIET_TICKS`] and all loops wait for the system; the next poll, or a loop that goes on, wakes it.
+//! Each thread that polls inline keeps in a slot of its own the route that it polls and since when;
+//! a loop that is watched ([`watch_this_loop`]) reports at each of its turns that it goes on. One
+//! thread reads the slots every [`TICK`]. It starts with the first inline poll, and sleeps when
+//! none was seen for [`QUIET_TICKS`] and all loops wait for the system; the next poll, or a loop
+//! that goes on, wakes it.
 
 mod held_up;
 mod loops;
@@ -28,7 +30,8 @@ pub use stalls::{HANG, STALL, WARNING_PAUSE};
 /// The time between two looks: a stall of 10 ms is seen after 14 ms.
 const TICK: Duration = Duration::from_millis(4);
 
-/// After so many looks without an inline poll, 200 ms, the watchdog sleeps until the next.
+/// The number of looks without an inline poll, 200 ms, after which the watchdog sleeps until the
+/// next.
 const QUIET_TICKS: u32 = 50;
 
 static IS_ASLEEP: AtomicBool = AtomicBool::new(false);
@@ -127,7 +130,7 @@ fn patrol() {
             continue;
         }
         IS_ASLEEP.store(true, Ordering::SeqCst);
-        // What began before this store did not see it, and is seen now.
+        // A poll that began before this store did not see it, and is seen now.
         patrol.look();
         if patrol.looks_left == 0 {
             while IS_ASLEEP.load(Ordering::SeqCst) {

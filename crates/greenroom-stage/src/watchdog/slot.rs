@@ -9,18 +9,18 @@ use rustix::thread::{Pid, gettid};
 use crate::placement::route::Route;
 use crate::run_delay;
 
-/// How old a thread's note of its run delay may be when a poll begins.
+/// The age that a thread's note of its run delay may have when a poll begins.
 const DELAY_NOTE_NANOS: u64 = 10_000_000;
 
-/// What a thread polls inline, for the watchdog to read. Written by its thread alone.
+/// The inline poll of a thread, for the watchdog to read. Written by its thread alone.
 #[derive(Debug)]
 pub(super) struct Slot {
     /// The route's id and one; 0 when nothing is polled.
     route: AtomicUsize,
-    /// When the poll began. Stays as it was when the poll has ended.
+    /// The time at which the poll began. Stays as it was when the poll has ended.
     since: AtomicU64,
-    /// The thread's run delay when last noted, not long before the poll; where the system does not tell
-    /// it, its CPU time when the poll began.
+    /// The thread's run delay when last noted, not long before the poll; where the system does not
+    /// report it, its CPU time when the poll began.
     run_delay: AtomicU64,
     /// The id of the route that was polled last, and one; 0 before the first.
     last_route: AtomicUsize,
@@ -41,22 +41,24 @@ impl Slot {
         self.thread
     }
 
-    /// When the latest poll began, under way or not.
+    /// Returns the time at which the latest poll began, under way or not.
     pub(super) fn latest(&self) -> u64 {
         self.since.load(Ordering::SeqCst)
     }
 
-    /// The route that is polled, or was last.
+    /// Returns the route that is polled, or was last.
     pub(super) fn last_route(&self) -> Option<usize> {
         self.last_route.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// The poll under way, if one is, and the same one all the while it is read.
+    /// Returns the poll under way, if there is one, and it is the same one all the while it is
+    /// read.
     pub(super) fn sight(&self) -> Option<Sight> {
         let read = || {
             let route = self.route.load(Ordering::SeqCst).checked_sub(1)?;
             Some((route, self.since.load(Ordering::SeqCst)))
         };
+        // Read twice: the poll may end between two loads, and another begin.
         let (route, since) = read()?;
         let run_delay = self.run_delay.load(Ordering::Relaxed);
         (read()? == (route, since)).then_some(Sight {
@@ -74,7 +76,7 @@ pub(super) struct Own {
     noted: Cell<u64>,
 }
 
-/// What was polled when another poll began inside it.
+/// The poll that was under way when another poll began inside it.
 pub(super) struct Outer {
     route: usize,
     since: u64,
@@ -108,23 +110,26 @@ impl Own {
     }
 
     pub(super) fn begin(&self, route: &Route, now: u64) -> Outer {
-        if !run_delay::is_told() || now.saturating_sub(self.noted.get()) > DELAY_NOTE_NANOS {
+        if !run_delay::is_reported() || now.saturating_sub(self.noted.get()) > DELAY_NOTE_NANOS {
             self.note_delay(now);
         }
         let outer = Outer {
             route: self.slot.route.load(Ordering::Relaxed),
             since: self.slot.since.load(Ordering::Relaxed),
         };
+        // Before the route: a reader that sees the new route sees its time as well.
         self.slot.since.store(now, Ordering::Release);
         self.slot
             .last_route
             .store(route.id() + 1, Ordering::Relaxed);
-        // With the watchdog's own order, this says: it sees the poll, or we see that it sleeps.
+        // Together with the watchdog's own order: either it sees the poll, or we see that it
+        // sleeps.
         self.slot.route.store(route.id() + 1, Ordering::SeqCst);
         outer
     }
 
     pub(super) fn end(&self, outer: &Outer) {
+        // No route in between, so that no reader pairs the inner route with the outer time.
         self.slot.route.store(0, Ordering::Release);
         if outer.route != 0 {
             self.slot.since.store(outer.since, Ordering::Release);
@@ -132,8 +137,8 @@ impl Own {
         }
     }
 
-    /// For how long at most the thread stood in the queue for a processor since the last note;
-    /// notes it anew.
+    /// Returns the longest time that the thread may have stood in the queue for a processor since
+    /// the last note, and notes it anew.
     pub(super) fn preempted(&self, now: u64) -> Duration {
         let before = self.slot.run_delay.load(Ordering::Relaxed);
         self.note_delay(now);
@@ -148,7 +153,7 @@ impl Own {
     }
 }
 
-/// Gives this thread's slot; `None` while the thread ends.
+/// Passes this thread's slot; `None` while the thread ends.
 pub(super) fn with_own<R>(use_it: impl FnOnce(Option<&Own>) -> R) -> R {
     let mut use_it = Some(use_it);
     let mut call = |own: Option<&Own>| use_it.take().map(|use_it| use_it(own));
@@ -157,7 +162,7 @@ pub(super) fn with_own<R>(use_it: impl FnOnce(Option<&Own>) -> R) -> R {
     result.expect("called once, here or there")
 }
 
-/// The slots of the threads that still exist.
+/// Returns the slots of the threads that still exist.
 pub(super) fn living() -> Vec<Arc<CachePadded<Slot>>> {
     let mut slots = lock_slots();
     slots.retain(|slot| slot.strong_count() > 0);
@@ -168,7 +173,7 @@ fn lock_slots() -> MutexGuard<'static, Vec<Weak<CachePadded<Slot>>>> {
     SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nanoseconds since some moment at the process's beginning; never 0.
+/// Returns the nanoseconds since some moment at the process's beginning; never 0.
 pub(super) fn now_nanos() -> u64 {
     nanos_of(Instant::now())
 }

@@ -5,16 +5,16 @@ use super::slot::{Sight, living, now_nanos};
 use crate::placement::route::{Route, lock_routes};
 use crate::{run_delay, thread_state};
 
-/// A poll that holds up a loop for longer than this is a stall: its route is staged while it runs.
+/// The time beyond which a poll that holds up a loop is a stall: its route is staged while it runs.
 pub const STALL: Duration = Duration::from_millis(10);
 
-/// A poll that holds up a loop for longer than this is an error.
+/// The time beyond which a poll that holds up a loop is an error.
 pub const HANG: Duration = Duration::from_secs(1);
 
-/// A route is warned of at most once in this time. All its stalls are counted.
+/// The time in which a route is warned of at most once. All its stalls are counted.
 pub const WARNING_PAUSE: Duration = Duration::from_secs(1);
 
-/// What the watchdog remembers from one look to the next.
+/// The watchdog's record of each thread, from one look to the next.
 #[derive(Default)]
 pub(super) struct Watch {
     threads: HashMap<i32, Seen>,
@@ -24,7 +24,7 @@ pub(super) struct Watch {
 #[derive(Clone, Copy, Default)]
 struct Seen {
     latest: u64,
-    /// What was said of the poll that began then.
+    /// The message that was logged of the poll that began at `latest`.
     said: Said,
 }
 
@@ -108,8 +108,8 @@ pub(super) fn millis_since(since: u64, now: u64) -> u64 {
     u64::try_from(millis).unwrap_or(u64::MAX)
 }
 
-/// What is to be said of what a thread does since then, when this was noted of it. Time in which it had
-/// no processor is not its own.
+/// Decides which message is due for what a thread does since `since`, with the reading `note` of
+/// that time. Time in which it had no processor is not its own.
 pub(super) fn judge(thread: i32, since: u64, note: u64, now: u64) -> Said {
     let taken = Duration::from_nanos(now.saturating_sub(since));
     if taken <= STALL {

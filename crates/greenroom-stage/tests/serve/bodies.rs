@@ -76,7 +76,7 @@ async fn a_body_that_blocks_holds_up_nobody_and_gives_each_frame_at_once() {
     .await;
 }
 
-/// One that says its length, as a file does.
+/// A body with a known length, as that of a file.
 struct Sized(Gate, usize);
 
 impl HttpBody for Sized {
@@ -154,7 +154,7 @@ async fn a_body_that_waits_gives_each_event_at_once_and_comes_to_the_loop() {
     .await;
 }
 
-/// It is long until the watchdog has seen it, and its route goes back as if the handler was.
+/// The body is long until the watchdog has seen it, and its route goes back as if the handler was.
 #[tokio::test]
 async fn a_body_that_holds_up_a_loop_sends_its_route_back() {
     within(async {

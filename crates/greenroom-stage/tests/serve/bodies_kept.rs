@@ -1,4 +1,4 @@
-//! What a body is, wherever it is polled: its frames, its length, its end.
+//! Frames, lengths and ends of bodies stay the same, on the loop and on a stage.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use tower::{Layer, ServiceExt};
 
 use crate::rig::{patient, within};
 
-/// The body of a placed service's response.
+/// Returns the body of a placed service's response.
 async fn placed(placement: Placement, body: Body) -> Body {
     let body = Arc::new(Mutex::new(Some(body)));
     let service = tower::service_fn(move |_: Request| {
@@ -90,7 +90,7 @@ async fn nothing_is_made_that_nobody_asks_for() {
     .await;
 }
 
-/// Says when it is dropped, and whether that was within a runtime.
+/// Reports when it is dropped, and if that was within a runtime.
 struct Dropped(Option<oneshot::Sender<bool>>);
 
 impl Drop for Dropped {

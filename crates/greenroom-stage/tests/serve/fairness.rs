@@ -19,7 +19,7 @@ async fn note(State(begun): State<Begun>, uri: Uri) {
     begun.0.lock().unwrap().push(uri.path().to_owned());
 }
 
-/// Requests of clients that tell their names.
+/// Sends a request of a client with this name.
 async fn ask(address: SocketAddr, path: &str, name: &str) -> Answer {
     let mut client = Client::connect(address).await;
     let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nX-Client: {name}\r\n\r\n");
@@ -34,7 +34,7 @@ fn by_name() -> ClientKey {
     })
 }
 
-/// Its only thread is held until the sender is dropped.
+/// A stage whose only thread is held until the sender is dropped.
 async fn held() -> (Stage, mpsc::Sender<()>) {
     let stage = patient().threads(1..=1).blocking_threads_max(1);
     let stage = stage.build().unwrap();

@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::rig::{Client, get as fetch, patient, serve, within};
 
-/// It is released only after `/hello` was answered.
+/// It is released only after the response to `/hello`.
 #[tokio::test]
 async fn an_undeclared_blocking_handler_does_not_stop_another() {
     within(async {
@@ -41,7 +41,7 @@ async fn an_undeclared_blocking_handler_does_not_stop_another() {
     .await;
 }
 
-/// They wait for each other, so they are answered only if all of them run at once.
+/// They wait for each other, so they have responses only if all of them run at once.
 #[tokio::test]
 async fn two_hundred_blocking_calls_run_at_once() {
     within(async {

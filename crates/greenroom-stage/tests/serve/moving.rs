@@ -12,7 +12,8 @@ use tower::{Layer, ServiceExt};
 
 use crate::rig::{Client, patient, route, serve, whatever_it_takes, within};
 
-/// Asks until the route is inline, which its placement makes independent of the machine's speed.
+/// Sends requests until the route is inline, which its placement makes independent of the machine's
+/// speed.
 async fn until_inline(address: SocketAddr, path: &str) -> Client {
     let mut client = Client::connect(address).await;
     for _ in 0..STREAK_FIRST {
@@ -22,7 +23,7 @@ async fn until_inline(address: SocketAddr, path: &str) -> Client {
     client
 }
 
-/// It is long until the watchdog has seen it, however slow the machine is.
+/// The run is long until the watchdog has seen it, however slow the machine is.
 #[tokio::test]
 async fn a_route_proven_short_runs_inline_and_a_long_run_sends_it_back() {
     within(async {

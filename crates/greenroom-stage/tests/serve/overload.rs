@@ -11,13 +11,13 @@ use crate::rig::{Client, get as fetch, patient, route, serve, whatever_it_takes,
 
 type Gate = Arc<Mutex<mpsc::Receiver<()>>>;
 
-/// Passes once something is sent, or the sender is gone.
+/// Passes once a message is sent, or the sender is gone.
 async fn pass(State(gate): State<Gate>) -> &'static str {
     let _ended = gate.lock().unwrap().recv();
     "passed"
 }
 
-/// One thread, and room for one that waits.
+/// A stage with one thread, and a place for one run that waits.
 fn narrow() -> Stage {
     let builder = patient().threads(1..=1).blocking_threads_max(1);
     builder.queue_max(1).build().unwrap()
@@ -62,7 +62,7 @@ async fn who_cannot_be_served_in_time_is_refused_and_who_was_let_in_is_answered(
     .await;
 }
 
-/// The stage's thread is taken, its queue is not empty, and the short route is answered first.
+/// The stage's thread is taken, its queue is not empty, and the short route has its response first.
 #[tokio::test]
 async fn a_route_that_is_likely_short_goes_before_work_that_waits() {
     within(async {

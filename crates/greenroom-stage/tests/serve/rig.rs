@@ -15,12 +15,13 @@ pub(crate) async fn within<F: Future>(test: F) -> F::Output {
         .expect("the test hangs")
 }
 
-/// A stage on which nothing is refused by its wait: machines that run tests are slow.
+/// A stage that rejects nothing by its wait: machines that run tests are slow.
 pub(crate) fn patient() -> StageBuilder {
     Stage::builder("serve").queue_wait_max(Duration::from_mins(10))
 }
 
-/// No run is long by itself, because machines that run tests are slow; stalls are seen all the same.
+/// A placement for which no run is long by itself, because machines that run tests are slow; stalls
+/// are seen all the same.
 pub(crate) fn whatever_it_takes(stage: &Stage) -> Placement {
     Placement::auto_on(stage).short_run(Duration::from_hours(1))
 }
@@ -65,7 +66,7 @@ impl Client {
         self.receive().await
     }
 
-    /// The head of a response, in lower case.
+    /// Returns the head of a response, in lower case.
     pub(crate) async fn receive_head(&mut self) -> String {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -75,7 +76,8 @@ impl Client {
         head.to_ascii_lowercase()
     }
 
-    /// The next chunk of a body, empty at its end; `None` if the connection ends before that.
+    /// Returns the next chunk of a body, empty at its end; `None` if the connection ends before
+    /// that.
     pub(crate) async fn receive_chunk(&mut self) -> Option<String> {
         let mut line = String::new();
         self.0.read_line(&mut line).await.ok()?;
@@ -114,7 +116,7 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> Answer {
     Client::connect(address).await.get(path).await
 }
 
-/// The route of this path; each test has paths of its own.
+/// Returns the route of this path; each test has paths of its own.
 pub(crate) fn route(path: &str) -> RouteStatus {
     let mut routes = greenroom_stage::status().routes.into_iter();
     routes

@@ -1,4 +1,4 @@
-//! Who has its turn when many want one: asserted by the order of the runs, and never by a clock.
+//! The order of turns among many flows: asserted by the order of the runs, and never by a clock.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ async fn a_client_that_floods_delays_itself_and_no_other() {
     .await;
 }
 
-/// One has computed, the other has asked often for little.
+/// One client has computed, the other has asked often for little.
 #[tokio::test]
 async fn what_counts_is_what_was_used_and_not_how_often() {
     within(async {
@@ -98,8 +98,8 @@ async fn the_status_tells_who_used_how_much_and_who_was_refused() {
     .await;
 }
 
-/// Whoever is more than what may wait is refused, but not who has nothing waiting: a queue that one
-/// client has filled has a place left for others.
+/// Work beyond `queue_max` is rejected, but not that of a client with nothing waiting: a queue that
+/// one client has filled has a place left for others.
 #[tokio::test]
 async fn a_full_queue_has_room_for_who_comes_for_the_first_time() {
     within(async {
@@ -124,7 +124,7 @@ async fn a_full_queue_has_room_for_who_comes_for_the_first_time() {
     .await;
 }
 
-/// Nothing was measured yet, so all that is known of the two is what was stated.
+/// Nothing was measured yet, so only the two statements are known.
 #[tokio::test]
 async fn who_has_stated_much_for_what_runs_goes_behind_who_has_stated_little() {
     within(async {
@@ -178,7 +178,7 @@ async fn what_is_stated_predicts_the_wait_of_its_own_client() {
         drop(release);
         first.await.unwrap();
         small.await.unwrap();
-        // What it took tells how much to believe the next one.
+        // The time it took shows how much to believe the next statement.
         let release = occupy(&stage).await;
         let (next, after) = (hour(), hour());
         assert_eq!((next.rejected(), after.rejected()), (None, None));

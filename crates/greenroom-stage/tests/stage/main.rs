@@ -35,7 +35,7 @@ async fn occupy(stage: &Stage) -> mpsc::Sender<()> {
     release
 }
 
-/// Machines under load are slow; nothing here is about `queue_wait_max` unless it says so.
+/// Machines under load are slow; no test depends on `queue_wait_max` unless it sets it.
 fn builder() -> StageBuilder {
     Stage::builder("test").queue_wait_max(Duration::from_mins(10))
 }

@@ -36,8 +36,8 @@ async fn a_full_queue_refuses_at_once_and_answers_whom_it_let_in() {
     .await;
 }
 
-/// What is known of the work is that it holds a thread for 20 ms or more; a minute may be waited, and
-/// two in a burst.
+/// It is only known that the work holds a thread for 20 ms or more; the limit is a minute, and two
+/// in a burst.
 #[tokio::test]
 async fn a_newcomer_is_refused_by_its_predicted_wait() {
     within(async {
@@ -97,7 +97,7 @@ async fn critical_work_goes_before_other_new_work() {
     .await;
 }
 
-/// Let in when nothing was known of the work, and then its turn came far too late.
+/// Admitted when nothing was known of the work, and then its turn came far too late.
 #[tokio::test]
 async fn what_comes_far_too_late_is_dropped_unbegun() {
     within(async {
@@ -117,7 +117,8 @@ async fn what_comes_far_too_late_is_dropped_unbegun() {
     .await;
 }
 
-/// The only thread is held for as long as the test likes, and the client is told all the same.
+/// The only thread is held for as long as the test likes, and the client gets its rejection all the
+/// same.
 #[tokio::test]
 async fn work_that_waits_too_long_is_refused_though_no_thread_comes_for_it() {
     within(async {

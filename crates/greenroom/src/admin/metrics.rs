@@ -10,7 +10,8 @@ use greenroom_stage::{Importance, Placement};
 use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
 use tokio::time::interval;
 
-/// Histograms are put together this often, so that they stay small though nobody asks for them.
+/// The interval at which histograms are put together, so that they stay small though no client asks
+/// for them.
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// Upper ends of the histograms' buckets.
@@ -24,13 +25,13 @@ const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The recorder of this process, once it is installed.
 static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
 
-/// Metrics that cannot be installed: the process has another recorder.
+/// Metrics cannot be installed: the process has another recorder.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot install the recorder of metrics")]
 pub struct InstallMetricsError(#[from] BuildError);
 
 /// Installs a recorder for the crate `metrics`, and returns the route `/greenroom/metrics`, which
-/// shows to Prometheus what it has recorded. If it is installed already, only the latter.
+/// serves its records to Prometheus. If it is installed already, only returns the route.
 ///
 /// A server with an [admin server](crate::ServerBuilder::admin) does so itself. It must come before
 /// the first request, and within a runtime that lives as long as the server.

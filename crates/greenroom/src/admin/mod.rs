@@ -1,4 +1,5 @@
-//! What operators see at an address of their own, where no application can stand in the way.
+//! The admin server: status and metrics at an address of their own, where no application can stand
+//! in the way.
 
 mod metrics;
 
@@ -29,8 +30,8 @@ impl AdminServer {
         &self.0.local_addresses()[0]
     }
 
-    /// Serves until what it returns is dropped, and then ends at once. Must be called within a
-    /// runtime that lives as long.
+    /// Serves until the result is dropped, and then ends at once. Must be called within a runtime
+    /// that lives as long.
     pub(crate) fn serve(self) -> AdminServing {
         let address = self.address();
         tracing::info!(%address, url = address.url(), "status at");

@@ -9,7 +9,7 @@ use tower_service::Service;
 use super::for_client::ForClient;
 use crate::loop_watch;
 
-/// A service of axum's bodies, called with ours.
+/// A service of axum's bodies, called with the server's.
 #[derive(Clone, Debug)]
 pub struct Adapted<S> {
     service: S,
@@ -48,7 +48,7 @@ where
     }
 }
 
-/// Has the placements on this loop refuse what it can do without.
+/// Has the placements on this loop reject the requests that are dispensable under this pressure.
 pub(super) fn shed_under(pressure: Pressure) {
     shed_on_this_loop(match pressure {
         Pressure::None => None,

@@ -11,8 +11,8 @@ use tower_service::Service;
 
 use super::length_limit::length_limit_error;
 
-/// A service of axum's bodies, called with ours by one connection. It works for the client of each
-/// request: what it submits to a stage is that client's.
+/// A service of axum's bodies, called with the server's by one connection. It works for the client
+/// of each request: work that it submits to a stage is that client's.
 #[derive(Clone, Debug)]
 pub struct ForClient<S> {
     service: S,
@@ -26,7 +26,8 @@ impl<S> ForClient<S> {
         connection: &ConnectionInfo,
         client_key: Option<ClientKey>,
     ) -> Self {
-        // Who is at the other end of a Unix socket the system could tell, but mostly it is one proxy.
+        // The system knows the peer of a Unix socket, but mostly that is one proxy for many
+        // clients.
         let peer = connection.peer.map(Client::from);
         Self {
             service,
@@ -38,7 +39,7 @@ impl<S> ForClient<S> {
     fn client_of(&self, request: Request<Body>) -> (Client, Request<Body>) {
         // A trusted proxy's connection is that of many clients.
         let forwarded = request.extensions().get::<ForwardedFor>();
-        let sender = forwarded.map_or(self.connected, |told| Client::at(told.ip));
+        let sender = forwarded.map_or(self.connected, |forwarded| Client::at(forwarded.ip));
         let Some(client_key) = &self.client_key else {
             return (sender, request);
         };
@@ -68,7 +69,7 @@ impl<S: Service<Request<Body>>> Service<Request<RequestBody>> for ForClient<S> {
     }
 }
 
-/// A body that is there already needs no allocation of its own.
+/// Converts a body. One that is in memory already needs no allocation of its own.
 fn adapt_body(body: RequestBody) -> Body {
     match body.try_into_bytes() {
         Ok(bytes) if bytes.is_empty() => Body::empty(),
@@ -77,7 +78,7 @@ fn adapt_body(body: RequestBody) -> Body {
     }
 }
 
-/// The limit's error is the one that axum's extractors respond to with 413.
+/// Converts an error; the limit's becomes the one that axum's extractors respond to with 413.
 fn adapt_error(error: BodyError) -> BoxError {
     match error {
         BodyError::TooLarge => length_limit_error(),

@@ -23,13 +23,13 @@ use crate::placing::{ByRoute, Placed as _, Routed, by_route_of};
 
 /// A connection that was just accepted by a listener `L`, as axum's [`Connected`] sees it.
 ///
-/// It is what `axum::serve::IncomingStream` is there, which nobody but axum can make: a type that
-/// implements `Connected<axum::serve::IncomingStream<'_, L>>` is served when it implements
+/// It replaces `axum::serve::IncomingStream`, which only axum can make: a type that implements
+/// `Connected<axum::serve::IncomingStream<'_, L>>` is served when it implements
 /// `Connected<greenroom::IncomingStream<'_, L>>` instead; only the `use` changes. With it,
-/// connections are accepted one by one on the runtime that calls [`serve`](crate::serve()), and then
-/// served by the loops as all others.
+/// connections are accepted one by one on the runtime that calls [`serve`](crate::serve()), and
+/// then served by the loops as all others.
 ///
-/// The credentials of who is at the other end of a Unix socket, for a handler:
+/// The credentials of the peer of a Unix socket, for a handler:
 ///
 /// ```
 /// use axum::extract::connect_info::{ConnectInfo, Connected};
@@ -76,7 +76,8 @@ impl<L: Listener> IncomingStream<'_, L> {
     }
 }
 
-/// Looks at each connection that a listener accepts, and makes what its loop is given with it.
+/// Looks at each connection that a listener accepts, and makes the value that its loop is given
+/// with it.
 pub struct Introduction<L: Listener>(Box<Look<L>>);
 
 type Look<L> = dyn FnMut(IncomingStream<'_, L>) -> Attached + Send;
@@ -117,7 +118,7 @@ where
         let mut make = self.clone();
         let introduce = move |stream: IncomingStream<'_, L>| -> Attached {
             let mut making = pin!(make.call(stream));
-            // Axum has made it when it returns the future.
+            // The future of axum's make-service has its service when it is returned.
             match making
                 .as_mut()
                 .poll(&mut Context::from_waker(Waker::noop()))

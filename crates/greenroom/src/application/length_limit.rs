@@ -6,7 +6,7 @@ use greenroom_server::BoxError;
 use http_body::Body;
 use http_body_util::{Full, Limited};
 
-/// An `http_body_util::LengthLimitError`, which only a body over its limit makes.
+/// Returns an `http_body_util::LengthLimitError`, which only a body over its limit makes.
 pub(super) fn length_limit_error() -> BoxError {
     let body = pin!(Limited::new(Full::new(Bytes::from_static(b"?")), 0));
     match body.poll_frame(&mut Context::from_waker(Waker::noop())) {

@@ -1,4 +1,4 @@
-//! What can be served, and how it becomes an [`App`].
+//! The kinds of applications that can be served, and their conversion to an [`App`].
 
 mod adapted;
 mod connection;
@@ -30,31 +30,37 @@ use crate::placing::{ByRoute, Routed, by_route, by_route_of, place};
 use adapted::Adapted;
 use per_connection::Made;
 
-/// What can be served: cloneable tower services of `Request<Body>`, axum's `Router` among them;
-/// make-services, which give each connection a service of its own, such as those of
-/// `into_make_service_with_connect_info`; and what takes care itself of where it runs: every [`App`]
-/// and [`OnLoops`].
+/// An application that can be served: cloneable tower services of `Request<Body>`, axum's `Router`
+/// among them; make-services, which give each connection a service of its own, such as those of
+/// `into_make_service_with_connect_info`; and applications that decide themselves where they run:
+/// every [`App`] and [`OnLoops`].
 ///
-/// The type parameter `Kind` only tells them apart; the compiler finds it. `L` is the listener, for
-/// make-services whose type implements [`Connected<IncomingStream<'_, L>>`](IncomingStream).
+/// The type parameter `Kind` only tells them apart; the compiler infers it. `L` is the listener,
+/// for make-services whose type implements [`Connected<IncomingStream<'_, L>>`](IncomingStream).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be served",
     label = "no router, service or make-service that a server takes",
-    note = "a handler is served as `handler.into_make_service()`, with `use axum::handler::HandlerWithoutStateExt`, or as a route: `Router::new().route(\"/\", get(handler))`",
+    note = "a handler is served as `handler.into_make_service()`, with \
+            `use axum::handler::HandlerWithoutStateExt`, or as a route: \
+            `Router::new().route(\"/\", get(handler))`",
     note = "a `Router<S>` lacks its state: give it by `.with_state(state)`",
-    note = "a service is `Clone + Send + 'static` and takes `http::Request<axum::body::Body>`; its futures, bodies and errors are `Send`, because they may go to a stage",
-    note = "what is not `Send` is served as `greenroom::OnLoops(application)`, and stays on the loops",
+    note = "a service is `Clone + Send + 'static` and takes `http::Request<axum::body::Body>`; \
+            its futures, bodies and errors are `Send`, because they may go to a stage",
+    note = "what is not `Send` is served as `greenroom::OnLoops(application)`, and stays on the \
+            loops",
     note = "a make-service of your own takes `greenroom::ConnectionInfo`",
-    note = "a type of your own in `ConnectInfo` implements `Connected<greenroom::IncomingStream<'_, {L}>>`, or `Connected<greenroom::IncomingConnection>` for every listener"
+    note = "a type of your own in `ConnectInfo` implements \
+            `Connected<greenroom::IncomingStream<'_, {L}>>`, or \
+            `Connected<greenroom::IncomingConnection>` for every listener"
 )]
 pub trait IntoApp<Kind, L = OwnListener>: Sized + 'static {
-    /// What the server's loops are given.
+    /// The application for the server's loops.
     type App: App;
 
-    /// Turns this into it. Its requests are of the clients that the key says.
+    /// Converts it. The client of each request is found by `client_key`.
     fn into_app(self, client_key: Option<ClientKey>) -> Self::App;
 
-    /// What looks at each connection that the listener accepts, if anything does.
+    /// Returns the look at each connection that the listener accepts, if there is one.
     #[doc(hidden)]
     fn introduction(&self) -> Option<Introduction<L>>
     where
@@ -63,7 +69,7 @@ pub trait IntoApp<Kind, L = OwnListener>: Sized + 'static {
         None
     }
 
-    /// The type of what stays on the loops, of which the server warns.
+    /// Returns the name of a type that stays on the loops, of which the server warns.
     #[doc(hidden)]
     fn unplaced(&self) -> Option<&'static str> {
         None
@@ -74,23 +80,24 @@ pub trait IntoApp<Kind, L = OwnListener>: Sized + 'static {
 #[derive(Debug)]
 pub enum OwnListener {}
 
-/// Marks what responds to requests.
+/// Marks services of requests.
 #[derive(Debug)]
 pub enum OfRequests {}
 
-/// Marks what makes a service for each connection.
+/// Marks services that make a service for each connection.
 #[derive(Debug)]
 pub enum OfConnections {}
 
-/// Marks what is told who is connected, by axum's `into_make_service_with_connect_info`.
+/// Marks make-services that get the peer's address, by axum's
+/// `into_make_service_with_connect_info`.
 #[derive(Debug)]
 pub enum OfConnectInfo {}
 
-/// Marks what is shown the streams of its listener.
+/// Marks make-services that get the streams of their listener.
 #[derive(Debug)]
 pub enum OfIncomingStreams {}
 
-/// Marks what is an [`App`] already.
+/// Marks types that implement [`App`].
 #[derive(Debug)]
 pub enum OfApps {}
 

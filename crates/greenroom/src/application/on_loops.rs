@@ -16,9 +16,9 @@ use super::{
 use crate::placing::AsItIs;
 
 /// An application that stays on the loops, as a whole: for services and futures that are not
-/// `Send`, and so cannot go to a stage, and for handlers that use `tokio::task::spawn_local`. One of
-/// its handlers that computes or blocks holds up everybody on its loop; the server says so when it
-/// starts.
+/// `Send`, and so cannot go to a stage, and for handlers that use `tokio::task::spawn_local`. One
+/// of its handlers that computes or blocks holds up all connections of its loop; the server says so
+/// when it starts.
 ///
 /// ```no_run
 /// use std::convert::Infallible;

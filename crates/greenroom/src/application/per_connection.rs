@@ -17,7 +17,7 @@ use super::for_client::ForClient;
 use crate::loop_watch;
 use crate::placing::Placed;
 
-/// An [`App`] that makes a service for each connection, from a `T` that tells of it, and places it
+/// An [`App`] that makes a service for each connection, from a `T` that describes it, and places it
 /// as `P` does.
 #[derive(Clone, Debug)]
 pub struct Made<M, T, P> {
@@ -74,7 +74,7 @@ where
 }
 
 /// The service of one connection, made when its first request comes. Clones of it, one for each
-/// request of an HTTP/2 connection, share what was made.
+/// request of an HTTP/2 connection, share the service.
 #[derive(Debug)]
 pub struct PerConnection<M: Service<T>, T, P, S> {
     make: M,
@@ -119,6 +119,7 @@ where
             if let Some(making) = &mut self.making {
                 let Ok(service) = ready!(making.as_mut().poll(cx));
                 let placed = &self.placed;
+                // Two requests of one connection may each make one: the first stays.
                 let made = self.made.get_or_init(|| placed.place(service));
                 return Poll::Ready(made.clone());
             }

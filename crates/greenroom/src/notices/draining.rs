@@ -6,9 +6,9 @@ use axum::extract::FromRequestParts;
 use greenroom_server::RequestHandle;
 use http::request::Parts;
 
-/// An extractor of the notice that the server drains: a future that completes when the drain begins, at
-/// once if it has. For handlers that would go on for longer than the drain may take: a stream of events
-/// that ends with a last one, a long poll that answers early.
+/// An extractor of the notice that the server drains: a future that completes when the drain
+/// begins, at once if it has. For handlers that would go on for longer than the drain may take: a
+/// stream of events that ends with a last one, a long poll that responds early.
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,17 +31,17 @@ use http::request::Parts;
 /// let app: Router = Router::new().route("/events", get(events));
 /// ```
 ///
-/// A handler that extracts it and opens a WebSocket closes that itself when the notice comes, with 1012 or
-/// any other code; without it, the server sends a close frame with 1001 by itself.
+/// A handler that extracts it and opens a WebSocket closes that itself when the notice comes, with
+/// 1012 or any other code; without it, the server sends a close frame with 1001 by itself.
 ///
-/// Clones are the same notice. It costs nothing until it is extracted, and nothing at a drain but being
-/// woken. Under another server than Greenroom it never comes.
+/// Clones are the same notice. It costs nothing until it is extracted, and only a wake-up at a
+/// drain. Under another server than Greenroom it never comes.
 #[derive(Clone, Debug)]
 #[must_use = "a notice does nothing unless it is awaited or asked"]
 pub struct Draining(Option<greenroom_server::Draining>);
 
 impl Draining {
-    /// Whether the server drains, or has ended.
+    /// True if the server drains, or has ended.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.0

@@ -5,8 +5,9 @@ use greenroom_server::{NotPossible, RequestHandle};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
-/// An extractor by which a handler sends informational responses, such as `103 Early Hints`, ahead of its
-/// own (RFC 9110, 15.2; RFC 8297). It works wherever the handler runs, and in what it spawns.
+/// An extractor by which a handler sends informational responses, such as `103 Early Hints`, ahead
+/// of its own (RFC 9110, 15.2; RFC 8297). It works on the loop, on a stage, and in tasks that the
+/// handler spawns.
 ///
 /// ```
 /// use axum::{Router, response::Html, routing::get};
@@ -28,15 +29,16 @@ use http::{HeaderMap, StatusCode};
 pub struct Informational(Option<RequestHandle>);
 
 impl Informational {
-    /// Sends an informational response, as soon as the connection gets its turn on its loop; in any case
-    /// before the response proper. Fields that frame content or concern the connection are left out.
+    /// Sends an informational response, as soon as the connection gets its turn on its loop; in any
+    /// case before the response proper. Fields that frame content or concern the connection are
+    /// left out.
     ///
     /// # Errors
     ///
-    /// [`NotPossible::Status`] unless `status` is from 102 to 199. [`NotPossible::Now`] once the response
-    /// has begun or the request is over, for a client of HTTP/1.0 (which knows no such responses), over
-    /// HTTP/2, for a request that asks for an upgrade, and under another server than Greenroom.
-    /// [`NotPossible::TooMuch`] while 64 KiB of them wait for the client.
+    /// [`NotPossible::Status`] unless `status` is from 102 to 199. [`NotPossible::Now`] once the
+    /// response has begun or the request is over, for a client of HTTP/1.0 (which knows no such
+    /// responses), over HTTP/2, for a request that asks for an upgrade, and under another server
+    /// than Greenroom. [`NotPossible::TooMuch`] while 64 KiB of them wait for the client.
     pub fn send(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), NotPossible> {
         let handle = self.0.as_ref().ok_or(NotPossible::Now)?;
         handle.send_informational(status, headers)

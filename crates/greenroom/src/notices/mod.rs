@@ -1,4 +1,4 @@
-//! What a handler is told by its connection, and tells its client, ahead of its response.
+//! Notices between a handler and its connection, ahead of its response.
 
 mod draining;
 mod informational;
@@ -9,7 +9,8 @@ pub use informational::Informational;
 use greenroom_server::RequestHandle;
 use http::Extensions;
 
-/// Has handlers on a stage find the handle of their request, which is on its loop's thread otherwise.
+/// Has handlers on a stage find the handle of their request, which is on its loop's thread
+/// otherwise.
 pub(crate) fn carry_to_stages() {
     greenroom_stage::before_stages(insert_handle);
 }

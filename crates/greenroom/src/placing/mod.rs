@@ -1,4 +1,4 @@
-//! Where the handlers of whatever is served run: route by route, as far as routes can be told apart.
+//! Placement of the handlers of an application: route by route, as far as routes can be told apart.
 
 mod paths;
 mod patterns;
@@ -18,8 +18,8 @@ use greenroom_stage::Placement;
 use paths::Paths;
 use patterns::Patterns;
 
-/// Places a `Router` from within: only there axum says which route it has matched. Any other service
-/// is placed from around it.
+/// Places a `Router` from within: only there axum shows which route it has matched. Any other
+/// service is placed from around it.
 pub(crate) fn place<S: Clone + 'static>(mut service: S) -> Routed<S> {
     let placement = Placement::auto();
     if let Some(router) = (&mut service as &mut dyn Any).downcast_mut::<Router>() {
@@ -43,7 +43,7 @@ pub(crate) fn by_route_of<R: fmt::Debug + 'static>(make: &dyn Any) -> ByRoute {
     ByRoute::new(Placement::auto(), paths.unwrap_or_default())
 }
 
-/// Warns at the start of a server that it cannot place this.
+/// Warns at the start of a server that it cannot place this application.
 pub(crate) fn warn_unplaced(application: &str) {
     tracing::warn!(
         application,

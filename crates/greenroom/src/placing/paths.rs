@@ -5,12 +5,12 @@ use axum::Router;
 use super::patterns::Patterns;
 use super::segments::Segments;
 
-/// What tells the routes of a service apart that is placed from around it.
+/// The path names by which the routes of a service are told apart that is placed from around it.
 #[derive(Debug)]
 pub(super) enum Paths {
-    /// Its routes are known.
+    /// For a service whose routes are known.
     Patterns(Patterns),
-    /// Nothing is known of it.
+    /// For any other service.
     Segments(Segments),
 }
 
@@ -22,7 +22,7 @@ impl Paths {
         }
     }
 
-    /// The path by which the route of a request is known.
+    /// Returns the path name of a request's route.
     pub(super) fn name(&self, path: &str) -> &str {
         match self {
             Self::Patterns(patterns) => patterns.name(path),

@@ -1,26 +1,27 @@
 use std::fmt;
 
-/// What axum appends to the path of a nested service.
+/// The tail that axum appends to the path of a nested service.
 const NESTED_TAIL: &str = "/{*__private__axum_nest_tail_param}";
 
-/// The path patterns of a `Router` that cannot be reached: axum keeps the router of a make-service to
-/// itself, but its `Debug` shows the paths. They are matched by axum's own matcher, so that a
+/// The path patterns of a `Router` that cannot be reached: axum keeps the router of a make-service
+/// to itself, but its `Debug` shows the paths. They are matched by axum's own matcher, so that a
 /// request's route is known before the router is called.
 pub(super) struct Patterns(matchit::Router<Box<str>>);
 
 impl Patterns {
-    /// Of a router, or of something that has a router inside and shows it.
+    /// Returns the patterns of a router, or of a type that has a router inside and shows it.
     pub(super) fn of_router_in(shown: &impl fmt::Debug) -> Self {
         let mut patterns = matchit::Router::new();
         for pattern in paths_in(&format!("{shown:?}")) {
             let name = pattern.strip_suffix(NESTED_TAIL).unwrap_or(&pattern);
-            // What axum has taken it takes as well; else the route shares the name of all others.
+            // Patterns that axum has taken are valid here as well; else the route shares the name
+            // of all others.
             let _ = patterns.insert(pattern.as_str(), name.into());
         }
         Self(patterns)
     }
 
-    /// The pattern that a path matches; empty if there is none.
+    /// Returns the pattern that a path matches; empty if there is none.
     pub(super) fn name(&self, path: &str) -> &str {
         self.0.at(path).map_or("", |matched| matched.value)
     }
@@ -32,8 +33,8 @@ impl fmt::Debug for Patterns {
     }
 }
 
-/// The paths in `paths: {RouteId(1): "/hello", RouteId(2): "/user/{id}"}`. The first such list is that of
-/// the routes; others are of fallbacks, which have no matched path.
+/// Returns the paths in `paths: {RouteId(1): "/hello", RouteId(2): "/user/{id}"}`. The first such
+/// list is that of the routes; others are of fallbacks, which have no matched path.
 fn paths_in(shown: &str) -> Vec<String> {
     let Some((_, mut rest)) = shown.split_once("paths: {") else {
         return Vec::new();
@@ -50,8 +51,8 @@ fn paths_in(shown: &str) -> Vec<String> {
     paths
 }
 
-/// The text up to the closing quote, and what comes after it. Of escapes, `\"` and `\\` are undone;
-/// others stand for what is not in a path.
+/// Returns the text up to the closing quote, and the rest after it. Of escapes, `\"` and `\\` are
+/// undone; others stand for characters that are not in a path.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut path = String::new();
     let mut characters = text.char_indices();

@@ -13,12 +13,12 @@ use tower_service::Service;
 
 use super::paths::Paths;
 
-/// Gives services that are made, one for each connection, their place.
+/// Places services that are made, one for each connection.
 pub trait Placed<S> {
-    /// A service that has its place.
+    /// A placed service.
     type Service;
 
-    /// Gives this one its place.
+    /// Places this service.
     fn place(&self, service: S) -> Self::Service;
 }
 
@@ -35,7 +35,7 @@ impl<S> Placed<S> for AsItIs {
 }
 
 /// Places services by their routes. The routes are those of the first service, and are shared, with
-/// the placement, by all: what is learnt of a route on one connection holds on the others.
+/// the placement, by all: the times measured of a route on one connection hold on the others.
 #[derive(Clone, Copy, Debug)]
 pub struct ByRoute {
     placement: Placement,
@@ -43,8 +43,8 @@ pub struct ByRoute {
 }
 
 impl ByRoute {
-    /// What is given here is kept for the life of the process, as a placement is, so that loops share
-    /// no reference count.
+    /// Creates it from a placement and paths, which are kept for the life of the process, as a
+    /// placement is, so that loops share no reference count.
     pub(super) fn new(placement: Placement, paths: OnceLock<Paths>) -> Self {
         Self {
             placement,
@@ -65,13 +65,13 @@ impl<S: Clone + 'static> Placed<S> for ByRoute {
     }
 }
 
-/// A service whose routes have their places.
+/// A service whose routes are placed.
 #[derive(Clone, Debug)]
 pub struct Routed<S>(Way<S>);
 
 #[derive(Clone, Debug)]
 enum Way<S> {
-    /// The placement is around it, and is told the routes.
+    /// The placement is around it, and gets the routes.
     Around {
         placed: PlacedService<S>,
         paths: &'static Paths,
@@ -146,8 +146,8 @@ where
         match self.project() {
             RoutedProjected::Around { run } => run.poll(cx),
             RoutedProjected::Within { run } => {
-                let answer = ready!(run.poll(cx));
-                Poll::Ready(answer.map(IntoResponse::into_response))
+                let result = ready!(run.poll(cx));
+                Poll::Ready(result.map(IntoResponse::into_response))
             }
         }
     }

@@ -1,27 +1,27 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
-/// The most that are told apart. Twice as many as an application mostly has, because a client can
-/// make them up.
+/// The number of segments that are told apart. Twice as many as an application mostly has, because
+/// a client can make them up.
 const SEGMENTS_MAX: usize = 128;
-/// So many places are looked at for one.
+/// The number of slots that are probed for one.
 const PROBES_MAX: usize = 8;
-/// The longest that is kept.
+/// The longest segment that is kept.
 const SEGMENT_BYTES_MAX: usize = 64;
 
 /// The first segments of the paths that came: the last resort where nothing is known of a service.
-/// They are found without a lock; what finds no place shares the empty name.
+/// They are found without a lock; a segment that finds no slot shares the empty name.
 #[derive(Debug)]
 pub(super) struct Segments {
-    places: Box<[OnceLock<Box<str>>]>,
-    /// Keyed, or a client could choose segments that take each other's places.
+    slots: Box<[OnceLock<Box<str>>]>,
+    /// Keyed, or a client could choose segments that take each other's slots.
     hashes: RandomState,
 }
 
 impl Default for Segments {
     fn default() -> Self {
         Self {
-            places: (0..SEGMENTS_MAX).map(|_| OnceLock::new()).collect(),
+            slots: (0..SEGMENTS_MAX).map(|_| OnceLock::new()).collect(),
             hashes: RandomState::new(),
         }
     }
@@ -36,8 +36,9 @@ impl Segments {
         let hash = self.hashes.hash_one(first);
         let start = usize::try_from(hash % SEGMENTS_MAX as u64).unwrap_or_default();
         for probe in 0..PROBES_MAX {
-            let place = &self.places[(start + probe) % SEGMENTS_MAX];
-            let kept = place.get_or_init(|| first.into());
+            let slot = &self.slots[(start + probe) % SEGMENTS_MAX];
+            // Taken for good by the first segment that comes, so it needs no lock.
+            let kept = slot.get_or_init(|| first.into());
             if **kept == *first {
                 return kept;
             }
@@ -46,7 +47,7 @@ impl Segments {
     }
 }
 
-/// Up to the second slash.
+/// Returns the path up to the second slash.
 fn first_segment(path: &str) -> &str {
     let name = path.strip_prefix('/').unwrap_or(path);
     let slash = path.len() - name.len();

@@ -45,16 +45,16 @@ impl ServerBuilder {
         self.set(|server| server.listener(listener))
     }
 
-    /// Serves a listener on a Unix socket that is already bound, too. Its file stays when the server
-    /// ends.
+    /// Serves a listener on a Unix socket that is already bound, too. Its file stays when the
+    /// server ends.
     #[must_use]
     pub fn unix_listener(self, listener: UnixListener) -> Self {
         self.set(|server| server.unix_listener(listener))
     }
 
     /// Serves a listener that other processes have, too. It stays the only one of its port: its
-    /// connections are shared out among the loops, and when this server ends, those that wait are
-    /// left to the others. A socket's file stays when the server ends.
+    /// connections are shared out among the loops, and when this server ends, waiting connections
+    /// are left to the others. A socket's file stays when the server ends.
     #[must_use]
     pub fn inherited(self, socket: InheritedSocket) -> Self {
         self.set(|server| server.inherited(socket))
@@ -67,7 +67,7 @@ impl ServerBuilder {
         self.set(|server| server.inherited_proxied(socket))
     }
 
-    /// Serves what `acceptor` accepts, too.
+    /// Serves the connections that `acceptor` accepts, too.
     #[must_use]
     pub fn acceptor(self, acceptor: impl Acceptor) -> Self {
         self.set(|server| server.acceptor(acceptor))
@@ -96,7 +96,7 @@ impl ServerBuilder {
     ///
     /// # Errors
     ///
-    /// Those of both.
+    /// Those of [`bind`](Self::bind) and [`Server::serve`].
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! A server that owns what its process needs of it: addresses, signals, admin server, actors.
+//! A server with the parts that its process needs: addresses, signals, admin server, actors.
 
 mod builder;
 mod settings;
@@ -40,8 +40,8 @@ use crate::{IntoApp, OnLoops};
 /// # }
 /// ```
 ///
-/// [`bind`](ServerBuilder::bind) gives the server itself, for a program that needs to know the port
-/// that the system chose, or a [`Handle`] to end it by:
+/// [`bind`](ServerBuilder::bind) returns the server itself, for a program that needs to know the
+/// port that the system chose, or a [`Handle`] to end it by:
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -72,7 +72,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Settings, to begin with the defaults.
+    /// Returns the settings of a server, beginning with the defaults.
     #[must_use]
     pub fn builder() -> ServerBuilder {
         ServerBuilder::default()
@@ -91,35 +91,37 @@ impl Server {
         })
     }
 
-    /// Where the server listens, in the order in which the addresses were named; a port 0 is
-    /// replaced by the port that the system chose.
+    /// Returns the addresses that the server listens on, in the order in which they were named; a
+    /// port 0 is replaced by the port that the system chose.
     #[must_use]
     pub fn local_addresses(&self) -> &[Address] {
         self.server.local_addresses()
     }
 
-    /// Where the [admin server](ServerBuilder::admin) listens, if there is one.
+    /// Returns the address that the [admin server](ServerBuilder::admin) listens on, if there is
+    /// one.
     #[cfg(feature = "admin")]
     #[must_use]
     pub fn admin_address(&self) -> Option<&Address> {
         self.admin.as_ref().map(AdminServer::address)
     }
 
-    /// What ends this server.
+    /// Returns a handle that ends this server.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.server.handle()
     }
 
     /// Serves `app`, placed by [`Placement::auto`](crate::Placement::auto), until the
-    /// [handle](Self::handle) ends it; if the future is dropped, the server ends at once. The report
-    /// names whoever was aborted. What is not placed (an [`App`](crate::App) that does not
-    /// [place itself](crate::App::places_itself), [`OnLoops`]) is named by a warning.
+    /// [handle](Self::handle) ends it; if the future is dropped, the server ends at once. The
+    /// report names the requests that were aborted. A part that is not placed (an
+    /// [`App`](crate::App) that does not [place itself](crate::App::places_itself), [`OnLoops`]) is
+    /// named by a warning.
     ///
     /// # Errors
     ///
-    /// [`Error::Signals`] if signals cannot be caught, [`Error::Start`] if a loop cannot be started,
-    /// [`Error::LoopPanicked`] if one ended by a fault of ours.
+    /// [`Error::Signals`] if signals cannot be caught, [`Error::Start`] if a loop cannot be
+    /// started, [`Error::LoopPanicked`] if one ended by a fault of ours.
     ///
     /// # Panics
     ///
@@ -131,7 +133,7 @@ impl Server {
         self.serve_from(app).await
     }
 
-    /// Serves what is served on the connections of a listener `L`.
+    /// Serves `app` on the connections of a listener `L`.
     pub(crate) async fn serve_from<A, Kind, L>(self, app: A) -> Result<DrainReport, Error>
     where
         A: IntoApp<Kind, L>,
@@ -145,8 +147,9 @@ impl Server {
 
     /// Like [`serve`](Self::serve), with all loops on the calling thread, whose runtime must be
     /// able to `spawn_local`: a `LocalRuntime`, or a `LocalSet` on a current-thread runtime. For
-    /// programs that own their thread, and for tests, which so can pause the clock. Nothing is placed:
-    /// handlers run on the calling thread too, unless the application has placements of its own.
+    /// programs that own their thread, and for tests, which so can pause the clock. Nothing is
+    /// placed: handlers run on the calling thread too, unless the application has placements of its
+    /// own.
     ///
     /// # Errors
     ///
@@ -165,7 +168,7 @@ impl Server {
             .await
     }
 
-    /// Has the server serve, beside what begins and ends with it.
+    /// Runs the server, with its admin server and the end of its actors.
     async fn run<F>(
         self,
         serve: impl FnOnce(greenroom_server::Server, Option<ClientKey>) -> F,

@@ -1,11 +1,11 @@
-//! What is set for a server, whether it is built or made of a listener.
+//! The settings that a [`Server`](super::Server) and a [`Serve`](crate::Serve) share.
 
 use greenroom_actor::ActorSystem;
 #[cfg(feature = "admin")]
 use greenroom_server::{Address, AddressError};
 use greenroom_stage::ClientKey;
 
-/// What is set for a server.
+/// The settings of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) server: greenroom_server::ServerBuilder,
@@ -18,14 +18,14 @@ pub(crate) struct Settings {
 /// Defines the methods of a type that set its [`Settings`].
 macro_rules! setters {
     () => {
-        /// Limits and time-outs. Default: [`Limits::default`](crate::Limits).
+        /// Sets limits and time-outs. Default: [`Limits::default`](crate::Limits).
         #[must_use]
         pub fn limits(mut self, limits: $crate::Limits) -> Self {
             self.settings.server = self.settings.server.limits(limits);
             self
         }
 
-        /// Sets how many loops serve, each on a thread of its own. Default: one for each core.
+        /// Sets the number of loops, each on a thread of its own. Default: one for each core.
         #[must_use]
         pub fn loops(mut self, loops: std::num::NonZeroUsize) -> Self {
             self.settings.server = self.settings.server.loops(loops);
@@ -40,31 +40,32 @@ macro_rules! setters {
         }
 
         /// Responds to clients that end their side of the connection while their request is under
-        /// way, however long it takes. Over TCP such a client cannot be told from one that has left.
-        /// So by default (off) its request is dropped at once, unless the client ended its side
-        /// within 250 to 500 ms of its request: then the response may take that long to begin, and
-        /// its body goes on until it pauses for 20 ms. A client that reset its connection is dropped
-        /// in any case.
+        /// way, however long it takes. Over TCP such a client cannot be told from one that has
+        /// left. So by default (off) its request is dropped at once, unless the client ended its
+        /// side within 250 to 500 ms of its request: then the response may take that long to begin,
+        /// and its body goes on until it pauses for 20 ms. A client that reset its connection is
+        /// dropped in any case.
         #[must_use]
         pub fn half_close(mut self, on: bool) -> Self {
             self.settings.server = self.settings.server.half_close(on);
             self
         }
 
-        /// Trusts proxies that say for whom a request is: see
-        /// [`TrustedProxies`](crate::TrustedProxies), and [`ClientAddr`](crate::ClientAddr) for what
-        /// follows. Default: none.
+        /// Trusts proxies that name the client of a request: see
+        /// [`TrustedProxies`](crate::TrustedProxies), and [`ClientAddr`](crate::ClientAddr) for the
+        /// consequences. Default: none.
         #[must_use]
         pub fn trusted_proxies(mut self, proxies: $crate::TrustedProxies) -> Self {
             self.settings.server = self.settings.server.trusted_proxies(proxies);
             self
         }
 
-        /// Says whose a request is, for stages to be fair between clients; by default, it is the
-        /// address that it came from ([`ClientAddr`](crate::ClientAddr)). It is asked of each
-        /// request, before the application; placements with a
-        /// [`client_key`](crate::Placement::client_key) of their own ask that one. An
-        /// [`App`](crate::App) is not asked about: what it submits to stages is its own to name.
+        /// Sets the key of a request's client, for stages to be fair between clients; by default,
+        /// it is the address that the request came from ([`ClientAddr`](crate::ClientAddr)). The
+        /// key is computed for each request, before the application; placements with a
+        /// [`client_key`](crate::Placement::client_key) of their own use that one. It does not
+        /// apply to an [`App`](crate::App): that names the client of the work it submits to stages
+        /// itself.
         #[must_use]
         pub fn client_key(mut self, client_key: $crate::ClientKey) -> Self {
             self.settings.client_key = Some(client_key);
@@ -88,10 +89,10 @@ macro_rules! setters {
             self
         }
 
-        /// Shows [`status`](crate::status()) and metrics at an address of their own, on a loop of its
-        /// own: `/greenroom/status` and `/greenroom/metrics`. It is best one that only operators
-        /// reach: the status names routes and their load. By default they are shown nowhere. Needs
-        /// the feature `admin`.
+        /// Shows [`status`](crate::status()) and metrics at an address of their own, on a loop of
+        /// its own: `/greenroom/status` and `/greenroom/metrics`. It is best one that only
+        /// operators reach: the status names routes and their load. By default they are shown
+        /// nowhere. Needs the feature `admin`.
         #[cfg(feature = "admin")]
         #[must_use]
         pub fn admin<A>(mut self, address: A) -> Self

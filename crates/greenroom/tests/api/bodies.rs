@@ -32,7 +32,7 @@ fn report(gate: Gate) -> Body {
     Body::from_stream(items)
 }
 
-/// A server of one loop; nobody is refused because the machine is slow.
+/// A server of one loop; no request is rejected because the machine is slow.
 fn one_loop(router: Router) -> Rig {
     let hello = Router::new().route("/bodies/hello", get(|| async { "hello" }));
     let limits = Limits {
@@ -53,7 +53,7 @@ async fn hello_is_answered(client: &Client<HttpConnector, Body>, rig: &Rig) {
     }
 }
 
-/// With HTTP/2 all of it shares a connection.
+/// With HTTP/2 all requests share a connection.
 async fn holds_up_nobody(path: &'static str, client: Client<HttpConnector, Body>) {
     let (release, gate) = mpsc::channel();
     let gate = Arc::new(Mutex::new(gate));

@@ -1,5 +1,5 @@
-//! How long a body may be: what the application says, and the server's cap on top of it. The response
-//! is the application's in any case.
+//! The length of bodies: the limits of the application, and the server's cap on top of them. The
+//! response is the application's in any case.
 
 use std::convert::Infallible;
 
@@ -19,10 +19,10 @@ use tower_http::limit::RequestBodyLimitLayer;
 
 use crate::rig::{Rig, http1, http2, within};
 
-/// What axum's extractors take unless they are told otherwise.
+/// The default limit of axum's extractors.
 const AXUMS: usize = 2_097_152;
-/// What some routes say. A client that is refused sends less than the server reads from it before it
-/// closes, so that it always sees its response.
+/// The limit of some routes. A client that is rejected sends less than the server reads from it
+/// before it closes, so that it always sees its response.
 const RAISED: usize = 3_000_000;
 /// The server's cap, where it has one.
 const CAP: usize = 200_000;
@@ -79,7 +79,7 @@ fn capped() -> Rig {
     Rig::with(Server::builder().limits(limits), app())
 }
 
-/// A body of so many bytes: with its length told, and without.
+/// Returns bodies of so many bytes: one with its length declared, and one without.
 fn bodies(bytes: usize) -> [Body; 2] {
     let whole = vec![b'b'; bytes];
     let parts: Vec<_> = whole.chunks(50_000).map(Bytes::copy_from_slice).collect();
@@ -90,7 +90,7 @@ fn bodies(bytes: usize) -> [Body; 2] {
     ]
 }
 
-/// What clients of both protocols get who send so many bytes, all of them.
+/// Asserts the status for clients of both protocols that send so many bytes, all of them.
 async fn assert_status(server: &Rig, path: &str, bytes: usize, status: u16) {
     for client in [http1::<Body>(), http2()] {
         for body in bodies(bytes) {
@@ -169,7 +169,7 @@ async fn a_form_over_the_cap_is_413_too() {
     .await;
 }
 
-/// The response grows with the request, so whoever sends it reads meanwhile.
+/// The response grows with the request, so its client reads meanwhile.
 #[tokio::test]
 async fn a_hundred_megabytes_can_be_echoed() {
     const PART: usize = 100_000;

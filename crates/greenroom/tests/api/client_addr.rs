@@ -1,4 +1,5 @@
-//! Who a request came from, directly or by proxies, as the application, stages and the log see it.
+//! The client of a request, connected or named by proxies, as the application, stages and the log
+//! see it.
 
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
@@ -20,7 +21,7 @@ use tower::{Layer, Service};
 
 use crate::rig::{Rig, any_port, ask, get as fetch, http1, http2, within};
 
-/// The address with the port, and the client that stages see.
+/// Returns the address with the port, and the client that stages see.
 async fn who(client: ClientAddr) -> String {
     format!("{} {}", with_port(client), Client::current())
 }
@@ -56,7 +57,7 @@ fn request(rig: &Rig, path: &str, fields: &[(&str, &str)]) -> Request<Full<Bytes
     request.body(Full::default()).unwrap()
 }
 
-/// What is said to a request with these fields, by each protocol and on stage and loop.
+/// Returns the responses to a request with these fields, by each protocol and on stage and loop.
 async fn said(rig: &Rig, fields: &[(&str, &str)]) -> Vec<String> {
     let mut said = Vec::new();
     for path in ["/who", "/inline"] {
@@ -143,7 +144,7 @@ async fn the_one_line_trusts_proxies_too() {
     .await;
 }
 
-/// What is said on a Unix socket to a request with this line.
+/// Returns the response on a Unix socket to a request with this line.
 async fn said_on_unix(proxies: &str, path: &str, line: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("app.sock");
@@ -181,7 +182,7 @@ async fn on_a_unix_socket_it_is_known_if_a_trusted_proxy_tells() {
     .await;
 }
 
-/// By whatever name stages know a client, it has the address that it came from.
+/// A client that stages know by a name still has the address that it came from.
 #[tokio::test]
 async fn a_client_with_a_name_keeps_its_address() {
     within(async {

@@ -1,4 +1,4 @@
-//! What users of axum type, with `greenroom` for `axum`: each form compiles, and serves.
+//! The forms that users of axum type, with `greenroom` for `axum`: each compiles, and serves.
 
 use std::future::{IntoFuture, pending, ready};
 use std::io;
@@ -174,7 +174,7 @@ fn made_outside_a_runtime() {
     });
 }
 
-/// What axum's own test `if_it_compiles_it_works` types.
+/// The forms of axum's own test `if_it_compiles_it_works`.
 #[allow(
     dead_code,
     unused_must_use,
@@ -249,7 +249,7 @@ async fn the_settings_of_a_server() {
     .await;
 }
 
-/// Whoever is not done by then is named.
+/// A request that is not done by then is named.
 #[tokio::test]
 async fn the_deadline_of_a_drain() {
     within(async {

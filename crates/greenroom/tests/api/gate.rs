@@ -10,10 +10,10 @@ use crate::rig::get as fetch;
 /// More than there are loops.
 const BLOCKED: u32 = 3;
 
-/// Handlers block in it until a test opens it.
+/// A gate in which handlers block until a test opens it.
 #[derive(Clone)]
 pub(crate) struct Gate {
-    /// How many have come, and were not counted yet.
+    /// A permit for each handler that has come, and was not counted yet.
     came: Arc<Semaphore>,
     open: Arc<Barrier>,
 }

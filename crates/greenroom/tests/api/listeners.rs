@@ -27,7 +27,7 @@ use crate::rig::{any_port, exchange, get as fetch, within};
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
 
-/// Says on which thread it runs, once it was proven short: on a loop.
+/// Responds with the thread on which it runs, once it was proven short: on a loop.
 fn where_it_runs() -> Router {
     let name = || async { thread::current().name().unwrap_or_default().to_owned() };
     Router::new()
@@ -142,7 +142,7 @@ impl Connected<IncomingStream<'_, TcpListener>> for Port {
     }
 }
 
-/// And its routes are told apart as those of any router.
+/// Its routes are told apart as those of any router.
 #[tokio::test]
 async fn a_type_of_the_applications_own_sees_the_stream() {
     within(async {

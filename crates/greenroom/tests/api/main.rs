@@ -1,4 +1,4 @@
-//! What an application gets from `greenroom::serve` and `greenroom::Server`, with axum's own types.
+//! `greenroom::serve` and `greenroom::Server` as an application sees them, with axum's own types.
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod bodies;

@@ -1,4 +1,4 @@
-//! Informational responses and the notice of a drain, by extractors, wherever a handler runs.
+//! Informational responses and the notice of a drain, by extractors, on loops and stages.
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::sse::{Event, Sse};
@@ -32,7 +32,8 @@ fn hint(informational: &Informational) -> Result<(), NotPossible> {
     )
 }
 
-/// Sends a hint itself, has a task and a thread send one each, and answers with the thread that it runs on.
+/// Sends a hint itself, has a task and a thread send one each, and responds with the thread that it
+/// runs on.
 async fn hinting(informational: Informational) -> String {
     hint(&informational).unwrap();
     let (of_task, of_thread) = (informational.clone(), informational);
@@ -74,7 +75,7 @@ async fn hints_of_a_handler_on_a_loop_of_its_task_and_of_a_thread() {
     within(async { assert_hints(Rig::start(OnLoops(app())), "loop").await }).await;
 }
 
-/// Answers with what became of its hint.
+/// Responds with the fate of its hint.
 async fn told(informational: Informational) -> String {
     format!("{:?}", hint(&informational))
 }

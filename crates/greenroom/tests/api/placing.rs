@@ -1,4 +1,4 @@
-//! Where a router's handlers run, when nobody says anything and when somebody does.
+//! Placement of a router's handlers, with and without placements of the application's own.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -25,7 +25,7 @@ fn routes(path: &str) -> Vec<RouteStatus> {
     routes.filter(|route| route.path == path).collect()
 }
 
-/// They wait for each other and for the test, which lets them go when `/hello` was answered.
+/// They wait for each other and for the test, which lets them go after the response to `/hello`.
 #[tokio::test]
 async fn handlers_that_block_hold_up_nobody() {
     within(async {

@@ -1,4 +1,4 @@
-//! What a loop that is behind with its work still answers.
+//! Requests that a loop which is behind with its work still serves.
 
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,8 @@ const WORTH_SHEDDING: Duration = Duration::from_micros(200);
 
 const CLIENTS: usize = 100;
 
-/// Computes for 2 ms of the paused clock, in which nobody else runs, and for long enough in truth that
-/// it is worth refusing.
+/// Computes for 2 ms of the paused clock, in which no other task runs, and for long enough in real
+/// time that it is worth rejecting.
 async fn compute() -> &'static str {
     let began = Instant::now();
     while began.elapsed() < WORTH_SHEDDING * 3 / 2 {}
@@ -26,7 +26,7 @@ async fn compute() -> &'static str {
     "done"
 }
 
-/// Asks so many times on one connection; the statuses.
+/// Sends so many requests on one connection; returns the statuses.
 async fn ask(address: &Address, path: &str, rounds: usize) -> Vec<String> {
     let path_of_socket = address.to_string();
     let path_of_socket = path_of_socket.trim_start_matches("unix:");
@@ -63,7 +63,7 @@ struct Statuses {
     bulk: Vec<Vec<String>>,
 }
 
-/// [`CLIENTS`] of each importance ask so many times, all on one loop.
+/// [`CLIENTS`] of each importance send so many requests, all on one loop.
 async fn all_ask(rounds: usize) -> Statuses {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("socket");
@@ -88,7 +88,7 @@ async fn all_ask(rounds: usize) -> Statuses {
     }
 }
 
-/// A round takes 600 ms while nothing is refused, so the first two are a burst yet.
+/// A round takes 600 ms while nothing is rejected, so the first two are a burst yet.
 #[tokio::test(start_paused = true)]
 async fn under_lasting_overload_normal_requests_are_refused_and_critical_ones_never() {
     const ROUNDS: usize = 8;

@@ -92,7 +92,7 @@ where
         .build_http()
 }
 
-/// Sends a request and gathers the answer's status and text.
+/// Sends a request and gathers the response's status and text.
 pub(crate) async fn ask<B>(
     client: &Client<HttpConnector, B>,
     request: http::Request<B>,

@@ -131,8 +131,8 @@ async fn a_tower_service() {
     .await;
 }
 
-/// Answers each request with the address that its connection came to, and how many of the body's
-/// bytes came.
+/// Responds to each request with the address that its connection came to, and the number of the
+/// body's bytes that came.
 #[derive(Clone)]
 struct Informed;
 
@@ -159,7 +159,7 @@ impl Service<Request<RequestBody>> for InformedOf {
 
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
         let local = self.0.clone();
-        // Not `Send`, as the answers of an `App` need not be.
+        // Not `Send`, as the responses of an `App` need not be.
         let local = Rc::new(local);
         Box::pin(async move {
             let hints = HeaderMap::new();

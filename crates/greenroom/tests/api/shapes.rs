@@ -1,4 +1,4 @@
-//! Whatever is served is placed: a handler that blocks holds up nobody, in every shape of application.
+//! Every shape of application is placed: a handler that blocks holds up no other.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -43,14 +43,14 @@ where
     .await;
 }
 
-/// Whether the route of this path is known to the status, and nothing of it ran on a loop.
+/// True if the route of this path is known to the status, and nothing of it ran on a loop.
 fn is_told_apart(path: &str) -> bool {
     let routes = greenroom::status().routes;
     let mut named = routes.iter().filter(|route| route.path == path);
     named.any(|route| route.method == "GET" && route.placed == Placed::AutoStaged)
 }
 
-/// Answers `/…hello` and `/…block`, whatever is before.
+/// Responds to `/…hello` and `/…block` with any path before.
 fn by_path(gate: &Gate, request: &Request) -> Response {
     if request
         .uri()

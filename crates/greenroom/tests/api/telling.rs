@@ -1,4 +1,4 @@
-//! Whose a request is, and what a server says of what it cannot place.
+//! The client of a request, and the warnings of a server about what it cannot place.
 
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -32,7 +32,7 @@ fn router(path: &str) -> Router {
     Router::new().route(path, get(client_and_thread))
 }
 
-/// By its first request on a stage; its inner placement has the second on a loop.
+/// The first request is on a stage; with an inner placement the second is on a loop.
 async fn works_for_its_client<A, Kind>(app: A, path: &str)
 where
     A: IntoApp<Kind> + Send + 'static,
@@ -87,7 +87,7 @@ async fn a_client_is_who_the_key_says() {
     .await;
 }
 
-/// What is logged on the test's thread, on which a server starts.
+/// The log of the test's thread, on which a server starts.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -101,7 +101,7 @@ impl Write for Log {
     }
 }
 
-/// What is said while this is served, until its first response, which names the thread.
+/// Returns the log until the first response, and that response, which names the thread.
 async fn said_of<A, Kind>(app: A) -> (String, String)
 where
     A: IntoApp<Kind> + Send + 'static,

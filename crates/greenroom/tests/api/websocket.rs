@@ -78,7 +78,7 @@ impl Socket<TokioIo<Upgraded>> {
             .await
             .unwrap();
         tokio::spawn(connection);
-        // The server's settings have come when it has answered once: they allow an extended CONNECT.
+        // The server's settings have come with its first response: they allow an extended CONNECT.
         let before = Request::get(server.url("/nowhere")).body(Body::empty());
         let answer = client.send_request(before.unwrap()).await.unwrap();
         assert_eq!(answer.status(), 404);

@@ -1,4 +1,4 @@
-//! What an application made with axum sees of unusual requests, and what its client gets.
+//! Unusual requests as an application made with axum sees them, and their responses.
 
 use axum::Router;
 use axum::extract::{Path, RawQuery};
@@ -29,7 +29,7 @@ fn app() -> Router {
         .route("/", any(|| async { "nothing is tunnelled here" }))
 }
 
-/// The answer to a request on a connection of its own.
+/// Returns the response to a request on a connection of its own.
 async fn answer(server: &Rig, line: &str) -> String {
     let request = format!("{line}\r\nHost: test\r\nConnection: close\r\n\r\n");
     exchange(server.address, request.as_bytes()).await
@@ -47,7 +47,7 @@ async fn text_that_is_not_encoded_reaches_the_extractors() {
     .await;
 }
 
-/// axum gives every answer the length of its body, which for these says nothing.
+/// axum gives every response the length of its body, which for these says nothing.
 #[tokio::test]
 async fn answers_without_content_have_no_length() {
     within(async {

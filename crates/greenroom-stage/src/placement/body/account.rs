@@ -3,10 +3,11 @@ use std::time::Duration;
 use super::Pace;
 use crate::placement::origin::Origin;
 
-/// What a body was busy with, for its route's account. It goes where the body goes.
+/// The busy time of a body and its handler, for its route. It moves with the body.
 ///
-/// Handler and body are one run of the route: that of the handler and the longest that the body had
-/// between two waits. It is recorded when the body ends or is dropped, or as soon as it is long.
+/// Handler and body are one run of the route: its busy time is that of the handler and the longest
+/// that the body had between two waits. It is recorded when the body ends or is dropped, or as soon
+/// as it is long.
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) origin: Origin,

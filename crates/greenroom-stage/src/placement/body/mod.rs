@@ -1,8 +1,9 @@
-//! The body of a response is work too: where it is polled, and whose busy time that is.
+//! Placement of response bodies: a body is work too, polled on the loop or on a stage, and its busy
+//! time is its route's.
 //!
-//! A body that is whole in memory stays as it is. Any other begins where its route runs. On the loop
-//! it is watched as a handler is. On a stage each frame is a run of its own, asked for when the
-//! server wants it, so that at most one is ahead of the client. [`Pace`] says when it moves.
+//! A body that is whole in memory stays as it is. Any other begins where its route runs. On the
+//! loop it is watched as a handler is. On a stage each frame is a run of its own, made when the
+//! server asks for it, so that at most one is ahead of the client. [`Pace`] decides when it moves.
 
 mod account;
 mod pace;
@@ -19,5 +20,5 @@ use placed::PlacedBody;
 use axum::body::Bytes;
 use http_body::Frame;
 
-/// What a body is ready with; `None` is its end.
+/// The result of a poll of a body that is ready; `None` is its end.
 type Polled = Option<Result<Frame<Bytes>, axum::Error>>;

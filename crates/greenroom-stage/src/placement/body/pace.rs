@@ -2,35 +2,37 @@ use std::time::Duration;
 
 use crate::placement::rule::STREAK_MAX;
 
-/// So many polls in a row that were short together bring a body back to the loop, the first time.
+/// Short polls in a row that together bring a body back to the loop, the first time.
 const POLLS_FIRST: u32 = 64;
 
-/// A poll that left the body waiting counts as so many. One that fills its buffer in one go and hands
-/// it out in pieces, as compressors do, has many short polls in a row, and waits for nothing.
+/// The weight of a poll that left the body waiting. A body that fills its buffer in one go and
+/// yields it in pieces, as compressors do, has many short polls in a row, and waits for nothing.
 const WAIT_WEIGHT: u32 = 16;
 
-/// A poll on the loop that is no longer than this adds nothing to a run: to write its frame takes the
-/// server as long.
+/// The longest poll on the loop that adds nothing to a run: writing its frame takes the server as
+/// long.
 const QUICK_POLL: Duration = Duration::from_micros(25);
 
-/// Where the next poll of a body takes place.
+/// Decides for each body where its next poll takes place.
 ///
-/// - What a body computes between two waits is one run of it. One that is long (over 1 ms) sends the
-///   body to the stage: a compressor that yields a frame every 200 us goes there with the sixth.
-/// - On the stage, 64 polls in a row of which none is over 250 us and all together are not long bring
-///   it to the loop, where one that leaves it waiting counts as 16: a stream of events, after four.
+/// - The time a body computes between two waits is one run of it. One that is long (over 1 ms)
+///   sends the body to the stage: a compressor that yields a frame every 200 us goes there with the
+///   sixth.
+/// - On the stage, 64 polls in a row of which none is over 250 us and all together are not long
+///   bring it to the loop, where one that leaves it waiting counts as 16: a stream of events, after
+///   four.
 /// - Each time it is sent away it must be short for twice as many: 128, 256 … together in no more
-///   time. So what computes all the time, be it in little pieces, is on the stage soon.
+///   time. So a body that computes all the time, be it in little pieces, is on the stage soon.
 #[derive(Debug)]
 pub(super) struct Pace {
     short_run: Duration,
     long_run: Duration,
     is_on_stage: bool,
-    /// Polls of the streak on the stage, and for how long they were busy in all.
+    /// Weighted polls of the streak on the stage, and their busy time in all.
     polls: u32,
     polls_busy: Duration,
     needed: u32,
-    /// For how long it was busy since it last waited.
+    /// Busy time since it last waited.
     run: Duration,
     longest: Duration,
 }
@@ -53,12 +55,12 @@ impl Pace {
         self.is_on_stage
     }
 
-    /// The longest run so far.
+    /// Returns the longest run so far.
     pub(super) fn longest(&self) -> Duration {
         self.longest
     }
 
-    /// Takes a poll into account, which left the body waiting or not.
+    /// Takes a poll into account; `is_waiting` if it left the body waiting.
     pub(super) fn record(&mut self, busy: Duration, is_waiting: bool) {
         if busy > QUICK_POLL {
             self.run += busy;
@@ -146,7 +148,7 @@ mod tests {
         assert!(!pace.is_on_stage());
     }
 
-    /// As a compressor does: a block at a time, handed out in 16 frames.
+    /// As with a compressor: a block at a time, yielded in 16 frames.
     #[test]
     fn one_that_computes_for_long_and_hands_it_out_in_pieces_stays_on_the_stage() {
         let mut pace = pace(true);

@@ -9,14 +9,14 @@ use super::trip::{Back, Trip};
 use super::{Account, Polled};
 use crate::stage::Spawned;
 
-/// The body of a placed route's response, polled where it belongs. Dropped while it is on the stage,
-/// it is dropped there, within the runtime that serves it.
+/// The body of a placed route's response, polled on the loop or on the stage. If it is dropped
+/// while on the stage, it is dropped there, within the runtime that serves it.
 #[derive(Debug)]
 pub(super) struct PlacedBody {
     at: At,
-    /// What it was ready with before.
+    /// The result of a poll that was made before it was placed.
     first: Option<Polled>,
-    /// While its first frame is known, or it is away.
+    /// The size hint to give while the first frame is kept here, or the body is away.
     size_hint: SizeHint,
 }
 
@@ -40,7 +40,7 @@ impl PlacedBody {
         }
     }
 
-    /// Goes to the stage, if the next poll is to be there and there is one.
+    /// Sends the body to the stage, if the next poll is to be there and there is one.
     fn depart_if_due(&mut self) {
         let At::Home(trip) = &self.at else { return };
         let account = &trip.account;
@@ -111,7 +111,7 @@ impl http_body::Body for PlacedBody {
     }
 }
 
-/// What is to come, and this frame before it.
+/// Returns the hint of a body of which this frame was taken already.
 fn with_frame(rest: SizeHint, frame: &Frame<Bytes>) -> SizeHint {
     let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
     let mut hint = SizeHint::default();

@@ -10,21 +10,21 @@ use http_body::Body as _;
 use super::{Account, PlacedBody, Polled};
 use crate::placement::origin::Origin;
 
-/// A body that says that it is so long is taken to be in memory, as texts and JSON are, and left
-/// alone. A longer one is looked at, which costs it an allocation.
+/// The exact size up to which a body is taken to be in memory, as texts and JSON are, and left
+/// alone. A longer one is polled once, which costs it an allocation.
 const WHOLE_BYTES_MAX: u64 = 16 * 1024;
 
-/// What is known of a response's body, once its handler has ended.
+/// The kind of a response's body, once its handler has ended.
 #[derive(Debug)]
 pub(in crate::placement) enum Settled {
-    /// With what the body was ready with when it was looked at.
+    /// With the result of the first poll, if there was one.
     Streamed(Option<Polled>),
-    /// Nothing of it is left to be computed.
+    /// Nothing is left to be computed.
     Whole,
 }
 
 impl Settled {
-    /// Finds it out, as part of the handler's run.
+    /// Determines the kind, as part of the handler's run.
     pub(in crate::placement) fn of(response: &mut Response, cx: &mut Context<'_>) -> Self {
         let body = response.body();
         if body.is_end_stream() {
@@ -37,7 +37,8 @@ impl Settled {
         }
     }
 
-    /// Whether the first frame is all of it: files and proxied bodies know their length as well.
+    /// Polls the first frame: if it is all of the body, the body is whole. Files and proxied bodies
+    /// know their length as well, so the size alone does not tell.
     fn look(response: &mut Response, bytes: u64, cx: &mut Context<'_>) -> Self {
         let first = match Pin::new(response.body_mut()).poll_frame(cx) {
             Poll::Pending => return Self::Streamed(None),
@@ -54,8 +55,8 @@ impl Settled {
         Self::Streamed(Some(first))
     }
 
-    /// Places the body, if there is anything to place. Whether it does: then the body tells its route
-    /// how long the handler was busy as well.
+    /// Places the body, unless it is whole. `true` if it was placed: then the body records the
+    /// handler's busy time with its own.
     pub(in crate::placement) fn place(
         self,
         response: &mut Response,

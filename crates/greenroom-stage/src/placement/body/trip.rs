@@ -18,7 +18,7 @@ pub(super) struct Trip {
     pub(super) account: Account,
 }
 
-/// A body that comes back to the loop, with what it was ready with, or to wait there.
+/// A body that comes back to the loop, with the result of its poll, or to wait there.
 #[derive(Debug)]
 pub(super) struct Back {
     pub(super) trip: Trip,
@@ -26,7 +26,7 @@ pub(super) struct Back {
 }
 
 impl Trip {
-    /// Polls on the loop: seen by the watchdog.
+    /// Polls on the loop, watched by the watchdog.
     pub(super) fn poll_home(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
         let route = self.account.origin.route;
         let (polled, busy) = watch(route, || Pin::new(&mut self.body).poll_frame(cx));
@@ -35,7 +35,7 @@ impl Trip {
         polled
     }
 
-    /// Has the next frame made on the stage.
+    /// Spawns the poll of the next frame on the stage.
     pub(super) fn depart(self, stage: &Stage) -> Spawned<Back> {
         let submission = self.account.origin.submission();
         stage.submit_begun(submission, Away(Some(self)))
@@ -56,14 +56,14 @@ impl Trip {
         polled
     }
 
-    /// A panic ends the body: the response has begun, so that its client can be told nothing else.
+    /// Ends the body after a panic: the response has begun, so no status can be sent any more.
     fn fail(&self, panicked: Panicked) -> Poll<Polled> {
         self.account.origin.route.log_panic(&panicked);
         Poll::Ready(Some(Err(axum::Error::new(panicked))))
     }
 }
 
-/// A body on the stage, until it has a frame, or has proven to do nothing but wait.
+/// A body on the stage, until it has a frame, or has been seen to do nothing but wait.
 struct Away(Option<Trip>);
 
 impl Future for Away {

@@ -1,88 +1,88 @@
-//! Who is let in: how long new work would wait in its own turn, and whether that is too long.
+//! Admission of new work: predicts its wait in its own turn, and rejects it if that is too long.
 
 use std::time::{Duration, Instant};
 
 use super::builder::Settings;
 use super::error::{Reason, Rejected};
-use super::hand_off::View;
 use super::importance::Importance;
 use super::lanes::Band;
+use super::scheduler::View;
 use super::submission::Submission;
 use super::ticket::Terms;
 use crate::admission::{BURST_FACTOR, Load, admit as within, predicted_wait, retry_after};
 
-/// Who has nothing waiting finds this part of `queue_max` more: a flood that fills the queue keeps
-/// itself out, and not those who come for the first time.
+/// The part of `queue_max` that a flow with nothing waiting may exceed it by: a flood that fills
+/// the queue keeps itself out, and not clients that come for the first time.
 const FIRST_RESERVE_DIVISOR: usize = 16;
 
 /// Work that waits.
 pub(super) trait Queued {
-    /// By how much it is late if its turn comes now.
+    /// Returns how late it is if its turn comes now.
     fn late(&self, now: Instant) -> Duration;
 }
 
-/// Work that is expected to have a processor for longer computes: one that is worth interrupting.
+/// The expected processor time beyond which work computes, so that it is worth interrupting.
 const COMPUTES_FROM: Duration = Duration::from_millis(1);
 
-/// What is known of a stage besides its queue.
+/// The state of a stage besides its queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State<'a> {
     pub(super) settings: &'a Settings,
     /// Mean time for which a run holds a thread.
     pub(super) held: Duration,
-    /// What the queue holds.
+    /// Bytes that the queue holds.
     pub(super) held_bytes: usize,
-    /// How much of what waits has been given up.
+    /// Waiting runs that have been given up.
     pub(super) abandoned: usize,
 }
 
-/// New work that is not let in.
+/// New work that is not admitted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Refused {
+pub(super) struct NotAdmitted {
     pub(super) rejected: Rejected,
-    /// What it was expected to use.
+    /// The time it was expected to use.
     pub(super) expected: Duration,
 }
 
-/// On which terms new work is let in.
+/// Admits new work, and returns its terms.
 pub(super) fn admit<T: Queued>(
     view: &mut View<'_, T>,
     submission: &Submission,
     bytes: usize,
     state: &State<'_>,
     now: Instant,
-) -> Result<Terms, Refused> {
+) -> Result<Terms, NotAdmitted> {
     let expected = view.lanes.expected(submission.route.key, submission.stated);
     let predicted = predict(view, submission, state, now);
     let limit = match submission.importance {
         Importance::Critical => state.settings.queue_wait_max,
         Importance::Normal | Importance::Bulk => view.lanes.standing.wait_max(now, predicted),
     };
-    let refuse = |reason, retry_after| {
+    let reject = |reason, retry_after| {
         let rejected = Rejected {
             reason,
             retry_after,
         };
-        Err(Refused { rejected, expected })
+        Err(NotAdmitted { rejected, expected })
     };
     if !has_room(view, submission, bytes, state) {
-        return refuse(Reason::QueueFull, retry_after(predicted, limit));
+        return reject(Reason::QueueFull, retry_after(predicted, limit));
     }
     let wait_max = submission.importance.wait_max(limit);
     if let Err(seconds) = within(predicted, wait_max) {
-        return refuse(Reason::Wait, seconds);
+        return reject(Reason::Wait, seconds);
     }
     let is_burst = limit > state.settings.queue_wait_max;
     Ok(Terms {
         predicted,
-        // Of a burst little is known yet, and who was let in is not to be dropped for that.
+        // Of a burst little is known yet, and admitted work is not to be dropped for that.
         wait_max: wait_max.map(|max| max.saturating_mul(if is_burst { BURST_FACTOR } else { 1 })),
         expected,
         computes: expected > COMPUTES_FROM,
     })
 }
 
-/// How long the last of all that waits is expected to wait.
+/// Predicts the wait of the last of all waiting runs.
 pub(super) fn longest_wait<T>(view: &View<'_, T>, state: &State<'_>) -> Duration {
     let backlog = view
         .lanes
@@ -114,7 +114,7 @@ fn has_room<T>(
         && state.held_bytes.saturating_add(bytes) <= settings.queue_bytes_max
 }
 
-/// How long this work would wait: what goes before it, not all that waits.
+/// Predicts the wait of this work: the work that goes before it counts, not all that waits.
 fn predict<T: Queued>(
     view: &View<'_, T>,
     submission: &Submission,
@@ -133,7 +133,7 @@ fn predict<T: Queued>(
     predicted_wait(&load(view, ahead, before, late, state))
 }
 
-/// How many of those who wait go before, if their work is as much as that of any other.
+/// Estimates how many of the waiting runs go before, if each is expected to use the same.
 fn part(waiting: usize, ahead: Duration, backlog: Duration) -> usize {
     if backlog.is_zero() || ahead >= backlog {
         return waiting;

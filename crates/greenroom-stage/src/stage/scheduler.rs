@@ -1,7 +1,7 @@
-//! Where work meets threads: the lanes, and the rule who may take from them.
+//! The scheduler: the lanes of waiting work, and the rule by which threads take from them.
 //!
-//! It knows not what the work is, and takes its locks from `super::sync`:
-//! so `tests/loom.rs` compiles this same file against loom's locks and tries every interleaving.
+//! It does not know what the work is, and takes its locks from `super::sync`: so `tests/loom.rs`
+//! compiles this same file against loom's locks and tries every interleaving.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::lanes::{Ended, Entry, LENGTHS, Lanes, Length, Spent};
 use super::sync::{Condvar, Mutex, MutexGuard};
 use crate::fair::Turn;
 
-/// How many threads there may be.
+/// The limits on a stage's threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// Threads that stay when nothing is to be done.
@@ -20,13 +20,13 @@ pub(crate) struct Bounds {
     pub(crate) threads_max: usize,
 }
 
-/// What is looked at to judge new work.
+/// The state by which new work is judged.
 #[derive(Debug)]
 pub(crate) struct View<'a, T> {
     pub(crate) lanes: &'a mut Lanes<T>,
-    /// Work in the lanes, and work that was let in and is not in its lane yet.
+    /// Work in the lanes, and admitted work that is not in its lane yet.
     pub(crate) waiting: usize,
-    /// Threads at work, or on their way to it.
+    /// Threads at work, or announced for it.
     pub(crate) started: usize,
 }
 
@@ -40,26 +40,26 @@ pub(crate) struct AtWork {
     pub(crate) is_blocked: bool,
 }
 
-/// What became of pushed work.
+/// The fate of pushed work.
 #[derive(Debug)]
 #[must_use]
 pub(crate) enum Pushed<T> {
-    /// All threads have left for good; here it is back.
+    /// All threads have left for good; the work is returned.
     Closed(T),
     /// It will be taken.
     Done,
-    /// No thread comes for it, and the controller does not know yet.
-    TellController,
+    /// No thread comes for it, and the controller has not been notified yet.
+    NotifyController,
 }
 
-/// How many threads do what.
+/// The number of threads and runs in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) waiting: usize,
     /// The same by [`Length`].
     pub(crate) waiting_of: [usize; LENGTHS.len()],
     pub(crate) threads: usize,
-    /// Threads at work, or on their way to it.
+    /// Threads at work, or announced for it.
     pub(crate) started: usize,
     pub(crate) working: usize,
     pub(crate) blocked: usize,
@@ -69,7 +69,7 @@ pub(crate) struct Counts {
 struct Worker {
     thread: i32,
     run: u64,
-    /// What it works on, if it does.
+    /// The length of its run, if it has one.
     working: Option<Length>,
     is_blocked: bool,
 }
@@ -79,7 +79,7 @@ struct Worker {
 struct Gate {
     working: usize,
     blocked: usize,
-    /// Threads that may start beyond `compute_max`, by grace of the controller's last look.
+    /// Threads that may start beyond `compute_max`, by the controller's last look.
     extra: usize,
 }
 
@@ -95,9 +95,9 @@ struct State<T> {
     /// Threads that were announced for work and have not come for it yet.
     created: usize,
     gates: [Gate; LENGTHS.len()],
-    is_controller_told: bool,
+    is_controller_notified: bool,
     is_closed: bool,
-    /// The fewest idle threads since `idle_since`: so many were not needed.
+    /// The fewest idle threads since `idle_since`: these were not needed.
     idle_least: usize,
     idle_since: Instant,
     /// Idle threads that may leave.
@@ -106,19 +106,19 @@ struct State<T> {
 
 /// Work, the threads that wait for it, and the gate between them.
 ///
-/// The gates: a thread takes work only while fewer than `compute_max` threads are at work on runs of
-/// its length and not known to be blocked. So a thread that was blocked and returns does not compute
-/// as one too many; and a short run need not wait until a long one has ended: the system, which can
-/// interrupt the long one, shares the processors between them.
+/// The gates: a thread takes work only while fewer than `compute_max` threads are at work on runs
+/// of its length and not known to be blocked. So a thread that was blocked and returns does not
+/// compute as one too many; and a short run need not wait until a long one has ended: the system,
+/// which can interrupt the long one, shares the processors between them.
 #[derive(Debug)]
-pub(crate) struct HandOff<T> {
+pub(crate) struct Scheduler<T> {
     bounds: Bounds,
     state: Mutex<State<T>>,
     work: Condvar,
 }
 
-impl<T> HandOff<T> {
-    /// For work that may wait for `queue_wait_max`.
+impl<T> Scheduler<T> {
+    /// Creates a scheduler for work that may wait for `queue_wait_max`.
     pub(crate) fn new(bounds: Bounds, queue_wait_max: Duration) -> Self {
         let now = Instant::now();
         Self {
@@ -132,7 +132,7 @@ impl<T> HandOff<T> {
                 called: 0,
                 created: 0,
                 gates: [Gate::default(); LENGTHS.len()],
-                is_controller_told: false,
+                is_controller_notified: false,
                 is_closed: false,
                 idle_least: 0,
                 idle_since: now,
@@ -142,11 +142,12 @@ impl<T> HandOff<T> {
         }
     }
 
-    /// Lets a newcomer in, if `admit` says so: its place counts from now on, and it must be pushed.
+    /// Reserves a place for new work, if `admit` allows it: the place counts from now on, and the
+    /// work must be pushed.
     ///
     /// # Errors
     ///
-    /// What `admit` said.
+    /// The error of `admit`.
     pub(crate) fn reserve<R, E>(
         &self,
         admit: impl FnOnce(&mut View<'_, T>) -> Result<R, E>,
@@ -164,6 +165,7 @@ impl<T> HandOff<T> {
     /// Adds work and wakes a thread for it.
     pub(crate) fn push(&self, entry: Entry, work: T) -> Pushed<T> {
         let mut state = self.lock();
+        // Resumed work reserved nothing.
         if !entry.is_resumed {
             state.reserved -= 1;
         }
@@ -172,15 +174,16 @@ impl<T> HandOff<T> {
         }
         state.lanes.push(entry, work);
         let is_called = state.call_if_wanted(self.bounds);
-        let must_tell =
-            !state.is_controller_told && !state.is_awaited(entry.band.length(), self.bounds);
-        state.is_controller_told |= must_tell;
+        let must_notify =
+            !state.is_controller_notified && !state.is_awaited(entry.band.length(), self.bounds);
+        state.is_controller_notified |= must_notify;
+        // Before the call, or the woken thread would find the lock taken.
         drop(state);
         if is_called {
             self.work.notify_one();
         }
-        if must_tell {
-            Pushed::TellController
+        if must_notify {
+            Pushed::NotifyController
         } else {
             Pushed::Done
         }
@@ -197,14 +200,14 @@ impl<T> HandOff<T> {
         may_start
     }
 
-    /// The announced thread could not be started.
+    /// Withdraws the announcement of a thread that could not be started.
     pub(crate) fn withdraw(&self) {
         let mut state = self.lock();
         state.threads -= 1;
         state.created -= 1;
     }
 
-    /// An announced thread has come, with this id of the system. Returns its number.
+    /// Registers an announced thread, with its id in the system. Returns its number.
     pub(crate) fn enter(&self, thread: i32) -> usize {
         let mut state = self.lock();
         let worker = Worker {
@@ -219,7 +222,7 @@ impl<T> HandOff<T> {
         state.workers.len() - 1
     }
 
-    /// Ends what this worker did, which has used so much, and waits for more; `None` ends the thread.
+    /// Ends this worker's run, which has used `spent`, and waits for more; `None` ends the thread.
     pub(crate) fn next(
         &self,
         worker: usize,
@@ -241,7 +244,7 @@ impl<T> HandOff<T> {
                 }
                 return Some(turn);
             }
-            // Whoever holds the gate shut takes what is left.
+            // The thread that holds the gate shut takes the rest when its run has ended.
             if state.is_closed || state.is_superfluous(self.bounds) {
                 state.leave(worker);
                 return None;
@@ -287,12 +290,12 @@ impl<T> HandOff<T> {
         self.lock().counts()
     }
 
-    /// Who is at work, those first who were last seen computing; and how much waits. If nothing
-    /// waits, the controller will be told when something does again.
+    /// Returns the threads at work, those first that were last seen computing, and the counts. If
+    /// nothing waits, the controller will be notified when something does again.
     pub(crate) fn inspect(&self) -> (Counts, Vec<AtWork>) {
         let mut state = self.lock();
         if state.lanes.is_empty() {
-            state.is_controller_told = false;
+            state.is_controller_notified = false;
             state.gates.iter_mut().for_each(|gate| gate.extra = 0);
         }
         let mut at_work: Vec<_> = state.at_work().collect();
@@ -310,6 +313,7 @@ impl<T> HandOff<T> {
         let mut wanted = 0;
         for length in LENGTHS {
             let start = start[length as usize].min(state.lanes.len_of(length));
+            // `room` counts `extra`, which is still that of the last look.
             state.gates[length as usize].extra = 0;
             let room = state.room(length, self.bounds);
             state.gates[length as usize].extra = start.saturating_sub(room);
@@ -333,12 +337,12 @@ impl<T> HandOff<T> {
         self.lock().lanes.take_out(is_out)
     }
 
-    /// Takes into account what was used by a run that was given up.
+    /// Takes into account the time that was used by a run that was given up.
     pub(crate) fn learn(&self, route: u64, run: Ended) {
         self.lock().lanes.learn(route, run);
     }
 
-    /// No thread stays once the lanes are empty.
+    /// Lets all threads end once the lanes are empty.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.work.notify_all();
@@ -381,14 +385,14 @@ impl<T> State<T> {
         }
     }
 
-    /// How many more threads may take runs of this length.
+    /// Returns how many more threads may take runs of this length.
     fn room(&self, length: Length, bounds: Bounds) -> usize {
         let gate = &self.gates[length as usize];
         let computing = gate.working - gate.blocked;
         gate.extra + bounds.compute_max.saturating_sub(computing)
     }
 
-    /// How many threads would find something that they may take.
+    /// Returns how many threads would find work that they may take.
     fn wanted(&self, bounds: Bounds) -> usize {
         let wanted = |length| self.lanes.len_of(length).min(self.room(length, bounds));
         LENGTHS.map(wanted).iter().sum()
@@ -402,7 +406,7 @@ impl<T> State<T> {
         is_called
     }
 
-    /// Whether a thread comes for each run of this length that waits.
+    /// True if a thread comes for each waiting run of this length.
     fn is_awaited(&self, length: Length, bounds: Bounds) -> bool {
         self.lanes.len_of(length) <= self.room(length, bounds)
             && self.wanted(bounds) <= self.coming()
@@ -427,7 +431,7 @@ impl<T> State<T> {
         self.idle_since = Instant::now();
     }
 
-    /// Whether a thread that has nothing to do may leave.
+    /// True if a thread that has nothing to do may leave.
     fn is_superfluous(&mut self, bounds: Bounds) -> bool {
         let may_leave = self.surplus > 0 && self.threads > bounds.base;
         self.surplus -= usize::from(may_leave);
@@ -448,7 +452,7 @@ impl<T> State<T> {
         Some(turn)
     }
 
-    /// Ends the worker's run; or, before its first one, counts it as come.
+    /// Ends the worker's run; or, before its first one, counts it as arrived.
     fn end_run(&mut self, worker: usize) {
         let worker = self.workers[worker].as_mut().expect("it has entered");
         let Some(length) = worker.working.take() else {

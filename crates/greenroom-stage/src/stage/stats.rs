@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::error::Reason;
-use super::hand_off::Bounds;
+use super::scheduler::Bounds;
 use super::shares::Shares;
 use super::status::{Quantiles, Sheds};
 use super::submission::Submission;
@@ -13,12 +13,12 @@ use crate::admission::{Lateness, ServiceTime};
 const SIGNIFICANT_DIGITS: u8 = 2;
 const LONGEST_MICROS: u64 = 3_600_000_000;
 
-/// What a run has taken, or a part of it.
+/// The time that a run, or a part of it, has taken.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Run {
-    /// For how long it wanted a processor.
+    /// The time for which it wanted a processor.
     pub(crate) wanted: Duration,
-    /// For how long it held a thread.
+    /// The time for which it held a thread.
     pub(crate) held: Duration,
 }
 
@@ -28,9 +28,10 @@ impl Run {
         self.held += held;
     }
 
-    /// What it has used of a stage: of processors or of threads, whichever it used the larger part of
-    /// (dominant resource fairness, Ghodsi et al. 2011), in processor time. With 2 that may compute and
-    /// 512 threads in all, one that sleeps for 2 s used as much as one that computes for 7.8 ms.
+    /// Returns the time it has used of a stage: of processors or of threads, whichever it used the
+    /// larger part of (dominant resource fairness, Ghodsi et al. 2011), in processor time. With 2
+    /// that may compute and 512 threads in all, one that sleeps for 2 s used as much as one that
+    /// computes for 7.8 ms.
     pub(crate) fn used(&self, bounds: &Bounds) -> Duration {
         let computing = u32::try_from(bounds.compute_max).unwrap_or(u32::MAX);
         let threads = u32::try_from(bounds.threads_max).unwrap_or(u32::MAX);
@@ -39,9 +40,9 @@ impl Run {
     }
 }
 
-/// What a stage remembers of its work.
+/// The statistics of a stage's work.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct Stats {
     pub(crate) held: ServiceTime,
     pub(crate) lateness: Lateness,
     pub(crate) completed: u64,
@@ -53,7 +54,7 @@ pub(crate) struct Book {
     service: Histogram<u64>,
 }
 
-impl Book {
+impl Stats {
     pub(crate) fn new() -> Self {
         Self {
             held: ServiceTime::default(),
@@ -72,7 +73,7 @@ impl Book {
         self.wait.saturating_record(micros(waited));
     }
 
-    /// A run has taken this, whether it came to its end or not.
+    /// Records the time of a run, whether it came to its end or not.
     pub(crate) fn record_run(&mut self, run: &Run) {
         self.held.record(run.held);
     }
@@ -84,7 +85,7 @@ impl Book {
         self.completed += u64::from(!has_panicked);
     }
 
-    /// A run was refused, which was expected to use so much.
+    /// Records the rejection of a run that was expected to use `expected`.
     pub(crate) fn record_shed(
         &mut self,
         submission: &Submission,

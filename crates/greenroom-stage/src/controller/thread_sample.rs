@@ -1,20 +1,20 @@
 use super::clocks::Clocks;
-use crate::stage::hand_off::AtWork;
+use crate::stage::scheduler::AtWork;
 use crate::thread_state::is_blocked;
 
-/// What was found of threads at work.
+/// The result of a look at threads at work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) computing: usize,
-    /// Whether one counts as blocked because its clock stood. It may have been preempted.
+    /// `true` if a thread counts as blocked because its clock stood. It may have been preempted.
     pub(super) is_guessed: bool,
 }
 
 impl Found {
-    /// Threads that may be started on the strength of it. A guess may mistake a thread that was preempted
-    /// for one that is blocked, so beside threads that compute it brings one more at most. If no thread at
-    /// all had a processor since the last look they are blocked, or so hard pressed that the next ones
-    /// are seen to compute.
+    /// Returns how many threads may be started because of it. A guess may mistake a thread that was
+    /// preempted for one that is blocked, so beside threads that compute it starts one more at
+    /// most. If no thread at all had a processor since the last look they are blocked, or so hard
+    /// pressed that the next ones are seen to compute.
     pub(super) fn start_max(self) -> usize {
         if self.is_guessed && self.computing > 0 {
             1
@@ -24,8 +24,8 @@ impl Found {
     }
 }
 
-/// Looks at threads until `enough` of them are found computing, and notes for each it looked at whether
-/// it is blocked.
+/// Looks at threads until `enough` of them are found computing, and marks each one it looked at as
+/// blocked or not.
 pub(super) fn take(at_work: &mut [&mut AtWork], enough: usize, clocks: &mut Clocks) -> Found {
     let mut found = Found::default();
     for worker in at_work {
@@ -61,7 +61,7 @@ mod tests {
         }
     }
 
-    /// With the id of a thread that sleeps.
+    /// Runs `test` with the id of a thread that sleeps.
     fn beside_a_sleeper(test: impl FnOnce(i32)) {
         let (send_id, ids) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();

@@ -1,18 +1,18 @@
-//! What became of every message.
+//! The fate of every message.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use greenroom_actor::ActorId;
 
-/// The accounts of one run.
+/// The table of all messages of one run.
 #[derive(Default)]
-pub(crate) struct Ledger(Mutex<Accounts>);
+pub(crate) struct MessageTable(Mutex<Accounts>);
 
 #[derive(Default)]
 struct Accounts {
     entries: Vec<Entry>,
-    /// The last that an actor began to handle of each sender.
+    /// The last message that an actor began to handle of each sender.
     last: BTreeMap<(ActorId, u32), u64>,
     terminated: BTreeSet<ActorId>,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Entry {
     pub(crate) finished: u32,
     /// A dead letter held it.
     pub(crate) dead: u32,
-    /// Its sender was told that it was not handled, or not in time.
+    /// Its sender was notified that it was not handled, or not in time.
     pub(crate) is_returned: bool,
     pub(crate) dropped: u32,
 }
@@ -38,10 +38,10 @@ pub(crate) struct Parcel {
     /// None if it may be overtaken.
     pub(crate) sender: Option<u32>,
     pub(crate) deed: Deed,
-    ledger: Arc<Ledger>,
+    table: Arc<MessageTable>,
 }
 
-/// What a handler is to do.
+/// The task for a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
     Nothing,
@@ -63,7 +63,7 @@ pub(crate) enum Deed {
     Forward,
 }
 
-impl Ledger {
+impl MessageTable {
     pub(crate) fn parcel(
         self: &Arc<Self>,
         sender: Option<u32>,
@@ -80,7 +80,7 @@ impl Ledger {
             number,
             sender,
             deed,
-            ledger: Arc::clone(self),
+            table: Arc::clone(self),
         }
     }
 
@@ -118,7 +118,7 @@ impl Ledger {
         self.lock().entries[number as usize].is_returned = true;
     }
 
-    /// What was noted as given back is on its way after all.
+    /// A message that was noted as given back is on its way after all.
     pub(crate) fn take_back(&self, number: u64) {
         self.lock().entries[number as usize].is_returned = false;
     }
@@ -141,13 +141,13 @@ impl Ledger {
 
 impl Drop for Parcel {
     fn drop(&mut self) {
-        self.ledger.lock().entries[self.number as usize].dropped += 1;
+        self.table.lock().entries[self.number as usize].dropped += 1;
     }
 }
 
 impl Entry {
-    /// Whether it was handled once, or is in a dead letter, or its sender was told, and not two of
-    /// these; who asked may be told, of a time-out or a dead letter, as well.
+    /// Checks that it was handled once, or is in a dead letter, or was returned to its sender, and
+    /// not two of these; an asker may be notified, of a time-out or a dead letter, as well.
     pub(crate) fn check(&self) -> Result<(), String> {
         let failed = self.begun.checked_sub(self.finished);
         let Some(failed) = failed else {
@@ -169,7 +169,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Its handler panicked or was given up.
+    /// True if its handler panicked or was given up.
     pub(crate) fn has_failed(&self) -> bool {
         self.begun > self.finished
     }
