@@ -15,8 +15,8 @@ use crate::environment::{OfConnection, is_below};
 use crate::exchange::{self, Exchange};
 use crate::gateway::Gateway;
 
-/// Several applications, each with workers of its own, behind one server. A request goes to the
-/// one whose mount is the longest that its path is below, and is answered with 404 if there is none.
+/// Several applications, each with workers of its own, behind one server. A request goes to the one
+/// with the longest mount that its path is below; without one the response is 404.
 ///
 /// ```
 /// use greenroom_psgi::{Gateway, Mounts};
@@ -29,7 +29,8 @@ use crate::gateway::Gateway;
 pub struct Mounts(Arc<[Gateway]>);
 
 impl Mounts {
-    /// These applications, in any order. Of two with the same mount the first has the requests.
+    /// Combines these applications, given in any order. Of two with the same mount the first gets
+    /// the requests.
     #[must_use]
     pub fn new(gateways: impl IntoIterator<Item = Gateway>) -> Self {
         let mut gateways: Vec<Gateway> = gateways.into_iter().collect();
@@ -37,7 +38,7 @@ impl Mounts {
         Self(gateways.into())
     }
 
-    /// The applications, the longest mounts first.
+    /// Returns the applications, the longest mounts first.
     #[must_use]
     pub fn gateways(&self) -> &[Gateway] {
         &self.0
@@ -61,7 +62,7 @@ impl App for Mounts {
         }
     }
 
-    /// Its worker processes do the work.
+    /// Always `true`: the worker processes do the work, so the server needs no placement.
     fn places_itself(&self) -> bool {
         true
     }
@@ -75,13 +76,13 @@ impl App for Gateway {
         Mounts::from(self.clone()).connect(info)
     }
 
-    /// Its worker processes do the work.
+    /// Always `true`: the worker processes do the work, so the server needs no placement.
     fn places_itself(&self) -> bool {
         true
     }
 }
 
-/// What answers the requests of one connection.
+/// The service of one connection.
 #[derive(Clone, Debug)]
 pub struct Connected {
     mounts: Mounts,

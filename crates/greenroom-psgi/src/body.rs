@@ -11,18 +11,18 @@ use crate::link::{Call, Malformed, Streamed};
 use crate::sent_file::FileBody;
 use crate::upgrade::RawBody;
 
-/// The body of an application's answer.
+/// The body of an application's response.
 #[derive(Debug)]
 pub struct AnswerBody {
     kind: Kind,
-    /// There if the application has chunked it.
+    /// `Some` if the application has chunked the body by itself.
     chunked: Option<Box<Chunked>>,
 }
 
 #[derive(Debug)]
 enum Kind {
     Whole(Bytes),
-    /// Of an answer to HEAD: how long it would be is the application's to say.
+    /// The body of a response to HEAD: the application alone knows its length.
     Untold,
     Streamed {
         call: Call,
@@ -35,13 +35,13 @@ enum Kind {
 #[derive(Debug)]
 struct Chunked {
     chunks: Chunks,
-    /// What is not taken apart yet.
+    /// Bytes that are not decoded yet.
     input: Bytes,
-    /// Whose answer it is, for the log.
+    /// The method and path of the request, for the log.
     route: String,
 }
 
-/// An answer that began and was not finished.
+/// A response that began and was not finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the application, or its worker, gave up in the middle of an answer")]
 struct BrokenOff;
@@ -70,7 +70,7 @@ impl AnswerBody {
         }
     }
 
-    /// Puts together what the application has chunked: at once, or while it is sent.
+    /// Decodes a body that the application has chunked: at once, or while it is sent.
     pub(crate) fn dechunked(self, route: String) -> Result<Self, Malformed> {
         if let Kind::Whole(bytes) = self.kind {
             return Ok(Self::whole(Chunks::whole(bytes)?));

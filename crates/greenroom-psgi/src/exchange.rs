@@ -1,5 +1,5 @@
-//! One request and its answer: queued or refused, sent to a worker, and to another if that one is
-//! lost before it began.
+//! One request and its response: queued or rejected, sent to a worker, and to another if that one
+//! is lost before it began.
 
 use std::future::poll_fn;
 use std::mem;
@@ -22,13 +22,13 @@ use crate::sent_file::FileBody;
 use crate::upgrade::{self, UpgradeError, Wish};
 use crate::upload::{Upload, UploadError};
 
-/// How many workers a request is given to before it is answered with 502.
+/// The number of workers that a request is given to before the response is 502.
 const WORKERS_MAX: usize = 2;
 
-/// Seconds after which a client may try again whose body there was no room for.
+/// The seconds after which a client may try again if there was no space for its body.
 const UPLOADS_RETRY_AFTER: u64 = 1;
 
-/// How often a request is taken back from a worker that is held up before it stays where it is.
+/// The number of times that a request is recalled from a blocked worker before it stays there.
 const RECALLS_MAX: usize = 1;
 
 /// A request on its way through an application.
@@ -138,7 +138,7 @@ impl Exchange {
         environment::append(out, parts, &self.connection, mount, upload.length());
     }
 
-    /// Whose request it is: of whoever it came from, unless the gateway's settings know better.
+    /// Returns the client of this request: the one that the settings' key names, else the peer.
     fn client(&self, parts: &Parts) -> Client {
         let peer = self.connection.client(parts);
         let key = self.gateway.settings().client_key.as_ref();
@@ -146,7 +146,7 @@ impl Exchange {
         told.unwrap_or(peer)
     }
 
-    /// A run of a worker, at once or after a wait.
+    /// Acquires a run of a worker, at once or after a wait; the error is the 503.
     async fn admitted(&self, origin: Origin) -> Result<Run, Response<AnswerBody>> {
         match self.pool().acquire(origin) {
             Admission::Run(run) => Ok(run),
@@ -159,7 +159,7 @@ impl Exchange {
         self.gateway.pool()
     }
 
-    /// The worker that had the request is gone.
+    /// Logs that the worker that had the request is gone, and returns the response.
     fn lost(&self, lost: Lost, worker: &Worker, parts: &Parts) -> Response<AnswerBody> {
         let (application, route) = (self.gateway.settings().name(), route(parts));
         let (worker, pid) = (worker.key, worker.pid);
@@ -193,8 +193,9 @@ impl Exchange {
     }
 }
 
-/// What was never sent may be sent again; what was not begun only if it does no harm twice
-/// (RFC 9110, section 9.2.2), because nobody knows for sure.
+/// Returns `true` if another worker may get a lost request. One that was never sent may be sent
+/// again; one that was not begun only if it is idempotent (RFC 9110, section 9.2.2), because its
+/// worker cannot confirm that it was not.
 fn may_repeat(lost: Lost, method: &Method) -> bool {
     match lost {
         Lost::Unsent => true,
@@ -211,15 +212,15 @@ fn poll_told(call: &Call, cx: &mut Context<'_>) -> Poll<Result<Answer, NoAnswer>
              headers,
              names,
          }| {
-            // A client that cannot be told early is told with the answer.
+            // A client that cannot get it early gets only the final response.
             let _told = RequestHandle::current()
                 .map(|request| request.send_informational_spelled(status, &headers, &names));
         },
     )
 }
 
-/// The response to a client. What the application has chunked is put together again: the server frames
-/// bodies by itself, and not all clients know chunks (RFC 9112, 6.1).
+/// Returns the response to a client. A body that the application has chunked is decoded: the server
+/// frames bodies by itself, and not all clients know chunks (RFC 9112, 6.1).
 fn respond(
     answer: Answer,
     call: Call,
@@ -235,7 +236,7 @@ fn respond(
     let mut response = Response::new(body);
     *response.status_mut() = head.status;
     *response.headers_mut() = head.headers;
-    // Those of the request are not needed any more, and may have a table already.
+    // Those of the request are not needed any more, and may have allocated a table already.
     let mut extensions = mem::take(&mut parts.extensions);
     extensions.clear();
     extensions.insert(head.names);
@@ -243,7 +244,7 @@ fn respond(
     Ok(response)
 }
 
-/// The head of an answer, and its body.
+/// Splits a response into its head and its body.
 fn begun(answer: Answer, call: Call) -> (Head, AnswerBody) {
     match answer {
         Answer::Whole(head, bytes) => (head, AnswerBody::whole(bytes)),
@@ -262,7 +263,7 @@ fn begun(answer: Answer, call: Call) -> (Head, AnswerBody) {
     }
 }
 
-/// Whether the application has chunked the body, which its fields say no more then.
+/// Removes the fields of a chunked body and returns `true` if there were any.
 fn take_chunked(headers: &mut HeaderMap) -> Result<bool, Malformed> {
     if !headers.contains_key(TRANSFER_ENCODING) {
         return Ok(false);
@@ -287,17 +288,18 @@ fn take_chunked(headers: &mut HeaderMap) -> Result<bool, Malformed> {
     Ok(true)
 }
 
-/// RFC 9110, 6.4.1, but for answers to HEAD.
+/// Returns `true` if a response with this status has content (RFC 9110, 6.4.1); HEAD apart.
 fn has_content(status: StatusCode) -> bool {
     !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
-/// Method and path, without the query, which may hold secrets.
+/// Returns method and path, without the query, which may hold secrets.
 fn route(parts: &Parts) -> String {
     format!("{} {}", parts.method, parts.uri.path())
 }
 
-/// For a malformed or slow body the server answers itself; for a large one this does.
+/// Returns the response to a body that could not be received. The server itself answers a malformed
+/// or slow one.
 fn not_received(parts: &Parts, error: &UploadError) -> Response<AnswerBody> {
     match error {
         UploadError::Client(error) => plain(error.status(), error),

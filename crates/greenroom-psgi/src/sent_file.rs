@@ -1,4 +1,4 @@
-//! An answer's body out of a file that a worker holds open.
+//! A response's body out of a file that a worker holds open.
 
 use std::fs::File;
 use std::io;
@@ -14,11 +14,12 @@ use tokio::task::JoinHandle;
 
 use crate::link::SentFile;
 
-/// Bytes that are read at once, and so kept in memory for a client.
+/// The bytes that are read at once, and so kept in memory for a client.
 const READ_BYTES: usize = 65_536;
 
-/// Reads a part of a file. What is in the page cache is read at once; the disk is waited for on a
-/// thread that may block, because a loop that waited for it would hold up all of its requests.
+/// A body that reads a range of a file. What is in the page cache is read at once; a read from the
+/// disk runs on a thread that may block, because a loop that waited for it would block all of its
+/// requests.
 #[derive(Debug)]
 pub(crate) struct FileBody {
     file: Arc<File>,
@@ -28,7 +29,7 @@ pub(crate) struct FileBody {
 }
 
 impl FileBody {
-    /// Opens the file that the worker has open by this number.
+    /// Opens the file that the worker has open by this descriptor.
     pub(crate) fn open(worker: Pid, sent: &SentFile) -> io::Result<Self> {
         let path = format!("/proc/{}/fd/{}", worker.as_raw_nonzero(), sent.descriptor);
         let file = File::open(path)?;
@@ -41,7 +42,7 @@ impl FileBody {
         })
     }
 
-    /// Bytes still to come.
+    /// Returns the bytes still to come.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
@@ -78,7 +79,8 @@ impl FileBody {
         BytesMut::zeroed(usize::try_from(bytes).unwrap_or(READ_BYTES))
     }
 
-    /// `None` if the disk, or a file system that cannot tell, would have to be waited for.
+    /// Reads what the page cache holds; `None` if a read would wait for the disk, or the file
+    /// system cannot tell.
     fn read_cached(&self) -> Option<io::Result<Bytes>> {
         let mut room = self.room();
         let mut parts = [io::IoSliceMut::new(&mut room)];

@@ -1,9 +1,9 @@
 //! `psgix.io`: a request that asks to leave HTTP (RFC 9110, section 7.8) gets a socket on which the
-//! application answers, and speaks what it likes afterwards.
+//! application responds, and speaks any protocol afterwards.
 //!
-//! The application's end is a Unix socket, and the front relays. So the front's limits and its drain
-//! hold for such connections too, and they may come in by HTTP/1.1 as well as through a proxy; the
-//! application needs no module to receive descriptors.
+//! The application's end is a Unix socket, and the server relays. So the server's limits and its
+//! drain hold for such connections too, and they may come in by HTTP/1.1 as well as through a
+//! proxy; the application needs no module to receive descriptors.
 
 use std::future::poll_fn;
 use std::io;
@@ -26,23 +26,23 @@ use crate::frame;
 use crate::link::{Answer, Call, Input, NoAnswer};
 use crate::pool::{Run, Stay, Worker};
 
-/// Bytes of the head that an application may write on its socket.
+/// The bytes of the head that an application may write on its socket.
 const HEAD_BYTES_MAX: usize = 65_536;
 
-/// Header fields of that head.
+/// The header fields of that head.
 const FIELDS_MAX: usize = 100;
 
-/// Bytes of a body after that head that are read at once.
+/// The bytes of a body after that head that are read at once.
 const READ_BYTES: usize = 16_384;
 
-/// The wish to leave HTTP.
+/// A client's wish to leave HTTP.
 pub(crate) struct Wish(OnUpgrade);
 
-/// How the application took it.
+/// The application's response to the wish.
 pub(crate) enum Answered {
-    /// It wrote on its socket.
+    /// The application wrote it on its socket.
     Raw(Response<AnswerBody>),
-    /// It answered as to any request.
+    /// The application responded as to any request.
     Call(Answer, Call),
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn wish(parts: &mut Parts) -> Option<Wish> {
     parts.extensions.remove::<OnUpgrade>().map(Wish)
 }
 
-/// Asks the application for its answer, on its socket or off it.
+/// Sends the request and waits for the response, on the socket or off it.
 pub(crate) async fn ask(
     run: Run,
     environment: impl FnOnce(&mut Vec<u8>),
@@ -91,7 +91,7 @@ pub(crate) async fn ask(
     };
     match answer {
         Ok(answer) => Ok(Answered::Call(answer, call)),
-        // It has said all off its socket; what it does on it may be to come.
+        // The response is over off the socket; it may still come on it.
         Err(NoAnswer::BrokenOff) => match read_head(&mut io, &mut input).await? {
             Some(head) => open(head, input.freeze(), io, call, wish).map(Answered::Raw),
             None => Err(UpgradeError::NoAnswer(NoAnswer::BrokenOff)),
@@ -110,8 +110,8 @@ async fn connect(worker: &Worker, token: u32) -> io::Result<UnixStream> {
     Ok(io)
 }
 
-/// Reads the head of what the application writes; what comes behind it is left in `input`. `None` if
-/// the application closes its socket.
+/// Reads the head that the application writes; the bytes behind it stay in `input`. `None` if the
+/// application closes its socket.
 async fn read_head(
     io: &mut UnixStream,
     input: &mut BytesMut,
@@ -182,7 +182,7 @@ async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, held: (Call, Stay))
     drop(held);
 }
 
-/// What an application writes behind a head of its own.
+/// The bytes that an application writes behind a head of its own.
 #[derive(Debug)]
 pub(crate) struct RawBody {
     io: UnixStream,

@@ -1,4 +1,4 @@
-//! A request's body, received before a worker sees it: a slow client holds no worker.
+//! A request's body, received before a worker gets the request: a slow client holds no worker.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt;
 use crate::link::Input;
 use crate::uploads::{Full, Held, Uploads};
 
-/// A body that is all there.
+/// A complete body.
 #[derive(Debug)]
 pub(crate) enum Upload {
     None,
@@ -24,15 +24,15 @@ pub(crate) enum Upload {
         bytes: Bytes,
         _held: Held,
     },
-    /// The file is removed when this is dropped; a worker that has opened it keeps what it has.
+    /// The file is removed when this is dropped; a worker that has opened it can still read it.
     File {
         path: Spilled,
         bytes: u64,
     },
 }
 
-/// A file that is removed on a thread that may block: that takes its time for a large one. Its bytes count
-/// until then.
+/// A file that is removed on a thread that may block, because that takes long for a large one. Its
+/// bytes count until then.
 #[derive(Debug)]
 pub(crate) struct Spilled(Option<(TempPath, Held)>);
 
@@ -50,10 +50,10 @@ impl Drop for Spilled {
     }
 }
 
-/// Why a body could not be received.
+/// The reasons why a body could not be received.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UploadError {
-    /// The client's doing.
+    /// The client is at fault.
     #[error(transparent)]
     Client(#[from] BodyError),
     #[error(transparent)]
@@ -63,8 +63,8 @@ pub(crate) enum UploadError {
 }
 
 impl Upload {
-    /// Receives `body`, of at most `bytes_max`: up to `memory_max` bytes are kept in memory, more in
-    /// a file, as long as `uploads` have room.
+    /// Receives `body`, of at most `bytes_max`: up to `memory_max` bytes are kept in memory, more
+    /// in a file, as long as `uploads` allow it.
     pub(crate) async fn receive(
         body: RequestBody,
         bytes_max: u64,
@@ -112,7 +112,7 @@ impl Upload {
         }
     }
 
-    /// For `CONTENT_LENGTH`: none if the request has no body.
+    /// Returns the length for `CONTENT_LENGTH`: `None` if the request has no body.
     pub(crate) fn length(&self) -> Option<u64> {
         match self {
             Self::None => None,
@@ -122,7 +122,7 @@ impl Upload {
     }
 }
 
-/// The parts of a body that may have so many bytes more.
+/// A reader of a body that may have `left` more bytes.
 struct Parts {
     body: RequestBody,
     left: u64,

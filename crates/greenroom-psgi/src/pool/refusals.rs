@@ -2,10 +2,10 @@ use std::time::{Duration, Instant};
 
 use greenroom_stage::{Reason, Sheds};
 
-/// How long the log is silent after it told of refusals.
+/// The interval between two log lines about rejections.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
-/// What was refused since it was told last.
+/// The rejections since the last log line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Refusals {
     pub(crate) sheds: Sheds,
@@ -13,7 +13,7 @@ pub(crate) struct Refusals {
     pub(crate) predicted: Duration,
 }
 
-/// Keeps what is to be told of refusals, and when.
+/// Collects rejections until they are logged.
 #[derive(Debug, Default)]
 pub(super) struct Untold {
     refusals: Refusals,
@@ -26,7 +26,8 @@ impl Untold {
         self.refusals.predicted = self.refusals.predicted.max(predicted);
     }
 
-    /// What to tell now: the first refusals at once, then at most every 10 s those since.
+    /// Returns the rejections to log now: the first ones at once, then at most every 10 s those
+    /// since.
     pub(super) fn take(&mut self, now: Instant) -> Option<Refusals> {
         let is_due = self.told.is_none_or(|told| now >= told + TOLD_EVERY);
         if !is_due || self.refusals.sheds.total() == 0 {

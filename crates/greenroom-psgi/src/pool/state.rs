@@ -17,17 +17,18 @@ use super::shares::Share;
 use super::{Ending, QueueStatus, Worker, micros};
 use crate::builder::Settings;
 
-/// How many workers that are gone are remembered with their ending.
+/// The number of ended workers that are remembered with their ending.
 const GONE_MAX: usize = 64;
 
-/// Until as many have left the queue they keep their places in it, up to half of all.
+/// The number of requests that must have left the queue before their places are taken away. Up to
+/// half of the places may be theirs.
 const LEFT_MIN: usize = 32;
 
-/// A client that waits has its turn looked up anew if a run of its took this much less than expected;
-/// less than that moves nobody far.
+/// The smallest refund that moves a waiting client in the queue; a smaller one changes the order
+/// too little.
 const REFUND_SEEN: Duration = Duration::from_millis(1);
 
-/// What is remembered of a worker that is gone.
+/// The record of a worker that is gone.
 #[derive(Clone, Copy, Debug)]
 struct Gone {
     key: u32,
@@ -35,13 +36,13 @@ struct Gone {
     released: u64,
 }
 
-/// What the lock guards.
+/// The state that the pool's lock guards.
 #[derive(Debug)]
 pub(super) struct State {
     seats: Vec<Accounts>,
     gone: VecDeque<Gone>,
     queue: FairQueue<Arc<Waiter>>,
-    /// Of those in the queue, the ones that wait no more.
+    /// The ones in the queue that wait no more.
     left: usize,
     usage: Usage,
     shares: Shares<Client>,
@@ -83,13 +84,14 @@ impl State {
         self.queue.is_empty()
     }
 
-    /// A run, if a worker has room.
+    /// Takes a run, if a worker has a free slot.
     pub(super) fn take_run(&mut self, origin: Origin, now: Instant) -> Option<Given> {
         let seat = self.free_seat(origin.route, now)?;
         Some(self.give_run(seat, origin, self.flow(origin), now))
     }
 
-    /// The worker that has the fewest runs. One that may be long gets a worker for itself.
+    /// Returns the worker that has the fewest runs. A run that may be long gets a worker for
+    /// itself.
     fn free_seat(&self, route: Route, now: Instant) -> Option<usize> {
         let blocking = self.routes.depth(route, false);
         let event_driven = self.routes.depth(route, true);
@@ -167,15 +169,16 @@ impl State {
         Ok(waiter)
     }
 
-    /// Whether this flow leaves at least as many places free as it has taken. So one fills half of the
-    /// queue, and two a third each: there is always a place for one that has none.
+    /// Returns `true` if this flow leaves at least as many places free as it has taken. So one flow
+    /// fills half of the queue, and two fill a third each: there is always a place for one that has
+    /// none.
     fn has_place(&self, flow: Flow) -> bool {
         let free = self.queue_max.saturating_sub(self.queue.len());
         self.queue.len_of(flow) < free
     }
 
-    /// How long somebody waits that was let in because it would wait for no more than `wait_max`. In a
-    /// burst much is new, so predictions are wrong by more.
+    /// Returns the time that a request waits that was admitted because it would wait for no more
+    /// than `wait_max`. In a burst much is new, so predictions err by more.
     fn patience(&self, wait_max: Duration) -> Duration {
         if wait_max > self.queue_wait_max {
             wait_max.saturating_mul(BURST_FACTOR)
@@ -184,8 +187,8 @@ impl State {
         }
     }
 
-    /// Somebody in the queue waits no more. Their places are taken from many at once, because that
-    /// costs a look at all.
+    /// Notes that a request in the queue waits no more. Places are taken from many at once, because
+    /// that costs a scan of the queue.
     pub(super) fn note_left(&mut self) {
         self.left += 1;
         if self.left >= LEFT_MIN && self.left > self.queue.len() / 2 {
@@ -200,17 +203,18 @@ impl State {
         }
     }
 
-    /// Gives the free runs to those whose clients and routes have used least.
+    /// Gives the free runs to the clients and routes that have used least.
     ///
-    /// It stops at the first who gets none, although somebody behind it might: of a route that has
-    /// proven short, whose request may be sent behind others to a worker that is not idle. If such went
+    /// It stops at the first request that gets none, although one behind it might: of a route that
+    /// has proven short, which may be sent behind others to a worker that is not idle. If such went
     /// first, workers would never be idle, and a route that needs one for itself would have no turn
-    /// at all. To stop costs little: whoever is first gets the first worker that becomes idle, so those
-    /// behind it wait for what was sent ahead to that worker, 6.4 ms at most, or for the shortest of
-    /// the runs that may be long, behind which nothing is sent anyway. And it cannot hold the place
-    /// for ever: it is the one who has used least, it is charged as it gets its run, and if somebody
-    /// comes meanwhile who has used less, that one is first. What keeps all workers from taking
-    /// anything, such as the bound of requests that wait for events, keeps everybody waiting alike.
+    /// at all. To stop costs little: the first gets the first worker that becomes idle, so those
+    /// behind it wait for the runs sent ahead to that worker, 6.4 ms at most, or for the shortest
+    /// of the runs that may be long, behind which nothing is sent anyway. And it cannot hold the
+    /// place for ever: its flow has used least, it is charged as it gets its run, and if a request
+    /// comes meanwhile whose flow has used less, that one is first. A bound that keeps all workers
+    /// from taking anything, such as that of requests that wait for events, keeps all requests
+    /// waiting alike.
     pub(super) fn serve_queue(&mut self, now: Instant) -> Turns {
         let mut turns = Turns::default();
         while let Some((flow, waiter)) = self.queue.peek(&self.usage) {
@@ -236,16 +240,16 @@ impl State {
         turns
     }
 
-    /// Counts a request whose turn came too late, or not at all.
+    /// Counts a request whose turn came too late, or not at all, and returns its rejection.
     pub(super) fn too_late(&mut self, waiter: &Waiter, now: Instant) -> Rejected {
         self.refuse(Reason::Late, waiter.origin, self.queue_wait_max, now)
     }
 
-    /// Corrects what was charged for a run.
+    /// Corrects the charge of a run that ended.
     fn correct(&mut self, charge: &Charge, end: RunEnd, now: Instant) {
         let used = match end {
-            // It takes as long as its client likes, and so much would be held against all others who
-            // want to leave HTTP.
+            // It lasts as long as its client stays, and that time would be held against all
+            // others that want to leave HTTP.
             RunEnd::Released(busy) if charge.route == Route::LEAVING => busy.min(HALF_LIFE),
             RunEnd::Released(busy) => busy,
             RunEnd::Lost { has_begun: true } => now.saturating_duration_since(charge.since),
@@ -270,7 +274,7 @@ impl State {
         }
     }
 
-    /// Whether the supervisor should have a look.
+    /// Applies a settlement; returns `true` if the supervisor should look at the worker.
     pub(super) fn settle(&mut self, key: u32, settlement: &mut Settlement, now: Instant) -> bool {
         for (charge, end) in &settlement.ended {
             self.correct(charge, *end, now);
@@ -294,7 +298,7 @@ impl State {
         others.any(|seat| seat.running == 0 && seat.has_room(1, self.concurrency, now))
     }
 
-    /// How many runs the worker has given back.
+    /// Returns the number of runs that the worker has released.
     pub(super) fn released(&self, key: u32) -> Option<u64> {
         let seat = self.seats.iter().find(|seat| seat.worker.key == key);
         let seated = seat.map(|seat| seat.released);
@@ -399,8 +403,9 @@ impl State {
         self.seats.iter_mut().find(|seat| seat.worker.key == key)
     }
 
-    /// How long a request of this flow would wait: until a worker is free, then for its share of what
-    /// goes before it. If the oldest of its flow has waited for longer than was predicted, so will it.
+    /// Predicts the wait of a request of this flow: until a worker is free, then for its share of
+    /// the work before it. If the oldest of its flow has waited for longer than was predicted, so
+    /// will it.
     fn predicted_wait(&self, flow: Flow, now: Instant) -> Duration {
         let serving = || self.seats.iter().filter(|seat| seat.serves());
         let workers = u32::try_from(serving().count().max(1)).unwrap_or(u32::MAX);

@@ -27,7 +27,7 @@ fn worker(key: u32) -> Arc<Worker> {
     Worker::new(key, rustix::process::getpid(), PathBuf::new(), false)
 }
 
-/// Of a client of which nothing is known.
+/// A request of a client without records.
 fn from_anybody(route: Route) -> Origin {
     let client = Client::UNKNOWN;
     Origin { route, client }
@@ -37,7 +37,7 @@ fn acquire(pool: &Arc<Pool>) -> Admission {
     pool.acquire(from_anybody(Route::default()))
 }
 
-/// Sends a request, and says to whom.
+/// Sends a request, and returns the worker that got it.
 fn send(pool: &Arc<Pool>) -> Option<u32> {
     match acquire(pool) {
         Admission::Run(run) => {
@@ -55,7 +55,7 @@ fn answer(pool: &Pool, key: u32, busy: Duration) {
     pool.settle(key, &mut settlement);
 }
 
-/// A run of any request, of which nothing was expected.
+/// The end of a run whose expected time was zero.
 fn released(busy: Duration) -> (Charge, RunEnd) {
     let charge = Charge {
         route: Route::default(),
@@ -160,7 +160,7 @@ async fn the_queue_is_served_in_order() {
         .sent();
 }
 
-/// Waits for a turn elsewhere, and tells of it.
+/// Waits for a turn in a task of its own.
 fn tokio_test_task(ticket: Ticket) -> tokio::sync::oneshot::Receiver<Result<Run, Rejected>> {
     let (tell, told) = tokio::sync::oneshot::channel();
     tokio::spawn(async move { tell.send(ticket.await) });

@@ -21,39 +21,40 @@ use crate::error::{EndStatus, StartError};
 
 const PROCESS: &str = "the zygote";
 
-/// Dropping it kills its workers, and its zygote if that is its own.
+/// A zygote with its workers. Dropping it kills its workers, and its zygote if that is its own.
 pub(super) struct Generation {
     pub(super) number: u32,
     pub(super) since: Instant,
     orders: watch::Sender<Order>,
-    /// Ends when all workers are gone.
+    /// Closed when all workers are gone.
     workers: mpsc::Receiver<Infallible>,
     slots: JoinSet<()>,
     zygote: Zygote,
     process: Option<Process>,
 }
 
-/// Where a generation's zygote comes from.
+/// The origin of a generation's zygote.
 #[derive(Clone)]
 pub(super) enum Origin {
-    /// Each generation starts its own.
+    /// Each generation starts its own zygote.
     Started,
-    /// All have this one, which loaded the application before we were.
+    /// All generations share this zygote, which had loaded the application before this process
+    /// began.
     Attached(Zygote),
 }
 
-/// When a generation begins to serve.
+/// The moment at which a generation begins to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TakeOver {
-    /// As soon as it has a worker: nobody else serves.
+    /// As soon as it has a worker: no other generation serves.
     FirstWorker,
-    /// When it can serve as many as the one before it.
+    /// As soon as it can serve as many requests as the one before it.
     AllWorkers,
 }
 
 impl Generation {
-    /// Returns when it begins to serve; no worker takes requests before. If one fails until then, or the
-    /// future is dropped, nothing is left of it.
+    /// Starts a generation and returns when it begins to serve; no worker takes requests before. If
+    /// one fails until then, or the future is dropped, nothing is left of it.
     pub(super) async fn start(
         shared: Arc<Shared>,
         origin: Origin,
@@ -112,7 +113,7 @@ impl Generation {
         } = self;
         orders.send_replace(Order::Drain);
         slots.join_all().await;
-        // Nobody sends anything: it ends with the last worker.
+        // No message is ever sent: the channel closes with the last worker.
         workers.recv().await;
         drop(zygote);
         if let Some(process) = process {
@@ -121,7 +122,7 @@ impl Generation {
     }
 }
 
-/// Workers that load.
+/// The workers that load.
 type Raising = JoinSet<Result<Raised, StartError>>;
 
 fn load_all(launcher: &Launcher) -> Raising {
@@ -140,7 +141,7 @@ fn load_all(launcher: &Launcher) -> Raising {
     loading
 }
 
-/// As many as are needed to begin to serve.
+/// Waits for as many workers as are needed to begin to serve.
 async fn raise(loading: &mut Raising, at: TakeOver) -> Result<Vec<Raised>, StartError> {
     let mut raised = Vec::new();
     while let Some(worker) = loaded(loading).await {
@@ -163,7 +164,7 @@ async fn loaded(loading: &mut Raising) -> Option<Result<Raised, StartError>> {
     Some(worker.expect("nothing panics as it loads, or is cancelled"))
 }
 
-/// So that it is gone before its directory is removed.
+/// Waits for a zygote that failed, so that it is gone before its directory is removed.
 async fn give_up(process: Option<Process>) {
     if let Some(mut process) = process {
         process.kill();
@@ -221,7 +222,7 @@ async fn start_zygote(
     }
 }
 
-/// The zygote on a channel, if it is up.
+/// Returns the zygote on a channel, if it is up.
 pub(super) async fn attach(settings: &Settings, channel: UnixStream) -> Result<Zygote, StartError> {
     match first_word(settings, channel).await? {
         FirstWord::Up(zygote) => Ok(zygote),
@@ -261,7 +262,8 @@ async fn first_word(settings: &Settings, channel: UnixStream) -> Result<FirstWor
     })
 }
 
-/// Perl would say so too, but after its own start, and in other words.
+/// Checks that the application can be read. Perl would say so too, but after its own start, and in
+/// other words.
 fn check_application(path: &Path) -> Result<(), StartError> {
     let failed = |source| StartError::Application {
         path: path.to_path_buf(),

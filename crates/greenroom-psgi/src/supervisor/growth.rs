@@ -1,4 +1,4 @@
-//! Workers that hold too much memory: replaced, unless that cannot help.
+//! Replaces workers that hold too much memory, unless that cannot help.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use super::shared::Shared;
 use crate::pool::Seat;
 use crate::status::WorkerState;
 
-/// The rest before the first worker is replaced that was too large as soon as it was ready; each rest
-/// is twice the one before.
+/// The rest before the first replacement of a worker that was too large as soon as it was ready;
+/// each rest is twice the one before.
 const REST_MIN: Duration = Duration::from_secs(10);
 
 /// The longest rest. A worker whose application leaks as well is replaced after it at last.
 const REST_MAX: Duration = Duration::from_mins(10);
 
-/// A worker that has grown too large is replaced once it has been ready for so long. The first of a
-/// generation is replaced at once: it may have been one large request.
+/// The time that a worker which has grown too large must have been ready before it is replaced. The
+/// first of a generation is replaced at once: it may have been one large request.
 const AGE_MIN: Duration = Duration::from_mins(1);
 
-/// Whoever is beyond `max_rss`.
+/// The generations with workers above `max_rss`.
 #[derive(Default)]
 pub(super) struct Growth {
     fruitless: Option<Fruitless>,
@@ -73,7 +73,7 @@ impl Growth {
         let served = seat.map_or(0, |seat| seat.served);
         let baseline = match member.baseline() {
             baseline if baseline > most => baseline,
-            // It has grown without having done anything.
+            // It has grown without a single request.
             _ if served == 0 => bytes,
             baseline => {
                 let (is_news, may_replace) = self.hold(member.generation, member.health());
@@ -106,8 +106,8 @@ impl Growth {
         may_replace
     }
 
-    /// Whether there is something to tell of this generation, of which a worker of that age has grown too
-    /// large, and whether it may be replaced.
+    /// Returns two flags for a generation of which a worker of that age has grown too large: the
+    /// first is true if a warning is due, the second if the worker may be replaced.
     fn hold(&mut self, generation: u32, age: Duration) -> (bool, bool) {
         if age >= AGE_MIN {
             return (false, true);
@@ -126,8 +126,8 @@ impl Growth {
         }
     }
 
-    /// Whether this is the first time that a worker of this generation is too large from the start, and
-    /// whether one may be replaced all the same.
+    /// Returns two flags for a generation of which a worker is too large from the start: the first
+    /// is true if a warning is due, the second if one worker may be replaced all the same.
     fn rest(&mut self, generation: u32, now: Instant) -> (bool, bool) {
         match &mut self.fruitless {
             Some(fruitless) if fruitless.generation == generation => {

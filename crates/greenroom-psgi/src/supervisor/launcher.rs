@@ -1,4 +1,4 @@
-//! How a generation comes by a worker.
+//! Starts workers for a generation.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,7 +21,7 @@ use crate::pool::Worker;
 
 const PROCESS: &str = "a worker";
 
-/// What a worker calls itself that no event loop drives; as PROTOCOL.md says.
+/// The mode of a worker without an event loop; as PROTOCOL.md says.
 const BLOCKING: &str = "blocking";
 
 /// Starts the workers of one generation.
@@ -30,9 +30,9 @@ pub(super) struct Launcher {
     pub(super) shared: Arc<Shared>,
     pub(super) generation: u32,
     pub(super) zygote: Zygote,
-    /// Ends when the generation is dropped.
+    /// Closed when the generation is dropped.
     pub(super) orders: watch::Receiver<Order>,
-    /// Held by all that answer for a worker.
+    /// Held by all tasks that are responsible for a worker.
     pub(super) alive: mpsc::Sender<Infallible>,
 }
 
@@ -60,7 +60,7 @@ impl Launcher {
         timeout(limit, self.load()).await.unwrap_or(Err(late))
     }
 
-    /// Gives it requests from now on.
+    /// Lets it take requests from now on.
     pub(super) fn employ(&self, raised: Raised) -> Arc<Member> {
         let member = Arc::clone(&raised.held.member);
         self.shared.pool.add(Worker::new(
@@ -145,14 +145,14 @@ impl Launcher {
 }
 
 enum FirstWord {
-    /// What drives it.
+    /// The worker's mode.
     Ready(String),
     /// Perl's message.
     Refused(String),
 }
 
 impl Control {
-    /// `None` if the worker is gone already.
+    /// Connects to a worker; `None` if it is gone already.
     async fn open(shared: &Shared, key: u32) -> io::Result<Option<Self>> {
         let stream = match UnixStream::connect(shared.socket(key)).await {
             Ok(stream) => stream,

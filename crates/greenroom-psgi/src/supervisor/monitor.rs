@@ -1,5 +1,5 @@
-//! A look at all workers, again and again: who hangs, who has served or grown enough, who is idle. And
-//! what operators are told: refusals in the log, and metrics.
+//! Looks at all workers, again and again: replaces those that hang or have served or grown enough,
+//! ends those that drain and are idle. It also logs rejections and updates metrics.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,13 +13,13 @@ use super::shared::Shared;
 use super::{meters, refusing};
 use crate::pool::{Ending, Seat};
 
-/// How often there is a look, if nothing asks for one before.
+/// The interval between looks, if the pool asks for none before.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How often memory is looked at, and metrics are brought up to date.
+/// The interval between checks of memory, and between updates of metrics.
 const SLOW_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Never returns.
+/// Looks at all workers for ever.
 pub(super) async fn watch_workers(shared: Arc<Shared>) {
     let mut looks = interval(LOOK_INTERVAL);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -41,11 +41,11 @@ pub(super) async fn watch_workers(shared: Arc<Shared>) {
     }
 }
 
-/// Acts on what the pool says of its workers.
+/// Acts on the pool's snapshots of its workers.
 pub(super) fn look(shared: &Shared, seats: &[Seat]) {
     let members = shared.members();
     for seat in seats {
-        // One that is just gone.
+        // The worker is just gone.
         let Some(member) = members.iter().find(|member| member.key == seat.key) else {
             continue;
         };
@@ -77,12 +77,12 @@ fn kill_hung(shared: &Shared, member: &Member, stuck: Duration) {
     member.kill();
 }
 
-/// It closed a connection of its own, and lives on.
+/// Kills a worker that closed a connection of its own, and lives on.
 fn kill_lost(shared: &Shared, member: &Member) {
     tracing::warn!(
         "{member} has closed a connection and not ended for {END_WAIT:?}, and is killed"
     );
-    // So it is told once.
+    // So it is logged once.
     shared.pool.condemn(member.key);
     member.kill();
 }

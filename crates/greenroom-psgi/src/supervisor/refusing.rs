@@ -1,10 +1,10 @@
-//! Refused requests, told in the log with what would help.
+//! Logs rejected requests, with advice.
 
 use super::shared::Shared;
 use crate::builder::Settings;
 use crate::pool::Refusals;
 
-/// Warns of requests that were refused since the last warning, at most every 10 s.
+/// Warns of requests that were rejected since the last warning, at most every 10 s.
 pub(super) fn tell(shared: &Shared) {
     let Some(refusals) = shared.pool.take_refusals() else {
         return;
@@ -20,8 +20,8 @@ pub(super) fn tell(shared: &Shared) {
     );
 }
 
-/// Whether its workers have as many requests under way as they may, most of which wait for events: then
-/// more can be taken without more workers.
+/// Returns `true` if its workers have as many requests under way as they may, most of which wait
+/// for events: then more can be taken without more workers.
 fn is_full_of_waiting(shared: &Shared) -> bool {
     let most = shared.settings.concurrency.requests_max();
     let seats = shared.pool.seats();

@@ -1,4 +1,4 @@
-//! What the supervisor's tasks share, and what a look from outside sees.
+//! The state that the supervisor's tasks share, and its status.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) struct Shared {
     pub(crate) settings: Arc<Settings>,
     pub(crate) pool: Arc<Pool>,
     pub(super) counters: Counters,
-    /// Where the workers' sockets are.
+    /// The directory of the workers' sockets.
     directory: PathBuf,
     members: watch::Sender<Vec<Arc<Member>>>,
     last_key: AtomicU32,
@@ -61,7 +61,8 @@ impl Shared {
         self.last_key.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The number of the generation that is to follow the one that serves; one is started at a time.
+    /// Returns the number of the generation that is to follow the one that serves; one is started
+    /// at a time.
     pub(super) fn next_generation(&self) -> u32 {
         self.generation.load(Ordering::Relaxed) + 1
     }
@@ -93,7 +94,7 @@ impl Shared {
             .send_modify(|members| members.retain(|member| member.key != key));
     }
 
-    /// All workers, the oldest first.
+    /// Returns all workers, the oldest first.
     pub(super) fn members(&self) -> Vec<Arc<Member>> {
         self.members.borrow().clone()
     }

@@ -1,4 +1,4 @@
-//! A worker's care from the moment it takes requests to its end.
+//! Supervises a worker from the moment it takes requests to its end.
 
 use std::convert::Infallible;
 use std::io;
@@ -24,7 +24,7 @@ struct Tended {
     control: Control,
 }
 
-/// Until the worker is gone. It is killed when `orders` ends.
+/// Supervises the worker until it is gone. It is killed when `orders` ends.
 pub(super) async fn tend(
     raised: Raised,
     shared: Arc<Shared>,
@@ -57,7 +57,7 @@ impl Tended {
         self.bury(&member).await;
     }
 
-    /// Returns when the worker is gone, or talks to us no more.
+    /// Returns when the worker is gone, or closes its control connection.
     async fn lost(&mut self) {
         let member = Arc::clone(&self.held.member);
         loop {
@@ -112,7 +112,7 @@ impl Tended {
         member.advance(WorkerState::Ending);
         // If it fails, the worker has ended by itself.
         self.control.output.write_all(&frame(b'Q', None)).await.ok();
-        // What it has to say of its end is read: it would wait for that.
+        // Its last frames are read, because it would wait for a reader.
         self.lost().await;
         member.ended().await;
     }
@@ -135,7 +135,7 @@ impl Tended {
     }
 }
 
-/// Returns when nothing is under way in a worker that gets no new requests.
+/// Returns when no request is under way in a worker that gets no new ones.
 async fn idle(shared: &Shared, member: &Member) {
     loop {
         let seats = shared.pool.seats();

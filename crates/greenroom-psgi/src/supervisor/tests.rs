@@ -1,5 +1,5 @@
-//! With real Perl processes. What the pool says of its workers is given here, so that no test has
-//! to wait for an application that hangs.
+//! Tests with real Perl processes. They supply the pool's snapshots themselves, so that none has to
+//! wait for an application that hangs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::pool::Seat;
 use crate::status::{GatewayStatus, WorkerState};
 use crate::{frame, perl};
 
-/// Far longer than anything here takes on a busy machine.
+/// The time-out of a condition, far longer than it takes on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 fn application() -> TempDir {
@@ -36,7 +36,7 @@ fn settings(folder: &TempDir, change: fn(Builder) -> Builder) -> Arc<Settings> {
     Arc::new(change(builder).settings)
 }
 
-/// A gateway, and what its supervisor's tasks share.
+/// Starts a gateway, and also returns the state that its supervisor's tasks share.
 async fn start(settings: Arc<Settings>) -> (Gateway, Arc<Shared>) {
     let directory = perl::private_directory().expect("the temporary directory can be written");
     let shared = Arc::new(Shared::new(settings, directory.path().to_path_buf()));
@@ -144,7 +144,7 @@ async fn a_worker_that_has_served_enough_is_replaced_by_one_that_is_ready_first(
     gateway.shutdown().await;
 }
 
-/// Has a worker answer one request.
+/// Sends one request to a worker and checks that it responds.
 async fn ask(socket: &Path) {
     let mut link = UnixStream::connect(socket).await.expect("a worker listens");
     let mut request = channel::frame(b'L', None);

@@ -1,8 +1,8 @@
-//! What an application is told of a request.
+//! The environment that an application gets with a request.
 
 use crate::rig::{Rig, text, within};
 
-/// Answers with its environment, a line for each string of it.
+/// Responds with its environment, a line for each string of it.
 const APP: &str = r#"
     sub {
         my $env = shift;
@@ -62,7 +62,7 @@ async fn the_environment_is_that_of_psgi() {
     .await;
 }
 
-/// Bytes, as PSGI has them: the application decodes them if it wants to.
+/// Bytes, as PSGI defines them: the application decodes them if it wants to.
 #[tokio::test]
 async fn a_target_of_raw_utf_8_is_told_byte_for_byte() {
     within(async {

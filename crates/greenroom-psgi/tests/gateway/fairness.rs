@@ -9,18 +9,18 @@ use http::{Method, StatusCode};
 use crate::load::{Client, Load, until};
 use crate::rig::{Rig, text, within};
 
-/// Connections of the flood, from 127.0.0.1.
+/// The flood's connections, from 127.0.0.1.
 const FLOOD: usize = 40;
 
-/// Requests of the polite client, from 127.0.0.2, one after the other.
+/// The polite client's requests, from 127.0.0.2, one after the other.
 const POLITE: usize = 10;
 
-/// Runs of the flood between two of the polite client, of 39 that wait: those that it is owed because a
-/// run of the polite client was held up by the machine.
+/// The limit of the flood's runs between two of the polite client, of 39 that wait: those that it
+/// is owed because a run of the polite client was delayed by the machine.
 const BETWEEN_MAX: usize = 9;
 
-/// Writes down whose each run is. A run of the flood takes 20 ms at least, and then as long as there is
-/// neither a permit for one nor the file that ends it all.
+/// Notes the client of each run. A run of the flood takes 20 ms at least, and then lasts until
+/// there is a permit for one or the file that ends it all.
 const APP: &str = r#"
     use strict; use warnings;
     use Fcntl qw(O_WRONLY O_APPEND O_CREAT);
