@@ -1,4 +1,4 @@
-//! `-e`, as plackup has it.
+//! `-e`, as in plackup.
 
 use std::process::Command;
 

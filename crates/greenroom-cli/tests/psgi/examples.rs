@@ -148,7 +148,7 @@ fn server_sent_events() {
     assert!(head.contains("cache-control: no-store"), "{head}");
     let events = lines.by_ref().filter(|line| line.starts_with("data: "));
     assert_eq!(events.take(2).count(), 2);
-    // The application sees that nobody listens any more.
+    // The application notices that the client is gone.
     drop(lines);
     site.await_status(|status| sum(status, "waiting") == 0);
     site.end(0);

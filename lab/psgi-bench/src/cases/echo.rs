@@ -12,7 +12,7 @@ use crate::peer::Peer;
 const APPLICATION: &str = "echo_async.psgi";
 const PATH: &str = "/?field=hello";
 const WARM_UP_REQUESTS: u32 = 16;
-/// Seconds after which a client has gone.
+/// The seconds after which a client gives up.
 const TIMEOUT_SECONDS: &str = "30";
 
 const PEERS: [Peer; 4] = [

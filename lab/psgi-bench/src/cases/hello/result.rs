@@ -1,4 +1,4 @@
-//! From samples to a table and verdicts.
+//! The table and the verdicts of the samples.
 
 use bench_kit::rounds::{Row, find, samples};
 use bench_kit::{Report, Verdict, cell, table};
