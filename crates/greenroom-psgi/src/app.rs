@@ -11,7 +11,7 @@ use http::{Request, Response};
 use tower_service::Service;
 
 use crate::body::AnswerBody;
-use crate::environment::{OfConnection, is_below};
+use crate::environment::{ConnectionEnvironment, is_below};
 use crate::exchange::{self, Exchange};
 use crate::gateway::Gateway;
 
@@ -58,7 +58,7 @@ impl App for Mounts {
     fn connect(&self, info: &ConnectionInfo) -> Connected {
         Connected {
             mounts: self.clone(),
-            connection: Rc::new(OfConnection::new(info)),
+            connection: Rc::new(ConnectionEnvironment::new(info)),
         }
     }
 
@@ -86,7 +86,7 @@ impl App for Gateway {
 #[derive(Clone, Debug)]
 pub struct Connected {
     mounts: Mounts,
-    connection: Rc<OfConnection>,
+    connection: Rc<ConnectionEnvironment>,
 }
 
 impl Service<Request<RequestBody>> for Connected {
@@ -106,6 +106,6 @@ impl Service<Request<RequestBody>> for Connected {
             return Box::pin(async { Ok(exchange::not_found()) });
         };
         let exchange = Exchange::new(gateway.clone(), Rc::clone(&self.connection));
-        Box::pin(async move { Ok(exchange.answer(request).await) })
+        Box::pin(async move { Ok(exchange.run(request).await) })
     }
 }

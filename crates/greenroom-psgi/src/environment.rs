@@ -11,7 +11,7 @@ use http::{HeaderValue, Uri, Version};
 
 /// The part of the environment that all requests of a connection share.
 #[derive(Debug)]
-pub(crate) struct OfConnection {
+pub(crate) struct ConnectionEnvironment {
     pairs: Vec<u8>,
     /// The offset of the pairs about the peer.
     remote_at: usize,
@@ -19,7 +19,7 @@ pub(crate) struct OfConnection {
     peer: IpAddr,
 }
 
-impl OfConnection {
+impl ConnectionEnvironment {
     pub(crate) fn new(info: &ConnectionInfo) -> Self {
         // A peer on a Unix socket is on this machine.
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -84,7 +84,7 @@ pub(crate) fn check(uri: &Uri) -> Result<(), Unfit> {
 pub(crate) fn append(
     out: &mut Vec<u8>,
     request: &Parts,
-    connection: &OfConnection,
+    connection: &ConnectionEnvironment,
     mount: &str,
     body_bytes: Option<u64>,
 ) {
@@ -223,7 +223,13 @@ mod tests {
             attached: None,
         };
         let mut out = Vec::new();
-        append(&mut out, &parts, &OfConnection::new(&info), mount, body);
+        append(
+            &mut out,
+            &parts,
+            &ConnectionEnvironment::new(&info),
+            mount,
+            body,
+        );
         String::from_utf8(out)
             .expect("the test's requests are text")
             .replace('\0', "|")

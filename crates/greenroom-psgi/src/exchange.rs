@@ -14,9 +14,9 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 
 use crate::body::AnswerBody;
-use crate::environment::{self, OfConnection};
+use crate::environment::{self, ConnectionEnvironment};
 use crate::gateway::Gateway;
-use crate::link::{Answer, Call, Head, Lost, Malformed, NoAnswer};
+use crate::link::{Call, Head, Lost, Malformed, NoResponse, WorkerResponse};
 use crate::pool::{Admission, Ending, Origin, Pool, Route, Run, Worker};
 use crate::sent_file::FileBody;
 use crate::upgrade::{self, UpgradeError, Wish};
@@ -34,18 +34,18 @@ const RECALLS_MAX: usize = 1;
 /// A request on its way through an application.
 pub(crate) struct Exchange {
     gateway: Gateway,
-    connection: Rc<OfConnection>,
+    connection: Rc<ConnectionEnvironment>,
 }
 
 impl Exchange {
-    pub(crate) fn new(gateway: Gateway, connection: Rc<OfConnection>) -> Self {
+    pub(crate) fn new(gateway: Gateway, connection: Rc<ConnectionEnvironment>) -> Self {
         Self {
             gateway,
             connection,
         }
     }
 
-    pub(crate) async fn answer(self, request: Request<RequestBody>) -> Response<AnswerBody> {
+    pub(crate) async fn run(self, request: Request<RequestBody>) -> Response<AnswerBody> {
         let (mut parts, body) = request.into_parts();
         if parts.method == Method::CONNECT {
             return plain(StatusCode::NOT_IMPLEMENTED, "PSGI has no CONNECT");
@@ -82,19 +82,19 @@ impl Exchange {
             let tell = |out: &mut Vec<u8>| self.tell(out, parts, upload);
             let recallable = recalls < RECALLS_MAX && parts.method.is_idempotent();
             let call = Call::begin(run, tell, &upload.input(), recallable);
-            let lost = match poll_fn(|cx| poll_told(&call, cx)).await {
-                Ok(answer) => {
-                    let response = respond(answer, call, parts);
+            let lost = match poll_fn(|cx| poll_final(&call, cx)).await {
+                Ok(response) => {
+                    let response = respond(response, call, parts);
                     return response
                         .map_err(|malformed| self.forbidden(&malformed, &worker, parts));
                 }
-                Err(NoAnswer::Recalled) => {
+                Err(NoResponse::Recalled) => {
                     recalls += 1;
                     continue;
                 }
-                Err(NoAnswer::Lost(lost)) => lost,
-                Err(NoAnswer::BrokenOff) => return Err(no_answer()),
-                Err(NoAnswer::Malformed(malformed)) => {
+                Err(NoResponse::Lost(lost)) => lost,
+                Err(NoResponse::Aborted) => return Err(application_failed()),
+                Err(NoResponse::Malformed(malformed)) => {
                     return Err(self.forbidden(&malformed, &worker, parts));
                 }
             };
@@ -119,11 +119,11 @@ impl Exchange {
         let tell = |out: &mut Vec<u8>| self.tell(out, parts, &Upload::None);
         match upgrade::ask(run, tell, wish).await {
             Ok(upgrade::Answered::Raw(response)) => Ok(response),
-            Ok(upgrade::Answered::Call(answer, call)) => {
-                let response = respond(answer, call, parts);
+            Ok(upgrade::Answered::Call(response, call)) => {
+                let response = respond(response, call, parts);
                 response.map_err(|malformed| self.forbidden(&malformed, &worker, parts))
             }
-            Err(UpgradeError::NoAnswer(NoAnswer::Lost(lost))) => {
+            Err(UpgradeError::NoResponse(NoResponse::Lost(lost))) => {
                 Err(self.lost(lost, &worker, parts))
             }
             Err(error) => {
@@ -151,7 +151,7 @@ impl Exchange {
         match self.pool().acquire(origin) {
             Admission::Run(run) => Ok(run),
             Admission::Wait(ticket) => ticket.turn().await.map_err(overloaded),
-            Admission::Refused(rejected) => Err(overloaded(rejected)),
+            Admission::Rejected(rejected) => Err(overloaded(rejected)),
         }
     }
 
@@ -189,7 +189,7 @@ impl Exchange {
         let (application, route) = (self.gateway.settings().name(), route(parts));
         let (worker, pid) = (worker.key, worker.pid);
         tracing::error!(target: "psgi", %malformed, application, worker, %pid, route, "an answer that HTTP forbids");
-        no_answer()
+        application_failed()
     }
 }
 
@@ -204,8 +204,8 @@ fn may_repeat(lost: Lost, method: &Method) -> bool {
     }
 }
 
-fn poll_told(call: &Call, cx: &mut Context<'_>) -> Poll<Result<Answer, NoAnswer>> {
-    call.poll_answer(
+fn poll_final(call: &Call, cx: &mut Context<'_>) -> Poll<Result<WorkerResponse, NoResponse>> {
+    call.poll_response(
         cx,
         |Head {
              status,
@@ -222,14 +222,14 @@ fn poll_told(call: &Call, cx: &mut Context<'_>) -> Poll<Result<Answer, NoAnswer>
 /// Returns the response to a client. A body that the application has chunked is decoded: the server
 /// frames bodies by itself, and not all clients know chunks (RFC 9112, 6.1).
 fn respond(
-    answer: Answer,
+    response: WorkerResponse,
     call: Call,
     parts: &mut Parts,
 ) -> Result<Response<AnswerBody>, Malformed> {
-    let (mut head, body) = begun(answer, call);
+    let (mut head, body) = begun(response, call);
     let is_chunked = take_chunked(&mut head.headers)?;
     let body = match body {
-        _ if parts.method == Method::HEAD => AnswerBody::untold(),
+        _ if parts.method == Method::HEAD => AnswerBody::of_head(),
         body if is_chunked && has_content(head.status) => body.dechunked(route(parts))?,
         body => body,
     };
@@ -245,11 +245,11 @@ fn respond(
 }
 
 /// Splits a response into its head and its body.
-fn begun(answer: Answer, call: Call) -> (Head, AnswerBody) {
-    match answer {
-        Answer::Whole(head, bytes) => (head, AnswerBody::whole(bytes)),
-        Answer::Streamed(head) => (head, AnswerBody::streamed(call)),
-        Answer::File(head, sent) => match FileBody::open(call.worker().pid, &sent) {
+fn begun(response: WorkerResponse, call: Call) -> (Head, AnswerBody) {
+    match response {
+        WorkerResponse::Whole(head, bytes) => (head, AnswerBody::whole(bytes)),
+        WorkerResponse::Streamed(head) => (head, AnswerBody::streamed(call)),
+        WorkerResponse::File(head, sent) => match FileBody::open(call.worker().pid, &sent) {
             Ok(file) => {
                 call.release_file();
                 (head, AnswerBody::file(file))
@@ -323,7 +323,7 @@ pub(crate) fn not_found() -> Response<AnswerBody> {
     plain(StatusCode::NOT_FOUND, "not found")
 }
 
-fn no_answer() -> Response<AnswerBody> {
+fn application_failed() -> Response<AnswerBody> {
     plain(StatusCode::INTERNAL_SERVER_ERROR, "the application failed")
 }
 

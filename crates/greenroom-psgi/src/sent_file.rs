@@ -47,11 +47,11 @@ impl FileBody {
         self.left
     }
 
-    pub(crate) fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+    pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.left == 0 {
             return Poll::Ready(None);
         }
-        let part = if let Some(reading) = &mut self.reading {
+        let chunk = if let Some(reading) = &mut self.reading {
             let read = ready!(Pin::new(reading).poll(cx));
             self.reading = None;
             read.map_err(io::Error::other).flatten()
@@ -59,9 +59,9 @@ impl FileBody {
             read
         } else {
             self.reading = Some(self.read_elsewhere());
-            return self.poll_part(cx);
+            return self.poll_bytes(cx);
         };
-        Poll::Ready(Some(part.and_then(|bytes| self.take(bytes))))
+        Poll::Ready(Some(chunk.and_then(|bytes| self.take(bytes))))
     }
 
     fn take(&mut self, bytes: Bytes) -> io::Result<Bytes> {
@@ -74,7 +74,7 @@ impl FileBody {
         Ok(bytes)
     }
 
-    fn room(&self) -> BytesMut {
+    fn new_buffer(&self) -> BytesMut {
         let bytes = self.left.min(READ_BYTES as u64);
         BytesMut::zeroed(usize::try_from(bytes).unwrap_or(READ_BYTES))
     }
@@ -82,12 +82,12 @@ impl FileBody {
     /// Reads what the page cache holds; `None` if a read would wait for the disk, or the file
     /// system cannot tell.
     fn read_cached(&self) -> Option<io::Result<Bytes>> {
-        let mut room = self.room();
-        let mut parts = [io::IoSliceMut::new(&mut room)];
-        match preadv2(&self.file, &mut parts, self.offset, ReadWriteFlags::NOWAIT) {
+        let mut buffer = self.new_buffer();
+        let mut slices = [io::IoSliceMut::new(&mut buffer)];
+        match preadv2(&self.file, &mut slices, self.offset, ReadWriteFlags::NOWAIT) {
             Ok(read) => {
-                room.truncate(read);
-                Some(Ok(room.freeze()))
+                buffer.truncate(read);
+                Some(Ok(buffer.freeze()))
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::OPNOTSUPP) => None,
             Err(error) => Some(Err(error.into())),
@@ -95,11 +95,11 @@ impl FileBody {
     }
 
     fn read_elsewhere(&self) -> JoinHandle<io::Result<Bytes>> {
-        let (file, offset, mut room) = (Arc::clone(&self.file), self.offset, self.room());
+        let (file, offset, mut buffer) = (Arc::clone(&self.file), self.offset, self.new_buffer());
         tokio::task::spawn_blocking(move || {
-            let read = file.read_at(&mut room, offset)?;
-            room.truncate(read);
-            Ok(room.freeze())
+            let read = file.read_at(&mut buffer, offset)?;
+            buffer.truncate(read);
+            Ok(buffer.freeze())
         })
     }
 }

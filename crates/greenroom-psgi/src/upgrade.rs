@@ -23,7 +23,7 @@ use tokio::net::UnixStream;
 
 use crate::body::AnswerBody;
 use crate::frame;
-use crate::link::{Answer, Call, Input, NoAnswer};
+use crate::link::{Call, Input, NoResponse, WorkerResponse};
 use crate::pool::{Run, Stay, Worker};
 
 /// The bytes of the head that an application may write on its socket.
@@ -43,7 +43,7 @@ pub(crate) enum Answered {
     /// The application wrote it on its socket.
     Raw(Response<AnswerBody>),
     /// The application responded as to any request.
-    Call(Answer, Call),
+    Call(WorkerResponse, Call),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,7 @@ pub(crate) enum UpgradeError {
     #[error("the application's body has a transfer coding, which the server would apply again")]
     Encoded,
     #[error("the application gave no answer ({0:?})")]
-    NoAnswer(NoAnswer),
+    NoResponse(NoResponse),
 }
 
 /// Takes the wish out of a request that has one.
@@ -81,22 +81,22 @@ pub(crate) async fn ask(
     let mut io = connect(run.worker(), token).await?;
     let call = Call::begin(run, environment, &Input::Io(token), false);
     let mut input = BytesMut::new();
-    let answer = tokio::select! {
+    let response = tokio::select! {
         biased;
         head = read_head(&mut io, &mut input) => match head? {
             Some(head) => return open(head, input.freeze(), io, call, wish).map(Answered::Raw),
-            None => poll_fn(|cx| call.poll_answer(cx, |_| {})).await,
+            None => poll_fn(|cx| call.poll_response(cx, |_| {})).await,
         },
-        answer = poll_fn(|cx| call.poll_answer(cx, |_| {})) => answer,
+        response = poll_fn(|cx| call.poll_response(cx, |_| {})) => response,
     };
-    match answer {
-        Ok(answer) => Ok(Answered::Call(answer, call)),
+    match response {
+        Ok(response) => Ok(Answered::Call(response, call)),
         // The response is over off the socket; it may still come on it.
-        Err(NoAnswer::BrokenOff) => match read_head(&mut io, &mut input).await? {
+        Err(NoResponse::Aborted) => match read_head(&mut io, &mut input).await? {
             Some(head) => open(head, input.freeze(), io, call, wish).map(Answered::Raw),
-            None => Err(UpgradeError::NoAnswer(NoAnswer::BrokenOff)),
+            None => Err(UpgradeError::NoResponse(NoResponse::Aborted)),
         },
-        Err(no_answer) => Err(UpgradeError::NoAnswer(no_answer)),
+        Err(no_response) => Err(UpgradeError::NoResponse(no_response)),
     }
 }
 
@@ -192,21 +192,21 @@ pub(crate) struct RawBody {
 }
 
 impl RawBody {
-    pub(crate) fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+    pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.left == 0 {
             return Poll::Ready(None);
         }
         if self.input.is_empty() {
-            let mut room = BytesMut::with_capacity(READ_BYTES);
-            match ready!(pin!(self.io.read_buf(&mut room)).poll(cx)) {
+            let mut buffer = BytesMut::with_capacity(READ_BYTES);
+            match ready!(pin!(self.io.read_buf(&mut buffer)).poll(cx)) {
                 Ok(0) => return Poll::Ready(None),
-                Ok(_) => self.input = room.freeze(),
+                Ok(_) => self.input = buffer.freeze(),
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
         }
         let most = usize::try_from(self.left).unwrap_or(usize::MAX);
-        let part = self.input.split_to(self.input.len().min(most));
-        self.left -= part.len() as u64;
-        Poll::Ready(Some(Ok(part)))
+        let chunk = self.input.split_to(self.input.len().min(most));
+        self.left -= chunk.len() as u64;
+        Poll::Ready(Some(Ok(chunk)))
     }
 }

@@ -86,21 +86,21 @@ impl Upload {
             Ok(bytes) => RequestBody::full(bytes),
             Err(body) => body,
         };
-        let mut parts = Parts {
+        let mut reader = BodyReader {
             body,
             left: bytes_max,
             held,
         };
         let mut kept = BytesMut::new();
-        while let Some(part) = parts.next().await? {
-            if kept.len() + part.len() > memory_max {
-                return spill(&kept, &part, parts).await;
+        while let Some(chunk) = reader.next().await? {
+            if kept.len() + chunk.len() > memory_max {
+                return spill(&kept, &chunk, reader).await;
             }
-            kept.extend_from_slice(&part);
+            kept.extend_from_slice(&chunk);
         }
         Ok(Self::Bytes {
             bytes: kept.freeze(),
-            _held: parts.held,
+            _held: reader.held,
         })
     }
 
@@ -123,13 +123,13 @@ impl Upload {
 }
 
 /// A reader of a body that may have `left` more bytes.
-struct Parts {
+struct BodyReader {
     body: RequestBody,
     left: u64,
     held: Held,
 }
 
-impl Parts {
+impl BodyReader {
     async fn next(&mut self) -> Result<Option<Bytes>, UploadError> {
         loop {
             let frame = poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx)).await;
@@ -148,20 +148,20 @@ impl Parts {
 }
 
 /// Receives the rest into a file, on threads that may block.
-async fn spill(kept: &[u8], part: &[u8], mut parts: Parts) -> Result<Upload, UploadError> {
+async fn spill(kept: &[u8], chunk: &[u8], mut reader: BodyReader) -> Result<Upload, UploadError> {
     let (file, path) = tokio::task::spawn_blocking(NamedTempFile::new)
         .await
         .map_err(io::Error::other)??
         .into_parts();
     let mut file = File::from_std(file);
     file.write_all(kept).await?;
-    file.write_all(part).await?;
-    let mut bytes = (kept.len() + part.len()) as u64;
-    while let Some(part) = parts.next().await? {
-        file.write_all(&part).await?;
-        bytes += part.len() as u64;
+    file.write_all(chunk).await?;
+    let mut bytes = (kept.len() + chunk.len()) as u64;
+    while let Some(chunk) = reader.next().await? {
+        file.write_all(&chunk).await?;
+        bytes += chunk.len() as u64;
     }
     file.flush().await?;
-    let path = Spilled(Some((path, parts.held)));
+    let path = Spilled(Some((path, reader.held)));
     Ok(Upload::File { path, bytes })
 }

@@ -22,16 +22,16 @@ pub(crate) struct Call {
 
 /// A worker's response.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum WorkerResponse {
     Whole(Head, Bytes),
-    /// The frames of the body come from [`Call::poll_part`].
+    /// The frames of the body come from [`Call::poll_bytes`].
     Streamed(Head),
     File(Head, SentFile),
 }
 
 /// The reasons why there is no response.
 #[derive(Debug)]
-pub(crate) enum NoAnswer {
+pub(crate) enum NoResponse {
     /// The worker is gone.
     Lost(Lost),
     /// The worker is blocked by another request.
@@ -39,7 +39,7 @@ pub(crate) enum NoAnswer {
     /// The application's response violates HTTP.
     Malformed(Malformed),
     /// The worker ended the request without a response.
-    BrokenOff,
+    Aborted,
 }
 
 /// The next chunk of a streamed body.
@@ -48,7 +48,7 @@ pub(crate) enum Streamed {
     Bytes(Bytes),
     End,
     /// The application or its worker gave up half way.
-    BrokenOff,
+    Aborted,
 }
 
 impl Call {
@@ -76,26 +76,30 @@ impl Call {
     }
 
     /// Polls for the beginning of the response; informational responses before it go to `told`.
-    pub(crate) fn poll_answer(
+    pub(crate) fn poll_response(
         &self,
         cx: &mut Context<'_>,
         told: impl FnMut(Head),
-    ) -> Poll<Result<Answer, NoAnswer>> {
+    ) -> Poll<Result<WorkerResponse, NoResponse>> {
         self.with_entry(|entry| {
             entry.informational.drain(..).for_each(told);
             match (entry.beginning.take(), entry.end) {
                 (Some(Beginning::Whole(head, body)), _) => {
-                    Poll::Ready(Ok(Answer::Whole(head, body)))
+                    Poll::Ready(Ok(WorkerResponse::Whole(head, body)))
                 }
-                (Some(Beginning::Streamed(head)), _) => Poll::Ready(Ok(Answer::Streamed(head))),
-                (Some(Beginning::File(head, file)), _) => Poll::Ready(Ok(Answer::File(head, file))),
+                (Some(Beginning::Streamed(head)), _) => {
+                    Poll::Ready(Ok(WorkerResponse::Streamed(head)))
+                }
+                (Some(Beginning::File(head, file)), _) => {
+                    Poll::Ready(Ok(WorkerResponse::File(head, file)))
+                }
                 (Some(Beginning::Malformed(malformed)), _) => {
-                    Poll::Ready(Err(NoAnswer::Malformed(malformed)))
+                    Poll::Ready(Err(NoResponse::Malformed(malformed)))
                 }
-                (None, Some(End::Lost(lost))) => Poll::Ready(Err(NoAnswer::Lost(lost))),
-                (None, Some(_)) => Poll::Ready(Err(NoAnswer::BrokenOff)),
+                (None, Some(End::Lost(lost))) => Poll::Ready(Err(NoResponse::Lost(lost))),
+                (None, Some(_)) => Poll::Ready(Err(NoResponse::Aborted)),
                 (None, None) if entry.wanted == Wanted::Elsewhere => {
-                    Poll::Ready(Err(NoAnswer::Recalled))
+                    Poll::Ready(Err(NoResponse::Recalled))
                 }
                 (None, None) => wait(entry, cx),
             }
@@ -103,17 +107,17 @@ impl Call {
     }
 
     /// Polls for the next chunk of a body that is streamed.
-    pub(crate) fn poll_part(&mut self, taken: &mut u32, cx: &mut Context<'_>) -> Poll<Streamed> {
-        let part = self.with_entry(|entry| match (entry.body.pop_front(), entry.end) {
+    pub(crate) fn poll_bytes(&mut self, taken: &mut u32, cx: &mut Context<'_>) -> Poll<Streamed> {
+        let chunk = self.with_entry(|entry| match (entry.body.pop_front(), entry.end) {
             (Some(bytes), _) => Poll::Ready(Streamed::Bytes(bytes)),
             (None, Some(End::Complete)) => Poll::Ready(Streamed::End),
-            (None, Some(_)) => Poll::Ready(Streamed::BrokenOff),
+            (None, Some(_)) => Poll::Ready(Streamed::Aborted),
             (None, None) => wait(entry, cx),
         });
-        if let Poll::Ready(Streamed::Bytes(bytes)) = &part {
+        if let Poll::Ready(Streamed::Bytes(bytes)) = &chunk {
             self.acknowledge(super::number(bytes.len()), taken);
         }
-        part
+        chunk
     }
 
     fn acknowledge(&self, bytes: u32, taken: &mut u32) {

@@ -44,7 +44,7 @@ pub(super) enum Beginning {
 pub(super) enum End {
     Complete,
     /// The application gave up half way.
-    BrokenOff,
+    Aborted,
     /// The worker is gone.
     Lost(Lost),
 }

@@ -15,7 +15,7 @@ use std::task::Waker;
 
 use slab::Slab;
 
-pub(crate) use call::{Answer, Call, NoAnswer, Streamed};
+pub(crate) use call::{Call, NoResponse, Streamed, WorkerResponse};
 pub(crate) use entry::{Head, Lost, SentFile};
 pub(crate) use parse::Malformed;
 

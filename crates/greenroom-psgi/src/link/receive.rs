@@ -73,7 +73,7 @@ fn receive(
             let end = if kind == b'e' {
                 End::Complete
             } else {
-                End::BrokenOff
+                End::Aborted
             };
             finish(entry, end, settlement);
         }

@@ -1,10 +1,10 @@
 //! The workers of one application, and the queue before them. Loops and supervisor share them.
 
+mod accounts;
 mod queue;
-mod refusals;
+mod rejections;
 mod routes;
 mod run;
-mod seat;
 mod shares;
 mod state;
 mod status;
@@ -20,11 +20,11 @@ use greenroom_stage::Rejected;
 use rustix::process::Pid;
 use tokio::sync::{Notify, watch};
 
+pub(crate) use accounts::{Settlement, WorkerLoad};
 pub(crate) use queue::Ticket;
-pub(crate) use refusals::Refusals;
+pub(crate) use rejections::Rejections;
 pub(crate) use routes::Route;
 pub(crate) use run::{Charge, Origin, Run, RunEnd, Stay};
-pub(crate) use seat::{Seat, Settlement};
 pub use shares::Share;
 pub use status::QueueStatus;
 
@@ -85,7 +85,7 @@ pub(crate) enum Admission {
     /// The request waits for its turn.
     Wait(Ticket),
     /// The request would wait too long.
-    Refused(Rejected),
+    Rejected(Rejected),
 }
 
 /// The workers of one application, and the queue before them.
@@ -123,7 +123,7 @@ impl Pool {
         }
         let waiter = match state.enter_queue(origin, now) {
             Ok(waiter) => waiter,
-            Err(rejected) => return Admission::Refused(rejected),
+            Err(rejected) => return Admission::Rejected(rejected),
         };
         // It may go before all that wait, and can use a worker that none of them can.
         let turns = state.serve_queue(now);
@@ -230,8 +230,8 @@ impl Pool {
     }
 
     /// Returns a snapshot of all workers.
-    pub(crate) fn seats(&self) -> Vec<Seat> {
-        self.state().seats(now())
+    pub(crate) fn loads(&self) -> Vec<WorkerLoad> {
+        self.state().loads(now())
     }
 
     /// Returns when there is something for the supervisor to do: a draining worker became idle, one
@@ -241,8 +241,8 @@ impl Pool {
     }
 
     /// Returns the rejections that were not logged yet; at most every 10 s.
-    pub(crate) fn take_refusals(&self) -> Option<Refusals> {
-        self.state().take_refusals(now())
+    pub(crate) fn take_rejections(&self) -> Option<Rejections> {
+        self.state().take_rejections(now())
     }
 
     pub(crate) fn status(&self) -> QueueStatus {

@@ -46,7 +46,7 @@ impl Waiter {
     }
 
     /// Rejects it because its turn came too late, and returns the waker.
-    pub(super) fn refuse(&self, rejected: Rejected) -> Option<Waker> {
+    pub(super) fn reject(&self, rejected: Rejected) -> Option<Waker> {
         let mut turn = self.turn();
         let Turn::ToCome(waker) = &mut *turn else {
             return None;

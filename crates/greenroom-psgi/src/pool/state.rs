@@ -8,11 +8,11 @@ use greenroom_stage::admission::{
 use greenroom_stage::fair::{FairQueue, Flow, HALF_LIFE, Shares, Usage};
 use greenroom_stage::{Client, Reason, Rejected, Sheds};
 
+use super::accounts::{Accounts, Settlement, WorkerLoad};
 use super::queue::{Turn, Turns, Waiter};
-use super::refusals::{self, Refusals, Untold};
+use super::rejections::{self, Rejections, Unlogged};
 use super::routes::{Route, Routes};
 use super::run::{Charge, Given, Origin, RunEnd};
-use super::seat::{Accounts, Seat, Settlement};
 use super::shares::Share;
 use super::{Ending, QueueStatus, Worker, micros};
 use crate::builder::Settings;
@@ -39,7 +39,7 @@ struct Gone {
 /// The state that the pool's lock guards.
 #[derive(Debug)]
 pub(super) struct State {
-    seats: Vec<Accounts>,
+    accounts: Vec<Accounts>,
     gone: VecDeque<Gone>,
     queue: FairQueue<Arc<Waiter>>,
     /// The ones in the queue that wait no more.
@@ -55,13 +55,13 @@ pub(super) struct State {
     service: ServiceTime,
     lateness: Lateness,
     sheds: Sheds,
-    untold: Untold,
+    unlogged: Unlogged,
 }
 
 impl State {
     pub(super) fn new(settings: &Settings, now: Instant) -> Self {
         Self {
-            seats: Vec::new(),
+            accounts: Vec::new(),
             gone: VecDeque::new(),
             queue: FairQueue::default(),
             left: 0,
@@ -76,7 +76,7 @@ impl State {
             service: ServiceTime::default(),
             lateness: Lateness::default(),
             sheds: Sheds::default(),
-            untold: Untold::default(),
+            unlogged: Unlogged::default(),
         }
     }
 
@@ -86,31 +86,31 @@ impl State {
 
     /// Takes a run, if a worker has a free slot.
     pub(super) fn take_run(&mut self, origin: Origin, now: Instant) -> Option<Given> {
-        let seat = self.free_seat(origin.route, now)?;
-        Some(self.give_run(seat, origin, self.flow(origin), now))
+        let index = self.free_worker(origin.route, now)?;
+        Some(self.give_run(index, origin, self.flow(origin), now))
     }
 
     /// Returns the worker that has the fewest runs. A run that may be long gets a worker for
     /// itself.
-    fn free_seat(&self, route: Route, now: Instant) -> Option<usize> {
+    fn free_worker(&self, route: Route, now: Instant) -> Option<usize> {
         let blocking = self.routes.depth(route, false);
         let event_driven = self.routes.depth(route, true);
-        let has_room = |seat: &Accounts| {
-            let is_event_driven = seat.worker.is_event_driven;
+        let has_capacity = |accounts: &Accounts| {
+            let is_event_driven = accounts.worker.is_event_driven;
             let depth = if is_event_driven {
                 event_driven
             } else {
                 blocking
             };
-            seat.has_room(depth, self.concurrency, now)
+            accounts.has_capacity(depth, self.concurrency, now)
         };
-        let free = self.seats.iter().enumerate();
-        let free = free.filter(|(_, seat)| has_room(seat));
-        let fewest = free.min_by_key(|(_, seat)| (seat.running, seat.waiting));
+        let free = self.accounts.iter().enumerate();
+        let free = free.filter(|(_, accounts)| has_capacity(accounts));
+        let fewest = free.min_by_key(|(_, accounts)| (accounts.running, accounts.waiting));
         fewest.map(|(index, _)| index)
     }
 
-    fn give_run(&mut self, seat: usize, origin: Origin, flow: Flow, now: Instant) -> Given {
+    fn give_run(&mut self, index: usize, origin: Origin, flow: Flow, now: Instant) -> Given {
         let charge = Charge {
             route: origin.route,
             flow,
@@ -119,12 +119,14 @@ impl State {
         };
         self.usage.charge(flow, charge.expected, now);
         self.shares.row(flow, origin.client, now);
-        let seat = &mut self.seats[seat];
-        let depth = self.routes.depth(origin.route, seat.worker.is_event_driven);
+        let accounts = &mut self.accounts[index];
+        let depth = self
+            .routes
+            .depth(origin.route, accounts.worker.is_event_driven);
         Given {
             charge,
-            behind: seat.begin(depth == 1, charge.expected, now),
-            worker: Arc::clone(&seat.worker),
+            behind: accounts.begin(depth == 1, charge.expected, now),
+            worker: Arc::clone(&accounts.worker),
         }
     }
 
@@ -150,11 +152,11 @@ impl State {
         }
         let predicted = self.predicted_wait(flow, now);
         if !self.has_place(flow) {
-            return Err(self.refuse(Reason::QueueFull, origin, predicted, now));
+            return Err(self.reject(Reason::QueueFull, origin, predicted, now));
         }
         let wait_max = self.standing.wait_max(now, predicted);
         if admit(predicted, Some(wait_max)).is_err() {
-            return Err(self.refuse(Reason::Wait, origin, predicted, now));
+            return Err(self.reject(Reason::Wait, origin, predicted, now));
         }
         let waiter = Arc::new(Waiter {
             origin,
@@ -227,11 +229,11 @@ impl State {
             } else if !self.lateness.is_worth_running(now, wait, patience) {
                 self.queue.pop(&self.usage);
                 let rejected = self.too_late(&waiter, now);
-                turns.add(waiter.refuse(rejected));
-            } else if let Some(seat) = self.free_seat(waiter.origin.route, now) {
+                turns.add(waiter.reject(rejected));
+            } else if let Some(index) = self.free_worker(waiter.origin.route, now) {
                 // Before the run is charged, or another would be first.
                 self.queue.pop(&self.usage);
-                let given = self.give_run(seat, waiter.origin, flow, now);
+                let given = self.give_run(index, waiter.origin, flow, now);
                 turns.add(waiter.call(given));
             } else {
                 break;
@@ -242,7 +244,7 @@ impl State {
 
     /// Counts a request whose turn came too late, or not at all, and returns its rejection.
     pub(super) fn too_late(&mut self, waiter: &Waiter, now: Instant) -> Rejected {
-        self.refuse(Reason::Late, waiter.origin, self.queue_wait_max, now)
+        self.reject(Reason::Late, waiter.origin, self.queue_wait_max, now)
     }
 
     /// Corrects the charge of a run that ended.
@@ -283,72 +285,84 @@ impl State {
             }
         }
         let served_max = self.served_max.unwrap_or(u64::MAX);
-        let Some(seat) = self.seat(key) else {
+        let Some(accounts) = self.accounts_of(key) else {
             settlement.clear();
             return false;
         };
-        let was_spent = seat.served >= served_max;
-        seat.settle(settlement, now);
-        let is_spent = seat.served >= served_max;
-        (is_spent && !was_spent) || (seat.draining && seat.under_way() == 0)
+        let was_spent = accounts.served >= served_max;
+        accounts.settle(settlement, now);
+        let is_spent = accounts.served >= served_max;
+        (is_spent && !was_spent) || (accounts.draining && accounts.under_way() == 0)
     }
 
     pub(super) fn has_idle_besides(&self, key: u32, now: Instant) -> bool {
-        let mut others = self.seats.iter().filter(|seat| seat.worker.key != key);
-        others.any(|seat| seat.running == 0 && seat.has_room(1, self.concurrency, now))
+        let mut others = self
+            .accounts
+            .iter()
+            .filter(|accounts| accounts.worker.key != key);
+        others.any(|accounts| {
+            accounts.running == 0 && accounts.has_capacity(1, self.concurrency, now)
+        })
     }
 
     /// Returns the number of runs that the worker has released.
     pub(super) fn released(&self, key: u32) -> Option<u64> {
-        let seat = self.seats.iter().find(|seat| seat.worker.key == key);
-        let seated = seat.map(|seat| seat.released);
-        seated.or_else(|| self.gone(key).map(|gone| gone.released))
+        let accounts = self
+            .accounts
+            .iter()
+            .find(|accounts| accounts.worker.key == key);
+        let found = accounts.map(|accounts| accounts.released);
+        found.or_else(|| self.gone(key).map(|gone| gone.released))
     }
 
     pub(super) fn condemn(&mut self, key: u32) {
-        if let Some(seat) = self.seat(key) {
-            seat.condemned = true;
+        if let Some(accounts) = self.accounts_of(key) {
+            accounts.condemned = true;
         }
     }
 
     pub(super) fn note_lost(&mut self, key: u32, now: Instant) {
-        if let Some(seat) = self.seat(key) {
-            seat.lost.get_or_insert(now);
+        if let Some(accounts) = self.accounts_of(key) {
+            accounts.lost.get_or_insert(now);
         }
     }
 
-    /// See [`Untold::take`].
-    pub(super) fn take_refusals(&mut self, now: Instant) -> Option<Refusals> {
-        self.untold.take(now)
+    /// See [`Unlogged::take`].
+    pub(super) fn take_rejections(&mut self, now: Instant) -> Option<Rejections> {
+        self.unlogged.take(now)
     }
 
     pub(super) fn add(&mut self, worker: Arc<Worker>, now: Instant) {
-        self.seats.push(Accounts::new(worker, now));
+        self.accounts.push(Accounts::new(worker, now));
     }
 
     pub(super) fn drain(&mut self, key: u32) {
-        if let Some(seat) = self.seat(key) {
-            seat.draining = true;
+        if let Some(accounts) = self.accounts_of(key) {
+            accounts.draining = true;
         }
     }
 
     pub(super) fn note_ending(&mut self, key: u32, ending: Ending) {
-        if let Some(seat) = self.seat(key) {
-            seat.ending = ending;
-            seat.condemned = true;
+        if let Some(accounts) = self.accounts_of(key) {
+            accounts.ending = ending;
+            accounts.condemned = true;
         }
     }
 
     pub(super) fn remove(&mut self, key: u32) {
-        let Some(index) = self.seats.iter().position(|seat| seat.worker.key == key) else {
+        let Some(index) = self
+            .accounts
+            .iter()
+            .position(|accounts| accounts.worker.key == key)
+        else {
             return;
         };
-        let seat = self.seats.remove(index);
-        seat.worker.note_gone();
+        let accounts = self.accounts.remove(index);
+        accounts.worker.note_gone();
         self.gone.push_back(Gone {
             key,
-            ending: seat.ending,
-            released: seat.released,
+            ending: accounts.ending,
+            released: accounts.released,
         });
         if self.gone.len() > GONE_MAX {
             self.gone.pop_front();
@@ -356,9 +370,12 @@ impl State {
     }
 
     pub(super) fn ending(&self, key: u32) -> Ending {
-        let seated = self.seats.iter().find(|seat| seat.worker.key == key);
-        let seated = seated.map(|seat| seat.ending);
-        seated
+        let found = self
+            .accounts
+            .iter()
+            .find(|accounts| accounts.worker.key == key);
+        let found = found.map(|accounts| accounts.ending);
+        found
             .or_else(|| self.gone(key).map(|gone| gone.ending))
             .unwrap_or_default()
     }
@@ -367,8 +384,11 @@ impl State {
         self.gone.iter().find(|gone| gone.key == key)
     }
 
-    pub(super) fn seats(&self, now: Instant) -> Vec<Seat> {
-        self.seats.iter().map(|seat| seat.look(now)).collect()
+    pub(super) fn loads(&self, now: Instant) -> Vec<WorkerLoad> {
+        self.accounts
+            .iter()
+            .map(|accounts| accounts.look(now))
+            .collect()
     }
 
     pub(super) fn status(&self, now: Instant) -> QueueStatus {
@@ -399,17 +419,19 @@ impl State {
         shares.collect()
     }
 
-    fn seat(&mut self, key: u32) -> Option<&mut Accounts> {
-        self.seats.iter_mut().find(|seat| seat.worker.key == key)
+    fn accounts_of(&mut self, key: u32) -> Option<&mut Accounts> {
+        self.accounts
+            .iter_mut()
+            .find(|accounts| accounts.worker.key == key)
     }
 
     /// Predicts the wait of a request of this flow: until a worker is free, then for its share of
     /// the work before it. If the oldest of its flow has waited for longer than was predicted, so
     /// will it.
     fn predicted_wait(&self, flow: Flow, now: Instant) -> Duration {
-        let serving = || self.seats.iter().filter(|seat| seat.serves());
+        let serving = || self.accounts.iter().filter(|accounts| accounts.serves());
         let workers = u32::try_from(serving().count().max(1)).unwrap_or(u32::MAX);
-        let free_in = serving().map(|seat| seat.free_in(now)).min();
+        let free_in = serving().map(|accounts| accounts.free_in(now)).min();
         let enough = self.queue_wait_max.saturating_mul(BURST_FACTOR);
         let enough = enough.saturating_add(RETRY_AFTER_MAX);
         let enough = enough.saturating_mul(workers);
@@ -422,15 +444,15 @@ impl State {
         wait.saturating_add(late.unwrap_or_default())
     }
 
-    fn refuse(
+    fn reject(
         &mut self,
         reason: Reason,
         origin: Origin,
         predicted: Duration,
         now: Instant,
     ) -> Rejected {
-        refusals::count(&mut self.sheds, reason);
-        self.untold.add(reason, predicted);
+        rejections::count(&mut self.sheds, reason);
+        self.unlogged.add(reason, predicted);
         let (flow, expected) = (self.flow(origin), self.expected(origin.route));
         self.shares
             .row(flow, origin.client, now)

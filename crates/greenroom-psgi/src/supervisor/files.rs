@@ -105,12 +105,12 @@ fn is_ignored(path: &Path) -> bool {
 /// The state of files, kept because reading a file raises an event like a change.
 struct Seen {
     since: Duration,
-    files: HashMap<PathBuf, Option<Print>>,
+    files: HashMap<PathBuf, Option<Fingerprint>>,
 }
 
 /// A fingerprint that changes with a file's content, name and permissions (`st_ctim` of stat(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Print {
+struct Fingerprint {
     inode: u64,
     changed: Duration,
 }
@@ -125,20 +125,20 @@ impl Seen {
 
     /// Returns `true` if a file has changed, and keeps its state.
     fn is_new(&mut self, path: &Path) -> bool {
-        let print = print(path);
-        match self.files.insert(path.to_path_buf(), print) {
-            Some(before) => before != print,
-            None => print.is_none_or(|print| print.changed >= self.since),
+        let fingerprint = fingerprint(path);
+        match self.files.insert(path.to_path_buf(), fingerprint) {
+            Some(before) => before != fingerprint,
+            None => fingerprint.is_none_or(|fingerprint| fingerprint.changed >= self.since),
         }
     }
 }
 
 /// Returns a file's fingerprint; `None` if it does not exist.
-fn print(path: &Path) -> Option<Print> {
+fn fingerprint(path: &Path) -> Option<Fingerprint> {
     let metadata = fs::metadata(path).ok()?;
     let seconds = u64::try_from(metadata.ctime()).ok()?;
     let nanoseconds = u32::try_from(metadata.ctime_nsec()).ok()?;
-    Some(Print {
+    Some(Fingerprint {
         inode: metadata.ino(),
         changed: Duration::new(seconds, nanoseconds),
     })

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::Order;
-use super::launcher::{Launcher, Raised};
+use super::launcher::{Launcher, ReadyWorker};
 use super::process::Process;
 use super::shared::Shared;
 use super::slot;
@@ -78,8 +78,8 @@ impl Generation {
             alive,
         };
         let mut loading = load_all(&launcher);
-        let raised = match raise(&mut loading, at).await {
-            Ok(raised) => raised,
+        let ready = match await_ready(&mut loading, at).await {
+            Ok(ready) => ready,
             Err(error) => {
                 give_up(process).await;
                 return Err(error);
@@ -90,7 +90,7 @@ impl Generation {
             since: Instant::now(),
             orders,
             workers,
-            slots: employ_all(&launcher, raised, loading),
+            slots: activate_all(&launcher, ready, loading),
             zygote,
             process,
         })
@@ -123,9 +123,9 @@ impl Generation {
 }
 
 /// The workers that load.
-type Raising = JoinSet<Result<Raised, StartError>>;
+type LoadingWorkers = JoinSet<Result<ReadyWorker, StartError>>;
 
-fn load_all(launcher: &Launcher) -> Raising {
+fn load_all(launcher: &Launcher) -> LoadingWorkers {
     // More loading at once than there are cores would only make each of them late.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let at_once = Arc::new(Semaphore::new(cores));
@@ -135,18 +135,21 @@ fn load_all(launcher: &Launcher) -> Raising {
         loading.spawn(async move {
             // It is never closed.
             let _permit = at_once.acquire().await.ok();
-            launcher.raise().await
+            launcher.start_worker().await
         });
     }
     loading
 }
 
 /// Waits for as many workers as are needed to begin to serve.
-async fn raise(loading: &mut Raising, at: TakeOver) -> Result<Vec<Raised>, StartError> {
-    let mut raised = Vec::new();
+async fn await_ready(
+    loading: &mut LoadingWorkers,
+    at: TakeOver,
+) -> Result<Vec<ReadyWorker>, StartError> {
+    let mut ready = Vec::new();
     while let Some(worker) = loaded(loading).await {
         match worker {
-            Ok(worker) => raised.push(worker),
+            Ok(worker) => ready.push(worker),
             Err(error) => {
                 loading.shutdown().await;
                 return Err(error);
@@ -156,10 +159,10 @@ async fn raise(loading: &mut Raising, at: TakeOver) -> Result<Vec<Raised>, Start
             break;
         }
     }
-    Ok(raised)
+    Ok(ready)
 }
 
-async fn loaded(loading: &mut Raising) -> Option<Result<Raised, StartError>> {
+async fn loaded(loading: &mut LoadingWorkers) -> Option<Result<ReadyWorker, StartError>> {
     let worker = loading.join_next().await?;
     Some(worker.expect("nothing panics as it loads, or is cancelled"))
 }
@@ -168,24 +171,28 @@ async fn loaded(loading: &mut Raising) -> Option<Result<Raised, StartError>> {
 async fn give_up(process: Option<Process>) {
     if let Some(mut process) = process {
         process.kill();
-        process.last_words().await;
+        process.exit_report().await;
     }
 }
 
-fn employ_all(launcher: &Launcher, raised: Vec<Raised>, loading: Raising) -> JoinSet<()> {
+fn activate_all(
+    launcher: &Launcher,
+    ready: Vec<ReadyWorker>,
+    loading: LoadingWorkers,
+) -> JoinSet<()> {
     let mut slots = JoinSet::new();
-    for raised in raised {
-        let worker = launcher.employ(raised);
+    for ready in ready {
+        let worker = launcher.activate(ready);
         slots.spawn(slot::keep(launcher.clone(), Some(worker)));
     }
     if !loading.is_empty() {
-        slots.spawn(employ_rest(launcher.clone(), loading));
+        slots.spawn(activate_rest(launcher.clone(), loading));
     }
     slots
 }
 
-/// Employs each worker when it has loaded, or has another one started in its place.
-async fn employ_rest(launcher: Launcher, mut loading: Raising) {
+/// Activates each worker when it has loaded, or has another one started in its place.
+async fn activate_rest(launcher: Launcher, mut loading: LoadingWorkers) {
     let mut slots = JoinSet::new();
     loop {
         let worker = tokio::select! {
@@ -193,7 +200,7 @@ async fn employ_rest(launcher: Launcher, mut loading: Raising) {
             () = Order::drain(launcher.orders.clone()) => None,
         };
         let worker = match worker {
-            Some(Ok(raised)) => Some(launcher.employ(raised)),
+            Some(Ok(ready)) => Some(launcher.activate(ready)),
             Some(Err(error)) => {
                 tracing::error!("a worker could not be started: {error}");
                 None
@@ -214,9 +221,9 @@ async fn start_zygote(
     let (mut process, channel) = Process::start(settings, directory)?;
     match first_word(settings, channel).await? {
         FirstWord::Up(zygote) => Ok((zygote, process)),
-        FirstWord::Refused(message) => Err(refused(settings, message)),
+        FirstWord::Failed(message) => Err(refused(settings, message)),
         FirstWord::Gone => {
-            let (status, said) = process.last_words().await;
+            let (status, said) = process.exit_report().await;
             Err(ended(settings, status, said))
         }
     }
@@ -226,7 +233,7 @@ async fn start_zygote(
 pub(super) async fn attach(settings: &Settings, channel: UnixStream) -> Result<Zygote, StartError> {
     match first_word(settings, channel).await? {
         FirstWord::Up(zygote) => Ok(zygote),
-        FirstWord::Refused(message) => Err(refused(settings, message)),
+        FirstWord::Failed(message) => Err(refused(settings, message)),
         FirstWord::Gone => Err(ended(settings, None, String::new())),
     }
 }

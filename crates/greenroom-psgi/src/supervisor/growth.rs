@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::member::{Member, Reason};
 use super::memory;
 use super::shared::Shared;
-use crate::pool::Seat;
+use crate::pool::WorkerLoad;
 use crate::status::WorkerState;
 
 /// The rest before the first replacement of a worker that was too large as soon as it was ready;
@@ -42,7 +42,7 @@ struct Fruitless {
 }
 
 impl Growth {
-    pub(super) fn look(&mut self, shared: &Shared, seats: &[Seat], now: Instant) {
+    pub(super) fn look(&mut self, shared: &Shared, loads: &[WorkerLoad], now: Instant) {
         let Some(most) = shared.settings.max_rss else {
             return;
         };
@@ -54,7 +54,7 @@ impl Growth {
             else {
                 continue;
             };
-            if self.may_replace(shared, &member, (bytes, most), seats, now) {
+            if self.may_replace(shared, &member, (bytes, most), loads, now) {
                 shared.retire(&member, Reason::Memory(bytes));
             }
         }
@@ -65,12 +65,12 @@ impl Growth {
         shared: &Shared,
         member: &Member,
         (bytes, most): (u64, u64),
-        seats: &[Seat],
+        loads: &[WorkerLoad],
         now: Instant,
     ) -> bool {
         let application = shared.settings.name();
-        let seat = seats.iter().find(|seat| seat.key == member.key);
-        let served = seat.map_or(0, |seat| seat.served);
+        let load = loads.iter().find(|load| load.key == member.key);
+        let served = load.map_or(0, |load| load.served);
         let baseline = match member.baseline() {
             baseline if baseline > most => baseline,
             // It has grown without a single request.

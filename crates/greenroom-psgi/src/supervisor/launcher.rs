@@ -37,7 +37,7 @@ pub(super) struct Launcher {
 }
 
 /// A worker that is ready and takes no requests yet.
-pub(super) struct Raised {
+pub(super) struct ReadyWorker {
     pub(super) held: Held,
     pub(super) control: Control,
 }
@@ -50,7 +50,7 @@ pub(super) struct Control {
 
 impl Launcher {
     /// Forks a worker and waits until it is ready. If the future is dropped, the worker is killed.
-    pub(super) async fn raise(&self) -> Result<Raised, StartError> {
+    pub(super) async fn start_worker(&self) -> Result<ReadyWorker, StartError> {
         let limit = self.shared.settings.start_timeout;
         let late = StartError::Timeout {
             application: self.shared.settings.name(),
@@ -61,8 +61,8 @@ impl Launcher {
     }
 
     /// Lets it take requests from now on.
-    pub(super) fn employ(&self, raised: Raised) -> Arc<Member> {
-        let member = Arc::clone(&raised.held.member);
+    pub(super) fn activate(&self, ready: ReadyWorker) -> Arc<Member> {
+        let member = Arc::clone(&ready.held.member);
         self.shared.pool.add(Worker::new(
             member.key,
             member.pid,
@@ -70,7 +70,7 @@ impl Launcher {
             member.mode() != BLOCKING,
         ));
         tokio::spawn(tend::tend(
-            raised,
+            ready,
             Arc::clone(&self.shared),
             self.orders.clone(),
             self.alive.clone(),
@@ -78,7 +78,7 @@ impl Launcher {
         member
     }
 
-    async fn load(&self) -> Result<Raised, StartError> {
+    async fn load(&self) -> Result<ReadyWorker, StartError> {
         let key = self.shared.new_key();
         let forked = self.zygote.fork(key).await;
         let mut forked = forked.map_err(|error| self.not_forked(error))?;
@@ -90,9 +90,9 @@ impl Launcher {
         match self.first_word(key).await {
             Ok(Some((control, FirstWord::Ready(mode)))) => {
                 held.note_ready(mode);
-                Ok(Raised { held, control })
+                Ok(ReadyWorker { held, control })
             }
-            Ok(Some((_, FirstWord::Refused(message)))) => Err(StartError::Load {
+            Ok(Some((_, FirstWord::Failed(message)))) => Err(StartError::Load {
                 application: self.shared.settings.name(),
                 message,
             }),
@@ -110,7 +110,7 @@ impl Launcher {
         };
         let word = match message.kind {
             b'R' => FirstWord::Ready(message.text()),
-            b'X' => FirstWord::Refused(message.text()),
+            b'X' => FirstWord::Failed(message.text()),
             _ => return Err(message.unexpected()),
         };
         Ok(Some((control, word)))
@@ -122,7 +122,7 @@ impl Launcher {
                 io::ErrorKind::ConnectionReset,
                 "its zygote is gone",
             )),
-            NotForked::Refused(status) => self.ended(EndStatus(Some(EndStatus::of_wait(status)))),
+            NotForked::Failed(status) => self.ended(EndStatus(Some(EndStatus::of_wait(status)))),
         }
     }
 
@@ -148,7 +148,7 @@ enum FirstWord {
     /// The worker's mode.
     Ready(String),
     /// Perl's message.
-    Refused(String),
+    Failed(String),
 }
 
 impl Control {

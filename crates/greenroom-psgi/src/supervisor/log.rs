@@ -136,8 +136,8 @@ impl Lines {
     }
 
     fn extend(&mut self, bytes: &[u8]) {
-        let room = LINE_BYTES_MAX - self.line.len();
-        let (kept, dropped) = bytes.split_at(bytes.len().min(room));
+        let space = LINE_BYTES_MAX - self.line.len();
+        let (kept, dropped) = bytes.split_at(bytes.len().min(space));
         self.line.extend_from_slice(kept);
         self.dropped += dropped.len();
     }

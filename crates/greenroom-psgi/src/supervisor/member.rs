@@ -34,7 +34,7 @@ pub(super) struct Member {
     pub(super) generation: u32,
     pub(super) born: Instant,
     /// Notified when it may have become idle.
-    pub(super) nudge: Notify,
+    pub(super) may_be_idle: Notify,
     requests_max: Option<u64>,
     ready: OnceLock<Ready>,
     state: watch::Sender<WorkerState>,
@@ -176,7 +176,7 @@ impl Held {
             pid: forked.pid,
             generation,
             born: Instant::now(),
-            nudge: Notify::new(),
+            may_be_idle: Notify::new(),
             requests_max: shared.settings.max_requests.map(jittered),
             ready: OnceLock::new(),
             state: watch::Sender::new(WorkerState::Starting),
@@ -184,7 +184,7 @@ impl Held {
             is_late: AtomicBool::new(false),
             process,
         });
-        shared.enrol(Arc::clone(&member));
+        shared.add_member(Arc::clone(&member));
         Self {
             member,
             shared: Arc::clone(shared),
@@ -208,7 +208,7 @@ impl Held {
         let key = self.member.key;
         self.member.kill();
         self.shared.pool.remove(key);
-        self.shared.strike(key);
+        self.shared.remove_member(key);
         // The zygote may have removed it already.
         fs::remove_file(self.shared.socket(key)).ok();
         self.member.advance(WorkerState::Gone);

@@ -17,7 +17,7 @@ mod memory;
 mod meters;
 mod monitor;
 mod process;
-mod refusing;
+mod rejection_log;
 mod run;
 pub(crate) mod shared;
 mod slot;

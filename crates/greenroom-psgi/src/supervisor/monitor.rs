@@ -10,8 +10,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::growth::Growth;
 use super::member::{END_WAIT, Member, Reason};
 use super::shared::Shared;
-use super::{meters, refusing};
-use crate::pool::{Ending, Seat};
+use super::{meters, rejection_log};
+use crate::pool::{Ending, WorkerLoad};
 
 /// The interval between looks, if the pool asks for none before.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
@@ -28,37 +28,37 @@ pub(super) async fn watch_workers(shared: Arc<Shared>) {
     loop {
         tokio::select! {
             now = looks.tick() => {
-                refusing::tell(&shared);
+                rejection_log::tell(&shared);
                 if now >= slow_look_at {
                     slow_look_at = now + SLOW_LOOK_INTERVAL;
-                    growth.look(&shared, &shared.pool.seats(), now);
+                    growth.look(&shared, &shared.pool.loads(), now);
                     meters::record(&shared.status());
                 }
             }
             () = shared.pool.changed() => {}
         }
-        look(&shared, &shared.pool.seats());
+        look(&shared, &shared.pool.loads());
     }
 }
 
 /// Acts on the pool's snapshots of its workers.
-pub(super) fn look(shared: &Shared, seats: &[Seat]) {
+pub(super) fn look(shared: &Shared, loads: &[WorkerLoad]) {
     let members = shared.members();
-    for seat in seats {
+    for load in loads {
         // The worker is just gone.
-        let Some(member) = members.iter().find(|member| member.key == seat.key) else {
+        let Some(member) = members.iter().find(|member| member.key == load.key) else {
             continue;
         };
-        if let Some(stuck) = seat.stuck.filter(|stuck| *stuck > shared.settings.timeout) {
+        if let Some(stuck) = load.stuck.filter(|stuck| *stuck > shared.settings.timeout) {
             kill_hung(shared, member, stuck);
-        } else if seat.condemned {
+        } else if load.condemned {
             member.kill();
-        } else if seat.lost.is_some_and(|lost| lost > END_WAIT) {
+        } else if load.lost.is_some_and(|lost| lost > END_WAIT) {
             kill_lost(shared, member);
-        } else if seat.draining && seat.running == 0 && seat.waiting == 0 {
-            member.nudge.notify_one();
-        } else if member.has_served_enough(seat.served) {
-            shared.retire(member, Reason::Requests(seat.served));
+        } else if load.draining && load.running == 0 && load.waiting == 0 {
+            member.may_be_idle.notify_one();
+        } else if member.has_served_enough(load.served) {
+            shared.retire(member, Reason::Requests(load.served));
         }
     }
 }

@@ -56,7 +56,7 @@ impl Process {
     }
 
     /// Returns its status and its last lines; it must have begun to end.
-    pub(super) async fn last_words(&mut self) -> (Option<ExitStatus>, String) {
+    pub(super) async fn exit_report(&mut self) -> (Option<ExitStatus>, String) {
         let status = self.wait().await;
         if status.is_none() {
             self.kill();

@@ -59,7 +59,7 @@ struct Losses {
     last: Option<u32>,
 }
 
-enum Happening {
+enum Event {
     Command(Option<Command>),
     Files(Vec<std::path::PathBuf>),
     Started(Result<Box<Generation>, StartError>),
@@ -72,45 +72,45 @@ impl Supervisor {
         let (mut change, mut retiring) = (Change::default(), JoinSet::new());
         let mut losses = Losses::default();
         loop {
-            match self.happening(&mut change, &mut retiring).await {
-                Happening::Command(Some(Command::Reload(reply))) => {
+            match self.next_event(&mut change, &mut retiring).await {
+                Event::Command(Some(Command::Reload(reply))) => {
                     change.request(&self, Some(reply));
                 }
-                Happening::Command(Some(Command::Shutdown(reply))) => {
+                Event::Command(Some(Command::Shutdown(reply))) => {
                     change.starting.shutdown().await;
                     // The caller may be gone.
                     reply.send(self.shut_down(retiring).await).ok();
                     return;
                 }
-                Happening::Command(None) => return,
-                Happening::Files(paths) => {
+                Event::Command(None) => return,
+                Event::Files(paths) => {
                     tracing::info!("{} changed: reloading", names(&paths));
                     change.request(&self, None);
                 }
-                Happening::Lost => self.recover(&mut change, losses.rest(&self.current)),
-                Happening::Started(Ok(generation)) => {
+                Event::Lost => self.recover(&mut change, losses.rest(&self.current)),
+                Event::Started(Ok(generation)) => {
                     retiring.spawn(self.take_over(*generation, &mut change).drain());
                     change.go_on(&self);
                 }
-                Happening::Started(Err(error)) => {
-                    self.keep_on(error, &mut change);
+                Event::Started(Err(error)) => {
+                    self.keep_current(error, &mut change);
                     change.go_on(&self);
                 }
             }
         }
     }
 
-    async fn happening(&mut self, change: &mut Change, retiring: &mut JoinSet<()>) -> Happening {
+    async fn next_event(&mut self, change: &mut Change, retiring: &mut JoinSet<()>) -> Event {
         loop {
             tokio::select! {
-                command = self.commands.recv() => return Happening::Command(command),
-                paths = changed(&mut self.files) => return Happening::Files(paths),
+                command = self.commands.recv() => return Event::Command(command),
+                paths = changed(&mut self.files) => return Event::Files(paths),
                 Some(started) = change.starting.join_next() => {
                     let started = started.expect("nothing panics as it starts");
-                    return Happening::Started(started.map(Box::new));
+                    return Event::Started(started.map(Box::new));
                 }
                 () = self.current.lost(), if change.starting.is_empty() && !self.shared.is_closed() => {
-                    return Happening::Lost;
+                    return Event::Lost;
                 }
                 Some(_) = retiring.join_next() => {}
             }
@@ -144,21 +144,21 @@ impl Supervisor {
         }
         change.count(&self.shared.counters.reloads);
         tracing::info!("{} is loaded anew", self.shared.settings.name());
-        change.answer(&Ok(number));
+        change.reply(&Ok(number));
         before
     }
 
-    fn keep_on(&self, error: StartError, change: &mut Change) {
+    fn keep_current(&self, error: StartError, change: &mut Change) {
         change.count(&self.shared.counters.reloads_failed);
         tracing::error!("what was loaded before serves on, because of: {error}");
-        change.answer(&Err(Arc::new(error)));
+        change.reply(&Err(Arc::new(error)));
     }
 
     async fn shut_down(self, mut retiring: JoinSet<()>) -> ShutdownReport {
         let workers = self.shared.members();
         retiring.spawn(self.current.drain());
         while retiring.join_next().await.is_some() {}
-        self.shared.deserted().await;
+        self.shared.all_gone().await;
         drop(self.monitor);
         drop(self.directory);
         self.shared.close();
@@ -212,7 +212,7 @@ impl Change {
         }
     }
 
-    fn answer(&mut self, result: &ReloadResult) {
+    fn reply(&mut self, result: &ReloadResult) {
         for reply in self.waiting.drain(..) {
             // The caller may be gone.
             reply.send(result.clone()).ok();

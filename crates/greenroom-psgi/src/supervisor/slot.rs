@@ -56,8 +56,8 @@ async fn succeed(
             let restarts = &launcher.shared.counters.restarts;
             restarts.fetch_add(1, Ordering::Relaxed);
         }
-        match launcher.raise().await {
-            Ok(raised) => return Some(launcher.employ(raised)),
+        match launcher.start_worker().await {
+            Ok(ready) => return Some(launcher.activate(ready)),
             Err(error) if launcher.zygote.is_lost() => {
                 tracing::debug!("no worker without a zygote: {error}");
                 return None;

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::Order;
 use super::channel::{Message, frame};
-use super::launcher::{Control, Raised};
+use super::launcher::{Control, ReadyWorker};
 use super::log;
 use super::member::{END_WAIT, Held, Member, Reason};
 use super::shared::Shared;
@@ -26,15 +26,15 @@ struct Tended {
 
 /// Supervises the worker until it is gone. It is killed when `orders` ends.
 pub(super) async fn tend(
-    raised: Raised,
+    ready: ReadyWorker,
     shared: Arc<Shared>,
     orders: watch::Receiver<Order>,
     _alive: mpsc::Sender<Infallible>,
 ) {
     let mut tended = Tended {
         shared,
-        held: raised.held,
-        control: raised.control,
+        held: ready.held,
+        control: ready.control,
     };
     let mut abandoned = orders.clone();
     tokio::select! {
@@ -54,7 +54,7 @@ impl Tended {
         if !is_gone {
             self.drain(&member).await;
         }
-        self.bury(&member).await;
+        self.clean_up(&member).await;
     }
 
     /// Returns when the worker is gone, or closes its control connection.
@@ -64,7 +64,7 @@ impl Tended {
             tokio::select! {
                 () = member.ended() => return,
                 message = self.control.frames.next() => match message {
-                    Ok(Some(message)) => if let Err(error) = self.heed(&member, &message) {
+                    Ok(Some(message)) => if let Err(error) = self.handle_message(&member, &message) {
                         tracing::error!("{member} sent {error}, and is killed");
                         return member.kill();
                     },
@@ -78,7 +78,7 @@ impl Tended {
         }
     }
 
-    fn heed(&self, member: &Member, message: &Message) -> io::Result<()> {
+    fn handle_message(&self, member: &Member, message: &Message) -> io::Result<()> {
         match message.kind {
             b'H' => self.shared.retire(member, Reason::Asked),
             b'E' => log::tell_error(&self.shared.settings.name(), member, message)?,
@@ -117,7 +117,7 @@ impl Tended {
         member.ended().await;
     }
 
-    async fn bury(&mut self, member: &Member) {
+    async fn clean_up(&mut self, member: &Member) {
         let was_asked = member.advance(WorkerState::Ending).not();
         self.shared.pool.remove(member.key);
         // One that closed its control connection is about to end, with a status of its own.
@@ -138,11 +138,11 @@ impl Tended {
 /// Returns when no request is under way in a worker that gets no new ones.
 async fn idle(shared: &Shared, member: &Member) {
     loop {
-        let seats = shared.pool.seats();
-        let seat = seats.iter().find(|seat| seat.key == member.key);
-        if seat.is_none_or(|seat| seat.running == 0 && seat.waiting == 0) {
+        let loads = shared.pool.loads();
+        let load = loads.iter().find(|load| load.key == member.key);
+        if load.is_none_or(|load| load.running == 0 && load.waiting == 0) {
             return;
         }
-        member.nudge.notified().await;
+        member.may_be_idle.notified().await;
     }
 }

@@ -17,7 +17,7 @@ use super::shared::Shared;
 use super::{Parts, monitor};
 use crate::builder::{Builder, Settings};
 use crate::gateway::Gateway;
-use crate::pool::Seat;
+use crate::pool::WorkerLoad;
 use crate::status::{GatewayStatus, WorkerState};
 use crate::{frame, perl};
 
@@ -68,8 +68,8 @@ fn is_ready(status: &GatewayStatus) -> bool {
     matches!(&status.workers[..], [worker] if worker.state == WorkerState::Ready)
 }
 
-fn seat(key: u32) -> Seat {
-    Seat {
+fn load(key: u32) -> WorkerLoad {
+    WorkerLoad {
         key,
         running: 1,
         waiting: 0,
@@ -87,9 +87,9 @@ async fn a_worker_that_hangs_beyond_the_timeout_is_killed_and_replaced() {
     let settings = settings(&folder, |builder| builder.timeout(Duration::from_secs(5)));
     let (gateway, shared) = start(settings).await;
     let before = gateway.status().workers[0].clone();
-    let stuck_for = |seconds| Seat {
+    let stuck_for = |seconds| WorkerLoad {
         stuck: Some(Duration::from_secs(seconds)),
-        ..seat(before.key)
+        ..load(before.key)
     };
     monitor::look(&shared, &[stuck_for(5)]);
     assert_eq!(gateway.status().hung, 0);
@@ -107,9 +107,9 @@ async fn a_worker_that_closed_a_connection_is_killed_if_it_does_not_end() {
     let folder = application();
     let (gateway, shared) = start(settings(&folder, |builder| builder)).await;
     let before = gateway.status().workers[0].clone();
-    let lost_for = |seconds| Seat {
+    let lost_for = |seconds| WorkerLoad {
         lost: Some(Duration::from_secs(seconds)),
-        ..seat(before.key)
+        ..load(before.key)
     };
     monitor::look(&shared, &[lost_for(9)]);
     assert_eq!(gateway.status().workers[0].state, WorkerState::Ready);
@@ -125,9 +125,9 @@ async fn a_worker_that_has_served_enough_is_replaced_by_one_that_is_ready_first(
     let settings = settings(&folder, |builder| builder.max_requests(100));
     let (gateway, shared) = start(settings).await;
     let before = gateway.status().workers[0].clone();
-    let served = |served| Seat {
+    let served = |served| WorkerLoad {
         served,
-        ..seat(before.key)
+        ..load(before.key)
     };
     monitor::look(&shared, &[served(89)]);
     assert_eq!(gateway.status().workers[0].state, WorkerState::Ready);

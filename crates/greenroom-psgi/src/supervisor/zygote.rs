@@ -30,7 +30,7 @@ pub(super) struct Loading {
 pub(super) enum FirstWord {
     Up(Zygote),
     /// It could not load: Perl's message.
-    Refused(String),
+    Failed(String),
     /// It ended without a message.
     Gone,
 }
@@ -49,7 +49,7 @@ pub(super) enum NotForked {
     Lost,
     /// The system gave the zygote no process or no socket, as the log says; the zygote reports this
     /// wait status instead.
-    Refused(u32),
+    Failed(u32),
 }
 
 struct ForkOrder {
@@ -79,7 +79,7 @@ impl Loading {
     pub(super) async fn first_word(mut self) -> io::Result<FirstWord> {
         match self.frames.next().await? {
             Some(message) if message.kind == b'U' => Ok(FirstWord::Up(self.up())),
-            Some(message) if message.kind == b'X' => Ok(FirstWord::Refused(message.text())),
+            Some(message) if message.kind == b'X' => Ok(FirstWord::Failed(message.text())),
             Some(message) => Err(message.unexpected()),
             None => Ok(FirstWord::Gone),
         }
@@ -134,7 +134,7 @@ impl Task {
                     None => return Ok(()),
                 },
                 message = self.frames.next() => match message? {
-                    Some(message) => self.heed(&message)?,
+                    Some(message) => self.handle_message(&message)?,
                     None => return Ok(()),
                 },
             }
@@ -146,7 +146,7 @@ impl Task {
         self.output.write_all(&frame(b'F', Some(order.key))).await
     }
 
-    fn heed(&mut self, message: &Message) -> io::Result<()> {
+    fn handle_message(&mut self, message: &Message) -> io::Result<()> {
         match (message.kind, message.numbers()) {
             (b'f', Some([key, pid])) => self.forked(key, process(pid)?),
             (b'e', Some([key, status])) => self.ended(key, status),
@@ -170,7 +170,7 @@ impl Task {
         if let Some(tell) = self.running.remove(&key) {
             tell.send(status).ok();
         } else if let Some(reply) = self.forking.remove(&key) {
-            reply.send(Err(NotForked::Refused(status))).ok();
+            reply.send(Err(NotForked::Failed(status))).ok();
         }
     }
 }

@@ -50,7 +50,7 @@ impl Simulation {
                 self.waiting.push((asked, ticket));
                 self.take_turns();
             }
-            Admission::Refused(rejected) => self.refused.push((asked, rejected)),
+            Admission::Rejected(rejected) => self.refused.push((asked, rejected)),
         }
     }
 

@@ -9,7 +9,7 @@ const SLOW_AFTER: Duration = Duration::from_millis(5);
 
 /// A snapshot of a worker for the supervisor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct WorkerLoad {
     pub(crate) key: u32,
     /// The requests that were sent and not released.
     pub(crate) running: u32,
@@ -132,7 +132,7 @@ impl Accounts {
     /// Returns `true` if one more request may be sent, with `depth` runs ahead and `concurrency`
     /// requests in all. A run that seems to block its worker gets none behind it, even if the
     /// worker sends frames meanwhile.
-    pub(super) fn has_room(&self, depth: u32, concurrency: u32, now: Instant) -> bool {
+    pub(super) fn has_capacity(&self, depth: u32, concurrency: u32, now: Instant) -> bool {
         let is_quick = !self.is_alone && now.duration_since(self.turned) < SLOW_AFTER;
         let is_free = self.running == 0 || (self.running < depth && is_quick);
         is_free && self.under_way() + self.unwanted < concurrency && self.serves()
@@ -211,9 +211,9 @@ impl Accounts {
         settlement.clear();
     }
 
-    pub(super) fn look(&self, now: Instant) -> Seat {
+    pub(super) fn look(&self, now: Instant) -> WorkerLoad {
         let is_held = self.running > self.exempt;
-        Seat {
+        WorkerLoad {
             key: self.worker.key,
             running: self.running,
             waiting: self.waiting,
