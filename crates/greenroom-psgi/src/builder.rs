@@ -388,7 +388,8 @@ impl Settings {
         }
         require(is_mount(&self.mount), "mount", || {
             format!(
-                "`{}`; empty, or like `/shop`: a slash in front, none at the end, ASCII without blanks, `?`, `#`, `%`, `.` and `..`",
+                "`{}`; empty, or like `/shop`: a slash in front, none at the end, ASCII without \
+                 blanks, `?`, `#`, `%`, `.` and `..`",
                 self.mount
             )
         })?;

@@ -50,7 +50,10 @@ pub enum StartError {
         message: String,
     },
     /// A Perl process ended before it was ready.
-    #[error("{process} of {application} ended before it was ready ({status}){said}", said = quoted(said))]
+    #[error(
+        "{process} of {application} ended before it was ready ({status}){said}",
+        said = quoted(said)
+    )]
     Ended {
         /// The application's file.
         application: String,
@@ -81,7 +84,8 @@ pub enum StartError {
     },
     /// The private directory's path is too long for sockets.
     #[error(
-        "the path of {} has {bytes} bytes; {allowed} are allowed for sockets in it: set RUNTIME_DIRECTORY or TMPDIR to a shorter one",
+        "the path of {} has {bytes} bytes; {allowed} are allowed for sockets in it: set \
+         RUNTIME_DIRECTORY or TMPDIR to a shorter one",
         path.display()
     )]
     DirectoryLength {
@@ -94,7 +98,8 @@ pub enum StartError {
     },
     /// Standard input is not the socket of a Perl process.
     #[error(
-        "cannot attach to standard input: {source}; it must be a socket, as plackup -s Greenroom gives"
+        "cannot attach to standard input: {source}; it must be a socket, as plackup -s Greenroom \
+         gives"
     )]
     Attach {
         /// The system's error.

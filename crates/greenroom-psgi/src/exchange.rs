@@ -166,15 +166,27 @@ impl Exchange {
         match (self.pool().ending(worker), lost) {
             (Ending::Hung, Lost::Begun) => {
                 let time = self.gateway.settings().timeout;
-                tracing::error!(target: "psgi", application, worker, %pid, route, ?time, "it held its worker up, which was killed");
+                tracing::error!(
+                    target: "psgi",
+                    application, worker, %pid, route, ?time,
+                    "it held its worker up, which was killed"
+                );
                 plain(StatusCode::GATEWAY_TIMEOUT, "the application took too long")
             }
             (_, Lost::Begun) => {
-                tracing::error!(target: "psgi", application, worker, %pid, route, "its worker ended before it answered");
+                tracing::error!(
+                    target: "psgi",
+                    application, worker, %pid, route,
+                    "its worker ended before it answered"
+                );
                 bad_gateway()
             }
             (_, Lost::Behind | Lost::Unsent) => {
-                tracing::warn!(target: "psgi", application, worker, %pid, route, "its worker ended before it began");
+                tracing::warn!(
+                    target: "psgi",
+                    application, worker, %pid, route,
+                    "its worker ended before it began"
+                );
                 bad_gateway()
             }
         }
@@ -188,7 +200,11 @@ impl Exchange {
     ) -> Response<AnswerBody> {
         let (application, route) = (self.gateway.settings().name(), route(parts));
         let (worker, pid) = (worker.key, worker.pid);
-        tracing::error!(target: "psgi", %malformed, application, worker, %pid, route, "an answer that HTTP forbids");
+        tracing::error!(
+            target: "psgi",
+            %malformed, application, worker, %pid, route,
+            "an answer that HTTP forbids"
+        );
         application_failed()
     }
 }

@@ -50,15 +50,15 @@ pub(crate) enum Answered {
 pub(crate) enum UpgradeError {
     #[error("the worker cannot be reached: {0}")]
     Io(#[from] io::Error),
-    #[error("what the application wrote is no HTTP answer: {0}")]
+    #[error("the application did not write an HTTP response: {0}")]
     Head(#[from] httparse::Error),
     #[error("the application's head is longer than {HEAD_BYTES_MAX} bytes")]
     TooLong,
-    #[error("the application's answer is not allowed by HTTP: {0}")]
+    #[error("the application's response is not allowed by HTTP: {0}")]
     Http(#[from] http::Error),
     #[error("the application's body has a transfer coding, which the server would apply again")]
     Encoded,
-    #[error("the application gave no answer ({0:?})")]
+    #[error("the application gave no response ({0:?})")]
     NoResponse(NoResponse),
 }
 

@@ -66,7 +66,8 @@ impl Installed {
         match self.feersum_version {
             None => Some(format!("{name} is not installed: {remedy}")),
             Some(version) if version < FEERSUM_KEEP_ALIVE => Some(format!(
-                "{name} is not installed: this is Feersum {version:.3}, which closes every connection; {remedy}"
+                "{name} is not installed: this is Feersum {version:.3}, which closes every \
+                 connection; {remedy}"
             )),
             Some(_) => None,
         }

@@ -139,7 +139,8 @@ impl Link {
                 self.pool.condemn(self.worker.key);
             }
             Blame::Ours => {
-                tracing::error!(error = %broken, pid = %self.worker.pid, "a worker cannot be reached");
+                let pid = self.worker.pid;
+                tracing::error!(error = %broken, %pid, "a worker cannot be reached");
             }
         }
         self.settle();

@@ -35,11 +35,13 @@ pub(crate) enum Malformed {
     #[error("too many headers: {0}")]
     TooMany(#[from] MaxSizeReached),
     #[error(
-        "the transfer coding {0:?}; the server frames answers by itself, and only `chunked` is undone"
+        "the transfer coding {0:?}; the server frames responses by itself, and only `chunked` is \
+         undone"
     )]
     Coding(String),
     #[error(
-        "its body is not in chunks ({0}), although its Transfer-Encoding says so; without that header it is sent as it is"
+        "its body is not in chunks ({0}), although its Transfer-Encoding says so; without that \
+         header it is sent as it is"
     )]
     Chunks(#[from] NotChunked),
 }
@@ -51,9 +53,9 @@ pub(super) enum BadFrame {
     Short,
     #[error("a frame of the unknown type {0:#04x}")]
     Kind(u8),
-    #[error("an answer to the unknown request {0}")]
+    #[error("a response to the unknown request {0}")]
     Unknown(u32),
-    #[error("a second answer to the request {0}")]
+    #[error("a second response to the request {0}")]
     Second(u32),
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Growth {
 /// A generation of which a worker has grown too large before it was [`AGE_MIN`] old.
 struct Early {
     generation: u32,
-    is_told: bool,
+    is_logged: bool,
 }
 
 /// A generation whose workers are too large from the start, so that another one is no smaller.
@@ -83,9 +83,10 @@ impl Growth {
                         application,
                         max_rss = most,
                         baseline,
-                        "max_rss (--max-rss) is {most} bytes, and {member}, which held {baseline} before its first \
-                         request, has grown to {bytes} with {served} requests, as one before it did: each worker is \
-                         replaced after 1 min at the earliest; set it well above {bytes}",
+                        "max_rss (--max-rss) is {most} bytes, and {member}, which held {baseline} \
+                         before its first request, has grown to {bytes} with {served} requests, as \
+                         one before it did: each worker is replaced after 1 min at the earliest; \
+                         set it well above {bytes}",
                     );
                 }
                 return may_replace;
@@ -98,9 +99,9 @@ impl Growth {
                 application,
                 max_rss = most,
                 baseline,
-                "max_rss (--max-rss) is {most} bytes, and {member} held {baseline} before its first request: \
-                 another one would be no smaller, so workers are replaced after rests of 10 s to 10 min \
-                 only; set it well above {baseline}",
+                "max_rss (--max-rss) is {most} bytes, and {member} held {baseline} before its \
+                 first request: another one would be no smaller, so workers are replaced after \
+                 rests of 10 s to 10 min only; set it well above {baseline}",
             );
         }
         may_replace
@@ -114,12 +115,12 @@ impl Growth {
         }
         match &mut self.early {
             Some(early) if early.generation == generation => {
-                (!std::mem::replace(&mut early.is_told, true), false)
+                (!std::mem::replace(&mut early.is_logged, true), false)
             }
             early => {
                 *early = Some(Early {
                     generation,
-                    is_told: false,
+                    is_logged: false,
                 });
                 (false, true)
             }

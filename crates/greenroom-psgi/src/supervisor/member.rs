@@ -245,7 +245,8 @@ pub(super) fn process(pid: Pid) -> io::Result<Option<AsyncFd<OwnedFd>>> {
 
 #[expect(
     deprecated,
-    reason = "its successor is unsafe, for types whose descriptor may change or be closed; an OwnedFd's cannot"
+    reason = "its successor is unsafe, for types whose descriptor may change or be closed; an \
+              OwnedFd's cannot"
 )]
 fn watched(process: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(process, Interest::READABLE)

@@ -34,8 +34,8 @@ fn advice(rejections: &Rejections, settings: &Settings, is_full_of_waiting: bool
     if sheds.queue_full > sheds.wait + sheds.late {
         let queue_max = settings.queue_max;
         return format!(
-            "the queue is full; raise queue_max (--worker-queue-max), which is {queue_max}, or workers \
-             (--workers), which is {}",
+            "the queue is full; raise queue_max (--worker-queue-max), which is {queue_max}, or \
+             workers (--workers), which is {}",
             settings.workers,
         );
     }
@@ -47,8 +47,8 @@ fn advice(rejections: &Rejections, settings: &Settings, is_full_of_waiting: bool
         format!("workers (--workers), which is {},", settings.workers)
     };
     format!(
-        "they would wait for up to {:.1?}; raise {raised} or queue_wait_max (--worker-queue-wait-max), \
-         which is {wait_max:?}",
+        "they would wait for up to {:.1?}; raise {raised} or queue_wait_max \
+         (--worker-queue-wait-max), which is {wait_max:?}",
         rejections.predicted,
     )
 }
@@ -86,8 +86,8 @@ mod tests {
         let told = |rejections, is_full| advice(rejections, &builder.settings, is_full);
         assert_eq!(
             told(&wait, false),
-            "they would wait for up to 12.3s; raise workers (--workers), which is 4, or queue_wait_max \
-             (--worker-queue-wait-max), which is 10s"
+            "they would wait for up to 12.3s; raise workers (--workers), which is 4, or \
+             queue_wait_max (--worker-queue-wait-max), which is 10s"
         );
         assert!(
             told(&wait, true).contains("raise concurrency (--worker-concurrency), which is 10000,")

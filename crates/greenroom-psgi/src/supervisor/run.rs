@@ -109,7 +109,9 @@ impl Supervisor {
                     let started = started.expect("nothing panics as it starts");
                     return Event::Started(started.map(Box::new));
                 }
-                () = self.current.lost(), if change.starting.is_empty() && !self.shared.is_closed() => {
+                () = self.current.lost(),
+                    if change.starting.is_empty() && !self.shared.is_closed() =>
+                {
                     return Event::Lost;
                 }
                 Some(_) = retiring.join_next() => {}

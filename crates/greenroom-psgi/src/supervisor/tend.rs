@@ -64,13 +64,15 @@ impl Tended {
             tokio::select! {
                 () = member.ended() => return,
                 message = self.control.frames.next() => match message {
-                    Ok(Some(message)) => if let Err(error) = self.handle_message(&member, &message) {
+                    Ok(Some(message)) => if let Err(error) = self.handle(&member, &message) {
                         tracing::error!("{member} sent {error}, and is killed");
                         return member.kill();
                     },
                     Ok(None) => return,
                     Err(error) => {
-                        tracing::error!("{member} is killed, as its control connection failed: {error}");
+                        tracing::error!(
+                            "{member} is killed, as its control connection failed: {error}"
+                        );
                         return member.kill();
                     }
                 },
@@ -78,7 +80,7 @@ impl Tended {
         }
     }
 
-    fn handle_message(&self, member: &Member, message: &Message) -> io::Result<()> {
+    fn handle(&self, member: &Member, message: &Message) -> io::Result<()> {
         match message.kind {
             b'H' => self.shared.retire(member, Reason::Asked),
             b'E' => log::tell_error(&self.shared.settings.name(), member, message)?,

@@ -104,17 +104,30 @@ async fn nothing_is_smuggled_past_the_front() {
              Proxy: http://evil\r\nConnection: close\r\n\r\n",
         )
         .await;
-        assert!(told.contains("HTTP_X_REAL_IP=good\n") && !told.contains("evil"), "{told}");
+        assert!(
+            told.contains("HTTP_X_REAL_IP=good\n") && !told.contains("evil"),
+            "{told}"
+        );
         for (request, status) in [
-            ("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
             (
-                "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
                 400,
             ),
-            ("GET /a%00b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 400),
+            (
+                "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\
+                 Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                400,
+            ),
+            (
+                "GET /a%00b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+                400,
+            ),
         ] {
             let answer = rig.exchange(request.as_bytes()).await;
-            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{request}: {answer}"
+            );
         }
         rig.end().await;
     })

@@ -87,12 +87,16 @@ async fn behind_a_trusted_proxy_a_client_is_who_the_proxy_says() {
             [200, [], ["$env->{REMOTE_ADDR} by ", $env->{'greenroom.proxy_addr'} // 'itself']]
         }"#;
         let rig = Rig::behind(server, told, |builder| builder).await;
-        let asked = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Forwarded-For: 203.0.113.7\r\n\r\n";
+        let asked = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
+            X-Forwarded-For: 203.0.113.7\r\n\r\n";
         let answer = rig.exchange(asked).await;
         assert!(answer.ends_with("203.0.113.7 by 127.0.0.1"), "{answer}");
         assert_eq!(text(&rig.get("/").await), "127.0.0.1 by 127.0.0.1");
         let shares = rig.gateway.status().queue.shares;
-        let mut clients: Vec<_> = shares.iter().map(|share| share.client.to_string()).collect();
+        let mut clients: Vec<_> = shares
+            .iter()
+            .map(|share| share.client.to_string())
+            .collect();
         clients.sort();
         clients.dedup();
         assert_eq!(clients, ["127.0.0.1", "203.0.113.7"]);

@@ -51,7 +51,8 @@ async fn chunked_bodies_have_a_length() {
         let rig = Rig::serve(APP).await;
         let answer = rig
             .exchange(
-                b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n\
+                b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\
+                  Connection: close\r\n\r\n\
                   3\r\n\x01\x01\x01\r\n2;x=y\r\n\x01\x01\r\n0\r\nX-Sum: 5\r\n\r\n",
             )
             .await;

@@ -82,7 +82,8 @@ async fn each_worker_loads_the_application_unless_it_is_preloaded() {
 #[tokio::test]
 async fn modules_includes_and_the_environment_are_there_before_the_application() {
     let folder = Folder::with(
-        "die qq{not so\\n} if !$Marker::Loaded || $ENV{PLACK_ENV} ne 'staging'; sub { [200, [], []] }",
+        "die qq{not so\\n} if !$Marker::Loaded || $ENV{PLACK_ENV} ne 'staging'; \
+         sub { [200, [], []] }",
     );
     folder.write("lib/Marker.pm", "package Marker; our $Loaded = 1; 1;");
     let builder = folder

@@ -56,10 +56,12 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })?;
     let mut notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most); total: until the last of the {REQUESTS} was answered; arithmetic allows 8.0 s; server and load on both cores"
+            "medians of {rounds} rounds (least–most); total: until the last of the {REQUESTS} was \
+             answered; arithmetic allows 8.0 s; server and load on both cores"
         ),
         format!(
-            "/hello: of {SISTER} with one worker, mounted on the same front, asked {HELLO_RATE} times a second meanwhile; Starman has one application only, and only the {REQUESTS}"
+            "/hello: of {SISTER} with one worker, mounted on the same front, asked {HELLO_RATE} \
+             times a second meanwhile; Starman has one application only, and only the {REQUESTS}"
         ),
     ];
     notes.extend(line_up.notes.iter().cloned());

@@ -59,7 +59,8 @@ impl Spec {
         })?;
         let mut notes = vec![
             format!(
-                "medians of {} rounds (least–most); each request timed from the moment before its connect; server and load on both cores",
+                "medians of {} rounds (least–most); each request timed from the moment before its \
+                 connect; server and load on both cores",
                 context.rounds
             ),
             "CPU: of all processes of the server, over the requests".to_owned(),

@@ -52,9 +52,12 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })?;
     let mut notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most), MiB, after {WARM_UP_REQUESTS} requests; RSS: pages that a process has; PSS: of a page that several have, each one's share, so that the sum is what the server takes"
+            "medians of {rounds} rounds (least–most), MiB, after {WARM_UP_REQUESTS} requests; RSS: \
+             pages that a process has; PSS: of a page that several have, each one's share, so that \
+             the sum is what the server takes"
         ),
-        "first: Greenroom's front, Starman's master; the zygote forks the workers and serves nothing".to_owned(),
+        "first: Greenroom's front, Starman's master; the zygote forks the workers and \
+         serves nothing".to_owned(),
     ];
     notes.extend(line_up.notes.iter().cloned());
     Ok(Report {
