@@ -139,9 +139,9 @@ fn hangup_ends_the_demo_application_as_it_ends_other_programs() {
     // Under `nohup` the program inherits that the signal is ignored, which is right, and no case
     // for this.
     let serve = command(&["serve", "--listen", "127.0.0.1:0"]);
-    let mut heeding = Command::new("/usr/bin/env");
-    heeding.arg("--default-signal=HUP").arg(serve.get_program());
-    let mut server = Running::start(heeding.args(serve.get_args()).env_clear());
+    let mut program = Command::new("/usr/bin/env");
+    program.arg("--default-signal=HUP").arg(serve.get_program());
+    let mut server = Running::start(program.args(serve.get_args()).env_clear());
     server.signal(Signal::HUP);
     assert_eq!(server.wait().signal(), Some(Signal::HUP.as_raw()));
 }

@@ -177,10 +177,10 @@ impl Builder {
     /// Replaces a worker that has more bytes of resident memory than this, at least 1; checked
     /// every second. The successor is loaded first. Default: never.
     ///
-    /// Where a worker is above it before its first request, another one would be no smaller: the
-    /// log warns once, with the size, and one worker is replaced after 10 s, the next after 20 s
-    /// more, then 40 s, up to 10 min. Where a worker grows above it within a minute, as one before
-    /// it did, the log warns once, and each worker is replaced once it has been ready for a minute.
+    /// If a worker is above it before its first request, another one would be no smaller: the log
+    /// warns once, with the size, and one worker is replaced after 10 s, the next after 20 s more,
+    /// then 40 s, up to 10 min. If a worker grows above it within a minute, as one before it did,
+    /// the log warns once, and each worker is replaced once it has been ready for a minute.
     #[must_use]
     pub fn max_rss(mut self, bytes: u64) -> Self {
         self.settings.max_rss = Some(bytes);

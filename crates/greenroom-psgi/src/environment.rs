@@ -95,6 +95,7 @@ pub(crate) fn append(
     pair(out, b"REQUEST_URI", target(&request.uri).as_bytes());
     pair(out, b"SCRIPT_NAME", mount.as_bytes());
     out.extend_from_slice(b"PATH_INFO\0");
+    // `OPTIONS *` has no path.
     if path != "*" {
         append_decoded(out, &path.as_bytes()[mount.len()..]);
     }
@@ -108,6 +109,7 @@ pub(crate) fn append(
         pair(out, b"CONTENT_LENGTH", bytes.to_string().as_bytes());
     }
     append_headers(out, request);
+    // The last pair has no NUL behind it.
     out.pop();
 }
 

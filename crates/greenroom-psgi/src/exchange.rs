@@ -57,6 +57,7 @@ impl Exchange {
         let settings = self.gateway.settings();
         let (bytes_max, memory_max) = (settings.body_bytes_max, settings.body_memory_max);
         let uploads = &settings.uploads;
+        // The whole body before a run, so that a slow client holds no worker.
         let upload = match Upload::receive(body, bytes_max, memory_max, uploads).await {
             Ok(upload) => upload,
             Err(error) => return not_received(&parts, &error),
@@ -229,7 +230,7 @@ fn poll_final(call: &Call, cx: &mut Context<'_>) -> Poll<Result<WorkerResponse, 
              names,
          }| {
             // A client that cannot get it early gets only the final response.
-            let _told = RequestHandle::current()
+            let _sent = RequestHandle::current()
                 .map(|request| request.send_informational_spelled(status, &headers, &names));
         },
     )

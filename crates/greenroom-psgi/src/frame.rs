@@ -26,6 +26,7 @@ pub(crate) fn split(input: &[u8]) -> Result<Option<(Frame<'_>, usize)>, BadLengt
         return Ok(None);
     };
     let length = u32::from_be_bytes(*length) as usize;
+    // A frame has at least its type.
     if length == 0 || length > FRAME_BYTES_MAX {
         return Err(BadLength(length));
     }

@@ -78,6 +78,7 @@ pub(crate) async fn ask(
 ) -> Result<Answered, UpgradeError> {
     static TOKENS: AtomicU32 = AtomicU32::new(0);
     let token = TOKENS.fetch_add(1, Ordering::Relaxed);
+    // Connected before the request, which names the connection by its token.
     let mut io = connect(run.worker(), token).await?;
     let call = Call::begin(run, environment, &Input::Io(token), false);
     let mut input = BytesMut::new();

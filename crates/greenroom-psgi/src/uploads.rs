@@ -43,6 +43,7 @@ impl Held {
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Full> {
         let bytes = bytes as u64;
         let held = self.uploads.held.fetch_add(bytes, Ordering::Relaxed);
+        // Counted even if it is too much: dropping this takes it off again.
         self.bytes += bytes;
         if held.saturating_add(bytes) > self.uploads.held_max {
             return Err(Full);

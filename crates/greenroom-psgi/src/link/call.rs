@@ -75,14 +75,15 @@ impl Call {
         &self.link.worker
     }
 
-    /// Polls for the beginning of the response; informational responses before it go to `told`.
+    /// Polls for the beginning of the response; informational responses before it go to
+    /// `inform`.
     pub(crate) fn poll_response(
         &self,
         cx: &mut Context<'_>,
-        told: impl FnMut(Head),
+        inform: impl FnMut(Head),
     ) -> Poll<Result<WorkerResponse, NoResponse>> {
         self.with_entry(|entry| {
-            entry.informational.drain(..).for_each(told);
+            entry.informational.drain(..).for_each(inform);
             match (entry.beginning.take(), entry.end) {
                 (Some(Beginning::Whole(head, body)), _) => {
                     Poll::Ready(Ok(WorkerResponse::Whole(head, body)))

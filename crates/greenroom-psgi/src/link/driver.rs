@@ -47,6 +47,7 @@ pub(super) async fn drive(link: Rc<Link>) {
                 exchanged
             });
             tokio::select! {
+                // The frames that a worker sent before its end are read before the end counts.
                 biased;
                 broken = exchanged => broken,
                 () = link.worker.gone() => Broken::Ended,

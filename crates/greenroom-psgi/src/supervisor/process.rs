@@ -42,6 +42,7 @@ impl Process {
             .stdin(blocking(theirs).map_err(failed)?)
             .stdout(writer)
             .stderr(errors)
+            // A group of its own, so that `kill` reaches all that it forks.
             .process_group(0)
             // Their descriptors were for this process.
             .env_remove("LISTEN_FDS")
