@@ -15,7 +15,7 @@ use serde::Deserialize;
 /// The whole suite took 15 s when this was written.
 const DEADLINE: Duration = Duration::from_mins(4);
 
-/// How many cases version 0.8.2 has.
+/// The number of cases in version 0.8.2.
 const CASES: usize = 517;
 
 const AGENT: &str = "greenroom";
@@ -110,7 +110,7 @@ fn tally(verdicts: &BTreeMap<String, Verdict>) -> String {
     counts.join(", ")
 }
 
-/// Past the test harness, which hides what a passing test prints.
+/// Writes past the test harness, which hides the output of a passing test.
 fn say(line: &str) {
     writeln!(io::stderr(), "{line}").expect("standard error can be written");
 }

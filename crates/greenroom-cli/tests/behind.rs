@@ -1,4 +1,4 @@
-//! The program behind real proxies: who its log says came.
+//! The program behind real proxies: the clients that its log names.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ use program::{Running, command};
 use rustix::io::{FdFlags, fcntl_setfd};
 use tempfile::TempDir;
 
-/// Where the client connects from, so that it is none of the proxy's addresses.
+/// The address of the client, which is none of the proxy's.
 const CLIENT: &str = "127.0.0.5";
 
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -29,10 +29,10 @@ struct HaProxy {
 }
 
 impl HaProxy {
-    /// With these lines in its defaults, and the server as its configuration writes it.
+    /// Starts it with these lines in its defaults, and the server as its configuration writes it.
     fn start(lines: &str, server: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        // It is given the port, as no other program may take it meanwhile.
+        // It inherits the port, as no other program may take it meanwhile.
         fcntl_setfd(&listener, FdFlags::empty()).unwrap();
         let port = listener.as_raw_fd();
         let directory = tempfile::tempdir().unwrap();
@@ -71,8 +71,8 @@ fn curl(arguments: &[&str], address: impl std::fmt::Display) -> String {
     tools::run(&mut command).expect_success("curl").stdout
 }
 
-/// Asserts that the log of a server with these flags names the client of this request, which it gets
-/// through `HAProxy`.
+/// Asserts that the log of a server with these flags names the client of this request, which it
+/// gets through `HAProxy`.
 fn assert_named(flags: &str, lines: &str, server: &str, request: &str, expected: &str) {
     let arguments: Vec<_> = ["serve"].into_iter().chain(flags.split(' ')).collect();
     let greenroom = Running::start(&mut command(&arguments));

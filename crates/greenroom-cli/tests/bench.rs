@@ -1,4 +1,4 @@
-//! `greenroom bench` as its user meets it: ab's report, the loops, the files, and how it ends.
+//! `greenroom bench` as its user sees it: ab's report, the loops, the files, and its end.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,7 +22,7 @@ fn json(file: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).expect("it is JSON")
 }
 
-/// A run whose JSON file is read too.
+/// Runs it and also reads its JSON file.
 fn measured(flags: &[&str], url: &str) -> (Finished, Value) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("run.json");
@@ -137,7 +137,7 @@ fn server_sees_as_many_requests_and_connections_as_were_asked_for() {
 fn all_connections_send_at_once() {
     let together = Arc::new(Barrier::new(12));
     let server = Fixture::start(move |_| {
-        // Nobody is answered before all have asked.
+        // No response is sent before all requests came.
         together.wait();
         Reply::Close(answer("200 OK", "together"))
     });
@@ -188,7 +188,7 @@ fn flags_of_ab_shape_the_request() {
     for (flags, fields, body) in cases {
         let server = Fixture::hello();
         let reply = quiet(&[&["-s", "9"], flags].concat(), &server.url("/p?q"));
-        // The answer to a HEAD has no body, but this fixture sends one.
+        // The response to a HEAD has no body, but this fixture sends one.
         assert_eq!(reply.status, Some(0), "{flags:?}: {}", reply.stderr);
         let request = server.requests().remove(0);
         for field in fields {
@@ -336,7 +336,7 @@ fn files_hold_what_was_measured() {
     assert_pictures(&svg, &html);
 }
 
-/// 15 good answers and 5 bad ones.
+/// Asserts 15 good responses and 5 bad ones.
 fn assert_timeline(csv: &str) {
     let rows: Vec<Vec<_>> = csv.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows[0][..2], ["stream", "begin_seconds"]);
@@ -420,7 +420,7 @@ fn open_loop_beside_a_silent_server_keeps_its_time() {
     let (run, json) = measured(&flags, &silent.url("/"));
     let run = run.expect_status(1);
     run.assert_failed(20, &["timeout"]);
-    // Nobody was waited for: each had a connection of its own.
+    // No stream waited for another: each had a connection of its own.
     assert_eq!(silent.connections(), 20);
     assert_eq!(server.requests().len(), 20);
     let streams = &json["streams"];
@@ -470,7 +470,7 @@ fn several_urls_take_turns_by_weight() {
     run.assert_prints(&["Document Length:        Variable\n"]);
 }
 
-/// A file of URLs with these paths.
+/// Writes a file of URLs with these paths.
 fn url_file(server: &Fixture, paths: impl IntoIterator<Item = String>) -> tempfile::NamedTempFile {
     let lines = paths.into_iter().map(|path| server.url(&path) + "\n");
     let file = tempfile::NamedTempFile::new().unwrap();

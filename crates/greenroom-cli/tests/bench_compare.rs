@@ -1,4 +1,4 @@
-//! `greenroom bench compare`: servers that it starts, holds against each other, and ends.
+//! `greenroom bench compare`: servers that it starts, compares, and ends.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -35,8 +35,7 @@ impl Contender {
         }
     }
 
-    /// # Panics
-    /// When somebody listens there.
+    /// Asserts that no server listens there.
     fn assert_is_gone(&self) {
         assert!(
             TcpStream::connect(self.address).is_err(),

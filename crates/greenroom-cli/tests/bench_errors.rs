@@ -14,7 +14,8 @@ use program::{Running, command};
 use rustix::process::Signal;
 use support::{Finished, Fixture, Measuring, Reply, address, answer, bench, quiet};
 
-/// The message with which flags are refused before a URL that nobody serves; nothing was sent.
+/// Returns the message with which flags are rejected before a URL that has no server; nothing was
+/// sent.
 fn refusal(flags: &[&str]) -> String {
     let server = Fixture::hello();
     let run = quiet(flags, &server.url("/")).expect_status(2);
@@ -203,7 +204,8 @@ fn nobody_there_is_a_failure_of_its_own_kind() {
     assert!(!run.stdout.contains("Requests per second"));
 }
 
-/// Four requests to a server that fails always: all have failed in one of these ways.
+/// Sends four requests to a server that fails always, and asserts that all failed in one of these
+/// ways.
 fn assert_fails(reply: Reply, kinds: &[&str]) -> Finished {
     let server = Fixture::start(move |_| reply.clone());
     let flags = ["-k", "-n", "4", "-c", "2", "-s", "500ms"];

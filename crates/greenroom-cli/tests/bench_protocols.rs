@@ -1,4 +1,4 @@
-//! `greenroom bench` over everything that it speaks.
+//! `greenroom bench` over every protocol that it supports.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,8 +15,7 @@ use program::{Running, command};
 use support::tls::TlsFront;
 use support::{Finished, Fixture, bench, quiet};
 
-/// # Panics
-/// Unless so many requests were answered, and none failed.
+/// Asserts that this number of requests got a response, and none failed.
 fn assert_answered(run: Finished, count: u64) -> Finished {
     let run = run.expect_status(0);
     assert_eq!(run.count("Complete requests:"), count, "{}", run.stdout);
@@ -91,7 +90,7 @@ fn plain_server_fails_the_handshake_of_tls() {
     let url = format!("https://{}/", server.address);
     let run = quiet(&["-n", "2", "-s", "2", "--insecure"], &url).expect_status(1);
     run.assert_failed(2, &["tls", "closed-early", "reset"]);
-    // The kernel makes the connection, and nobody ever reads from it.
+    // The kernel makes the connection, and no program ever reads from it.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", silent.local_addr().unwrap());
     let run = quiet(&["-n", "2", "-c", "2", "-s", "500ms", "--insecure"], &url).expect_status(1);

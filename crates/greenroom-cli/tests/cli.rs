@@ -1,4 +1,4 @@
-//! The program as its user meets it: flags, messages, signals and exit statuses.
+//! The program as its user sees it: flags, messages, signals and exit statuses.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -28,7 +28,7 @@ pub(crate) fn help(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The message with which the program refuses `arguments`.
+/// Returns the message with which the program rejects `arguments`.
 pub(crate) fn refusal(arguments: &[&str]) -> String {
     let output = output(arguments);
     let message = String::from_utf8(output.stderr).unwrap();
@@ -36,8 +36,8 @@ pub(crate) fn refusal(arguments: &[&str]) -> String {
     message
 }
 
-/// An upstream, and a request through `/proxy` that waits for it: it is known to be under way
-/// because the upstream has its connection.
+/// Starts an upstream, and a request through `/proxy` that waits for it: it is under way once the
+/// upstream has its connection.
 fn request_under_way(flags: &[&str]) -> (Running, TcpStream, TcpStream) {
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", upstream.local_addr().unwrap());
@@ -136,11 +136,12 @@ fn either_signal_ends_an_idle_server_with_status_0() {
 
 #[test]
 fn hangup_ends_the_demo_application_as_it_ends_other_programs() {
-    // Under `nohup` it is inherited that the signal is ignored, which is right, and no case for this.
+    // Under `nohup` the program inherits that the signal is ignored, which is right, and no case
+    // for this.
     let serve = command(&["serve", "--listen", "127.0.0.1:0"]);
-    let mut heeding = Command::new("/usr/bin/env");
-    heeding.arg("--default-signal=HUP").arg(serve.get_program());
-    let mut server = Running::start(heeding.args(serve.get_args()).env_clear());
+    let mut program = Command::new("/usr/bin/env");
+    program.arg("--default-signal=HUP").arg(serve.get_program());
+    let mut server = Running::start(program.args(serve.get_args()).env_clear());
     server.signal(Signal::HUP);
     assert_eq!(server.wait().signal(), Some(Signal::HUP.as_raw()));
 }

@@ -1,5 +1,5 @@
-//! Real clients: what each of them sends and reads by itself, where hand-written requests would only
-//! test what their author thought of.
+//! Real clients: the bytes that each of them sends and reads by itself, where hand-written requests
+//! would only test their author's ideas.
 
 mod outside;
 
@@ -122,8 +122,8 @@ fn curl_is_refused_a_body_beyond_the_limit() {
     server.assert_sound();
 }
 
-/// Not by curl: that of Debian 12 drops the answer when, as RFC 9113 section 8.1 has it, a stream is
-/// reset with `NO_ERROR` behind it.
+/// Not by curl: that of Debian 12 drops the response when, as RFC 9113 section 8.1 has it, a stream
+/// is reset with `NO_ERROR` behind it.
 #[test]
 fn nghttp_is_refused_a_body_beyond_the_limit() {
     let mut server = Server::start();
@@ -290,7 +290,7 @@ impl Curl {
         self
     }
 
-    /// The file, as the value of `--data-binary`.
+    /// Adds the file as the value of `--data-binary`.
     fn body(mut self, file: &Path) -> Self {
         self.0.arg(format!("@{}", file.display()));
         self
@@ -304,7 +304,7 @@ impl Curl {
         tools::run(&mut self.0).expect_success("curl")
     }
 
-    /// What curl wrote on standard output.
+    /// Runs curl and returns its standard output.
     fn run(self) -> String {
         self.finish().stdout
     }
@@ -319,7 +319,7 @@ fn python(script: &str) {
     server.assert_sound();
 }
 
-/// Bytes that repeat with a period that divides no buffer's size.
+/// Returns bytes that repeat with a period that divides no buffer's size.
 fn body(size: usize) -> Vec<u8> {
     (0..=250).cycle().take(size).collect()
 }
@@ -340,7 +340,7 @@ fn assert_receipt(answer: &str, size: usize) {
     );
 }
 
-/// The rest of the line that begins with `name`, empty when there is none.
+/// Returns the rest of the line that begins with `name`, empty when there is none.
 fn field<'a>(report: &'a str, name: &str) -> &'a str {
     let rest = report.lines().find_map(|line| line.strip_prefix(name));
     rest.unwrap_or_default().trim()

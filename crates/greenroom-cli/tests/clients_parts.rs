@@ -1,5 +1,6 @@
-//! Real clients that read an answer part by part, each before the server makes the next. Some hand
-//! on a chunk only when they have read it to its end, so none of it may wait for what follows.
+//! Real clients that read a response frame by frame, each before the server makes the next. Some
+//! pass on a chunk only when they have read it to its end, so none of it may wait for the bytes
+//! behind it.
 
 mod outside;
 
@@ -25,10 +26,11 @@ const DEADLINE: Duration = Duration::from_mins(1);
 /// The first use of Go compiles its standard library.
 const BUILD_DEADLINE: Duration = Duration::from_mins(5);
 
-/// Short parts are copied to what else is to be sent, long ones are sent from where they are.
+/// The frames' lengths: short ones are copied to the other bytes to be sent, long ones are sent
+/// from where they are.
 const LENGTHS: [usize; 6] = [6, 40_000, 1, 17_000, 300_000, 6];
 
-/// A server of `/parts`, which makes each part when `/next` was asked after the one before.
+/// A server of `/parts`, which makes each frame when `/next` was requested after the one before.
 struct Parts {
     address: SocketAddr,
     handle: Handle,
@@ -59,7 +61,7 @@ impl Parts {
         }
     }
 
-    /// A command that is told where the server is, and how long its parts are.
+    /// Returns a command with the server's address and its frames' lengths in the environment.
     fn client(&self, program: impl AsRef<std::ffi::OsStr>, script: Option<&str>) -> Command {
         let mut client = tools::bounded(program, DEADLINE);
         client.env("no_proxy", "127.0.0.1");
@@ -119,7 +121,7 @@ async fn broken() -> Body {
     Body::from_stream(stream::iter(parts))
 }
 
-/// The first is of the letter a, the second of b.
+/// Returns a frame: the first is of the letter a, the second of b.
 fn part(number: usize) -> Option<Bytes> {
     let letter = b'a' + u8::try_from(number).ok()?;
     let length = *LENGTHS.get(number)?;
@@ -209,7 +211,7 @@ fn curl_without_a_buffer() {
     assert!(curl.wait().expect("curl is our child").success());
 }
 
-/// Not the end of the body, but that of the connection is what a client of HTTP/1.0 sees.
+/// A client of HTTP/1.0 sees the end of the connection, not that of the body.
 #[test]
 fn curl_sees_that_a_body_broke_off() {
     let server = Parts::start();

@@ -11,18 +11,18 @@ use outside::tools;
 /// The suite took 5 s when this was written; a case that waits in vain takes 2 s.
 const DEADLINE: Duration = Duration::from_mins(2);
 
-/// How many cases version 2.2.1 has with `--strict`.
+/// The number of cases in version 2.2.1 with `--strict`.
 const CASES: usize = 146;
 
-/// A longer body than HTTP/2's first window of 65,535 bytes: its stream stays open until the case has
-/// sent all its frames.
+/// A longer body than HTTP/2's first window of 65,535 bytes: its stream stays open until the case
+/// has sent all its frames.
 const DOWNLOAD: &str = "/bytes/100000";
 
-/// Answers only after it has read a request's body to its end.
+/// A route that responds only after it has read a request's body to its end.
 const UPLOAD: &str = "/upload";
 
-/// The cases that send a sound head with POST, and its unsound rest afterwards. A server may answer
-/// between the two, as `DOWNLOAD` does (405), so these count as they ended with `UPLOAD`.
+/// The cases that send a sound head with POST, and its unsound rest afterwards. A server may
+/// respond between the two, as `DOWNLOAD` does (405), so these count as they ended with `UPLOAD`.
 const POSTING: [(&str, &str); 4] = [
     (
         "http2/8.1",
@@ -44,7 +44,7 @@ const POSTING: [(&str, &str); 4] = [
     ),
 ];
 
-/// What may fail, and why that is no fault of the server.
+/// The cases that may fail, each with the reason why that is no fault of the server.
 const EXPLAINED: [(&str, &str, &str); 1] = [(
     "http2/3.5",
     "Sends invalid connection preface",

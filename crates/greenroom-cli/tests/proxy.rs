@@ -30,7 +30,7 @@ async fn start(upstream: Router) -> SocketAddr {
     address
 }
 
-/// Answers the first bytes of every connection with `answer`, then closes it.
+/// Sends `answer` after the first bytes of every connection, then closes it.
 async fn start_raw(answer: &'static [u8]) -> SocketAddr {
     let (listener, address) = listener().await;
     tokio::spawn(async move {

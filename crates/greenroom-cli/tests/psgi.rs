@@ -1,4 +1,4 @@
-//! The program with PSGI applications and a real Perl, as those who run and use them meet it.
+//! The program with PSGI applications and a real Perl, for those who run and use them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

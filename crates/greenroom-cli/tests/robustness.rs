@@ -1,5 +1,5 @@
-//! Clients that die, that close half of their connection, and more of them than descriptors: nothing
-//! leaks, nothing ends, and `/hello` is answered.
+//! Clients that die, that close half of their connection, and more of them than descriptors:
+//! nothing leaks, nothing ends, and `/hello` gets its response.
 
 mod outside;
 
@@ -16,7 +16,7 @@ use outside::server::Server;
 use outside::{tools, wait};
 use rustix::net::sockopt;
 
-/// For one exchange with a server that has more to do.
+/// The time-out of one exchange with a server that has more to do.
 const ANSWER_DEADLINE: Duration = Duration::from_mins(1);
 
 const CURLS: usize = 50;
@@ -88,7 +88,7 @@ fn kill_curls(curl: impl Fn(&Server) -> Command) {
 }
 
 const HALF_CLOSED: usize = 100;
-/// For so long at least the server goes on with a request whose client has finished writing.
+/// The shortest time for which the server goes on with a request whose client has finished writing.
 const HALF_CLOSED_MIN: Duration = Duration::from_millis(250);
 
 #[test]
@@ -156,11 +156,12 @@ const CONNECTS: usize = 20_000;
 const WARM_UP_CONNECTS: usize = 2_000;
 const THREADS: usize = 8;
 
-/// How many connections each thread keeps open: all together, 1,600 against 1,024 descriptors.
+/// The number of connections that each thread keeps open: all together, 1,600 against 1,024
+/// descriptors.
 const HELD_MAX: usize = 200;
 
-/// How much larger the server may be than after the warm-up, which has made everything that is made
-/// once. A leak of one small buffer for each connection would be over it.
+/// The growth of the server after the warm-up, which has allocated everything that is allocated
+/// once. A leak of one small buffer for each connection would exceed it.
 const GROWTH_MAX_KIB: u64 = 4 * 1024;
 
 #[test]
@@ -188,18 +189,18 @@ fn twenty_thousand_connects_with_1024_descriptors_leave_nothing_behind() {
     server.assert_sound();
 }
 
-/// What becomes of a connection.
+/// The course of a connection.
 #[derive(Clone, Copy)]
 enum Kind {
     /// Sends nothing and stays.
     Silent,
     /// Sends a part of a head and stays.
     Stuck,
-    /// Is answered once and leaves.
+    /// Gets one response and leaves.
     Asking,
-    /// Is answered once and stays, idle.
+    /// Gets one response and stays, idle.
     Idle,
-    /// Asks, and resets the connection before the answer.
+    /// Sends a request, and resets the connection before the response.
     Abandoned,
 }
 
@@ -211,7 +212,8 @@ const KINDS: [Kind; 5] = [
     Kind::Abandoned,
 ];
 
-/// Makes so many connections from a few threads, and returns how many got their answer.
+/// Makes this number of connections from a few threads, and returns the number of those that got
+/// their response.
 fn crowd(address: SocketAddr, connects: usize) -> usize {
     let threads: Vec<_> = (0..THREADS)
         .map(|_| thread::spawn(move || visit(address, connects / THREADS)))
@@ -273,7 +275,7 @@ fn ask(stream: &mut TcpStream, address: SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
-/// With a lingering time of zero, closing resets.
+/// Resets the connection, by closing it with a lingering time of zero.
 fn abandon(mut stream: &TcpStream, address: SocketAddr) -> io::Result<()> {
     sockopt::set_socket_linger(stream, Some(Duration::ZERO))?;
     stream.write_all(http::request(address, "/bytes/100000", "keep-alive").as_bytes())

@@ -10,12 +10,12 @@ use outside::probe::Probe;
 use outside::server::Server;
 use outside::tools;
 
-/// Longer than the server's patience with heads and bodies (10 s each, then a turn of its wheel).
+/// Longer than the server's time-outs of heads and bodies (10 s each, then a turn of its wheel).
 const ATTACK_SECONDS: u64 = 20;
 
 const CONNECTIONS: &str = "200";
 
-/// What slowhttptest says when the server has cut every connection before the attack's end.
+/// The message of slowhttptest when the server has closed every connection before the attack's end.
 const ALL_CUT: &str = "Exit status: No open connections left";
 
 #[test]
@@ -45,7 +45,7 @@ fn hello_stays_available_beside_slow_headers_slow_bodies_and_slow_reads() {
     server.assert_sound();
 }
 
-/// A few bytes of another field every two seconds, and never the end of the head.
+/// Sends a few bytes of another field every two seconds, and never the end of the head.
 fn slow_headers(server: &Server) -> Command {
     let mut command = slowhttptest();
     command
@@ -54,7 +54,7 @@ fn slow_headers(server: &Server) -> Command {
     command
 }
 
-/// A few bytes of a body of 8 kB every two seconds.
+/// Sends a few bytes of a body of 8 kB every two seconds.
 fn slow_bodies(server: &Server) -> Command {
     let mut command = slowhttptest();
     command
@@ -63,8 +63,8 @@ fn slow_bodies(server: &Server) -> Command {
     command
 }
 
-/// 32 bytes of three pipelined answers of 10 MB every five seconds, through a small window. Such a
-/// peer does read: the server holds on to it, and must not hold much for it.
+/// Reads 32 bytes of three pipelined responses of 10 MB every five seconds, through a small window.
+/// Such a peer does read: the server keeps the connection, and must not hold much for it.
 fn slow_reads(server: &Server) -> Command {
     let mut command = slowhttptest();
     command
@@ -84,7 +84,7 @@ fn slowhttptest() -> Command {
     command
 }
 
-/// What slowhttptest wrote, without its colours.
+/// Returns the output of slowhttptest, without its colours.
 fn attack(mut command: Command) -> String {
     let text = tools::run(&mut command)
         .expect_success("slowhttptest")

@@ -11,12 +11,12 @@ use http::{Request, Response};
 use tower_service::Service;
 
 use crate::body::AnswerBody;
-use crate::environment::{OfConnection, is_below};
+use crate::environment::{ConnectionEnvironment, is_below};
 use crate::exchange::{self, Exchange};
 use crate::gateway::Gateway;
 
-/// Several applications, each with workers of its own, behind one server. A request goes to the
-/// one whose mount is the longest that its path is below, and is answered with 404 if there is none.
+/// Several applications, each with workers of its own, behind one server. A request goes to the one
+/// with the longest mount that its path is below; without one the response is 404.
 ///
 /// ```
 /// use greenroom_psgi::{Gateway, Mounts};
@@ -29,7 +29,8 @@ use crate::gateway::Gateway;
 pub struct Mounts(Arc<[Gateway]>);
 
 impl Mounts {
-    /// These applications, in any order. Of two with the same mount the first has the requests.
+    /// Combines these applications, given in any order. Of two with the same mount the first gets
+    /// the requests.
     #[must_use]
     pub fn new(gateways: impl IntoIterator<Item = Gateway>) -> Self {
         let mut gateways: Vec<Gateway> = gateways.into_iter().collect();
@@ -37,7 +38,7 @@ impl Mounts {
         Self(gateways.into())
     }
 
-    /// The applications, the longest mounts first.
+    /// Returns the applications, the longest mounts first.
     #[must_use]
     pub fn gateways(&self) -> &[Gateway] {
         &self.0
@@ -57,11 +58,11 @@ impl App for Mounts {
     fn connect(&self, info: &ConnectionInfo) -> Connected {
         Connected {
             mounts: self.clone(),
-            connection: Rc::new(OfConnection::new(info)),
+            connection: Rc::new(ConnectionEnvironment::new(info)),
         }
     }
 
-    /// Its worker processes do the work.
+    /// Always `true`: the worker processes do the work, so the server needs no placement.
     fn places_itself(&self) -> bool {
         true
     }
@@ -75,17 +76,17 @@ impl App for Gateway {
         Mounts::from(self.clone()).connect(info)
     }
 
-    /// Its worker processes do the work.
+    /// Always `true`: the worker processes do the work, so the server needs no placement.
     fn places_itself(&self) -> bool {
         true
     }
 }
 
-/// What answers the requests of one connection.
+/// The service of one connection.
 #[derive(Clone, Debug)]
 pub struct Connected {
     mounts: Mounts,
-    connection: Rc<OfConnection>,
+    connection: Rc<ConnectionEnvironment>,
 }
 
 impl Service<Request<RequestBody>> for Connected {
@@ -105,6 +106,6 @@ impl Service<Request<RequestBody>> for Connected {
             return Box::pin(async { Ok(exchange::not_found()) });
         };
         let exchange = Exchange::new(gateway.clone(), Rc::clone(&self.connection));
-        Box::pin(async move { Ok(exchange.answer(request).await) })
+        Box::pin(async move { Ok(exchange.run(request).await) })
     }
 }

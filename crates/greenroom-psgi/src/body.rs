@@ -11,19 +11,19 @@ use crate::link::{Call, Malformed, Streamed};
 use crate::sent_file::FileBody;
 use crate::upgrade::RawBody;
 
-/// The body of an application's answer.
+/// The body of an application's response.
 #[derive(Debug)]
 pub struct AnswerBody {
     kind: Kind,
-    /// There if the application has chunked it.
+    /// `Some` if the application has chunked the body by itself.
     chunked: Option<Box<Chunked>>,
 }
 
 #[derive(Debug)]
 enum Kind {
     Whole(Bytes),
-    /// Of an answer to HEAD: how long it would be is the application's to say.
-    Untold,
+    /// The body of a response to HEAD: the application alone knows its length.
+    Head,
     Streamed {
         call: Call,
         taken: u32,
@@ -35,24 +35,24 @@ enum Kind {
 #[derive(Debug)]
 struct Chunked {
     chunks: Chunks,
-    /// What is not taken apart yet.
+    /// Bytes that are not decoded yet.
     input: Bytes,
-    /// Whose answer it is, for the log.
+    /// The method and path of the request, for the log.
     route: String,
 }
 
-/// An answer that began and was not finished.
+/// A response that began and was not finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the application, or its worker, gave up in the middle of an answer")]
-struct BrokenOff;
+struct Aborted;
 
 impl AnswerBody {
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
         Self::of(Kind::Whole(bytes.into()))
     }
 
-    pub(crate) fn untold() -> Self {
-        Self::of(Kind::Untold)
+    pub(crate) fn of_head() -> Self {
+        Self::of(Kind::Head)
     }
 
     pub(crate) fn streamed(call: Call) -> Self {
@@ -70,7 +70,7 @@ impl AnswerBody {
         }
     }
 
-    /// Puts together what the application has chunked: at once, or while it is sent.
+    /// Decodes a body that the application has chunked: at once, or while it is sent.
     pub(crate) fn dechunked(self, route: String) -> Result<Self, Malformed> {
         if let Kind::Whole(bytes) = self.kind {
             return Ok(Self::whole(Chunks::whole(bytes)?));
@@ -92,25 +92,25 @@ impl AnswerBody {
 }
 
 impl Kind {
-    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
-        let part: Option<io::Result<Bytes>> = match self {
-            Self::Untold => None,
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
+        let chunk: Option<io::Result<Bytes>> = match self {
+            Self::Head => None,
             Self::Whole(bytes) if bytes.is_empty() => None,
             Self::Whole(bytes) => Some(Ok(std::mem::take(bytes))),
-            Self::File(file) => ready!(file.poll_part(cx)),
-            Self::Raw(raw) => ready!(raw.poll_part(cx)),
-            Self::Streamed { call, taken } => match ready!(call.poll_part(taken, cx)) {
+            Self::File(file) => ready!(file.poll_bytes(cx)),
+            Self::Raw(raw) => ready!(raw.poll_bytes(cx)),
+            Self::Streamed { call, taken } => match ready!(call.poll_bytes(taken, cx)) {
                 Streamed::Bytes(bytes) => Some(Ok(bytes)),
                 Streamed::End => None,
-                Streamed::BrokenOff => return Poll::Ready(Some(Err(BrokenOff.into()))),
+                Streamed::Aborted => return Poll::Ready(Some(Err(Aborted.into()))),
             },
         };
-        Poll::Ready(part.map(|part| part.map_err(Into::into)))
+        Poll::Ready(chunk.map(|chunk| chunk.map_err(Into::into)))
     }
 }
 
 impl Chunked {
-    fn poll_part(
+    fn poll_bytes(
         &mut self,
         body: &mut Kind,
         cx: &mut Context<'_>,
@@ -121,7 +121,7 @@ impl Chunked {
                 Ok(None) => {}
                 Err(error) => return Poll::Ready(Some(Err(self.broken(error)))),
             }
-            match ready!(body.poll_part(cx)) {
+            match ready!(body.poll_bytes(cx)) {
                 Some(Ok(bytes)) => self.input = bytes,
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => {
@@ -148,11 +148,11 @@ impl Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let Self { kind, chunked } = &mut *self;
-        let part = match chunked {
-            Some(chunked) => ready!(chunked.poll_part(kind, cx)),
-            None => ready!(kind.poll_part(cx)),
+        let chunk = match chunked {
+            Some(chunked) => ready!(chunked.poll_bytes(kind, cx)),
+            None => ready!(kind.poll_bytes(cx)),
         };
-        Poll::Ready(part.map(|part| part.map(Frame::data)))
+        Poll::Ready(chunk.map(|chunk| chunk.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -164,7 +164,7 @@ impl Body for AnswerBody {
             _ if self.chunked.is_some() => SizeHint::default(),
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::File(file) => SizeHint::with_exact(file.left()),
-            Kind::Untold | Kind::Streamed { .. } | Kind::Raw(_) => SizeHint::default(),
+            Kind::Head | Kind::Streamed { .. } | Kind::Raw(_) => SizeHint::default(),
         }
     }
 }

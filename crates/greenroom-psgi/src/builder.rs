@@ -10,41 +10,40 @@ use crate::gateway::Gateway;
 use crate::supervisor;
 use crate::uploads::Uploads;
 
-/// The most workers that one application may have.
+/// The maximal number of workers of one application.
 pub const WORKERS_MAX: usize = 1_024;
 
-/// The most bytes that a request's body may have, unless it is said: 2 MiB.
+/// The default limit of a request's body in bytes: 2 MiB.
 pub const BODY_BYTES_MAX: u64 = 2 * 1_024 * 1_024;
 
 /// The most bytes of a request's body that can be held in memory: 16 MiB.
 pub const BODY_MEMORY_MAX: usize = 16 * 1_024 * 1_024;
 
-/// How many bytes the bodies of an application's requests may take in all, unless it is said: 1 GiB.
+/// The default limit of bytes that the bodies of an application's requests take in all: 1 GiB.
 pub const UPLOADS_BYTES_MAX: u64 = 1_024 * 1_024 * 1_024;
 
 /// The most requests at once that a worker can be given: a million.
 pub const CONCURRENCY_MAX: u32 = 1_000_000;
 
-/// The most requests that are at a worker at once, unless it is said: 10,000.
+/// The default limit of requests that are at a worker at once: 10,000.
 pub const REQUESTS_MAX: u32 = 10_000;
 
-/// How many requests may wait for an application's workers, unless it is said: 16,384.
+/// The default limit of requests that wait for an application's workers: 16,384.
 pub const QUEUE_MAX: usize = 16_384;
 
-/// How many requests a worker is given at once.
+/// The number of requests that a worker is given at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Concurrency {
-    /// Learnt. A route whose runs may be long gets a worker that blocks for itself; of one that has
-    /// proven short, up to 64 are sent ahead; and up to [`REQUESTS_MAX`] wait for events in a worker that an event
-    /// loop drives.
+    /// Learnt. A route whose runs may be long gets a worker that blocks for itself; of a route that
+    /// has proven short, up to 64 requests are sent ahead; and up to [`REQUESTS_MAX`] wait for
+    /// events in a worker that an event loop drives.
     #[default]
     Auto,
-    /// No more than this, whatever drives the worker; at most [`CONCURRENCY_MAX`].
+    /// No more than this, blocking or with an event loop; at most [`CONCURRENCY_MAX`].
     AtMost(NonZeroU32),
 }
 
-/// Settings of a [`Gateway`], to begin with the defaults. Limits are checked by
-/// [`start`](Self::start).
+/// The settings of a [`Gateway`], each with a default. [`start`](Self::start) checks the limits.
 #[derive(Clone, Debug)]
 pub struct Builder {
     pub(crate) settings: Settings,
@@ -110,15 +109,15 @@ impl Builder {
         &self.settings
     }
 
-    /// How many worker processes serve the application, 1 to [`WORKERS_MAX`]. Default: the number
-    /// of cores. An application that blocks serves one request at a time in each.
+    /// Sets the number of worker processes, 1 to [`WORKERS_MAX`]. Default: the number of cores. An
+    /// application that blocks serves one request at a time in each.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.settings.workers = workers;
         self
     }
 
-    /// How many requests a worker is given at once. Default: [`Concurrency::Auto`].
+    /// Sets the number of requests that a worker is given at once. Default: [`Concurrency::Auto`].
     #[must_use]
     pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
         self.settings.concurrency = concurrency;
@@ -134,8 +133,8 @@ impl Builder {
         self
     }
 
-    /// Adds a directory in which Perl looks for modules (`perl -I`). The first that was
-    /// added is searched first.
+    /// Adds a directory in which Perl looks for modules (`perl -I`). The first that was added is
+    /// searched first.
     #[must_use]
     pub fn include(mut self, directory: impl Into<PathBuf>) -> Self {
         self.settings.includes.push(directory.into());
@@ -149,8 +148,8 @@ impl Builder {
         self
     }
 
-    /// The deployment's name, which applications read as `PLACK_ENV`: `deployment`, `development`,
-    /// `test`. Default: what this process has as `PLACK_ENV`, else `deployment`.
+    /// Sets the deployment's name, which applications read as `PLACK_ENV`: `deployment`,
+    /// `development`, `test`. Default: the `PLACK_ENV` of this process, else `deployment`.
     #[must_use]
     pub fn environment(mut self, environment: impl Into<String>) -> Self {
         self.settings.environment = Some(environment.into());
@@ -166,56 +165,59 @@ impl Builder {
         self
     }
 
-    /// After how many requests a worker is replaced, at least 1. Each worker's number is up to a
-    /// tenth lower, by chance, so that not all are replaced at once. Its successor is loaded
-    /// first, and it goes on serving meanwhile. Default: never.
+    /// Replaces a worker after this number of requests, at least 1. Each worker's number is up to a
+    /// tenth lower, by chance, so that not all are replaced at once. The successor is loaded first,
+    /// and the worker goes on serving meanwhile. Default: never.
     #[must_use]
     pub fn max_requests(mut self, requests: u64) -> Self {
         self.settings.max_requests = Some(requests);
         self
     }
 
-    /// Beyond how many bytes of resident memory a worker is replaced, at least 1; looked at every
-    /// second. Its successor is loaded first. Default: never. Where a worker is beyond it before its
-    /// first request, another one would be no smaller: the log warns once, with the size, and one
-    /// worker is replaced after 10 s, the next after 20 s more, then 40 s, up to 10 min. Where a worker
-    /// grows beyond it within a minute, as one before it did, the log warns once, and each worker is
-    /// replaced once it has been ready for a minute.
+    /// Replaces a worker that has more bytes of resident memory than this, at least 1; checked
+    /// every second. The successor is loaded first. Default: never.
+    ///
+    /// If a worker is above it before its first request, another one would be no smaller: the log
+    /// warns once, with the size, and one worker is replaced after 10 s, the next after 20 s more,
+    /// then 40 s, up to 10 min. If a worker grows above it within a minute, as one before it did,
+    /// the log warns once, and each worker is replaced once it has been ready for a minute.
     #[must_use]
     pub fn max_rss(mut self, bytes: u64) -> Self {
         self.settings.max_rss = Some(bytes);
         self
     }
 
-    /// How long a worker may be busy with what it was given without making progress. Then it is
-    /// killed, and what it was at is answered with 504. Waiting for a client to take what was streamed
-    /// does not count, nor does a run that has a connection of its own. Default: 60 s, at least 1 ms.
+    /// Sets the time that a worker may work on its requests without progress. Then it is killed,
+    /// and the request that it was at gets a 504. Waiting for a client to take a streamed body does
+    /// not count, nor does a run that has a connection of its own. Default: 60 s, at least 1 ms.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
         self
     }
 
-    /// How long loading may take, for the first process as for each worker. Default: 60 s, at
-    /// least 1 ms.
+    /// Sets the time that loading may take, for the first process as for each worker. Default: 60
+    /// s, at least 1 ms.
     #[must_use]
     pub fn start_timeout(mut self, timeout: Duration) -> Self {
         self.settings.start_timeout = timeout;
         self
     }
 
-    /// How long a worker that is replaced or shut down may take to finish what it has begun. Then
-    /// it is killed. Default: 30 s.
+    /// Sets the time in which a worker that is replaced or shut down may finish the requests that
+    /// it has begun. Then it is killed. Default: 30 s.
     #[must_use]
     pub fn drain_deadline(mut self, deadline: Duration) -> Self {
         self.settings.drain_deadline = deadline;
         self
     }
 
-    /// With how many waiting for a worker a newcomer is refused with 503, however short the wait.
-    /// Default: [`QUEUE_MAX`], at least 1. The requests that one client sends to one route fill at most
-    /// as many places as they leave free, half of them if nobody else waits, so that there is one for
-    /// others. What waits holds its head, by the server's limits up to 64 KiB, and its body up to
+    /// Sets the number of requests that may wait for a worker; a new one beyond it is rejected with
+    /// 503, however short the wait. Default: [`QUEUE_MAX`], at least 1.
+    ///
+    /// The requests that one client sends to one route fill at most as many places as they leave
+    /// free, or half of them if no other client waits, so that there is a place for others. A
+    /// waiting request holds its head, by the server's limits up to 64 KiB, and its body up to
     /// [`body_memory_max`](Self::body_memory_max): 16,384 of the largest hold 2 GiB.
     #[must_use]
     pub fn queue_max(mut self, requests: usize) -> Self {
@@ -223,21 +225,22 @@ impl Builder {
         self
     }
 
-    /// How long a request may wait for a worker; a newcomer that would wait for longer than nine tenths
-    /// of it is refused with 503. Default: 10 s, at least 1 ms.
+    /// Sets the time that a request may wait for a worker; a new request that would wait for longer
+    /// than nine tenths of it is rejected with 503. Default: 10 s, at least 1 ms.
     ///
-    /// In a burst twice as long is allowed, so by default 20 s: until predicted waits were above 10 s
-    /// for more than 20 s. Predictions err, so who was let in then is not dropped before it has waited
-    /// for 40 s; who was let in later is dropped after 10 s.
+    /// In a burst twice as long is allowed, so by default 20 s: until predicted waits were above 10
+    /// s for more than 20 s. Predictions err, so a request that was admitted then is not dropped
+    /// before it has waited for 40 s; one that was admitted later is dropped after 10 s.
     #[must_use]
     pub fn queue_wait_max(mut self, wait: Duration) -> Self {
         self.settings.queue_wait_max = wait;
         self
     }
 
-    /// Says whose a request is: workers are shared out fairly between clients. Default: its client is
-    /// the address that it came from (a /64 of IPv6; 127.0.0.1 if it came by a Unix socket), behind
-    /// [trusted proxies](greenroom_server::ServerBuilder::trusted_proxies) the one that they name.
+    /// Sets the key by which requests are attributed to clients: workers are shared out fairly
+    /// between clients. Default: the address that the request came from (a /64 of IPv6; 127.0.0.1
+    /// if it came by a Unix socket), behind [trusted
+    /// proxies](greenroom_server::ServerBuilder::trusted_proxies) the one that they name.
     ///
     /// ```
     /// use greenroom_psgi::{Client, ClientKey, Gateway};
@@ -254,46 +257,47 @@ impl Builder {
         self
     }
 
-    /// How many bytes a request's body may have; a longer one is answered with 413, and never gets to
-    /// the application. Default: [`BODY_BYTES_MAX`]; `u64::MAX` for no limit.
+    /// Sets the limit of a request's body in bytes; a longer one gets a 413, and never reaches the
+    /// application. Default: [`BODY_BYTES_MAX`]; `u64::MAX` for no limit.
     #[must_use]
     pub fn body_bytes_max(mut self, bytes: u64) -> Self {
         self.settings.body_bytes_max = bytes;
         self
     }
 
-    /// Up to how many bytes a request's body is held in memory; a longer one goes into a file.
-    /// Default: 64 KiB, at most [`BODY_MEMORY_MAX`].
+    /// Sets the number of bytes up to which a request's body is held in memory; a longer one goes
+    /// into a file. Default: 64 KiB, at most [`BODY_MEMORY_MAX`].
     #[must_use]
     pub fn body_memory_max(mut self, bytes: usize) -> Self {
         self.settings.body_memory_max = bytes;
         self
     }
 
-    /// How many bytes of bodies are held in all, in memory and in files, from the first byte that comes
-    /// until the request is answered. Beyond it, a request that brings more is answered with 503 and `Retry-After`, and what
-    /// came of it is dropped; the others go on. Default: [`UPLOADS_BYTES_MAX`], 512 bodies of 2 MiB. A longer
-    /// body than this is never served. Clones of this builder share what is left.
+    /// Sets the limit of bytes that all bodies take together, in memory and in files, from the
+    /// first byte that comes until the response. Beyond it, a request that brings more gets a 503
+    /// with `Retry-After`, and the bytes that came of it are dropped; the others go on. Default:
+    /// [`UPLOADS_BYTES_MAX`], 512 bodies of 2 MiB. A longer body than this is never served. Clones
+    /// of this builder share the limit.
     ///
-    /// To let uploads wait for each other instead would not do: each holds what the others wait for. What a
-    /// client only promises by `Content-Length` does not count, or it could take all the room without a byte.
-    /// It has nothing to do with the server's
-    /// [`memory_max`](greenroom_server::Limits::memory_max), as most of it is on a disk.
+    /// Uploads cannot wait for each other instead: each would hold the bytes that the others wait
+    /// for. Bytes that a client only announces by `Content-Length` do not count, or it could take
+    /// all the space without sending one. This limit is apart from the server's
+    /// [`memory_max`](greenroom_server::Limits::memory_max), as most of these bytes are on a disk.
     #[must_use]
     pub fn uploads_bytes_max(mut self, bytes: u64) -> Self {
         self.settings.uploads = Uploads::new(bytes);
         self
     }
 
-    /// The Perl to run, by path or by a name that is looked up in `PATH`. Default: `perl`. It must
-    /// be Perl 5.16 or later.
+    /// Sets the Perl to run, by path or by a name that is looked up in `PATH`. Default: `perl`. It
+    /// must be Perl 5.16 or later.
     #[must_use]
     pub fn perl(mut self, perl: impl Into<PathBuf>) -> Self {
         self.settings.perl = perl.into();
         self
     }
 
-    /// The path below which the application is served (`SCRIPT_NAME`): empty for all paths, or
+    /// Sets the path below which the application is served (`SCRIPT_NAME`): empty for all paths, or
     /// with a slash in front and none at its end, as `/shop`. Default: empty.
     #[must_use]
     pub fn mount(mut self, prefix: impl Into<String>) -> Self {
@@ -301,24 +305,24 @@ impl Builder {
         self
     }
 
-    /// Starts Perl and returns when the first worker is ready; the others join it as they have loaded.
-    /// Needs a tokio runtime with I/O and time; it lives on that one.
+    /// Starts Perl and returns when the first worker is ready; the others join it as they have
+    /// loaded. Needs a tokio runtime with I/O and time; the gateway lives on that runtime.
     ///
     /// # Errors
     ///
-    /// [`StartError`]: a setting that cannot work, no Perl, or an application that cannot be
-    /// loaded, with Perl's message. Nothing is left running then.
+    /// [`StartError`]: an invalid setting, no Perl, or an application that cannot be loaded, with
+    /// Perl's message. Nothing is left running then.
     pub async fn start(self) -> Result<Gateway, StartError> {
         self.settings.check()?;
         supervisor::start(Arc::new(self.settings)).await
     }
 
     /// Attaches to a Perl process that has the application loaded and forks workers on demand: the
-    /// one that has started this process with one end of a socket pair as its standard input
-    /// (`plackup -s Greenroom`). `directory` is where that process binds the workers' sockets; it
-    /// stays that process' to remove. A reload forks new workers from what is loaded; settings that
-    /// say how to start Perl, and [`reload_on_change`](Self::reload_on_change), have no effect. When
-    /// the process ends, [`Gateway::closed`] tells.
+    /// process that has started this one with one end of a socket pair as its standard input
+    /// (`plackup -s Greenroom`). That process binds the workers' sockets in `directory`, and
+    /// removes it. A reload forks new workers from the loaded application; settings for the start
+    /// of Perl, and [`reload_on_change`](Self::reload_on_change), have no effect.
+    /// [`Gateway::closed`] returns when the process ends.
     ///
     /// # Errors
     ///
@@ -330,7 +334,7 @@ impl Builder {
 }
 
 impl Concurrency {
-    /// How many requests a worker is given at once, running and waiting.
+    /// Returns the most requests that a worker is given at once, running and waiting.
     pub(crate) fn requests_max(self) -> u32 {
         match self {
             Self::Auto => REQUESTS_MAX,
@@ -340,7 +344,7 @@ impl Concurrency {
 }
 
 impl Settings {
-    /// The application as people know it.
+    /// Returns the application's path for log and error messages.
     pub(crate) fn name(&self) -> String {
         self.application.display().to_string()
     }
@@ -384,14 +388,15 @@ impl Settings {
         }
         require(is_mount(&self.mount), "mount", || {
             format!(
-                "`{}`; empty, or like `/shop`: a slash in front, none at the end, ASCII without blanks, `?`, `#`, `%`, `.` and `..`",
+                "`{}`; empty, or like `/shop`: a slash in front, none at the end, ASCII without \
+                 blanks, `?`, `#`, `%`, `.` and `..`",
                 self.mount
             )
         })?;
         self.check_words()
     }
 
-    /// What becomes an argument of Perl.
+    /// Checks the settings that become arguments of Perl.
     fn check_words(&self) -> Result<(), StartError> {
         for module in &self.modules {
             require(is_word(module), "module", || {
@@ -427,8 +432,9 @@ fn require(
     })
 }
 
-/// Whether an application can be [mounted](Builder::mount) below this: the empty prefix, or one like
-/// `/shop` or `/a/b`. It is compared with paths as they were sent, segment by segment.
+/// Returns `true` if an application can be [mounted](Builder::mount) below this: the empty prefix,
+/// or one like `/shop` or `/a/b`. Mounts are compared with paths as they were sent, segment by
+/// segment.
 #[must_use]
 pub fn is_mount(mount: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#' | '%');
@@ -438,7 +444,7 @@ pub fn is_mount(mount: &str) -> bool {
     mount.is_empty() || segments.is_some_and(|mut segments| segments.all(is_segment))
 }
 
-/// Nothing that Perl's arguments could take for a flag or for their end.
+/// Returns `true` for a word that Perl cannot take for a flag or for the end of its arguments.
 fn is_word(word: &str) -> bool {
     !word.is_empty() && !word.starts_with('-') && !word.contains('\0')
 }

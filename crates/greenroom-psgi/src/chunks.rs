@@ -1,15 +1,15 @@
-//! An answer's body that the application has chunked by itself (RFC 9112, 7.1), as
-//! `Plack::Middleware::Chunked` does. The server frames answers, so it is put together again.
+//! A decoder for a response's body that the application has chunked by itself (RFC 9112, 7.1), as
+//! `Plack::Middleware::Chunked` does. The server frames responses, so the body is decoded first.
 
 use bytes::{Buf, Bytes};
 
-/// Bytes of a line between the data: a size with its extension, or a trailer.
+/// The longest line between the data, in bytes: a size with its extension, or a trailer.
 const LINE_BYTES_MAX: usize = 4_096;
 
-/// A 64-bit number has at most this many hexadecimal digits.
+/// The most hexadecimal digits of a 64-bit number.
 const SIZE_DIGITS_MAX: usize = 16;
 
-/// Why a body is not chunked.
+/// The reasons why a body is not chunked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotChunked {
     #[error("a chunk has no size")]
@@ -24,11 +24,11 @@ pub(crate) enum NotChunked {
     Long,
 }
 
-/// Takes chunks apart.
+/// A decoder of chunks.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     at: At,
-    /// The line that has begun, without its end.
+    /// The beginning of a line whose end has not come yet.
     line: Vec<u8>,
 }
 
@@ -37,14 +37,14 @@ enum At {
     #[default]
     Size,
     Data(u64),
-    /// Behind the data: an empty line.
+    /// After the data: an empty line.
     DataEnd,
     Trailers,
     End,
 }
 
 impl Chunks {
-    /// All of a body.
+    /// Decodes a complete body.
     pub(crate) fn whole(mut body: Bytes) -> Result<Bytes, NotChunked> {
         let (mut chunks, mut data) = (Self::default(), Vec::new());
         while let Some(piece) = chunks.next(&mut body)? {
@@ -54,7 +54,7 @@ impl Chunks {
         Ok(data.into())
     }
 
-    /// The next piece of data in `input`, which is taken from its front; `None` when nothing is left.
+    /// Takes the next piece of data from the front of `input`; `None` when nothing is left.
     pub(crate) fn next(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, NotChunked> {
         while !input.is_empty() {
             match self.at {
@@ -74,7 +74,7 @@ impl Chunks {
         Ok(None)
     }
 
-    /// The body has ended.
+    /// Ends the body; an error if its last chunk is missing.
     pub(crate) fn end(&self) -> Result<(), NotChunked> {
         match self.at {
             At::End => Ok(()),
@@ -112,7 +112,7 @@ impl Chunks {
     }
 }
 
-/// Of the line `size [ ";" extension ]`.
+/// Parses the size of the line `size [ ";" extension ]`.
 fn size(line: &[u8]) -> Option<u64> {
     let digits = line.split(|&byte| byte == b';').next()?.trim_ascii();
     let is_hex = digits.iter().all(u8::is_ascii_hexdigit);

@@ -1,4 +1,5 @@
-//! PSGI's environment, as the pairs that PROTOCOL.md tells. Source: PSGI 1.1, "The Environment".
+//! PSGI's environment, as the pairs that PROTOCOL.md describes. Source: PSGI 1.1, "The
+//! Environment".
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,19 +9,19 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderName, TRANS
 use http::request::Parts;
 use http::{HeaderValue, Uri, Version};
 
-/// What all requests of a connection share.
+/// The part of the environment that all requests of a connection share.
 #[derive(Debug)]
-pub(crate) struct OfConnection {
+pub(crate) struct ConnectionEnvironment {
     pairs: Vec<u8>,
-    /// Where among the pairs those begin that tell of the peer.
+    /// The offset of the pairs about the peer.
     remote_at: usize,
-    /// The address of who is connected, itself or for others.
+    /// The address of the peer, be it a client or a proxy.
     peer: IpAddr,
 }
 
-impl OfConnection {
+impl ConnectionEnvironment {
     pub(crate) fn new(info: &ConnectionInfo) -> Self {
-        // Who comes by a Unix socket comes from this machine.
+        // A peer on a Unix socket is on this machine.
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let peer = info.peer.unwrap_or(local);
         let local_name = "localhost".to_owned();
@@ -43,7 +44,7 @@ impl OfConnection {
         }
     }
 
-    /// Whose request this is: whoever is connected, or whom a trusted proxy names.
+    /// Returns the client of this request: the peer, or the one that a trusted proxy names.
     pub(crate) fn client(&self, request: &Parts) -> Client {
         let forwarded = request.extensions.get::<ForwardedFor>();
         Client::at(forwarded.map_or(self.peer, |told| told.ip))
@@ -60,14 +61,16 @@ impl OfConnection {
     }
 }
 
-/// A request that has no environment.
+/// The reasons why a request has no environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unfit {
     #[error("the path must not contain %00")]
     Nul,
 }
 
-/// Whether the environment of this request can be told.
+/// Checks that this request has an environment.
+///
+/// A NUL cannot be represented, as it ends each string of a pair.
 pub(crate) fn check(uri: &Uri) -> Result<(), Unfit> {
     let mut encoded = memchr::memchr_iter(b'%', uri.path().as_bytes());
     if encoded.any(|at| uri.path()[at..].starts_with("%00")) {
@@ -76,11 +79,12 @@ pub(crate) fn check(uri: &Uri) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// Appends the environment of a request whose body has `body_bytes`.
+/// Appends the environment of a request; `body_bytes` is `None` if the length of its body is
+/// unknown or it has none.
 pub(crate) fn append(
     out: &mut Vec<u8>,
     request: &Parts,
-    connection: &OfConnection,
+    connection: &ConnectionEnvironment,
     mount: &str,
     body_bytes: Option<u64>,
 ) {
@@ -91,6 +95,7 @@ pub(crate) fn append(
     pair(out, b"REQUEST_URI", target(&request.uri).as_bytes());
     pair(out, b"SCRIPT_NAME", mount.as_bytes());
     out.extend_from_slice(b"PATH_INFO\0");
+    // `OPTIONS *` has no path.
     if path != "*" {
         append_decoded(out, &path.as_bytes()[mount.len()..]);
     }
@@ -104,6 +109,7 @@ pub(crate) fn append(
         pair(out, b"CONTENT_LENGTH", bytes.to_string().as_bytes());
     }
     append_headers(out, request);
+    // The last pair has no NUL behind it.
     out.pop();
 }
 
@@ -114,7 +120,7 @@ fn append_remote(out: &mut Vec<u8>, ip: IpAddr, port: Option<u16>) {
     }
 }
 
-/// Whether a request for this path is for the application that is mounted here.
+/// Returns `true` if a request for this path goes to the application mounted here.
 pub(crate) fn is_below(mount: &str, path: &str) -> bool {
     let rest = path.strip_prefix(mount);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || mount.is_empty())
@@ -139,7 +145,7 @@ fn target(uri: &Uri) -> &str {
     uri.path_and_query().map_or("/", |target| target.as_str())
 }
 
-/// Appends a path without its percent-encoding; what is no encoding stays as it is.
+/// Appends a path without its percent-encoding; a `%` without two digits stays as it is.
 fn append_decoded(out: &mut Vec<u8>, mut path: &[u8]) {
     while let Some(at) = memchr::memchr(b'%', path) {
         out.extend_from_slice(&path[..at]);
@@ -156,7 +162,7 @@ fn decoded(digits: &[u8]) -> Option<u8> {
     u8::try_from(value).ok()
 }
 
-/// Appends the headers; those of one name as one, as RFC 9110, section 5.2 allows.
+/// Appends the header fields; those of one name as one, as RFC 9110, section 5.2 allows.
 fn append_headers(out: &mut Vec<u8>, request: &Parts) {
     let mut before: Option<&HeaderName> = None;
     for (name, value) in &request.headers {
@@ -182,9 +188,9 @@ fn separator(name: &HeaderName) -> &'static [u8] {
     if name == COOKIE { b"; " } else { b", " }
 }
 
-/// Appends a header, unless it is one that must not reach the application: one whose name could be
-/// taken for another's (`X_A` for `X-A`), one that programs take for their own setting
-/// (`HTTP_PROXY`), and those that the front has dealt with.
+/// Appends a header field and returns `true`, unless it must not reach the application: one whose
+/// name could be taken for another's (`X_A` for `X-A`), one that programs take for their own
+/// setting (`HTTP_PROXY`), and those that the server has handled.
 fn append_header(out: &mut Vec<u8>, name: &HeaderName, value: &HeaderValue) -> bool {
     if name == CONTENT_TYPE {
         pair(out, b"CONTENT_TYPE", value.as_bytes());
@@ -219,7 +225,13 @@ mod tests {
             attached: None,
         };
         let mut out = Vec::new();
-        append(&mut out, &parts, &OfConnection::new(&info), mount, body);
+        append(
+            &mut out,
+            &parts,
+            &ConnectionEnvironment::new(&info),
+            mount,
+            body,
+        );
         String::from_utf8(out)
             .expect("the test's requests are text")
             .replace('\0', "|")

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Why an application could not be started, or started anew.
+/// The reasons why an application could not be started or reloaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// A setting that cannot work.
+    /// A setting is invalid.
     #[error("{setting} is {problem}")]
     Setting {
-        /// Its name, as that of the builder's method.
+        /// The setting's name, as that of the builder's method.
         setting: &'static str,
-        /// What it is, and what is allowed.
+        /// The value, and the values that are allowed.
         problem: String,
     },
     /// There is no such file, or it cannot be read.
@@ -21,7 +21,7 @@ pub enum StartError {
     Application {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// There is no Perl by this name.
@@ -38,7 +38,7 @@ pub enum StartError {
     Perl {
         /// The name or path of Perl.
         perl: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The application, or a module that was asked for, cannot be loaded.
@@ -50,15 +50,18 @@ pub enum StartError {
         message: String,
     },
     /// A Perl process ended before it was ready.
-    #[error("{process} of {application} ended before it was ready ({status}){said}", said = quoted(said))]
+    #[error(
+        "{process} of {application} ended before it was ready ({status}){said}",
+        said = quoted(said)
+    )]
     Ended {
         /// The application's file.
         application: String,
-        /// Which one.
+        /// The process, in words.
         process: &'static str,
-        /// How it ended, where that is known.
+        /// The status with which it ended, if known.
         status: EndStatus,
-        /// The last lines that it wrote, if it is known which are its own; else empty.
+        /// The last lines that the process wrote, if they are known to be its own; else empty.
         said: String,
     },
     /// A Perl process was not ready in time.
@@ -66,9 +69,9 @@ pub enum StartError {
     Timeout {
         /// The application's file.
         application: String,
-        /// Which one.
+        /// The process, in words.
         process: &'static str,
-        /// The time that it had.
+        /// The time that the process had.
         limit: Duration,
     },
     /// The private directory for sockets and Perl files cannot be used.
@@ -76,12 +79,13 @@ pub enum StartError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The private directory's path is too long for sockets.
     #[error(
-        "the path of {} has {bytes} bytes; {allowed} are allowed for sockets in it: set RUNTIME_DIRECTORY or TMPDIR to a shorter one",
+        "the path of {} has {bytes} bytes; {allowed} are allowed for sockets in it: set \
+         RUNTIME_DIRECTORY or TMPDIR to a shorter one",
         path.display()
     )]
     DirectoryLength {
@@ -89,15 +93,16 @@ pub enum StartError {
         path: PathBuf,
         /// The bytes of its path.
         bytes: usize,
-        /// How many there may be.
+        /// The bytes that a path may have.
         allowed: usize,
     },
     /// Standard input is not the socket of a Perl process.
     #[error(
-        "cannot attach to standard input: {source}; it must be a socket, as plackup -s Greenroom gives"
+        "cannot attach to standard input: {source}; it must be a socket, as plackup -s Greenroom \
+         gives"
     )]
     Attach {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A channel between this process and Perl cannot be used.
@@ -105,15 +110,15 @@ pub enum StartError {
     Channel {
         /// The application's file.
         application: String,
-        /// Which Perl process.
+        /// The process, in words.
         process: &'static str,
-        /// What the system said, or what was wrong with what came.
+        /// The system's error, or a violation of the protocol.
         source: io::Error,
     },
     /// Changes of files cannot be watched.
     #[error("cannot watch files for changes: {source}")]
     Watch {
-        /// What the system said.
+        /// The error of the watch.
         source: notify::Error,
     },
     /// The gateway was shut down.
@@ -121,12 +126,12 @@ pub enum StartError {
     ShutDown,
 }
 
-/// How a process ended.
+/// The status with which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndStatus(pub(crate) Option<ExitStatus>);
 
 impl EndStatus {
-    /// Of what wait(2) says.
+    /// Converts a status of wait(2).
     pub(crate) fn of_wait(status: u32) -> ExitStatus {
         ExitStatus::from_raw(status.cast_signed())
     }

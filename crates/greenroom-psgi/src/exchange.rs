@@ -1,5 +1,5 @@
-//! One request and its answer: queued or refused, sent to a worker, and to another if that one is
-//! lost before it began.
+//! One request and its response: queued or rejected, sent to a worker, and to another if that one
+//! is lost before it began.
 
 use std::future::poll_fn;
 use std::mem;
@@ -14,38 +14,38 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 
 use crate::body::AnswerBody;
-use crate::environment::{self, OfConnection};
+use crate::environment::{self, ConnectionEnvironment};
 use crate::gateway::Gateway;
-use crate::link::{Answer, Call, Head, Lost, Malformed, NoAnswer};
+use crate::link::{Call, Head, Lost, Malformed, NoResponse, WorkerResponse};
 use crate::pool::{Admission, Ending, Origin, Pool, Route, Run, Worker};
 use crate::sent_file::FileBody;
 use crate::upgrade::{self, UpgradeError, Wish};
 use crate::upload::{Upload, UploadError};
 
-/// How many workers a request is given to before it is answered with 502.
+/// The number of workers that a request is given to before the response is 502.
 const WORKERS_MAX: usize = 2;
 
-/// Seconds after which a client may try again whose body there was no room for.
+/// The seconds after which a client may try again if there was no space for its body.
 const UPLOADS_RETRY_AFTER: u64 = 1;
 
-/// How often a request is taken back from a worker that is held up before it stays where it is.
+/// The number of times that a request is recalled from a blocked worker before it stays there.
 const RECALLS_MAX: usize = 1;
 
 /// A request on its way through an application.
 pub(crate) struct Exchange {
     gateway: Gateway,
-    connection: Rc<OfConnection>,
+    connection: Rc<ConnectionEnvironment>,
 }
 
 impl Exchange {
-    pub(crate) fn new(gateway: Gateway, connection: Rc<OfConnection>) -> Self {
+    pub(crate) fn new(gateway: Gateway, connection: Rc<ConnectionEnvironment>) -> Self {
         Self {
             gateway,
             connection,
         }
     }
 
-    pub(crate) async fn answer(self, request: Request<RequestBody>) -> Response<AnswerBody> {
+    pub(crate) async fn run(self, request: Request<RequestBody>) -> Response<AnswerBody> {
         let (mut parts, body) = request.into_parts();
         if parts.method == Method::CONNECT {
             return plain(StatusCode::NOT_IMPLEMENTED, "PSGI has no CONNECT");
@@ -57,6 +57,7 @@ impl Exchange {
         let settings = self.gateway.settings();
         let (bytes_max, memory_max) = (settings.body_bytes_max, settings.body_memory_max);
         let uploads = &settings.uploads;
+        // The whole body before a run, so that a slow client holds no worker.
         let upload = match Upload::receive(body, bytes_max, memory_max, uploads).await {
             Ok(upload) => upload,
             Err(error) => return not_received(&parts, &error),
@@ -82,19 +83,19 @@ impl Exchange {
             let tell = |out: &mut Vec<u8>| self.tell(out, parts, upload);
             let recallable = recalls < RECALLS_MAX && parts.method.is_idempotent();
             let call = Call::begin(run, tell, &upload.input(), recallable);
-            let lost = match poll_fn(|cx| poll_told(&call, cx)).await {
-                Ok(answer) => {
-                    let response = respond(answer, call, parts);
+            let lost = match poll_fn(|cx| poll_final(&call, cx)).await {
+                Ok(response) => {
+                    let response = respond(response, call, parts);
                     return response
                         .map_err(|malformed| self.forbidden(&malformed, &worker, parts));
                 }
-                Err(NoAnswer::Recalled) => {
+                Err(NoResponse::Recalled) => {
                     recalls += 1;
                     continue;
                 }
-                Err(NoAnswer::Lost(lost)) => lost,
-                Err(NoAnswer::BrokenOff) => return Err(no_answer()),
-                Err(NoAnswer::Malformed(malformed)) => {
+                Err(NoResponse::Lost(lost)) => lost,
+                Err(NoResponse::Aborted) => return Err(application_failed()),
+                Err(NoResponse::Malformed(malformed)) => {
                     return Err(self.forbidden(&malformed, &worker, parts));
                 }
             };
@@ -119,11 +120,11 @@ impl Exchange {
         let tell = |out: &mut Vec<u8>| self.tell(out, parts, &Upload::None);
         match upgrade::ask(run, tell, wish).await {
             Ok(upgrade::Answered::Raw(response)) => Ok(response),
-            Ok(upgrade::Answered::Call(answer, call)) => {
-                let response = respond(answer, call, parts);
+            Ok(upgrade::Answered::Call(response, call)) => {
+                let response = respond(response, call, parts);
                 response.map_err(|malformed| self.forbidden(&malformed, &worker, parts))
             }
-            Err(UpgradeError::NoAnswer(NoAnswer::Lost(lost))) => {
+            Err(UpgradeError::NoResponse(NoResponse::Lost(lost))) => {
                 Err(self.lost(lost, &worker, parts))
             }
             Err(error) => {
@@ -138,7 +139,7 @@ impl Exchange {
         environment::append(out, parts, &self.connection, mount, upload.length());
     }
 
-    /// Whose request it is: of whoever it came from, unless the gateway's settings know better.
+    /// Returns the client of this request: the one that the settings' key names, else the peer.
     fn client(&self, parts: &Parts) -> Client {
         let peer = self.connection.client(parts);
         let key = self.gateway.settings().client_key.as_ref();
@@ -146,12 +147,12 @@ impl Exchange {
         told.unwrap_or(peer)
     }
 
-    /// A run of a worker, at once or after a wait.
+    /// Acquires a run of a worker, at once or after a wait; the error is the 503.
     async fn admitted(&self, origin: Origin) -> Result<Run, Response<AnswerBody>> {
         match self.pool().acquire(origin) {
             Admission::Run(run) => Ok(run),
             Admission::Wait(ticket) => ticket.turn().await.map_err(overloaded),
-            Admission::Refused(rejected) => Err(overloaded(rejected)),
+            Admission::Rejected(rejected) => Err(overloaded(rejected)),
         }
     }
 
@@ -159,22 +160,34 @@ impl Exchange {
         self.gateway.pool()
     }
 
-    /// The worker that had the request is gone.
+    /// Logs that the worker that had the request is gone, and returns the response.
     fn lost(&self, lost: Lost, worker: &Worker, parts: &Parts) -> Response<AnswerBody> {
         let (application, route) = (self.gateway.settings().name(), route(parts));
         let (worker, pid) = (worker.key, worker.pid);
         match (self.pool().ending(worker), lost) {
             (Ending::Hung, Lost::Begun) => {
                 let time = self.gateway.settings().timeout;
-                tracing::error!(target: "psgi", application, worker, %pid, route, ?time, "it held its worker up, which was killed");
+                tracing::error!(
+                    target: "psgi",
+                    application, worker, %pid, route, ?time,
+                    "it held its worker up, which was killed"
+                );
                 plain(StatusCode::GATEWAY_TIMEOUT, "the application took too long")
             }
             (_, Lost::Begun) => {
-                tracing::error!(target: "psgi", application, worker, %pid, route, "its worker ended before it answered");
+                tracing::error!(
+                    target: "psgi",
+                    application, worker, %pid, route,
+                    "its worker ended before it answered"
+                );
                 bad_gateway()
             }
             (_, Lost::Behind | Lost::Unsent) => {
-                tracing::warn!(target: "psgi", application, worker, %pid, route, "its worker ended before it began");
+                tracing::warn!(
+                    target: "psgi",
+                    application, worker, %pid, route,
+                    "its worker ended before it began"
+                );
                 bad_gateway()
             }
         }
@@ -188,13 +201,18 @@ impl Exchange {
     ) -> Response<AnswerBody> {
         let (application, route) = (self.gateway.settings().name(), route(parts));
         let (worker, pid) = (worker.key, worker.pid);
-        tracing::error!(target: "psgi", %malformed, application, worker, %pid, route, "an answer that HTTP forbids");
-        no_answer()
+        tracing::error!(
+            target: "psgi",
+            %malformed, application, worker, %pid, route,
+            "an answer that HTTP forbids"
+        );
+        application_failed()
     }
 }
 
-/// What was never sent may be sent again; what was not begun only if it does no harm twice
-/// (RFC 9110, section 9.2.2), because nobody knows for sure.
+/// Returns `true` if another worker may get a lost request. One that was never sent may be sent
+/// again; one that was not begun only if it is idempotent (RFC 9110, section 9.2.2), because its
+/// worker cannot confirm that it was not.
 fn may_repeat(lost: Lost, method: &Method) -> bool {
     match lost {
         Lost::Unsent => true,
@@ -203,39 +221,39 @@ fn may_repeat(lost: Lost, method: &Method) -> bool {
     }
 }
 
-fn poll_told(call: &Call, cx: &mut Context<'_>) -> Poll<Result<Answer, NoAnswer>> {
-    call.poll_answer(
+fn poll_final(call: &Call, cx: &mut Context<'_>) -> Poll<Result<WorkerResponse, NoResponse>> {
+    call.poll_response(
         cx,
         |Head {
              status,
              headers,
              names,
          }| {
-            // A client that cannot be told early is told with the answer.
-            let _told = RequestHandle::current()
+            // A client that cannot get it early gets only the final response.
+            let _sent = RequestHandle::current()
                 .map(|request| request.send_informational_spelled(status, &headers, &names));
         },
     )
 }
 
-/// The response to a client. What the application has chunked is put together again: the server frames
-/// bodies by itself, and not all clients know chunks (RFC 9112, 6.1).
+/// Returns the response to a client. A body that the application has chunked is decoded: the server
+/// frames bodies by itself, and not all clients know chunks (RFC 9112, 6.1).
 fn respond(
-    answer: Answer,
+    response: WorkerResponse,
     call: Call,
     parts: &mut Parts,
 ) -> Result<Response<AnswerBody>, Malformed> {
-    let (mut head, body) = begun(answer, call);
+    let (mut head, body) = begun(response, call);
     let is_chunked = take_chunked(&mut head.headers)?;
     let body = match body {
-        _ if parts.method == Method::HEAD => AnswerBody::untold(),
+        _ if parts.method == Method::HEAD => AnswerBody::of_head(),
         body if is_chunked && has_content(head.status) => body.dechunked(route(parts))?,
         body => body,
     };
     let mut response = Response::new(body);
     *response.status_mut() = head.status;
     *response.headers_mut() = head.headers;
-    // Those of the request are not needed any more, and may have a table already.
+    // Those of the request are not needed any more, and may have allocated a table already.
     let mut extensions = mem::take(&mut parts.extensions);
     extensions.clear();
     extensions.insert(head.names);
@@ -243,12 +261,12 @@ fn respond(
     Ok(response)
 }
 
-/// The head of an answer, and its body.
-fn begun(answer: Answer, call: Call) -> (Head, AnswerBody) {
-    match answer {
-        Answer::Whole(head, bytes) => (head, AnswerBody::whole(bytes)),
-        Answer::Streamed(head) => (head, AnswerBody::streamed(call)),
-        Answer::File(head, sent) => match FileBody::open(call.worker().pid, &sent) {
+/// Splits a response into its head and its body.
+fn begun(response: WorkerResponse, call: Call) -> (Head, AnswerBody) {
+    match response {
+        WorkerResponse::Whole(head, bytes) => (head, AnswerBody::whole(bytes)),
+        WorkerResponse::Streamed(head) => (head, AnswerBody::streamed(call)),
+        WorkerResponse::File(head, sent) => match FileBody::open(call.worker().pid, &sent) {
             Ok(file) => {
                 call.release_file();
                 (head, AnswerBody::file(file))
@@ -262,7 +280,7 @@ fn begun(answer: Answer, call: Call) -> (Head, AnswerBody) {
     }
 }
 
-/// Whether the application has chunked the body, which its fields say no more then.
+/// Removes the fields of a chunked body and returns `true` if there were any.
 fn take_chunked(headers: &mut HeaderMap) -> Result<bool, Malformed> {
     if !headers.contains_key(TRANSFER_ENCODING) {
         return Ok(false);
@@ -287,17 +305,18 @@ fn take_chunked(headers: &mut HeaderMap) -> Result<bool, Malformed> {
     Ok(true)
 }
 
-/// RFC 9110, 6.4.1, but for answers to HEAD.
+/// Returns `true` if a response with this status has content (RFC 9110, 6.4.1); HEAD apart.
 fn has_content(status: StatusCode) -> bool {
     !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
-/// Method and path, without the query, which may hold secrets.
+/// Returns method and path, without the query, which may hold secrets.
 fn route(parts: &Parts) -> String {
     format!("{} {}", parts.method, parts.uri.path())
 }
 
-/// For a malformed or slow body the server answers itself; for a large one this does.
+/// Returns the response to a body that could not be received. The server itself answers a malformed
+/// or slow one.
 fn not_received(parts: &Parts, error: &UploadError) -> Response<AnswerBody> {
     match error {
         UploadError::Client(error) => plain(error.status(), error),
@@ -321,7 +340,7 @@ pub(crate) fn not_found() -> Response<AnswerBody> {
     plain(StatusCode::NOT_FOUND, "not found")
 }
 
-fn no_answer() -> Response<AnswerBody> {
+fn application_failed() -> Response<AnswerBody> {
     plain(StatusCode::INTERNAL_SERVER_ERROR, "the application failed")
 }
 

@@ -1,31 +1,32 @@
-//! Frames, as PROTOCOL.md tells: a length of four bytes, a type of one, a payload.
+//! Frames, as PROTOCOL.md describes them: a length of four bytes, a type of one, a payload.
 
-/// Bytes of a frame's length.
+/// The bytes of a frame's length.
 const LENGTH_BYTES: usize = 4;
 
 /// The longest frame that is accepted from a Perl process, type included: 16 MiB. A whole body is
-/// at most 128 KiB; only the pieces that an application writes at once can be longer, and the worker
-/// cuts those to the stream's window.
+/// at most 128 KiB; only the pieces that an application writes at once can be longer, and the
+/// worker splits those at the stream's window.
 pub(crate) const FRAME_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 
-/// One frame.
+/// One frame of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
     pub(crate) kind: u8,
     pub(crate) payload: &'a [u8],
 }
 
-/// What was received is no frame.
+/// A length that no frame has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a frame of {0} bytes; 1 to {FRAME_BYTES_MAX} are allowed")]
 pub(crate) struct BadLength(usize);
 
-/// The first frame of `input` and how many bytes it takes; `None` while it is not whole.
+/// Returns the first frame of `input` and the bytes that it takes; `None` while it is not complete.
 pub(crate) fn split(input: &[u8]) -> Result<Option<(Frame<'_>, usize)>, BadLength> {
     let Some((length, rest)) = input.split_first_chunk::<LENGTH_BYTES>() else {
         return Ok(None);
     };
     let length = u32::from_be_bytes(*length) as usize;
+    // A frame has at least its type.
     if length == 0 || length > FRAME_BYTES_MAX {
         return Err(BadLength(length));
     }

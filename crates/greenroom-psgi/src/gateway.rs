@@ -33,27 +33,27 @@ pub struct Gateway {
     commands: mpsc::Sender<Command>,
 }
 
-/// How a gateway has ended.
+/// The result of a gateway's shutdown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShutdownReport {
-    /// The workers that were not done in time.
+    /// The workers that did not finish in time.
     pub killed: Vec<KilledWorker>,
 }
 
-/// A worker that was killed because it was not done in time.
+/// A worker that was killed because it did not finish in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KilledWorker {
-    /// Its number within the gateway.
+    /// The worker's number within the gateway.
     pub key: u32,
-    /// What its process was.
+    /// The process id that it had.
     pub pid: i32,
 }
 
 static GATEWAYS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
-/// All gateways of the process that serve, the oldest first.
+/// Returns the status of all gateways of the process that serve, the oldest first.
 #[must_use]
 pub fn status() -> Vec<GatewayStatus> {
     let gateways = GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,8 +62,8 @@ pub fn status() -> Vec<GatewayStatus> {
 }
 
 impl Gateway {
-    /// Settings for an application, to begin with the defaults. `application` is the file that
-    /// returns its code reference.
+    /// Returns the default settings for an application. `application` is the file that returns its
+    /// code reference.
     pub fn builder(application: impl Into<PathBuf>) -> Builder {
         Builder::new(application.into())
     }
@@ -75,27 +75,27 @@ impl Gateway {
         Self { shared, commands }
     }
 
-    /// Loads the application anew beside the one that serves, and lets it take over once all its
-    /// workers are ready; the old ones finish what they have begun. Returns the number of the
-    /// generation that serves now. It goes on if the future is dropped after it was first polled.
-    /// Requests that come during a reload are answered by one more, after it.
+    /// Loads the application again beside the one that serves, and switches to it once all its
+    /// workers are ready; the old workers finish the requests that they have begun. Returns the
+    /// number of the generation that serves now. The reload goes on if the future is dropped after
+    /// it was first polled. Calls that come during a reload share one more, after it.
     ///
     /// # Errors
     ///
-    /// What was wrong with the new one. What was loaded before serves on then.
+    /// The reason why the new generation could not start. The old one goes on serving then.
     pub async fn reload(&self) -> Result<u32, Arc<StartError>> {
         let (reply, result) = oneshot::channel();
-        // If it is not taken, no answer comes either.
+        // If the command cannot be sent, no reply comes either.
         self.commands.send(Command::Reload(reply)).await.ok();
         result
             .await
             .unwrap_or_else(|_| Err(Arc::new(StartError::ShutDown)))
     }
 
-    /// Lets the workers finish what they have begun, for at most the
-    /// [drain deadline](Builder::drain_deadline), ends all Perl processes and removes the private
-    /// directory. The server should have drained before: requests find no worker any more. A second
-    /// call reports nothing.
+    /// Lets the workers finish the requests that they have begun, for at most the [drain
+    /// deadline](Builder::drain_deadline), ends all Perl processes and removes the private
+    /// directory. Drain the server before: requests find no worker any more. A second call reports
+    /// nothing.
     pub async fn shutdown(&self) -> ShutdownReport {
         let (reply, report) = oneshot::channel();
         self.commands.send(Command::Shutdown(reply)).await.ok();
@@ -103,13 +103,13 @@ impl Gateway {
     }
 
     /// Returns when the gateway can start no worker any more: it was shut down, or the process that
-    /// it is [attached](Builder::start_attached) to has ended. In the second case its workers serve
-    /// on, and it should be shut down.
+    /// it is [attached](Builder::start_attached) to has ended. In the second case its workers go on
+    /// serving; shut it down then.
     pub async fn closed(&self) {
         self.shared.closed().await;
     }
 
-    /// A look at it. Reads a few lines of `/proc` for each worker.
+    /// Returns the present status. Reads a few lines of `/proc` for each worker.
     #[must_use]
     pub fn status(&self) -> GatewayStatus {
         self.shared.status()

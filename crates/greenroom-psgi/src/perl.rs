@@ -1,4 +1,4 @@
-//! The Perl side, as this program carries it, and the private directory in which it is put.
+//! The Perl side, embedded in this program, and the private directory to which it is written.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, Permissions};
@@ -11,13 +11,13 @@ use tempfile::TempDir;
 
 use crate::error::StartError;
 
-/// Bytes that the path of a socket may have (`sun_path` of unix(7), less its NUL).
+/// The bytes that the path of a socket may have (`sun_path` of unix(7), less its NUL).
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// What the longest name of a worker's socket takes, with the slash before it.
+/// The bytes of the longest name of a worker's socket, with the slash before it.
 const SOCKET_NAME_BYTES_MAX: usize = "/worker-4294967295.sock".len();
 
-/// For the owner alone.
+/// The directory's permissions: for its owner alone.
 const DIRECTORY_MODE: u32 = 0o700;
 
 macro_rules! perl_files {
@@ -26,7 +26,7 @@ macro_rules! perl_files {
     };
 }
 
-/// Each file with its path below `lib`.
+/// The contents of each file with its path below `lib`.
 const FILES: &[(&str, &str)] = perl_files![
     "Greenroom/Application.pm",
     "Greenroom/Body.pm",
@@ -46,18 +46,18 @@ const FILES: &[(&str, &str)] = perl_files![
     "Greenroom/Zygote.pm",
 ];
 
-/// The socket on which a worker listens.
+/// Returns the path of the socket on which a worker listens.
 pub(crate) fn worker_socket(directory: &Path, key: u32) -> PathBuf {
     directory.join(format!("worker-{key}.sock"))
 }
 
-/// Where our Perl modules are.
+/// Returns the directory of our Perl modules.
 pub(crate) fn library(directory: &Path) -> PathBuf {
     directory.join("lib")
 }
 
-/// A new directory that nobody else may enter, with the Perl files. It is removed when the value
-/// is dropped.
+/// Creates a directory that only this user may enter, with the Perl files. It is removed when the
+/// value is dropped.
 pub(crate) fn private_directory() -> Result<TempDir, StartError> {
     let parent = parent(std::env::var_os("RUNTIME_DIRECTORY").as_deref());
     let failed = |source| StartError::Directory {
@@ -74,7 +74,7 @@ pub(crate) fn private_directory() -> Result<TempDir, StartError> {
     Ok(directory)
 }
 
-/// Refuses a directory in which a worker's socket could not be bound.
+/// Rejects a directory in which a worker's socket could not be bound.
 pub(crate) fn check_length(directory: &Path) -> Result<(), StartError> {
     let bytes = directory.as_os_str().as_bytes().len();
     let allowed = SOCKET_PATH_BYTES_MAX - SOCKET_NAME_BYTES_MAX;
@@ -88,8 +88,9 @@ pub(crate) fn check_length(directory: &Path) -> Result<(), StartError> {
     })
 }
 
-/// A service manager's directory for this service (systemd's `RuntimeDirectory=`), else that for temporary
-/// files. A user's own runtime directory would go when the user logs out.
+/// Returns the service manager's directory for this service (systemd's `RuntimeDirectory=`), else
+/// the one for temporary files. A user's own runtime directory would be removed when the user logs
+/// out.
 fn parent(runtime: Option<&OsStr>) -> PathBuf {
     let runtime = runtime.map(PathBuf::from);
     runtime

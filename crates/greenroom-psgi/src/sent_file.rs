@@ -1,4 +1,4 @@
-//! An answer's body out of a file that a worker holds open.
+//! A response's body out of a file that a worker holds open.
 
 use std::fs::File;
 use std::io;
@@ -14,11 +14,12 @@ use tokio::task::JoinHandle;
 
 use crate::link::SentFile;
 
-/// Bytes that are read at once, and so kept in memory for a client.
+/// The bytes that are read at once, and so kept in memory for a client.
 const READ_BYTES: usize = 65_536;
 
-/// Reads a part of a file. What is in the page cache is read at once; the disk is waited for on a
-/// thread that may block, because a loop that waited for it would hold up all of its requests.
+/// A body that reads a range of a file. What is in the page cache is read at once; a read from the
+/// disk runs on a thread that may block, because a loop that waited for it would block all of its
+/// requests.
 #[derive(Debug)]
 pub(crate) struct FileBody {
     file: Arc<File>,
@@ -28,7 +29,7 @@ pub(crate) struct FileBody {
 }
 
 impl FileBody {
-    /// Opens the file that the worker has open by this number.
+    /// Opens the file that the worker has open by this descriptor.
     pub(crate) fn open(worker: Pid, sent: &SentFile) -> io::Result<Self> {
         let path = format!("/proc/{}/fd/{}", worker.as_raw_nonzero(), sent.descriptor);
         let file = File::open(path)?;
@@ -41,16 +42,16 @@ impl FileBody {
         })
     }
 
-    /// Bytes still to come.
+    /// Returns the bytes still to come.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
 
-    pub(crate) fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+    pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.left == 0 {
             return Poll::Ready(None);
         }
-        let part = if let Some(reading) = &mut self.reading {
+        let chunk = if let Some(reading) = &mut self.reading {
             let read = ready!(Pin::new(reading).poll(cx));
             self.reading = None;
             read.map_err(io::Error::other).flatten()
@@ -58,9 +59,9 @@ impl FileBody {
             read
         } else {
             self.reading = Some(self.read_elsewhere());
-            return self.poll_part(cx);
+            return self.poll_bytes(cx);
         };
-        Poll::Ready(Some(part.and_then(|bytes| self.take(bytes))))
+        Poll::Ready(Some(chunk.and_then(|bytes| self.take(bytes))))
     }
 
     fn take(&mut self, bytes: Bytes) -> io::Result<Bytes> {
@@ -73,19 +74,20 @@ impl FileBody {
         Ok(bytes)
     }
 
-    fn room(&self) -> BytesMut {
+    fn new_buffer(&self) -> BytesMut {
         let bytes = self.left.min(READ_BYTES as u64);
         BytesMut::zeroed(usize::try_from(bytes).unwrap_or(READ_BYTES))
     }
 
-    /// `None` if the disk, or a file system that cannot tell, would have to be waited for.
+    /// Reads what the page cache holds; `None` if a read would wait for the disk, or the file
+    /// system cannot tell.
     fn read_cached(&self) -> Option<io::Result<Bytes>> {
-        let mut room = self.room();
-        let mut parts = [io::IoSliceMut::new(&mut room)];
-        match preadv2(&self.file, &mut parts, self.offset, ReadWriteFlags::NOWAIT) {
+        let mut buffer = self.new_buffer();
+        let mut slices = [io::IoSliceMut::new(&mut buffer)];
+        match preadv2(&self.file, &mut slices, self.offset, ReadWriteFlags::NOWAIT) {
             Ok(read) => {
-                room.truncate(read);
-                Some(Ok(room.freeze()))
+                buffer.truncate(read);
+                Some(Ok(buffer.freeze()))
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::OPNOTSUPP) => None,
             Err(error) => Some(Err(error.into())),
@@ -93,11 +95,11 @@ impl FileBody {
     }
 
     fn read_elsewhere(&self) -> JoinHandle<io::Result<Bytes>> {
-        let (file, offset, mut room) = (Arc::clone(&self.file), self.offset, self.room());
+        let (file, offset, mut buffer) = (Arc::clone(&self.file), self.offset, self.new_buffer());
         tokio::task::spawn_blocking(move || {
-            let read = file.read_at(&mut room, offset)?;
-            room.truncate(read);
-            Ok(room.freeze())
+            let read = file.read_at(&mut buffer, offset)?;
+            buffer.truncate(read);
+            Ok(buffer.freeze())
         })
     }
 }

@@ -1,9 +1,9 @@
 //! `psgix.io`: a request that asks to leave HTTP (RFC 9110, section 7.8) gets a socket on which the
-//! application answers, and speaks what it likes afterwards.
+//! application responds, and speaks any protocol afterwards.
 //!
-//! The application's end is a Unix socket, and the front relays. So the front's limits and its drain
-//! hold for such connections too, and they may come in by HTTP/1.1 as well as through a proxy; the
-//! application needs no module to receive descriptors.
+//! The application's end is a Unix socket, and the server relays. So the server's limits and its
+//! drain hold for such connections too, and they may come in by HTTP/1.1 as well as through a
+//! proxy; the application needs no module to receive descriptors.
 
 use std::future::poll_fn;
 use std::io;
@@ -23,43 +23,43 @@ use tokio::net::UnixStream;
 
 use crate::body::AnswerBody;
 use crate::frame;
-use crate::link::{Answer, Call, Input, NoAnswer};
+use crate::link::{Call, Input, NoResponse, WorkerResponse};
 use crate::pool::{Run, Stay, Worker};
 
-/// Bytes of the head that an application may write on its socket.
+/// The bytes of the head that an application may write on its socket.
 const HEAD_BYTES_MAX: usize = 65_536;
 
-/// Header fields of that head.
+/// The header fields of that head.
 const FIELDS_MAX: usize = 100;
 
-/// Bytes of a body after that head that are read at once.
+/// The bytes of a body after that head that are read at once.
 const READ_BYTES: usize = 16_384;
 
-/// The wish to leave HTTP.
+/// A client's wish to leave HTTP.
 pub(crate) struct Wish(OnUpgrade);
 
-/// How the application took it.
+/// The application's response to the wish.
 pub(crate) enum Answered {
-    /// It wrote on its socket.
+    /// The application wrote it on its socket.
     Raw(Response<AnswerBody>),
-    /// It answered as to any request.
-    Call(Answer, Call),
+    /// The application responded as to any request.
+    Call(WorkerResponse, Call),
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UpgradeError {
     #[error("the worker cannot be reached: {0}")]
     Io(#[from] io::Error),
-    #[error("what the application wrote is no HTTP answer: {0}")]
+    #[error("the application did not write an HTTP response: {0}")]
     Head(#[from] httparse::Error),
     #[error("the application's head is longer than {HEAD_BYTES_MAX} bytes")]
     TooLong,
-    #[error("the application's answer is not allowed by HTTP: {0}")]
+    #[error("the application's response is not allowed by HTTP: {0}")]
     Http(#[from] http::Error),
     #[error("the application's body has a transfer coding, which the server would apply again")]
     Encoded,
-    #[error("the application gave no answer ({0:?})")]
-    NoAnswer(NoAnswer),
+    #[error("the application gave no response ({0:?})")]
+    NoResponse(NoResponse),
 }
 
 /// Takes the wish out of a request that has one.
@@ -70,7 +70,7 @@ pub(crate) fn wish(parts: &mut Parts) -> Option<Wish> {
     parts.extensions.remove::<OnUpgrade>().map(Wish)
 }
 
-/// Asks the application for its answer, on its socket or off it.
+/// Sends the request and waits for the response, on the socket or off it.
 pub(crate) async fn ask(
     run: Run,
     environment: impl FnOnce(&mut Vec<u8>),
@@ -78,25 +78,26 @@ pub(crate) async fn ask(
 ) -> Result<Answered, UpgradeError> {
     static TOKENS: AtomicU32 = AtomicU32::new(0);
     let token = TOKENS.fetch_add(1, Ordering::Relaxed);
+    // Connected before the request, which names the connection by its token.
     let mut io = connect(run.worker(), token).await?;
     let call = Call::begin(run, environment, &Input::Io(token), false);
     let mut input = BytesMut::new();
-    let answer = tokio::select! {
+    let response = tokio::select! {
         biased;
         head = read_head(&mut io, &mut input) => match head? {
             Some(head) => return open(head, input.freeze(), io, call, wish).map(Answered::Raw),
-            None => poll_fn(|cx| call.poll_answer(cx, |_| {})).await,
+            None => poll_fn(|cx| call.poll_response(cx, |_| {})).await,
         },
-        answer = poll_fn(|cx| call.poll_answer(cx, |_| {})) => answer,
+        response = poll_fn(|cx| call.poll_response(cx, |_| {})) => response,
     };
-    match answer {
-        Ok(answer) => Ok(Answered::Call(answer, call)),
-        // It has said all off its socket; what it does on it may be to come.
-        Err(NoAnswer::BrokenOff) => match read_head(&mut io, &mut input).await? {
+    match response {
+        Ok(response) => Ok(Answered::Call(response, call)),
+        // The response is over off the socket; it may still come on it.
+        Err(NoResponse::Aborted) => match read_head(&mut io, &mut input).await? {
             Some(head) => open(head, input.freeze(), io, call, wish).map(Answered::Raw),
-            None => Err(UpgradeError::NoAnswer(NoAnswer::BrokenOff)),
+            None => Err(UpgradeError::NoResponse(NoResponse::Aborted)),
         },
-        Err(no_answer) => Err(UpgradeError::NoAnswer(no_answer)),
+        Err(no_response) => Err(UpgradeError::NoResponse(no_response)),
     }
 }
 
@@ -110,8 +111,8 @@ async fn connect(worker: &Worker, token: u32) -> io::Result<UnixStream> {
     Ok(io)
 }
 
-/// Reads the head of what the application writes; what comes behind it is left in `input`. `None` if
-/// the application closes its socket.
+/// Reads the head that the application writes; the bytes behind it stay in `input`. `None` if the
+/// application closes its socket.
 async fn read_head(
     io: &mut UnixStream,
     input: &mut BytesMut,
@@ -182,7 +183,7 @@ async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, held: (Call, Stay))
     drop(held);
 }
 
-/// What an application writes behind a head of its own.
+/// The bytes that an application writes behind a head of its own.
 #[derive(Debug)]
 pub(crate) struct RawBody {
     io: UnixStream,
@@ -192,21 +193,21 @@ pub(crate) struct RawBody {
 }
 
 impl RawBody {
-    pub(crate) fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+    pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.left == 0 {
             return Poll::Ready(None);
         }
         if self.input.is_empty() {
-            let mut room = BytesMut::with_capacity(READ_BYTES);
-            match ready!(pin!(self.io.read_buf(&mut room)).poll(cx)) {
+            let mut buffer = BytesMut::with_capacity(READ_BYTES);
+            match ready!(pin!(self.io.read_buf(&mut buffer)).poll(cx)) {
                 Ok(0) => return Poll::Ready(None),
-                Ok(_) => self.input = room.freeze(),
+                Ok(_) => self.input = buffer.freeze(),
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
         }
         let most = usize::try_from(self.left).unwrap_or(usize::MAX);
-        let part = self.input.split_to(self.input.len().min(most));
-        self.left -= part.len() as u64;
-        Poll::Ready(Some(Ok(part)))
+        let chunk = self.input.split_to(self.input.len().min(most));
+        self.left -= chunk.len() as u64;
+        Poll::Ready(Some(Ok(chunk)))
     }
 }

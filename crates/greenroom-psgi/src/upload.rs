@@ -1,4 +1,4 @@
-//! A request's body, received before a worker sees it: a slow client holds no worker.
+//! A request's body, received before a worker gets the request: a slow client holds no worker.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt;
 use crate::link::Input;
 use crate::uploads::{Full, Held, Uploads};
 
-/// A body that is all there.
+/// A complete body.
 #[derive(Debug)]
 pub(crate) enum Upload {
     None,
@@ -24,15 +24,15 @@ pub(crate) enum Upload {
         bytes: Bytes,
         _held: Held,
     },
-    /// The file is removed when this is dropped; a worker that has opened it keeps what it has.
+    /// The file is removed when this is dropped; a worker that has opened it can still read it.
     File {
         path: Spilled,
         bytes: u64,
     },
 }
 
-/// A file that is removed on a thread that may block: that takes its time for a large one. Its bytes count
-/// until then.
+/// A file that is removed on a thread that may block, because that takes long for a large one. Its
+/// bytes count until then.
 #[derive(Debug)]
 pub(crate) struct Spilled(Option<(TempPath, Held)>);
 
@@ -50,10 +50,10 @@ impl Drop for Spilled {
     }
 }
 
-/// Why a body could not be received.
+/// The reasons why a body could not be received.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UploadError {
-    /// The client's doing.
+    /// The client is at fault.
     #[error(transparent)]
     Client(#[from] BodyError),
     #[error(transparent)]
@@ -63,8 +63,8 @@ pub(crate) enum UploadError {
 }
 
 impl Upload {
-    /// Receives `body`, of at most `bytes_max`: up to `memory_max` bytes are kept in memory, more in
-    /// a file, as long as `uploads` have room.
+    /// Receives `body`, of at most `bytes_max`: up to `memory_max` bytes are kept in memory, more
+    /// in a file, as long as `uploads` allow it.
     pub(crate) async fn receive(
         body: RequestBody,
         bytes_max: u64,
@@ -86,21 +86,21 @@ impl Upload {
             Ok(bytes) => RequestBody::full(bytes),
             Err(body) => body,
         };
-        let mut parts = Parts {
+        let mut reader = BodyReader {
             body,
             left: bytes_max,
             held,
         };
         let mut kept = BytesMut::new();
-        while let Some(part) = parts.next().await? {
-            if kept.len() + part.len() > memory_max {
-                return spill(&kept, &part, parts).await;
+        while let Some(chunk) = reader.next().await? {
+            if kept.len() + chunk.len() > memory_max {
+                return spill(&kept, &chunk, reader).await;
             }
-            kept.extend_from_slice(&part);
+            kept.extend_from_slice(&chunk);
         }
         Ok(Self::Bytes {
             bytes: kept.freeze(),
-            _held: parts.held,
+            _held: reader.held,
         })
     }
 
@@ -112,7 +112,7 @@ impl Upload {
         }
     }
 
-    /// For `CONTENT_LENGTH`: none if the request has no body.
+    /// Returns the length for `CONTENT_LENGTH`: `None` if the request has no body.
     pub(crate) fn length(&self) -> Option<u64> {
         match self {
             Self::None => None,
@@ -122,14 +122,14 @@ impl Upload {
     }
 }
 
-/// The parts of a body that may have so many bytes more.
-struct Parts {
+/// A reader of a body that may have `left` more bytes.
+struct BodyReader {
     body: RequestBody,
     left: u64,
     held: Held,
 }
 
-impl Parts {
+impl BodyReader {
     async fn next(&mut self) -> Result<Option<Bytes>, UploadError> {
         loop {
             let frame = poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx)).await;
@@ -148,20 +148,20 @@ impl Parts {
 }
 
 /// Receives the rest into a file, on threads that may block.
-async fn spill(kept: &[u8], part: &[u8], mut parts: Parts) -> Result<Upload, UploadError> {
+async fn spill(kept: &[u8], chunk: &[u8], mut reader: BodyReader) -> Result<Upload, UploadError> {
     let (file, path) = tokio::task::spawn_blocking(NamedTempFile::new)
         .await
         .map_err(io::Error::other)??
         .into_parts();
     let mut file = File::from_std(file);
     file.write_all(kept).await?;
-    file.write_all(part).await?;
-    let mut bytes = (kept.len() + part.len()) as u64;
-    while let Some(part) = parts.next().await? {
-        file.write_all(&part).await?;
-        bytes += part.len() as u64;
+    file.write_all(chunk).await?;
+    let mut bytes = (kept.len() + chunk.len()) as u64;
+    while let Some(chunk) = reader.next().await? {
+        file.write_all(&chunk).await?;
+        bytes += chunk.len() as u64;
     }
     file.flush().await?;
-    let path = Spilled(Some((path, parts.held)));
+    let path = Spilled(Some((path, reader.held)));
     Ok(Upload::File { path, bytes })
 }

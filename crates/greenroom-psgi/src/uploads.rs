@@ -1,23 +1,23 @@
-//! How much the bodies of an application's requests take in all, in memory and in files.
+//! The bytes that the bodies of an application's requests take in all, in memory and in files.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The bodies that are received or wait for their answer.
+/// A counter of the bytes of bodies that are received or wait for their response.
 #[derive(Debug)]
 pub(crate) struct Uploads {
     held: AtomicU64,
     held_max: u64,
 }
 
-/// What one body takes, until it is dropped.
+/// The bytes of one body, counted until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     uploads: Arc<Uploads>,
     bytes: u64,
 }
 
-/// There is no room for more of a body.
+/// The limit leaves no space for more of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too much is being uploaded")]
 pub(crate) struct Full;
@@ -39,10 +39,11 @@ impl Uploads {
 }
 
 impl Held {
-    /// Counts so many bytes more. As they come: what a client only promises takes no room from others.
+    /// Adds bytes as they come: a length that a client only announces takes no space from others.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Full> {
         let bytes = bytes as u64;
         let held = self.uploads.held.fetch_add(bytes, Ordering::Relaxed);
+        // Counted even if it is too much: dropping this takes it off again.
         self.bytes += bytes;
         if held.saturating_add(bytes) > self.uploads.held_max {
             return Err(Full);

@@ -1,4 +1,4 @@
-//! What Perl writes, in the log. Alone in its program, because the log is the process'.
+//! Perl's output in the log. Alone in its program, because the log belongs to the process.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use greenroom_psgi::Gateway;
 use tokio::time::{sleep, timeout};
 
-/// Far longer than it takes on a busy machine.
+/// The time-out of a line, far longer than it takes on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 const APPLICATION: &str = "$| = 1; print qq{to the output\\n}; print STDERR qq{to the error\\n}; \
@@ -18,12 +18,12 @@ const APPLICATION: &str = "$| = 1; print qq{to the output\\n}; print STDERR qq{t
 struct Written(Arc<Mutex<Vec<u8>>>);
 
 impl Written {
-    /// The line that contains `text`, once it is there.
+    /// Waits for the line that contains `text`, and returns it.
     async fn line(&self, text: &str) -> String {
         let wait = async {
             loop {
                 let written = self.text();
-                // The last one may not be whole.
+                // The last one may not be complete.
                 let mut lines = written
                     .split_inclusive('\n')
                     .filter(|line| line.ends_with('\n'));

@@ -1,4 +1,4 @@
-//! How a server is started, and who takes part in a case.
+//! The start of a server, and the servers of a case.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use bench_kit::tools::GreenroomBench;
 use crate::cases::Context;
 use crate::peer::Peer;
 
-/// Where server and load run.
+/// The cores of server and load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
     /// All processes of the server on core 0, the load on core 1.
@@ -31,7 +31,7 @@ pub(crate) struct Contestant {
 }
 
 impl Contestant {
-    /// With one worker, on a core of its own.
+    /// Returns a server with one worker, on a core of its own.
     pub(crate) fn new(peer: Peer, application: &'static str) -> Self {
         Self {
             name: peer.name().to_owned(),
@@ -55,7 +55,7 @@ impl Contestant {
         Self { placement, ..self }
     }
 
-    /// Arguments after the application's file.
+    /// Adds arguments after the application's file.
     pub(crate) fn further<A: Into<OsString>>(self, further: impl IntoIterator<Item = A>) -> Self {
         let further = further.into_iter().map(Into::into).collect();
         Self { further, ..self }
@@ -84,7 +84,7 @@ impl Contestant {
         launch.start()
     }
 
-    /// The generator, where its place is.
+    /// Returns the load generator, on its cores.
     pub(crate) fn bench(&self, context: &Context) -> anyhow::Result<GreenroomBench> {
         let bench = GreenroomBench::new(&context.binaries)?;
         Ok(match self.placement {
@@ -100,14 +100,14 @@ impl rounds::Contestant for Contestant {
     }
 }
 
-/// Who takes part in a case.
+/// The servers of a case.
 #[derive(Debug)]
 pub(crate) struct LineUp {
-    /// The last one is the first one again.
+    /// The servers to measure; the last one is the first one again.
     pub(crate) present: Vec<Contestant>,
-    /// By name.
+    /// The names of the missing ones.
     pub(crate) missing: Vec<String>,
-    /// Why they are missing, and what is to be known of the others.
+    /// The reasons why they are missing, and notes on the others.
     pub(crate) notes: Vec<String>,
 }
 

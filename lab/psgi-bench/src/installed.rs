@@ -1,4 +1,4 @@
-//! Which peers there are on this machine.
+//! The peers that are installed on this machine.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,17 +10,17 @@ use crate::peer::Peer;
 
 const VARIABLE: &str = "PERL5LIB";
 
-/// What all applications here need, and its Debian packages.
+/// The modules that all applications here need, with their Debian packages.
 const NEEDED: [(&str, &str); 3] = [
     ("Plack::Request", "libplack-perl"),
     ("AnyEvent", "libanyevent-perl"),
     ("EV", "libev-perl"),
 ];
 
-/// What was found.
+/// The installed peers and their versions.
 #[derive(Debug)]
 pub(crate) struct Installed {
-    /// For Feersum's rows, if it has a library of its own.
+    /// The library for Feersum's rows, if it has one of its own.
     feersum_lib: Option<OsString>,
     feersum_version: Option<f64>,
     twiggy: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
-    /// Asks Perl.
+    /// Asks Perl for each module.
     pub(crate) fn look(feersum_lib: Option<&Path>) -> anyhow::Result<Self> {
         require_modules(&NEEDED)?;
         let feersum_lib = feersum_lib.map(OsString::from);
@@ -42,7 +42,7 @@ impl Installed {
         })
     }
 
-    /// Why a peer cannot take part, if it cannot.
+    /// Returns the reason why a peer cannot take part, or `None`.
     pub(crate) fn missing(&self, peer: Peer) -> Option<String> {
         let name = peer.name();
         let lacks = |package| {
@@ -66,19 +66,20 @@ impl Installed {
         match self.feersum_version {
             None => Some(format!("{name} is not installed: {remedy}")),
             Some(version) if version < FEERSUM_KEEP_ALIVE => Some(format!(
-                "{name} is not installed: this is Feersum {version:.3}, which closes every connection; {remedy}"
+                "{name} is not installed: this is Feersum {version:.3}, which closes every \
+                 connection; {remedy}"
             )),
             Some(_) => None,
         }
     }
 
-    /// What is to be said of a peer's version.
+    /// Returns a note on a peer's version.
     pub(crate) fn note(&self, peer: Peer) -> Option<String> {
         let version = self.feersum_version?;
         (peer == Peer::Feersum).then(|| format!("Feersum is version {version:.3}"))
     }
 
-    /// A peer's environment, beyond ours.
+    /// Returns the variable to add to a peer's environment.
     pub(crate) fn environment(&self, peer: Peer) -> Option<(&'static str, OsString)> {
         let is_feersum = matches!(peer, Peer::Feersum | Peer::FeersumKeepAlive);
         let library = self.feersum_lib.clone().filter(|_| is_feersum)?;
@@ -98,7 +99,7 @@ fn feersum_version(library: Option<&OsString>) -> Option<f64> {
     String::from_utf8(told).ok()?.parse().ok()
 }
 
-/// Fails, and with the remedy, when one of these modules is not there.
+/// Fails, with the remedy, if one of these modules is not installed.
 pub(crate) fn require_modules(modules: &[(&str, &str)]) -> anyhow::Result<()> {
     let version = Command::new("perl")
         .arg("-v")

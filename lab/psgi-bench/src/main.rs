@@ -1,4 +1,5 @@
-//! `make bench-psgi`: Perl applications behind Greenroom, beside Twiggy, Feersum, Starman and Starlet.
+//! `make bench-psgi`: Perl applications behind Greenroom, beside Twiggy, Feersum, Starman and
+//! Starlet.
 
 mod args;
 mod cases;
@@ -20,7 +21,7 @@ fn main() -> anyhow::Result<()> {
     require(["taskset"])?;
     let installed = Installed::look(args.feersum_lib.as_deref())?;
     let mut binaries = Binaries::default();
-    // It makes the load, too.
+    // It generates the load, too.
     binaries.build_greenroom()?;
     let context = Context::new(&args, binaries, installed);
     let mut run = Run::begin("psgi", "PSGI benchmark")?;

@@ -1,10 +1,10 @@
-//! Who takes part.
+//! The servers of the benchmark.
 
 use std::path::PathBuf;
 
 use bench_kit::lab_directory;
 
-/// A server of PSGI applications, or what people write instead of one.
+/// A server of PSGI applications, or the accept loop that people write instead of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Greenroom,
@@ -16,13 +16,13 @@ pub(crate) enum Peer {
     AcceptLoop,
 }
 
-/// Beyond every run: a worker that is replaced under load takes its clock with it.
+/// More requests than any run sends: a worker that is replaced under load loses its CPU times.
 const REQUESTS_MAX: &str = "1000000000";
-/// As long as the kernel lets it be on most machines; the others have it by themselves.
+/// The longest backlog that most kernels allow; the other servers have it by default.
 const BACKLOG: &str = "4096";
 
 impl Peer {
-    /// The name in the tables.
+    /// Returns the name in the tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Greenroom => "Greenroom",
@@ -35,7 +35,7 @@ impl Peer {
         }
     }
 
-    /// On the search path, if it is not built for this run.
+    /// Returns the program on the search path, if it is not built for this run.
     pub(crate) fn program(self) -> &'static str {
         match self {
             Self::Greenroom => "greenroom",
@@ -46,12 +46,12 @@ impl Peer {
         }
     }
 
-    /// The flag that takes an address; the accept loop announces its own.
+    /// Returns the flag that takes an address; the accept loop announces its own.
     pub(crate) fn listen_flag(self) -> Option<&'static str> {
         (self != Self::AcceptLoop).then_some("--listen")
     }
 
-    /// Before the application's file.
+    /// Returns the arguments before the application's file.
     pub(crate) fn arguments(self, workers: u32) -> Vec<String> {
         let workers = workers.to_string();
         let arguments: &[&str] = match self {
@@ -105,7 +105,7 @@ impl Peer {
             .collect()
     }
 
-    /// Loads the application before the workers are forked.
+    /// Returns the flag that loads the application before the workers are forked.
     pub(crate) fn preload_flag(self) -> &'static str {
         match self {
             Self::Greenroom => "--preload",
@@ -113,7 +113,7 @@ impl Peer {
         }
     }
 
-    /// The file that it is to serve: of the accept loop, itself.
+    /// Returns the file to serve: for the accept loop, its own program.
     pub(crate) fn file(self, application: &str) -> PathBuf {
         match self {
             Self::AcceptLoop => lab_directory().join("http-bench/standins/pixel.pl"),

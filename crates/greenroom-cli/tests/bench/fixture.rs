@@ -1,11 +1,11 @@
-//! Servers that answer as a test tells them to.
+//! Servers that respond as a test prescribes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// What a server does with a request.
+/// A server's reaction to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     /// Sends this and waits for the next request.
@@ -16,21 +16,21 @@ pub(crate) enum Reply {
     Hang(Vec<u8>),
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
-    /// From 0, over all connections.
+    /// The number of the request from 0, over all connections.
     pub(crate) number: usize,
-    /// From the request line to the empty line.
+    /// The text from the request line to the empty line.
     pub(crate) head: String,
     pub(crate) body: String,
     pub(crate) peer: SocketAddr,
-    /// From 0, in the order in which they were accepted.
+    /// The number of the connection from 0, in the order of acceptance.
     pub(crate) connection: usize,
 }
 
 impl Request {
-    /// The path, or the URL for a proxy.
+    /// Returns the path, or the URL for a proxy.
     pub(crate) fn path(&self) -> &str {
         self.head.split(' ').nth(1).unwrap_or_default()
     }
@@ -60,12 +60,12 @@ impl Fixture {
         Self { address, seen }
     }
 
-    /// Answers every request with `hello`.
+    /// Starts a server that responds with `hello` to every request.
     pub(crate) fn hello() -> Self {
         Self::start(|_| Reply::Keep(answer("200 OK", "hello\n")))
     }
 
-    /// Accepts, reads, and says nothing.
+    /// Starts a server that accepts and reads, and sends nothing.
     pub(crate) fn silent() -> Self {
         Self::start(|_| Reply::Hang(Vec::new()))
     }
@@ -74,7 +74,7 @@ impl Fixture {
         format!("http://{}{path}", self.address)
     }
 
-    /// The requests until now.
+    /// Returns the requests until now.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.seen
             .lock()
@@ -82,7 +82,7 @@ impl Fixture {
             .clone()
     }
 
-    /// Connections on which there were requests until now.
+    /// Returns the number of connections on which there were requests until now.
     pub(crate) fn connections(&self) -> usize {
         let mut connections: Vec<_> = self.requests().iter().map(|one| one.connection).collect();
         connections.sort_unstable();
@@ -91,7 +91,7 @@ impl Fixture {
     }
 }
 
-/// A whole answer with this status and body.
+/// Returns a whole response with this status and body.
 pub(crate) fn answer(status: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\nServer: fixture/1.0\r\nContent-Length: {length}\r\n\r\n{body}")

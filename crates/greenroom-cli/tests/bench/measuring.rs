@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::Finished;
 use crate::program;
 
-/// How long a test waits for what it expects; only a failing test waits so long.
+/// The time-out of a test's condition; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Between two looks whether the program has ended.
+/// The interval between two looks at the program's end.
 const POLL: Duration = Duration::from_millis(5);
 
 /// `greenroom bench` under way. It is killed if a test forgets it or fails.
@@ -72,7 +72,7 @@ impl Measuring {
         }
     }
 
-    /// Waits until an interval had answers.
+    /// Waits until an interval had responses.
     pub(crate) fn wait_for_answers(&mut self) {
         self.wait_for_line(|line| line.contains("/s ") && !line.contains(" 0/s "));
     }

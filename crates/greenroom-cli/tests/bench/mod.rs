@@ -1,4 +1,4 @@
-//! `greenroom bench` under test, and servers that answer as a test tells them to.
+//! `greenroom bench` under test, and servers that respond as a test prescribes.
 #![allow(
     dead_code,
     unused_imports,
@@ -19,8 +19,8 @@ pub(crate) use measuring::Measuring;
 
 const PORT: u16 = 5000;
 
-/// An address of this machine that no other test, and nobody else, listens on: a port that was let go may be given to
-/// another at once, who would then meet this one's clients.
+/// Returns an address of this machine that no other test or program listens on: a port that was
+/// released may be given to another at once, which would then meet this one's clients.
 pub(crate) fn address() -> SocketAddr {
     static NEXT: AtomicU8 = AtomicU8::new(1);
     let [_, _, high, low] = std::process::id().to_be_bytes();
@@ -33,7 +33,7 @@ pub(crate) fn bench(arguments: &[&str]) -> Finished {
     Measuring::start(arguments).finish()
 }
 
-/// The same without progress, and with this last argument.
+/// Runs it without progress, and with this last argument.
 pub(crate) fn quiet(flags: &[&str], url: &str) -> Finished {
     bench(&[&["-q"], flags, &[url]].concat())
 }

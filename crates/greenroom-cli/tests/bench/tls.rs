@@ -13,7 +13,8 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// Accepts TLS on a free port with a certificate for `localhost` that it signed itself, and passes on what it carries.
+/// A TLS server on a free port, with a certificate for `localhost` that it signed itself, that
+/// passes on the bytes.
 pub(crate) struct TlsFront {
     pub(crate) port: u16,
     directory: TempDir,
@@ -21,7 +22,7 @@ pub(crate) struct TlsFront {
 }
 
 impl TlsFront {
-    /// Before a server; `protocols` are offered by ALPN.
+    /// Starts one before a server; `protocols` are offered by ALPN.
     pub(crate) fn of(server: &str, protocols: &[&str]) -> Self {
         let server: SocketAddr = server.parse().expect("an address");
         let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()])
@@ -58,7 +59,7 @@ impl TlsFront {
         }
     }
 
-    /// The certificate, as a PEM file.
+    /// Returns the path of the certificate, a PEM file.
     pub(crate) fn certificate(&self) -> PathBuf {
         self.directory.path().join("ca.pem")
     }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::program::Running;
 
-/// Only a failing test waits so long.
+/// The time-out of a condition; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// After so many times 64 requests a route that should be short is given up.
+/// The number of rounds of 64 requests after which a route should have proven short.
 const ROUNDS_MAX: usize = 30;
 
 /// A connection that is kept from one request to the next.
@@ -28,7 +28,7 @@ impl Client {
         write!(self.0, "GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").expect("it can be sent");
     }
 
-    /// The next answer's head and body, which must be in one piece.
+    /// Returns the next response's head and body, which must be in one piece.
     fn answer(&mut self) -> String {
         let mut bytes = vec![0; 65_536];
         let length = self.0.read(&mut bytes).expect("an answer comes");
@@ -40,7 +40,7 @@ impl Client {
         self.answer()
     }
 
-    /// Whether nothing has come yet.
+    /// Returns `true` if nothing has come yet.
     fn is_waiting(&mut self) -> bool {
         self.0.set_nonblocking(true).expect("it can be set");
         let is_waiting = self.0.peek(&mut [0]).is_err();
@@ -73,7 +73,7 @@ fn hello_is_answered_while_more_handlers_block_than_there_are_threads_for_comput
     assert!(blocked.iter_mut().all(Client::is_waiting));
 }
 
-/// One runs and two wait at most, so five of eight are refused at least, and perhaps one more.
+/// One runs and two wait at most, so five of eight are rejected at least, and perhaps one more.
 #[test]
 fn a_full_stage_refuses_at_once_and_keeps_the_connection() {
     let server = Running::serve(&[
@@ -82,7 +82,7 @@ fn a_full_stage_refuses_at_once_and_keeps_the_connection() {
         "--queue-max=2",
         "--queue-wait-max=1m",
     ]);
-    // The first requests of a route are let in, whatever its importance.
+    // The first requests of a route are admitted, whatever its priority.
     let mut client = Client::connect(&server);
     for _ in 0..8 {
         client.get("/block/2");
@@ -104,7 +104,7 @@ fn a_full_stage_refuses_at_once_and_keeps_the_connection() {
         assert!(answer.contains("\r\nretry-after: "), "{answer}");
         assert!(!answer.contains("onnection: close"), "{answer}");
     }
-    // What operators need is let in all the same, and on a connection that was refused.
+    // Requests of operators are admitted all the same, and on a connection that got a rejection.
     let health = refused[0].get("/health");
     assert!(health.ends_with("ok\n"), "{health}");
     let answers: Vec<_> = clients.iter_mut().map(Client::answer).collect();
@@ -115,7 +115,7 @@ fn a_full_stage_refuses_at_once_and_keeps_the_connection() {
     );
 }
 
-/// Where a machine is too slow for the route to become inline in time, it is where it belongs from
+/// On a machine that is too slow for the route to become inline in time, it is on its stage from
 /// the first.
 #[test]
 fn a_route_that_turns_long_goes_back_to_its_stage() {

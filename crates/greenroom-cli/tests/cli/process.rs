@@ -1,4 +1,5 @@
-//! As whom it serves, its number, its files; and what it says of other servers' flags.
+//! The user under whom it serves, its process id, its files; and its messages on other servers'
+//! flags.
 
 use std::fs;
 use std::io::Write;
@@ -15,13 +16,13 @@ use rustix::process::{Signal, geteuid};
 use crate::program::{Running, command, output, read_to_end};
 use crate::refusal;
 
-/// How long a file may take to say what is right; only a failing test waits so long.
+/// The time-out of a line in a file; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A user and group without rights, whose numbers are the same on all distributions.
 const NOBODY: u32 = 65_534;
 
-/// Waits until the file has a line that is looked for, and returns it.
+/// Waits until the file has a line with this text, and returns it.
 fn await_line(path: &Path, text: &str) -> String {
     let begin = Instant::now();
     loop {
@@ -158,7 +159,7 @@ fn users_and_groups_that_are_not_known_are_named() {
     }
 }
 
-/// The rest can be tried by root only.
+/// Returns `true` for root, who alone can try the rest.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn is_root() -> bool {
     let is_root = geteuid().is_root();
@@ -168,7 +169,7 @@ fn is_root() -> bool {
     is_root
 }
 
-/// What the threads of a process are, one line for each difference.
+/// Returns the credentials of a process' threads, one line for each difference.
 fn credentials(pid: u32) -> Vec<String> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let mut found: Vec<String> = threads
@@ -191,7 +192,7 @@ fn all_threads_are_the_user_and_what_needs_root_is_done_before() {
     if !is_root() {
         return;
     }
-    // Nobody else may enter it.
+    // No other user may enter it.
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let (socket, pid, log) = (path("a.sock"), path("pid"), path("access.log"));
@@ -228,7 +229,7 @@ fn all_threads_are_the_user_and_what_needs_root_is_done_before() {
             file.display()
         );
     }
-    // So that nobody else can have the service manager signal another process.
+    // So that no other user can have the service manager signal another process.
     assert_eq!(fs::metadata(&pid).unwrap().uid(), 0);
     server.signal(Signal::TERM);
     assert_eq!(server.wait().code(), Some(0));

@@ -1,4 +1,4 @@
-//! `greenroom serve APP.psgi`: its flags, its start, its signals; and what operators see.
+//! `greenroom serve APP.psgi`: its flags, its start, its signals; and its status for operators.
 
 use std::fs;
 use std::io::Write;
@@ -88,19 +88,20 @@ fn a_taken_address_is_told_before_the_application_is_looked_at() {
     }
 }
 
-/// An application of this source, in a directory of its own, and the command that serves it.
+/// Returns an application of this source, in a directory of its own, and the command that serves
+/// it.
 fn application(source: &str) -> (TempDir, Command) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("app.psgi");
     fs::write(&file, source).unwrap();
     let mut serve = command(&["serve", "-p", "0"]);
     serve.arg(file);
-    // Where Perl is; the rest of the environment stays away.
+    // The directories of Perl; the rest of the environment stays away.
     serve.env("PATH", std::env::var_os("PATH").unwrap_or_default());
     (directory, serve)
 }
 
-/// The message with which an application of this source is refused.
+/// Returns the message with which an application of this source is rejected.
 fn refused(source: &str, flags: &[&str]) -> String {
     let (_directory, mut serve) = application(source);
     let output = serve.args(flags).output().unwrap();

@@ -1,4 +1,4 @@
-//! Listening sockets that are passed on, as `start_server` and systemd do it, and what is wrong with them.
+//! Listening sockets that are passed on, as `start_server` and systemd do it, and faults in them.
 
 use std::fs::{self, File};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -10,10 +10,11 @@ use rustix::process::Signal;
 
 use crate::program::{Running, command, read_to_end};
 
-/// For this process, if it has the right number.
+/// A shell's setup that passes the socket to this process.
 const FOR_US: &str = "export LISTEN_FDS=1 LISTEN_PID=$$";
 
-/// The program as it is started with `socket` as its descriptor 3, once a shell has done `setup`.
+/// Returns the program as it is started with `socket` as its descriptor 3, once a shell has done
+/// `setup`.
 fn passed(socket: impl Into<OwnedFd>, setup: &str, flags: &[&str]) -> Command {
     let program = command(&[&["serve"], flags].concat());
     let script = format!("exec 3<&0 </dev/null; {setup}; exec \"$@\"");
@@ -30,7 +31,8 @@ fn listener() -> (TcpListener, String) {
     (listener, address)
 }
 
-/// How many sockets share the port. What waits at one that ends with its process is lost.
+/// Returns the number of sockets that share the port. Connections that wait at one that ends with
+/// its process are lost.
 fn listeners_at(address: &str) -> usize {
     let (_, port) = address.rsplit_once(':').unwrap();
     let local = format!(":{:04X}", port.parse::<u16>().unwrap());
@@ -55,7 +57,7 @@ fn sockets_that_are_passed_on_are_served_and_stay_open() {
             assert!(server.get("/hello").ends_with("Hello, world!\n"));
             server.signal(Signal::TERM);
             assert_eq!(server.wait().code(), Some(0));
-            // Nobody was refused: who comes now waits for the next server.
+            // No connection is refused: one that comes now waits for the next server.
             let _waiting = TcpStream::connect(&address).unwrap();
             drop(ours);
         }
@@ -90,7 +92,7 @@ fn what_is_for_another_process_is_left_to_it() {
     assert!(server.get("/health").ends_with("ok\n"));
 }
 
-/// The message with which the program refuses what it is started with.
+/// Returns the message with which the program rejects its start.
 fn refused(socket: impl Into<OwnedFd>, setup: &str, flags: &[&str]) -> String {
     let output = passed(socket, setup, flags).output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) const HELLO: &str = "Hello, world!\n";
 
-/// What the server's body limit is by default.
+/// The server's default body limit.
 pub(crate) const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
-/// Asks on a connection of its own and reads to its end, all before the deadline.
+/// Sends a request on a connection of its own and reads to its end, all before the deadline.
 pub(crate) fn get(address: SocketAddr, path: &str, deadline: Duration) -> io::Result<Answer> {
     let begin = Instant::now();
     let mut stream = TcpStream::connect_timeout(&address, deadline)?;
@@ -39,8 +39,7 @@ pub(crate) fn request(address: SocketAddr, path: &str, connection: &str) -> Stri
     format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: {connection}\r\n\r\n")
 }
 
-/// # Panics
-/// Unless `/hello` is answered as it should.
+/// Asserts that `/hello` gets its response.
 pub(crate) fn assert_hello(address: SocketAddr) {
     let answer = get(address, "/hello", Duration::from_secs(2)).expect("/hello is answered");
     assert_eq!((answer.status, answer.body.as_str()), (200, HELLO));

@@ -1,4 +1,5 @@
-//! What the tests with foreign programs share: a server to ask, the tools that ask, and waiting.
+//! Tools of the tests with foreign programs: a server, the programs that send requests, and
+//! waiting.
 #![allow(
     dead_code,
     reason = "each test program uses its own part of this module"

@@ -1,4 +1,4 @@
-//! Asks `/hello` again and again while something else happens to the server.
+//! Requests `/hello` again and again while another test runs.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -10,7 +10,7 @@ use super::http::{self, HELLO};
 const INTERVAL: Duration = Duration::from_millis(100);
 const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Asks from its making until [`Probe::finish`].
+/// A client that sends requests from its start until [`Probe::finish`].
 pub(crate) struct Probe {
     stop: Sender<()>,
     thread: JoinHandle<Tally>,

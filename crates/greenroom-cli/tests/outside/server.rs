@@ -14,10 +14,11 @@ use super::{http, wait};
 
 const START_DEADLINE: Duration = Duration::from_mins(1);
 
-/// After a peer has gone, the slowest way to notice is a time-out of 10 s and a turn of the wheel; the rest is for a busy machine.
+/// The time-out of a clean-up: the slowest way to notice that a peer has gone is a time-out of 10 s
+/// and a turn of the wheel; the rest is for a busy machine.
 const CLEAN_UP_DEADLINE: Duration = Duration::from_mins(1);
 
-/// So many equal counts in a row are a rest.
+/// The number of equal counts in a row that show a rest.
 const OBSERVATIONS_AT_REST: usize = 10;
 
 pub(crate) struct Server {
@@ -27,7 +28,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// One listener on a free port of 127.0.0.1.
+    /// Starts one listener on a free port of 127.0.0.1.
     pub(crate) fn start() -> Self {
         Self::listening_on(&["127.0.0.1:0"])
     }
@@ -45,7 +46,7 @@ impl Server {
         Self::spawn(command, &["127.0.0.1:0"])
     }
 
-    /// As [`Server::start`], with the process's limit on open descriptors.
+    /// Starts it as [`Server::start`], with the process's limit on open descriptors.
     pub(crate) fn with_descriptors_max(descriptors_max: u32) -> Self {
         let mut command = Command::new("prlimit");
         command
@@ -90,12 +91,12 @@ impl Server {
         }
     }
 
-    /// The address of the first listener.
+    /// Returns the address of the first listener.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address_of(0)
     }
 
-    /// The address of a listener, counted from 0 in the order of the command line.
+    /// Returns the address of a listener, counted from 0 in the order of the command line.
     pub(crate) fn address_of(&self, listener: usize) -> SocketAddr {
         let address = &self.addresses[listener];
         address
@@ -118,8 +119,8 @@ impl Server {
             .count()
     }
 
-    /// The descriptors of a server that has been used and is at rest: a connection just answered
-    /// may still be open on its side.
+    /// Returns the number of descriptors of a server that has been used and is at rest: a
+    /// connection that just got its response may still be open on its side.
     pub(crate) fn descriptors_at_rest(&self) -> usize {
         http::assert_hello(self.address());
         let mut last = VecDeque::new();
@@ -157,7 +158,7 @@ impl Server {
         );
     }
 
-    /// The server runs, and no handler or loop has panicked.
+    /// Asserts that the server runs, and no handler or loop has panicked.
     pub(crate) fn assert_sound(&mut self) {
         let ended = self.child.try_wait().expect("the server is our child");
         assert!(
@@ -183,7 +184,7 @@ impl Drop for Server {
 fn follow(stderr: ChildStderr, log: &Mutex<String>, addresses: &Sender<String>) {
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
         if let Some(address) = listening_address(&line) {
-            // Nobody receives any more once all listeners are known.
+            // The receiver is gone once all listeners are known.
             let _ = addresses.send(address);
         }
         let mut log = log.lock().expect("the log is not poisoned");

@@ -1,11 +1,11 @@
-//! The foreign programs: where they are, and how they are run.
+//! The foreign programs: their paths and their runs.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// A path below `target/tools`.
+/// Returns a path below `target/tools`.
 ///
 /// # Panics
 /// When it is not there; the message says what installs it.
@@ -19,7 +19,7 @@ pub(crate) fn installed(relative: &str) -> PathBuf {
     path
 }
 
-/// A program of the distribution.
+/// Returns a program of the distribution.
 ///
 /// # Panics
 /// When it is not on the path; the message says what installs it.
@@ -31,7 +31,8 @@ pub(crate) fn system(program: &'static str) -> &'static str {
     program
 }
 
-/// Whether the system has this program, for those that `cargo xtask tools` does not install.
+/// Returns `true` if the system has this program, for those that `cargo xtask tools` does not
+/// install.
 pub(crate) fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
@@ -43,14 +44,15 @@ pub(crate) fn path(relative: &str) -> PathBuf {
         .join(relative)
 }
 
-/// A file beside these tests.
+/// Returns the path of a file beside these tests.
 pub(crate) fn script(relative: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/outside")
         .join(relative)
 }
 
-/// A command that `timeout` of the coreutils ends at the deadline, with all that it started.
+/// Returns a command that `timeout` of the coreutils ends at the deadline, with all processes that
+/// it started.
 pub(crate) fn bounded(program: impl AsRef<OsStr>, deadline: Duration) -> Command {
     let mut command = Command::new("timeout");
     command
@@ -68,8 +70,7 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// # Panics
-    /// When the program failed; the message holds all that it wrote.
+    /// Asserts that the program succeeded; the message of the panic holds all that it wrote.
     pub(crate) fn expect_success(self, what: &str) -> Self {
         assert!(
             self.succeeded,

@@ -1,4 +1,4 @@
-//! Waiting for something that becomes true by itself.
+//! Waiting for a condition that becomes true by itself.
 
 use std::thread;
 use std::time::{Duration, Instant};

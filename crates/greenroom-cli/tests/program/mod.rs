@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a test waits for what it expects; only a failing test waits so long.
+/// The time-out of a test's condition; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The program with `arguments`, and nothing in its environment that could change its settings.
+/// Returns the program with `arguments`, and an environment without settings for it.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
     command.args(arguments).env_clear();
@@ -28,7 +28,7 @@ pub(crate) fn output(arguments: &[&str]) -> Output {
 pub(crate) struct Running {
     child: Child,
     log: Receiver<String>,
-    /// The first that it says it listens on.
+    /// The first address that it listens on, as it logs it.
     pub(crate) address: String,
 }
 
@@ -70,7 +70,7 @@ impl Running {
         }
     }
 
-    /// The log lines from here to the program's end.
+    /// Returns the log lines from here to the program's end.
     pub(crate) fn rest_of_log(&self) -> Vec<String> {
         self.log.iter().collect()
     }
@@ -90,7 +90,7 @@ impl Running {
         connection
     }
 
-    /// Sends a request and does not wait for the answer.
+    /// Sends a request and does not wait for the response.
     pub(crate) fn request(&self, path: &str) -> TcpStream {
         let mut connection = self.connect();
         let host = &self.address;
@@ -124,7 +124,7 @@ impl Drop for Running {
     }
 }
 
-/// The address in the line that says where the program listens, for people or in JSON.
+/// Returns the address in the line that says where the program listens, for people or in JSON.
 fn address(line: &str) -> String {
     let (_, rest) = line.split_once("address").expect("it is named");
     let rest = rest.trim_start_matches(['=', '"', ':']);
@@ -140,7 +140,7 @@ pub(crate) fn read_to_end(mut connection: impl Read) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Reads on a thread, so that waiting for a line can have a limit.
+/// Reads lines on a thread, so that waiting for one can have a limit.
 fn lines(stderr: ChildStderr) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

@@ -5,14 +5,14 @@ use rustix::process::Signal;
 use crate::http;
 use crate::site::{Site, until};
 
-/// Says by a file that it has begun, and is done when there is the other one.
+/// Makes a file as it begins, and is done when there is the file `go`.
 const BLOCKING: &str = "sub {
     open my $begun, '>', 'begun';
     select undef, undef, undef, 0.01 until -e 'go';
     [200, [], ['done']];
 };";
 
-/// As above, in an event loop.
+/// Does the same in an event loop.
 const DRIVEN: &str = "use AnyEvent; sub { sub {
     my ($respond) = @_;
     open my $begun, '>', 'begun';

@@ -1,4 +1,4 @@
-//! `-e`, as plackup has it.
+//! `-e`, as in plackup.
 
 use std::process::Command;
 
@@ -23,7 +23,8 @@ fn code_is_an_application_or_wraps_one_and_sees_what_modules_export() {
         ("sub { [200, [], [$0 =~ /psgi/]] }", &[], "1"),
         ("sub { [200, [], [sum(1, 2)]] }", &["-MList::Util=sum"], "3"),
         (
-            "enable sub { my $app = shift; sub { my $r = $app->(@_); unshift @{$r->[2]}, 'is '; $r } };",
+            "enable sub { my $app = shift; \
+             sub { my $r = $app->(@_); unshift @{$r->[2]}, 'is '; $r } };",
             &["app/app.psgi"],
             "is wrapped",
         ),

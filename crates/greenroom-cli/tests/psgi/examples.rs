@@ -148,7 +148,7 @@ fn server_sent_events() {
     assert!(head.contains("cache-control: no-store"), "{head}");
     let events = lines.by_ref().filter(|line| line.starts_with("data: "));
     assert_eq!(events.take(2).count(), 2);
-    // The application sees that nobody listens any more.
+    // The application notices that the client is gone.
     drop(lines);
     site.await_status(|status| sum(status, "waiting") == 0);
     site.end(0);
@@ -167,7 +167,8 @@ fn uploads_of_all_sizes() {
             let plain = scope.spawn(|| http::request(address, "POST", "/", &[], &body));
             let chunked = scope.spawn(|| {
                 let chunks = [format!("{size:x}\r\n").as_bytes(), &body, b"\r\n0\r\n\r\n"].concat();
-                let head = "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+                let head = "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\
+                    Transfer-Encoding: chunked\r\n\r\n";
                 http::finish(http::send(address, &[head.as_bytes(), &chunks].concat()))
             });
             assert_eq!(plain.join().unwrap().text(), expected);

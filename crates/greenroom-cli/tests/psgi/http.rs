@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// How long an answer may take; only a failing test waits so long.
+/// The time-out of a response; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The value of the first field of this name, in lower case.
+    /// Returns the value of the first field of this name, in lower case.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines();
         let mut fields = lines.filter_map(|line| line.split_once(": "));
@@ -44,7 +44,7 @@ pub(crate) fn request(
     finish(begin(address, method, path, fields, body))
 }
 
-/// Sends a request and does not wait for the answer.
+/// Sends a request and does not wait for the response.
 pub(crate) fn begin(
     address: &str,
     method: &str,
@@ -69,7 +69,7 @@ pub(crate) fn send(address: &str, bytes: &[u8]) -> TcpStream {
     connection
 }
 
-/// Reads the answer to the connection's end.
+/// Reads the response to the connection's end.
 pub(crate) fn finish(mut connection: TcpStream) -> Answer {
     let mut bytes = Vec::new();
     connection
@@ -94,7 +94,7 @@ fn parse(bytes: &[u8]) -> Option<Answer> {
     Some(Answer { status, head, body })
 }
 
-/// The chunks of a body that has come to its end.
+/// Joins the chunks of a complete body; `None` if it is incomplete.
 fn joined(mut chunked: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! What operators see and do: the status, a worker that is killed, further applications, the log.
+//! Operators' tasks: the status, a worker that is killed, further applications, the log.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -105,7 +105,7 @@ fn a_request_that_waits_survives_the_worker_before_it() {
     site.end(0);
 }
 
-/// Shows where it is.
+/// Responds with the paths of its environment.
 const WHERE: &str = "sub {
     my ($env) = @_;
     [200, [], [join '|', @$env{qw(SCRIPT_NAME PATH_INFO REQUEST_URI)}]];

@@ -69,7 +69,7 @@ fn hangup_brings_new_workers_of_the_same_application() {
     folder.assert_left_alone();
 }
 
-/// Killed, it cannot tell anybody; what it has started must see it.
+/// Killed, it cannot notify any process; those that it has started must notice.
 #[test]
 fn everything_ends_when_plackup_is_killed() {
     let folder = Folder::with("sub { [200, [], []] };");

@@ -12,8 +12,8 @@ fn version(number: u32) -> String {
     format!("sub {{ [200, [], ['version {number}']] }};")
 }
 
-/// Asks without a pause while `change` runs; each answer must be one of the two versions, and the
-/// first after it the new one.
+/// Sends requests without a pause while `change` runs; each response must be one of the two
+/// versions, and the first after it the new one.
 fn assert_seamless(site: &Site, change: impl FnOnce()) {
     let done = AtomicBool::new(false);
     let address = site.address();

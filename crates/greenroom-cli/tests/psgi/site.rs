@@ -1,4 +1,4 @@
-//! An application in a folder of its own, the program that serves it, and looks at both.
+//! An application in a folder of its own, the program that serves it, and the state of both.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,13 +14,13 @@ use tempfile::TempDir;
 use crate::http;
 use crate::program::{Running, command};
 
-/// How long a condition may take to come true; only a failing test waits so long.
+/// The time-out of a condition; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How often it is looked at.
+/// The interval between two looks at it.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The folder is the working directory of all processes, by which they are known.
+/// A folder that is the working directory of all processes, by which they are found.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
@@ -43,7 +43,7 @@ impl Folder {
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
-        // In one step: who reads it finds the old or the new.
+        // In one step: a reader finds the old or the new.
         let new = self.path("tmp-file");
         fs::write(&new, text).unwrap();
         fs::rename(new, self.path(name)).unwrap();
@@ -54,7 +54,7 @@ impl Folder {
         until(&format!("no file {name}"), || self.path(name).exists());
     }
 
-    /// `greenroom serve`, on a free port, with an operators' address.
+    /// Returns `greenroom serve`, on a free port, with an operators' address.
     pub(crate) fn serve(&self, application: &Path, flags: &[&str]) -> Command {
         let listen = ["serve", "-l", "127.0.0.1:0", "--status-listen"];
         let mut serve = command(&[&listen[..], &["127.0.0.1:0"], flags].concat());
@@ -71,7 +71,7 @@ impl Folder {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default());
     }
 
-    /// The processes of this folder that have not ended.
+    /// Returns the processes of this folder that have not ended.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let place = fs::canonicalize(self.0.path()).unwrap();
         let entries = fs::read_dir("/proc").unwrap();
@@ -80,7 +80,7 @@ impl Folder {
             .collect()
     }
 
-    /// Nothing of the program that has ended is left.
+    /// Asserts that nothing of the program that has ended is left.
     pub(crate) fn assert_left_alone(&self) {
         let processes = self.processes();
         assert!(processes.is_empty(), "processes are left: {processes:?}");
@@ -90,7 +90,7 @@ impl Folder {
     }
 }
 
-/// The program as it serves.
+/// The program while it serves.
 pub(crate) struct Site {
     pub(crate) folder: Folder,
     pub(crate) server: Running,
@@ -137,24 +137,24 @@ impl Site {
         http::get(self.address(), path)
     }
 
-    /// What operators see of the first application.
+    /// Returns the status of the first application, as operators see it.
     pub(crate) fn status(&self) -> Value {
         self.status_of(0)
     }
 
-    /// Applications count from 0, in the order of the command line.
+    /// Returns the status of an application; they count from 0, in the order of the command line.
     fn status_of(&self, application: usize) -> Value {
         let answer = http::get(&self.status, "/greenroom/status");
         let status: Value = serde_json::from_slice(&answer.body).expect("the status is JSON");
         status["psgi"][application].clone()
     }
 
-    /// What Prometheus sees.
+    /// Returns the metrics for Prometheus.
     pub(crate) fn metrics(&self) -> String {
         http::get(&self.status, "/greenroom/metrics").text()
     }
 
-    /// Waits until operators see what is right.
+    /// Waits until the operators' status is right.
     pub(crate) fn await_status(&self, is_right: impl Fn(&Value) -> bool) -> Value {
         self.await_status_of(0, is_right)
     }
@@ -176,7 +176,7 @@ impl Site {
         panic!("the status does not become right: {status:#}");
     }
 
-    /// SIGTERM, and what is to come of it: the exit status, and nothing that is left.
+    /// Sends SIGTERM, and asserts the exit status, and that nothing is left.
     pub(crate) fn end(&mut self, exit_status: i32) {
         self.server.signal(Signal::TERM);
         assert_eq!(self.server.wait().code(), Some(exit_status));
@@ -196,14 +196,14 @@ pub(crate) fn example(name: &str) -> PathBuf {
     repository("examples/psgi").join(name)
 }
 
-/// A path of the repository.
+/// Returns a path of the repository.
 pub(crate) fn repository(path: impl AsRef<OsStr>) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = root.canonicalize().expect("the repository is there");
     root.join(path.as_ref())
 }
 
-/// The sum of a number that each worker has.
+/// Returns the sum of a number that each worker has.
 pub(crate) fn sum(status: &Value, name: &str) -> u64 {
     let workers = status["workers"].as_array().expect("they are listed");
     workers
@@ -212,7 +212,7 @@ pub(crate) fn sum(status: &Value, name: &str) -> u64 {
         .sum()
 }
 
-/// How many workers are ready.
+/// Returns the number of workers that are ready.
 fn ready(status: &Value) -> Option<u64> {
     let workers = status["workers"].as_array()?.iter();
     let ready = workers.filter(|worker| worker["state"] == "ready");

@@ -1,4 +1,4 @@
-//! Under those who hold the listening sockets: Perl's `start_server`, and systemd.
+//! Under programs that hold the listening sockets: Perl's `start_server`, and systemd.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,14 +15,14 @@ use crate::plackup::plackup;
 use crate::program::{Running, command};
 use crate::site::{Folder, until};
 
-/// Clients that ask without a pause, each time on a connection of its own.
+/// The number of clients that send requests without a pause, each time on a connection of its own.
 const CLIENTS: usize = 8;
 
 fn version(number: u32) -> String {
     format!("sub {{ [200, [], ['version {number}']] }};")
 }
 
-/// `start_server`, with a free port, and what it starts and starts again.
+/// Returns `start_server`, with a free port, and the program that it starts and restarts.
 fn start_server(folder: &Folder, program: &Command) -> Command {
     let mut starter = Command::new("start_server");
     starter.args(["--interval=1", "--port=127.0.0.1:0", "--"]);
@@ -36,7 +36,7 @@ fn start_server(folder: &Folder, program: &Command) -> Command {
     starter
 }
 
-/// The processes of the folder, and the sockets that they have open, of which one is the listener.
+/// Counts the processes of the folder that hold the listener open.
 fn holders_of_listener(folder: &Folder, port: &str) -> usize {
     let table = fs::read_to_string("/proc/net/tcp").unwrap();
     let port: u16 = port.parse().unwrap();
@@ -59,7 +59,7 @@ fn holders_of_listener(folder: &Folder, port: &str) -> usize {
     folder.processes().iter().filter(holds).count()
 }
 
-/// Also if a test fails: nobody else ends them.
+/// Ends the clients also if a test fails: nothing else does.
 struct EndClients<'a>(&'a AtomicBool);
 
 impl Drop for EndClients<'_> {
@@ -68,7 +68,8 @@ impl Drop for EndClients<'_> {
     }
 }
 
-/// Restarts by SIGHUP while clients ask; every one of them must be answered, at last by the new code.
+/// Restarts by SIGHUP while clients send requests; every one of them must get its response, at last
+/// from the new code.
 fn assert_restarts(folder: &Folder, program: &Command) {
     let mut server = Running::start(&mut start_server(folder, program));
     let address = server.address.clone();

@@ -1,4 +1,4 @@
-//! What is said when an application cannot be started.
+//! The messages when an application cannot be started.
 
 use std::net::TcpListener;
 
@@ -6,7 +6,7 @@ use crate::site::{Folder, until};
 
 const GOOD: &str = "sub { [200, [], ['good']] };";
 
-/// The message with which the program ends, with status 2 and before it listens.
+/// Returns the message with which the program ends, with status 2 and before it listens.
 fn refused(folder: &Folder, name: &str, flags: &[&str]) -> String {
     let mut serve = folder.serve(&folder.path(name), flags);
     let output = serve.output().unwrap();

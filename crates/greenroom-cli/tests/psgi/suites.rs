@@ -16,7 +16,7 @@ fn perl_tests() {
     assert!(output.contains("Result: PASS"), "{output}");
 }
 
-/// What prove writes of tests that pass, none of which is skipped.
+/// Runs prove and returns its output; all tests must pass, and none be skipped.
 fn prove(tests: &str) -> String {
     let library = repository("crates/greenroom-psgi/perl/lib");
     let folder = Folder::new();

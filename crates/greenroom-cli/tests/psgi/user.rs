@@ -8,7 +8,8 @@ use rustix::process::geteuid;
 use crate::http;
 use crate::site::{Folder, Site};
 
-/// Root's rights would show in what it read as it was loaded, in who it is, and in who its files are of.
+/// Shows root's rights in the files that it could read as it was loaded, in its user, and in the
+/// owner of its files.
 const WHO: &str = r"
 my $loading = join '|', $<, $>, (split ' ', $()[0], $), -w '/etc/passwd' ? 'root' : 'not root';
 sub {
@@ -38,7 +39,7 @@ fn the_application_is_loaded_and_served_as_the_user() {
             site.get("/").text(),
             "65534|65534|65534|65534 65534|not root"
         );
-        // By files of the worker's that the front opens, and of the front's that the worker opens.
+        // By a worker's file that the server opens, and by a server's file that the worker opens.
         assert_eq!(site.get("/large").body.len(), 1_000_000);
         let body = vec![b'x'; 300_000];
         let answer = http::request(site.address(), "POST", "/", &[], &body);

@@ -1,4 +1,4 @@
-//! Requests that try to get past the front, and HTTP/2.
+//! Requests that try to get past the server, and HTTP/2.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use crate::http;
 use crate::site::{Site, sum};
 
-/// Shows all that the application gets from the request's head.
+/// Responds with all that the application gets from the request's head.
 const SHOW: &str = "sub {
     my ($env) = @_;
     [200, [], [map { \"$_=$env->{$_}\\n\" } sort grep { /^[A-Z]/ } keys %$env]];
@@ -105,7 +105,7 @@ fn no_field_can_pass_for_another() {
     site.end(0);
 }
 
-/// What an application answers cannot begin a second answer.
+/// An application's response cannot begin a second one.
 #[test]
 fn fields_with_line_ends_are_not_sent() {
     let source = "sub { [200, ['X-Evil' => \"a\\r\\nSet-Cookie: b\"], ['body']] };";

@@ -6,7 +6,7 @@ use lib "$FindBin::Bin/lib";
 use Front;
 use Test::More;
 
-# What a blocking worker makes of every shape that PSGI allows, and of some that it does not.
+# The frames of a blocking worker for every shape that PSGI allows, and for some that it does not.
 
 my $front = Front->start(source => <<'APP');
 use strict; use warnings;
@@ -96,7 +96,7 @@ for my $case (
     ok $front->logged($log), "$name is explained";
 }
 
-# What the front opens: its descriptor has to stay until the front says so.
+# A file that the front opens: its descriptor has to stay until the front says so.
 sub opened {
     my ($name, $offset, $length, $bytes) = @_;
     my $reply = $worker->get("/$name");
@@ -118,7 +118,7 @@ opened('rest', 100_000, 200_000, substr $data, 100_000);
 opened('part', 0, 10, substr $data, 0, 10);
 opened('delayed_file', 0, 300_000, $data);
 
-# The front that cannot open it gets it as a stream, while the worker goes on.
+# A front that cannot open it gets it as a stream, while the worker goes on.
 {
     my $id = $worker->get('/file')->{id};
     $worker->link->send('N', pack 'N', $id);

@@ -98,7 +98,7 @@ example(websocket => ['AnyEvent'], sub {
     my ($worker) = @_;
     is $worker->get('/')->{status}, 426;
     my $io = $worker->connect('I', pack 'N', 5);
-    # The key and its answer are those of RFC 6455, section 1.3.
+    # The key and its response are those of RFC 6455, section 1.3.
     $worker->ask('/', kind => 2, rest => pack('N', 5), HTTP_UPGRADE => 'websocket', HTTP_SEC_WEBSOCKET_KEY => 'dGhlIHNhbXBsZSBub25jZQ==');
     like $worker->reply->{type}, qr/[we]/;
     my $expect = sub {

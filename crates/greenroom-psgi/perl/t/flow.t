@@ -34,7 +34,7 @@ sub log_is {
     return;
 }
 
-# Many at once, cut at odd places, are answered in their order.
+# Many at once, split at odd places, get their responses in order.
 {
     my $bytes = join '', map { ($worker->request_frame("/name?n$_"))[1] } 1 .. 200;
     while ($bytes ne '') { $worker->link->send_raw(substr $bytes, 0, 1 + int rand 3000, '') }
@@ -42,7 +42,7 @@ sub log_is {
     $worker->get('/log');
 }
 
-# What is given up before it began is not begun.
+# A request that is given up before it began is not begun.
 {
     my $go = "$front->{dir}/go";
     my $holding = $worker->ask("/wait_for?$go");

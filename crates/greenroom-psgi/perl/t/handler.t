@@ -88,7 +88,7 @@ for my $flag (sort keys %value) {
     is check($flag =~ tr/-/_/r => 7), '', "$flag is known";
 }
 
-# What check says: the message that it dies with, or else its warnings.
+# Returns the message with which check dies, or else its warnings.
 sub check {
     my @options = @_;
     my $said = '';

@@ -10,7 +10,7 @@ use Test::More;
 my $dir   = tempdir(CLEANUP => 1);
 my $hello = "sub { [ 200, [], [ 'hello' ] ] }";
 
-# What is told when it cannot be loaded, by a worker and by a zygote that preloads.
+# The errors of an application that cannot be loaded, from a worker and from a zygote that preloads.
 for my $case (
     [ 'no file',      undef,                          qr/\A\S+app.psgi: no such file\n\z/ ],
     [ 'syntax error', "use strict;\n\$x = 1;\n",      qr/Global symbol "\$x" requires .* at \S+app\.psgi line 2/ ],

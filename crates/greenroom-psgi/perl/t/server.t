@@ -3,8 +3,8 @@ use warnings;
 
 use Test::More;
 
-# All of Plack::Test::Suite, within Lint, by HTTP against the program that GREENROOM names: what
-# suite.t, in which the test plays the front, cannot see.
+# All of Plack::Test::Suite, within Lint, by HTTP against the program that GREENROOM names: it shows
+# what suite.t, in which the test plays the front, cannot.
 
 plan skip_all => 'GREENROOM does not name the program' if !$ENV{GREENROOM};
 eval { require Plack::Test::Suite; require Plack::Loader; require AnyEvent; require LWP::UserAgent; 1 }
@@ -15,7 +15,7 @@ for my $has_events (0, 1) {
     Plack::Test::Suite->run_server_tests(sub {
         my ($port, $app) = @_;
         AnyEvent::detect() if $has_events;
-        # What is loaded so far must not count.
+        # Modules that are loaded so far must not count.
         delete @INC{ grep { /\A(?:AnyEvent|EV)\b/ } keys %INC } if !$has_events;
         my $server = Plack::Loader->load('Greenroom', host => '127.0.0.1', port => $port, workers => 2);
         $server->run(Plack::Middleware::Lint->wrap(driven_as_meant($app, $has_events)));

@@ -7,7 +7,7 @@ use Front;
 use Test::More;
 
 # Plack::Test::Suite with Lint: its applications run in a worker, its clients speak to them through
-# what the front would send for their requests.
+# the frames that the front would send for their requests.
 
 eval { require Plack::Test::Suite; require Plack::Test; require HTTP::Message::PSGI; 1 }
     or plan skip_all => 'Plack is not installed';

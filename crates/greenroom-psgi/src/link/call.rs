@@ -10,50 +10,50 @@ use super::table::link_to;
 use super::{Input, Link};
 use crate::pool::{Run, Stay, Worker};
 
-/// How many bytes of a stream are taken before the worker is told.
+/// The bytes of a stream that are taken before the worker gets an acknowledgement.
 const ACKNOWLEDGED_BYTES: u32 = 32_768;
 
-/// A request at a worker. Dropped, it is given up there too.
+/// A request at a worker. Dropping it gives the request up there too.
 #[derive(Debug)]
 pub(crate) struct Call {
     link: Rc<Link>,
     id: usize,
 }
 
-/// How a worker answers.
+/// A worker's response.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum WorkerResponse {
     Whole(Head, Bytes),
-    /// The body is to be had from the call.
+    /// The frames of the body come from [`Call::poll_bytes`].
     Streamed(Head),
     File(Head, SentFile),
 }
 
-/// Why there is no answer.
+/// The reasons why there is no response.
 #[derive(Debug)]
-pub(crate) enum NoAnswer {
+pub(crate) enum NoResponse {
     /// The worker is gone.
     Lost(Lost),
-    /// The worker is held up by another request.
+    /// The worker is blocked by another request.
     Recalled,
-    /// The application said what HTTP forbids.
+    /// The application's response violates HTTP.
     Malformed(Malformed),
-    /// The worker had nothing to say.
-    BrokenOff,
+    /// The worker ended the request without a response.
+    Aborted,
 }
 
-/// The next part of a streamed body.
+/// The next chunk of a streamed body.
 #[derive(Debug)]
 pub(crate) enum Streamed {
     Bytes(Bytes),
     End,
     /// The application or its worker gave up half way.
-    BrokenOff,
+    Aborted,
 }
 
 impl Call {
-    /// Sends a request to the worker of `run`. `environment` appends its pairs. One that may be
-    /// sent twice is `recallable`: taken back if the worker is held up before it begins.
+    /// Sends a request to the worker of `run`. `environment` appends its pairs. A request that may
+    /// be sent twice is `recallable`: recalled if the worker is blocked before it begins.
     pub(crate) fn begin(
         run: Run,
         environment: impl FnOnce(&mut Vec<u8>),
@@ -75,45 +75,50 @@ impl Call {
         &self.link.worker
     }
 
-    /// The beginning of the answer. Informational answers that come before it are `told`.
-    pub(crate) fn poll_answer(
+    /// Polls for the beginning of the response; informational responses before it go to
+    /// `inform`.
+    pub(crate) fn poll_response(
         &self,
         cx: &mut Context<'_>,
-        told: impl FnMut(Head),
-    ) -> Poll<Result<Answer, NoAnswer>> {
+        inform: impl FnMut(Head),
+    ) -> Poll<Result<WorkerResponse, NoResponse>> {
         self.with_entry(|entry| {
-            entry.informational.drain(..).for_each(told);
+            entry.informational.drain(..).for_each(inform);
             match (entry.beginning.take(), entry.end) {
                 (Some(Beginning::Whole(head, body)), _) => {
-                    Poll::Ready(Ok(Answer::Whole(head, body)))
+                    Poll::Ready(Ok(WorkerResponse::Whole(head, body)))
                 }
-                (Some(Beginning::Streamed(head)), _) => Poll::Ready(Ok(Answer::Streamed(head))),
-                (Some(Beginning::File(head, file)), _) => Poll::Ready(Ok(Answer::File(head, file))),
+                (Some(Beginning::Streamed(head)), _) => {
+                    Poll::Ready(Ok(WorkerResponse::Streamed(head)))
+                }
+                (Some(Beginning::File(head, file)), _) => {
+                    Poll::Ready(Ok(WorkerResponse::File(head, file)))
+                }
                 (Some(Beginning::Malformed(malformed)), _) => {
-                    Poll::Ready(Err(NoAnswer::Malformed(malformed)))
+                    Poll::Ready(Err(NoResponse::Malformed(malformed)))
                 }
-                (None, Some(End::Lost(lost))) => Poll::Ready(Err(NoAnswer::Lost(lost))),
-                (None, Some(_)) => Poll::Ready(Err(NoAnswer::BrokenOff)),
+                (None, Some(End::Lost(lost))) => Poll::Ready(Err(NoResponse::Lost(lost))),
+                (None, Some(_)) => Poll::Ready(Err(NoResponse::Aborted)),
                 (None, None) if entry.wanted == Wanted::Elsewhere => {
-                    Poll::Ready(Err(NoAnswer::Recalled))
+                    Poll::Ready(Err(NoResponse::Recalled))
                 }
                 (None, None) => wait(entry, cx),
             }
         })
     }
 
-    /// The next part of a body that is streamed.
-    pub(crate) fn poll_part(&mut self, taken: &mut u32, cx: &mut Context<'_>) -> Poll<Streamed> {
-        let part = self.with_entry(|entry| match (entry.body.pop_front(), entry.end) {
+    /// Polls for the next chunk of a body that is streamed.
+    pub(crate) fn poll_bytes(&mut self, taken: &mut u32, cx: &mut Context<'_>) -> Poll<Streamed> {
+        let chunk = self.with_entry(|entry| match (entry.body.pop_front(), entry.end) {
             (Some(bytes), _) => Poll::Ready(Streamed::Bytes(bytes)),
             (None, Some(End::Complete)) => Poll::Ready(Streamed::End),
-            (None, Some(_)) => Poll::Ready(Streamed::BrokenOff),
+            (None, Some(_)) => Poll::Ready(Streamed::Aborted),
             (None, None) => wait(entry, cx),
         });
-        if let Poll::Ready(Streamed::Bytes(bytes)) = &part {
+        if let Poll::Ready(Streamed::Bytes(bytes)) = &chunk {
             self.acknowledge(super::number(bytes.len()), taken);
         }
-        part
+        chunk
     }
 
     fn acknowledge(&self, bytes: u32, taken: &mut u32) {
@@ -127,8 +132,8 @@ impl Call {
         *taken = 0;
     }
 
-    /// The request has left HTTP: its run may take as long as its client stays, and while it stays the
-    /// worker does not end.
+    /// Marks that the request has left HTTP: its run may last as long as its client stays, and the
+    /// worker does not end before.
     pub(crate) fn leave_http(&self) -> Stay {
         let mut settlement = self.link.settlement.borrow_mut();
         self.with_entry(|entry| entry.exempt(Exempt::Always, &mut settlement));
@@ -137,7 +142,7 @@ impl Call {
         self.link.pool.stay(self.link.worker.key)
     }
 
-    /// The file of the answer is open here, or nobody wants it: the worker may close it.
+    /// Lets the worker close the response's file: it is open here, or the client is gone.
     pub(crate) fn release_file(&self) {
         self.link.send_note(b'O', self.id, None);
         let mut settlement = self.link.settlement.borrow_mut();
@@ -149,7 +154,7 @@ impl Call {
         self.link.settle();
     }
 
-    /// The file of the answer cannot be opened: the worker shall stream it.
+    /// Makes the worker stream the response's file, which cannot be opened here.
     pub(crate) fn refuse_file(&self) {
         self.with_entry(|entry| entry.holds_file = false);
         self.link.send_note(b'N', self.id, None);
@@ -176,7 +181,7 @@ impl Drop for Call {
             entries.remove(self.id);
             return;
         }
-        // From now on it is late.
+        // No client is waited for any more, so the time limit counts from now on.
         entry.end_exemption(&mut self.link.settlement.borrow_mut());
         self.link.settlement.borrow_mut().progress = true;
         entry.wanted = Wanted::No;

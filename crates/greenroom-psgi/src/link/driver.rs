@@ -1,4 +1,4 @@
-//! Reads and writes for a link.
+//! The task that reads and writes for a link.
 
 use std::future::poll_fn;
 use std::io;
@@ -16,10 +16,10 @@ use super::receive::lose;
 use super::{Link, State, table};
 use crate::frame::{self, BadLength};
 
-/// Bytes that are read from a worker at once.
+/// The bytes that are read from a worker at once.
 const READ_BYTES: usize = 65_536;
 
-/// Why a link ended.
+/// The reasons why a link ends.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error("the worker is gone")]
@@ -32,7 +32,7 @@ enum Broken {
     Length(#[from] BadLength),
 }
 
-/// Serves a link to its end, which comes with the worker's.
+/// Drives a link to its end, which comes with the worker's.
 pub(super) async fn drive(link: Rc<Link>) {
     let broken = match open(&link).await {
         Ok(mut stream) => {
@@ -40,12 +40,14 @@ pub(super) async fn drive(link: Rc<Link>) {
             let mut input = Vec::with_capacity(READ_BYTES);
             let mut watch = Watch::new();
             let exchanged = poll_fn(|cx| {
-                // In this order: what is there already tells whether the worker is held up.
+                // In this order: frames that are here already show whether the worker is
+                // blocked.
                 let exchanged = link.poll_exchange(&mut stream, &mut input, cx);
                 link.poll_recall(&mut watch, cx);
                 exchanged
             });
             tokio::select! {
+                // The frames that a worker sent before its end are read before the end counts.
                 biased;
                 broken = exchanged => broken,
                 () = link.worker.gone() => Broken::Ended,
@@ -124,7 +126,7 @@ impl Link {
         Ok(())
     }
 
-    /// Tells everybody who still waits for the worker.
+    /// Ends all requests that still wait for the worker.
     fn end(self: &Rc<Self>, broken: &Broken) {
         table::forget(self);
         let was = self.state.replace(State::Ended);
@@ -138,7 +140,8 @@ impl Link {
                 self.pool.condemn(self.worker.key);
             }
             Blame::Ours => {
-                tracing::error!(error = %broken, pid = %self.worker.pid, "a worker cannot be reached");
+                let pid = self.worker.pid;
+                tracing::error!(error = %broken, %pid, "a worker cannot be reached");
             }
         }
         self.settle();
@@ -162,14 +165,14 @@ impl Link {
     }
 }
 
-/// Who is to blame for a link's end.
+/// The side that is to blame for a link's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blame {
-    /// The worker is ending. How it ends is for itself to say, so it is not killed for this.
+    /// The worker is ending. The supervisor learns how it ends, so it is not killed for this.
     Ended,
     /// The worker, which broke the protocol.
     Breach,
-    /// What keeps us from connecting, such as too many open descriptors.
+    /// This process, such as by too many open descriptors.
     Ours,
 }
 

@@ -9,19 +9,19 @@ use slab::Slab;
 use super::parse::Malformed;
 use crate::pool::{Charge, Settlement};
 
-/// How many bytes of a streamed body a worker sends ahead of its client; as PROTOCOL.md says.
+/// The bytes of a streamed body that a worker sends ahead of its client; as PROTOCOL.md says.
 const STREAM_WINDOW: usize = 262_144;
 
-/// Status and header fields of an answer.
+/// The status and header fields of a response.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// How the application spells their names.
+    /// The application's spelling of the fields' names.
     pub(crate) names: FieldNames,
 }
 
-/// A file that the worker holds open as an answer's body.
+/// A file that the worker holds open as a response's body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentFile {
     pub(crate) descriptor: u32,
@@ -29,78 +29,78 @@ pub(crate) struct SentFile {
     pub(crate) length: u64,
 }
 
-/// How an answer begins.
+/// The beginning of a response.
 #[derive(Debug)]
 pub(super) enum Beginning {
     Whole(Head, Bytes),
     Streamed(Head),
     File(Head, SentFile),
-    /// The application said what HTTP forbids.
+    /// The application's response violates HTTP.
     Malformed(Malformed),
 }
 
-/// How an answer ended.
+/// The end of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Complete,
     /// The application gave up half way.
-    BrokenOff,
+    Aborted,
     /// The worker is gone.
     Lost(Lost),
 }
 
-/// What is known of a request whose worker is gone.
+/// The progress of a request when its worker was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
     /// It never reached the worker.
     Unsent,
     /// Others were before it: most likely it was not begun.
     Behind,
-    /// It was begun, or nobody knows.
+    /// It was begun, or that is unknown.
     Begun,
 }
 
-/// Where a request stands among those of its worker.
+/// The place of a request among those of its worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) charge: Charge,
     /// See [`Run::behind`](crate::pool::Run::behind).
     pub(super) behind: Option<u64>,
-    /// It may be given to another worker while this one is held up.
+    /// True if another worker may get it while this one is blocked.
     pub(super) recallable: bool,
 }
 
-/// Whether a run may take as long as it likes.
+/// The exemption of a run from the worker's time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exempt {
     No,
-    /// While the worker waits for the client, which is no fault of its own.
+    /// Exempt while the worker waits for the client, which is not the application's fault.
     WhileStalled,
-    /// It has a connection of its own.
+    /// Exempt for good: it has a connection of its own.
     Always,
 }
 
-/// What the worker has of the request.
+/// The worker's state of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
-    /// A run.
+    /// It holds a run.
     Run,
-    /// No run any more, but the request goes on, or went on.
+    /// It holds no run any more, but the request goes on, or went on.
     Waiting,
-    /// Nothing.
+    /// It holds nothing.
     Nothing,
 }
 
-/// Whether anybody here still wants the answer.
+/// The demand for the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Yes,
-    /// From another worker.
+    /// The response is to come from another worker.
     Elsewhere,
     No,
 }
 
-/// A request that was sent to a worker, until neither side knows it any more.
+/// A request that was sent to a worker, kept until neither side refers to it any more.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) sequence: u64,
@@ -109,20 +109,20 @@ pub(super) struct Entry {
     pub(super) wanted: Wanted,
     pub(super) exempt: Exempt,
     pub(super) has_begun: bool,
-    /// The worker holds a file open for it.
+    /// True while the worker holds a file open for it.
     pub(super) holds_file: bool,
     pub(super) waker: Option<Waker>,
     pub(super) informational: Vec<Head>,
     pub(super) beginning: Option<Beginning>,
     pub(super) body: VecDeque<Bytes>,
-    /// Bytes of a streamed body that the worker was not told the client has taken.
+    /// The bytes of a streamed body that were not acknowledged to the worker.
     pub(super) unacknowledged: usize,
-    /// There when the worker sends no more of it.
+    /// `Some` when the worker sends no more of it.
     pub(super) end: Option<End>,
 }
 
-/// The sequence of the first request that holds a run: the one that the worker is at, as far as this
-/// link knows.
+/// Returns the sequence of the first request that holds a run: the one that the worker is at, as
+/// far as this link knows.
 pub(super) fn first_held(entries: &Slab<Entry>) -> Option<u64> {
     let held = entries.iter().filter(|(_, entry)| entry.hold == Hold::Run);
     held.map(|(_, entry)| entry.sequence).min()
@@ -147,13 +147,14 @@ impl Entry {
         }
     }
 
-    /// Whether the worker, which has given back so many runs, cannot have come to this one.
+    /// Returns `true` if the worker, which has released that many runs, cannot have come to this
+    /// one.
     pub(super) fn is_behind_as_of(&self, released: Option<u64>) -> bool {
         let is_untouched = self.hold == Hold::Run && !self.has_begun;
         is_untouched && self.place.behind.is_some() && self.place.behind == released
     }
 
-    /// The run may take as long as it likes for the time being.
+    /// Exempts the run from the time limit for the time being.
     pub(super) fn exempt(&mut self, exempt: Exempt, settlement: &mut Settlement) {
         if self.exempt == Exempt::No && self.hold == Hold::Run {
             self.exempt = exempt;
@@ -161,7 +162,7 @@ impl Entry {
         }
     }
 
-    /// The run is given back, or may not take as long as it likes any more.
+    /// Ends the exemption: the run is released, or has its time limit again.
     pub(super) fn end_exemption(&mut self, settlement: &mut Settlement) {
         if self.exempt != Exempt::No {
             self.exempt = Exempt::No;
@@ -169,7 +170,7 @@ impl Entry {
         }
     }
 
-    /// More of the body came from the worker.
+    /// Adds a chunk of the body that came from the worker.
     pub(super) fn add(&mut self, bytes: Bytes, settlement: &mut Settlement) {
         self.unacknowledged += bytes.len();
         self.body.push_back(bytes);
@@ -178,7 +179,7 @@ impl Entry {
         }
     }
 
-    /// The worker is told that the client has taken so much.
+    /// Notes that the worker learns how much the client has taken.
     pub(super) fn acknowledge(&mut self, bytes: usize, settlement: &mut Settlement) {
         self.unacknowledged -= bytes;
         settlement.progress = true;

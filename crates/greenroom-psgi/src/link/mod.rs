@@ -1,4 +1,4 @@
-//! A loop's connection to a worker: requests go out in batches, answers come back by number.
+//! A loop's connection to a worker: requests go out in batches, responses come back by number.
 
 mod call;
 mod driver;
@@ -15,7 +15,7 @@ use std::task::Waker;
 
 use slab::Slab;
 
-pub(crate) use call::{Answer, Call, NoAnswer, Streamed};
+pub(crate) use call::{Call, NoResponse, Streamed, WorkerResponse};
 pub(crate) use entry::{Head, Lost, SentFile};
 pub(crate) use parse::Malformed;
 
@@ -25,17 +25,17 @@ use entry::{Entry, Place};
 use names::Spellings;
 use receive::lose;
 
-/// What a request brings besides its environment.
+/// The input of a request besides its environment.
 pub(crate) enum Input<'a> {
     /// The whole body.
     Bytes(&'a [u8]),
     /// The path of a file that holds the body.
     File(&'a [u8]),
-    /// The io connection with this token.
+    /// The token of a raw connection (`psgix.io`).
     Io(u32),
 }
 
-/// See the module. It belongs to one loop.
+/// A connection to one worker. It belongs to one loop.
 #[derive(Debug)]
 pub(crate) struct Link {
     pool: Arc<Pool>,
@@ -44,11 +44,11 @@ pub(crate) struct Link {
     out: RefCell<Vec<u8>>,
     settlement: RefCell<Settlement>,
     spellings: Spellings,
-    /// Wakes the driver; there while it sleeps.
+    /// The waker of the driver; `Some` while it sleeps.
     driver: RefCell<Option<Waker>>,
-    /// In which order the requests were sent.
+    /// The number of requests sent so far, which gives each its place in their order.
     sequence: Cell<u64>,
-    /// Runs that were sent behind others, and are not given back.
+    /// The runs that were sent behind others and are not released.
     behind: Cell<usize>,
     state: Cell<State>,
 }
@@ -76,7 +76,8 @@ impl Link {
         }
     }
 
-    /// Sends a request, of which the caller holds a run. `environment` appends its pairs.
+    /// Sends a request, of which the caller holds a run, and returns its key. `environment` appends
+    /// its pairs.
     fn send_request(
         &self,
         environment: impl FnOnce(&mut Vec<u8>),
@@ -148,8 +149,8 @@ impl Link {
 }
 
 impl Drop for Link {
-    /// A loop that ends takes its links along. Nobody hears any more what becomes of their requests,
-    /// and their workers are not to be waited for.
+    /// Settles all requests of a link whose loop ends. No task waits for them any more, and their
+    /// workers must not be waited for.
     fn drop(&mut self) {
         let settlement = self.settlement.get_mut();
         let entries = self.entries.get_mut().iter_mut();
@@ -160,8 +161,8 @@ impl Drop for Link {
     }
 }
 
-/// Bits of a request's id that are its key; the rest tells it from those that had the key before it,
-/// in case an application speaks for a request that is long over.
+/// The bits of a request's id that are its key; the rest tells it apart from those that had the key
+/// before it, in case an application sends a frame for a request that is long over.
 const KEY_BITS: u32 = 20;
 
 fn wire_id(key: usize, sequence: u64) -> u32 {
@@ -169,7 +170,7 @@ fn wire_id(key: usize, sequence: u64) -> u32 {
     (turn << KEY_BITS) | number(key)
 }
 
-/// The key in an id.
+/// Returns the key in an id.
 fn key_of(id: u32) -> usize {
     (id & ((1 << KEY_BITS) - 1)) as usize
 }

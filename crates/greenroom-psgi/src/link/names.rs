@@ -2,21 +2,21 @@ use std::cell::RefCell;
 
 use greenroom_server::FieldNames;
 
-/// How many spellings of heads are remembered, for each link.
+/// The number of spellings of heads that each link keeps.
 const SPELLINGS_MAX: usize = 8;
 
-/// A longer one is not remembered.
+/// The longest spelling that is kept, in bytes.
 const SPELLING_BYTES_MAX: usize = 2_048;
 
-/// How the latest answers of a worker spell their fields' names. Most answers of an application have the
-/// same ones, which are shared then, and not allocated for each.
+/// The field names of a worker's latest responses, in the application's spelling. Most responses of
+/// an application have the same names, which are shared then, and not allocated for each.
 #[derive(Debug, Default)]
 pub(super) struct Spellings(RefCell<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
     spellings: Vec<FieldNames>,
-    /// The next to be replaced.
+    /// The index of the next to be replaced.
     next: usize,
 }
 

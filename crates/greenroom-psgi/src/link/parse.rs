@@ -1,4 +1,4 @@
-//! What a worker's frames say.
+//! Parses the payloads of a worker's frames.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ use super::entry::{Head, SentFile};
 use super::names::Spellings;
 use crate::chunks::NotChunked;
 
-/// An answer that HTTP forbids.
+/// The reasons why HTTP forbids a response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Malformed {
     #[error("the status {status}; {} to {} are allowed", allowed.start(), allowed.end())]
@@ -35,36 +35,38 @@ pub(crate) enum Malformed {
     #[error("too many headers: {0}")]
     TooMany(#[from] MaxSizeReached),
     #[error(
-        "the transfer coding {0:?}; the server frames answers by itself, and only `chunked` is undone"
+        "the transfer coding {0:?}; the server frames responses by itself, and only `chunked` is \
+         undone"
     )]
     Coding(String),
     #[error(
-        "its body is not in chunks ({0}), although its Transfer-Encoding says so; without that header it is sent as it is"
+        "its body is not in chunks ({0}), although its Transfer-Encoding says so; without that \
+         header it is sent as it is"
     )]
     Chunks(#[from] NotChunked),
 }
 
-/// A frame that the protocol does not know.
+/// The reasons why a frame violates the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BadFrame {
     #[error("a frame is too short")]
     Short,
     #[error("a frame of the unknown type {0:#04x}")]
     Kind(u8),
-    #[error("an answer to the unknown request {0}")]
+    #[error("a response to the unknown request {0}")]
     Unknown(u32),
-    #[error("a second answer to the request {0}")]
+    #[error("a second response to the request {0}")]
     Second(u32),
 }
 
-/// The statuses of an answer.
+/// The statuses of a final response.
 pub(super) const FINAL: RangeInclusive<u16> = 200..=599;
 
-/// The statuses of what goes before an answer (RFC 9110, section 15.2), but for those that are the
-/// server's to send.
+/// The statuses of informational responses (RFC 9110, section 15.2), except those that only the
+/// server sends.
 pub(super) const INFORMATIONAL: RangeInclusive<u16> = 102..=199;
 
-/// Takes fields from the front of a payload.
+/// A reader that takes fields from the front of a payload.
 pub(super) struct Fields<'a> {
     left: &'a [u8],
     spellings: &'a Spellings,
@@ -95,7 +97,8 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
-    /// Status and headers. The outer error is the worker's, the inner one the application's.
+    /// Reads status and header fields. The outer error is the worker's, the inner one the
+    /// application's.
     pub(super) fn head(
         &mut self,
         allowed: RangeInclusive<u16>,
@@ -134,7 +137,7 @@ fn head(
     }
 }
 
-/// Names and values, in turn.
+/// Splits header fields into names and values, in turn.
 fn words(fields: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     let count = if fields.is_empty() { 0 } else { usize::MAX };
     fields.split(|&byte| byte == 0).take(count)

@@ -1,7 +1,7 @@
-//! Takes requests back from a worker that is held up by the one before them.
+//! Recalls requests from a worker that is blocked by the one before them.
 //!
-//! Only requests of routes that have proven short are sent behind others. When one of them turns out
-//! long all the same, those behind it need not wait for it: other workers may be free.
+//! Only requests of routes that have proven short are sent behind others. When one of them turns
+//! out long all the same, those behind it need not wait for it: other workers may be free.
 
 use std::pin::Pin;
 use std::task::Context;
@@ -12,14 +12,14 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::Link;
 use super::entry::{Hold, Wanted, first_held};
 
-/// How long a worker may give nothing back before what is behind is taken from it.
+/// The time in which a worker may release no run before those behind are recalled.
 const RECALLED_AFTER: Duration = Duration::from_millis(10);
 
-/// Watches for a worker that is held up.
+/// A timer that finds a blocked worker.
 #[derive(Debug)]
 pub(super) struct Watch {
     timer: Pin<Box<Sleep>>,
-    /// How many runs had been given back when the timer was set; `None` while it is not.
+    /// The runs that had been released when the timer was set; `None` while it is not set.
     released: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ impl Watch {
 }
 
 impl Link {
-    /// To be polled whenever the link is.
+    /// Recalls requests from a worker that is blocked; polled with the link.
     pub(super) fn poll_recall(&self, watch: &mut Watch, cx: &mut Context<'_>) {
         while self.behind.get() > 0 {
             if watch.released.is_some() && watch.timer.as_mut().poll(cx).is_pending() {
@@ -55,12 +55,13 @@ impl Link {
         watch.released = None;
     }
 
-    /// Whoever waits for one of these requests gives it up here, and sends it elsewhere.
+    /// Wakes the tasks that wait for these requests, so that each sends its own to another worker.
     fn recall(&self, released: u64) {
         let mut entries = self.entries.borrow_mut();
         let first = first_held(&entries);
         for (_, entry) in entries.iter_mut() {
-            // The first of this link may be what the worker is at, unless it came later than that.
+            // The first of this link may be what the worker is at, unless it came later than
+            // that.
             let is_behind = Some(entry.sequence) != first || entry.place.behind == Some(released);
             let has_begun = entry.hold != Hold::Run || entry.has_begun;
             let may_go = entry.place.behind.is_some() && entry.place.recallable;

@@ -1,4 +1,4 @@
-//! What becomes of a frame from a worker.
+//! Applies a worker's frames to the requests that they name.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl Link {
             .get_mut(key)
             .filter(|entry| !entry.is_over() && wire_id(key, entry.sequence) == id);
         let Some(entry) = known else {
-            // The application may say so whenever it likes.
+            // An application may send an informational response even after the final one.
             return match frame.kind {
                 b'i' => Ok(()),
                 _ => Err(BadFrame::Unknown(id)),
@@ -73,7 +73,7 @@ fn receive(
             let end = if kind == b'e' {
                 End::Complete
             } else {
-                End::BrokenOff
+                End::Aborted
             };
             finish(entry, end, settlement);
         }
@@ -117,7 +117,7 @@ fn begin(id: u32, entry: &mut Entry, beginning: Beginning) -> Result<(), BadFram
     Ok(())
 }
 
-/// Gives the run back, once.
+/// Releases the run, once.
 fn release(
     entry: &mut Entry,
     fields: &mut Fields<'_>,
@@ -138,7 +138,7 @@ fn release(
     Ok(())
 }
 
-/// The request goes on without a run.
+/// Marks that the request goes on without a run.
 fn go_on(entry: &mut Entry, settlement: &mut Settlement) {
     if entry.hold == Hold::Nothing {
         entry.hold = Hold::Waiting;
@@ -147,7 +147,7 @@ fn go_on(entry: &mut Entry, settlement: &mut Settlement) {
     }
 }
 
-/// The worker has done all that it had to.
+/// Ends the request: the worker has finished with it.
 pub(super) fn finish(entry: &mut Entry, end: End, settlement: &mut Settlement) {
     if entry.hold == Hold::Waiting {
         let is_unwanted = u32::from(entry.is_abandoned());
@@ -157,7 +157,7 @@ pub(super) fn finish(entry: &mut Entry, end: End, settlement: &mut Settlement) {
     entry.end(end);
 }
 
-/// The worker, or the loop, is gone: the request is over as far as the pool is concerned.
+/// Ends a request whose worker, or loop, is gone: for the pool it is over.
 pub(super) fn lose(entry: &mut Entry, lost: Lost, settlement: &mut Settlement) {
     if entry.hold == Hold::Run {
         let has_begun = lost == Lost::Begun;

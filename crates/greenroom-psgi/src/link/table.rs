@@ -8,7 +8,7 @@ use super::driver;
 use super::{Link, State};
 use crate::pool::Run;
 
-/// A pool's id and a worker's key.
+/// The key of a link: a pool's id and a worker's key.
 type Name = (u64, u32);
 
 thread_local! {
@@ -16,7 +16,7 @@ thread_local! {
     static LINKS: RefCell<FxHashMap<Name, Rc<Link>>> = RefCell::default();
 }
 
-/// This loop's link to the worker of a run. It is opened if there is none.
+/// Returns this loop's link to the worker of a run, and opens it if there is none.
 pub(crate) fn link_to(run: &Run) -> Rc<Link> {
     let name = (run.pool().id(), run.worker().key);
     LINKS.with_borrow_mut(|links| match links.get(&name) {
@@ -31,7 +31,7 @@ pub(crate) fn link_to(run: &Run) -> Rc<Link> {
     })
 }
 
-/// Forgets a link that has ended, if no other has taken its place.
+/// Removes a link that has ended, if no other has taken its place.
 pub(super) fn forget(link: &Rc<Link>) {
     let name = (link.pool.id(), link.worker.key);
     LINKS.with_borrow_mut(|links| {

@@ -1,10 +1,10 @@
-//! The workers of one application, and the queue before them. Loops and supervisor share it.
+//! The workers of one application, and the queue before them. Loops and supervisor share them.
 
+mod accounts;
 mod queue;
-mod refusals;
+mod rejections;
 mod routes;
 mod run;
-mod seat;
 mod shares;
 mod state;
 mod status;
@@ -20,11 +20,11 @@ use greenroom_stage::Rejected;
 use rustix::process::Pid;
 use tokio::sync::{Notify, watch};
 
+pub(crate) use accounts::{Settlement, WorkerLoad};
 pub(crate) use queue::Ticket;
-pub(crate) use refusals::Refusals;
+pub(crate) use rejections::Rejections;
 pub(crate) use routes::Route;
 pub(crate) use run::{Charge, Origin, Run, RunEnd, Stay};
-pub(crate) use seat::{Seat, Settlement};
 pub use shares::Share;
 pub use status::QueueStatus;
 
@@ -38,7 +38,7 @@ pub(crate) struct Worker {
     pub(crate) key: u32,
     pub(crate) pid: Pid,
     pub(crate) socket: PathBuf,
-    /// As far as was known when it was ready.
+    /// True if an event loop drove it when it was ready.
     pub(crate) is_event_driven: bool,
     is_gone: watch::Sender<bool>,
 }
@@ -54,10 +54,10 @@ impl Worker {
         })
     }
 
-    /// Resolves when the process is gone. Its sockets may outlive it, in a child that its application
-    /// has forked.
+    /// Returns when the process is gone. Its sockets may outlive it, in a child that its
+    /// application has forked.
     pub(crate) async fn gone(&self) {
-        // The sender is here.
+        // This cannot fail: the sender is here.
         let _ = self.is_gone.subscribe().wait_for(|is_gone| *is_gone).await;
     }
 
@@ -66,32 +66,32 @@ impl Worker {
     }
 }
 
-/// Why a worker's end is near.
+/// The reason for a worker's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It ended of itself, or somebody killed it.
+    /// It ended of itself, or was killed from outside.
     #[default]
     Crashed,
     /// It is killed because its runs made no progress.
     Hung,
-    /// It was told to end, and did not in time.
+    /// It had to end, and did not in time.
     Retired,
 }
 
-/// What a newcomer is told.
+/// The pool's decision on a new request.
 pub(crate) enum Admission {
-    /// Send your request.
+    /// The request can be sent at once.
     Run(Run),
-    /// Wait for your turn.
+    /// The request waits for its turn.
     Wait(Ticket),
-    /// You would wait too long.
-    Refused(Rejected),
+    /// The request would wait too long.
+    Rejected(Rejected),
 }
 
-/// See the module.
+/// The workers of one application, and the queue before them.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    /// Tells pools of one process apart.
+    /// The number that tells pools of one process apart.
     id: u64,
     state: Mutex<State>,
     changed: Notify,
@@ -111,7 +111,7 @@ impl Pool {
         self.id
     }
 
-    /// A run for a request, or a place in the queue, or neither.
+    /// Acquires a run for a request, or a place in the queue, or rejects it.
     pub(crate) fn acquire(self: &Arc<Self>, origin: Origin) -> Admission {
         let now = now();
         let mut state = self.state();
@@ -123,21 +123,21 @@ impl Pool {
         }
         let waiter = match state.enter_queue(origin, now) {
             Ok(waiter) => waiter,
-            Err(rejected) => return Admission::Refused(rejected),
+            Err(rejected) => return Admission::Rejected(rejected),
         };
-        // It may go before all who wait, and be content with a worker that none of them can have.
+        // It may go before all that wait, and can use a worker that none of them can.
         let turns = state.serve_queue(now);
         drop(state);
         turns.announce();
         Admission::Wait(Ticket::new(Arc::clone(self), waiter))
     }
 
-    /// A request whose turn did not come in time.
+    /// Counts a request whose turn did not come in time.
     fn too_late(&self, waiter: &Waiter) -> Rejected {
         self.state().too_late(waiter, now())
     }
 
-    /// A request in the queue is wanted no more; what its turn was.
+    /// Removes a request from the queue and returns the turn that it had.
     fn leave_queue(&self, waiter: &Waiter) -> Turn {
         let mut state = self.state();
         let turn = waiter.leave();
@@ -147,14 +147,14 @@ impl Pool {
         turn
     }
 
-    /// A run is given back whose request was never sent.
+    /// Releases a run whose request was never sent.
     fn give_back(&self, key: u32, charge: Charge) {
         let mut settlement = Settlement::default();
         settlement.ended.push((charge, RunEnd::Unused));
         self.settle(key, &mut settlement);
     }
 
-    /// Takes into account what a worker has done, and leaves the settlement empty.
+    /// Applies the settlement of a worker, and leaves it empty.
     pub(crate) fn settle(&self, key: u32, settlement: &mut Settlement) {
         let now = now();
         let mut state = self.state();
@@ -167,17 +167,17 @@ impl Pool {
         }
     }
 
-    /// How many runs a worker has given back; none if it is gone.
+    /// Returns the number of runs that a worker has released; `None` if the worker is forgotten.
     pub(crate) fn released(&self, key: u32) -> Option<u64> {
         self.state().released(key)
     }
 
-    /// Whether another worker than this has nothing to do.
+    /// Returns `true` if another worker than this is idle.
     pub(crate) fn has_idle_besides(&self, key: u32) -> bool {
         self.state().has_idle_besides(key, now())
     }
 
-    /// A connection that has left HTTP keeps the worker from ending.
+    /// Keeps the worker from ending while a connection that has left HTTP lasts.
     pub(crate) fn stay(self: &Arc<Self>, key: u32) -> Stay {
         let mut settlement = Settlement {
             stayed: 1,
@@ -187,18 +187,18 @@ impl Pool {
         Stay::new(Arc::clone(self), key)
     }
 
-    /// A link to the worker has ended, so it is about to end: it gets nothing more.
+    /// Notes that a link to the worker has ended: it is about to end, and gets no more requests.
     pub(crate) fn note_lost(&self, key: u32) {
         self.state().note_lost(key, now());
     }
 
-    /// The worker broke the protocol: it gets nothing more, and has to go.
+    /// Notes that the worker broke the protocol: it gets no more requests, and is killed.
     pub(crate) fn condemn(&self, key: u32) {
         self.state().condemn(key);
         self.changed.notify_one();
     }
 
-    /// A worker is ready: it gets requests from now on.
+    /// Adds a worker that is ready: it gets requests from now on.
     pub(crate) fn add(&self, worker: Arc<Worker>) {
         let now = now();
         let mut state = self.state();
@@ -208,41 +208,41 @@ impl Pool {
         turns.announce();
     }
 
-    /// A worker gets no new requests.
+    /// Stops sending new requests to a worker.
     pub(crate) fn drain(&self, key: u32) {
         self.state().drain(key);
         self.changed.notify_one();
     }
 
-    /// Why a worker is about to be killed.
+    /// Notes the reason why a worker is about to be killed.
     pub(crate) fn note_ending(&self, key: u32, ending: Ending) {
         self.state().note_ending(key, ending);
     }
 
-    /// A worker is gone. Why stays known to those who still ask.
+    /// Removes a worker that is gone. The reason stays available to its requests.
     pub(crate) fn remove(&self, key: u32) {
         self.state().remove(key);
     }
 
-    /// Why a worker ended, as far as is known.
+    /// Returns the reason why a worker ended, as far as is known.
     pub(crate) fn ending(&self, key: u32) -> Ending {
         self.state().ending(key)
     }
 
-    /// A look at all workers.
-    pub(crate) fn seats(&self) -> Vec<Seat> {
-        self.state().seats(now())
+    /// Returns a snapshot of all workers.
+    pub(crate) fn loads(&self) -> Vec<WorkerLoad> {
+        self.state().loads(now())
     }
 
-    /// Resolves when there is something that the supervisor may care for: a draining worker that
-    /// became idle, one that has served all that it may, one that broke the protocol.
+    /// Returns when there is something for the supervisor to do: a draining worker became idle, one
+    /// has served all that it may, or one broke the protocol.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// What was refused and not told of yet; at most every 10 s.
-    pub(crate) fn take_refusals(&self) -> Option<Refusals> {
-        self.state().take_refusals(now())
+    /// Returns the rejections that were not logged yet; at most every 10 s.
+    pub(crate) fn take_rejections(&self) -> Option<Rejections> {
+        self.state().take_rejections(now())
     }
 
     pub(crate) fn status(&self) -> QueueStatus {
@@ -254,7 +254,7 @@ impl Pool {
     }
 }
 
-/// By tokio's clock, which tests set.
+/// Returns the time by tokio's clock, which tests set.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

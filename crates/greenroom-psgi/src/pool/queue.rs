@@ -14,9 +14,9 @@ use super::{Pool, Run};
 pub(super) struct Waiter {
     pub(super) origin: Origin,
     pub(super) since: Instant,
-    /// How long it was to wait, by what was known when it came.
+    /// The wait that was predicted when it came.
     pub(super) predicted: Duration,
-    /// How long it waits before it is dropped.
+    /// The time after which it is dropped.
     pub(super) patience: Duration,
     pub(super) turn: Mutex<Turn>,
 }
@@ -26,7 +26,7 @@ pub(super) enum Turn {
     ToCome(Option<Waker>),
     Come(Given),
     TooLate(Rejected),
-    /// Its client has left, or it has had its turn.
+    /// The client has left, or the turn was taken.
     #[default]
     Over,
 }
@@ -36,7 +36,8 @@ impl Waiter {
         matches!(*self.turn(), Turn::Over)
     }
 
-    /// Its turn has come; whom to wake. It waits still: nobody leaves while the pool is locked.
+    /// Gives it its turn and returns the waker. It still waits then: no waiter leaves while the
+    /// pool is locked.
     pub(super) fn call(&self, given: Given) -> Option<Waker> {
         match std::mem::replace(&mut *self.turn(), Turn::Come(given)) {
             Turn::ToCome(waker) => waker,
@@ -44,8 +45,8 @@ impl Waiter {
         }
     }
 
-    /// Its turn came too late; whom to wake.
-    pub(super) fn refuse(&self, rejected: Rejected) -> Option<Waker> {
+    /// Rejects it because its turn came too late, and returns the waker.
+    pub(super) fn reject(&self, rejected: Rejected) -> Option<Waker> {
         let mut turn = self.turn();
         let Turn::ToCome(waker) = &mut *turn else {
             return None;
@@ -55,7 +56,7 @@ impl Waiter {
         waker
     }
 
-    /// Nobody waits any more; what its turn was.
+    /// Ends the wait and returns the turn that it had.
     pub(super) fn leave(&self) -> Turn {
         std::mem::take(&mut *self.turn())
     }
@@ -65,7 +66,7 @@ impl Waiter {
     }
 }
 
-/// Those whose turn has come, to be woken when no lock is held.
+/// The wakers of requests whose turn has come, to be woken when no lock is held.
 #[derive(Debug, Default)]
 pub(super) struct Turns(Vec<Waker>);
 
@@ -79,7 +80,7 @@ impl Turns {
     }
 }
 
-/// A place in the queue; a future of its turn. Dropped, it gives back what it was given.
+/// A place in the queue; a future of its turn. Dropping it releases the run that it was given.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     pool: Arc<Pool>,
@@ -91,7 +92,7 @@ impl Ticket {
         Self { pool, waiter }
     }
 
-    /// A run, if its turn comes in time.
+    /// Waits for a run; an error if its turn does not come in time.
     pub(crate) async fn turn(self) -> Result<Run, Rejected> {
         let (pool, waiter) = (Arc::clone(&self.pool), Arc::clone(&self.waiter));
         let turn = timeout(waiter.patience, self).await;

@@ -6,24 +6,25 @@ use greenroom_stage::placement::{Rule, STREAK_FIRST};
 use http::Method;
 use rustc_hash::{FxHashMap, FxHasher};
 
-/// How many routes are told apart. Those beyond share one rule.
+/// The number of routes that are told apart. Those beyond share one rule.
 const ROUTES_MAX: usize = 1_024;
 
-/// How many segments of its path make a request's route: `/shop/cart/7` is of `/shop/cart`. Perl's
-/// frameworks keep their routes to themselves.
+/// The number of a path's segments that make a request's route: `/shop/cart/7` is of `/shop/cart`.
+/// Perl's frameworks do not expose their routes.
 const SEGMENTS: usize = 2;
 
-/// How much longer than on a loop a run may be in a worker: short up to 2.5 ms in the mean, long beyond
-/// 10 ms.
+/// The factor by which a run may be longer in a worker than on a loop: short up to 2.5 ms in the
+/// mean, long beyond 10 ms.
 const LENIENCY: u32 = 10;
 
-/// What requests are likely to have in common: their method and the beginning of their path.
+/// A key of requests that are likely to take equally long: their method and the beginning of their
+/// path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Route(u64);
 
 impl Route {
-    /// Of requests that ask to leave HTTP. They may take as long as their clients like, so nobody is
-    /// to wait behind one, and their times say nothing of others'.
+    /// The route of requests that ask to leave HTTP. They may last as long as their clients stay,
+    /// so no request waits behind one, and their times are not learnt from.
     pub(crate) const LEAVING: Self = Self(u64::MAX);
 
     /// The account of requests to leave HTTP: not a hash's highest value, which
@@ -39,17 +40,18 @@ impl Route {
     }
 }
 
-/// For how long the runs that are sent ahead may keep the last of them waiting: 6.4 ms, which is what
-/// [`DEPTH_MAX`] of them take that are 100 us long.
+/// The time that the runs sent ahead may keep the last of them waiting: 6.4 ms, in which
+/// [`DEPTH_MAX`] runs of 100 us end.
 const AHEAD_MAX: Duration = Duration::from_micros(6_400);
 
-/// How many runs a worker is sent ahead at most.
+/// The most runs that a worker is sent ahead.
 pub(super) const DEPTH_MAX: u32 = 64;
 
-/// How many runs of a route of which nothing is known an event-driven worker is sent ahead.
+/// The runs of a route without records that an event-driven worker is sent ahead.
 pub(super) const EVENT_DEPTH: u32 = 8;
 
-/// What is known of each route: whether it has proven short, and how long its runs are.
+/// The records of each route: its rule, which says if it has proven short, and the poll time of its
+/// runs.
 #[derive(Debug, Default)]
 pub(super) struct Routes(FxHashMap<Route, Known>);
 
@@ -60,7 +62,7 @@ struct Known {
 }
 
 impl Known {
-    /// As many as keep the last of them waiting for no longer than is allowed.
+    /// Returns the number of runs that keep the last of them waiting for no longer than is allowed.
     fn depth(&self) -> u32 {
         let busy = self.busy.mean().as_nanos().max(1);
         let depth = u32::try_from(AHEAD_MAX.as_nanos() / busy).unwrap_or(u32::MAX);
@@ -69,9 +71,9 @@ impl Known {
 }
 
 impl Routes {
-    /// How many runs a worker may have at once with one of this route as the last; 1 is to say that
-    /// none is sent behind another. Of a worker that an event loop drives a new route is expected to
-    /// be short, because a long run would hold up all that waits there anyway.
+    /// Returns the number of runs that a worker may have at once with one of this route as the
+    /// last; 1 if none is sent behind another. In a worker that an event loop drives a new route is
+    /// expected to be short, because a long run would block all other requests there anyway.
     pub(super) fn depth(&self, route: Route, is_event_driven: bool) -> u32 {
         if route == Route::LEAVING {
             return 1;
@@ -86,9 +88,10 @@ impl Routes {
         }
     }
 
-    /// Whose usage a request of this route is charged to. One of which no run has ended yet shares an
-    /// account with all others of its kind: else each path that a client invents were a route that has
-    /// used nothing, and one more to look at whenever a worker is free.
+    /// Returns the account to which a request of this route is charged. A route of which no run has
+    /// ended yet shares an account with all others of its kind: else each path that a client
+    /// invents were a route that has used nothing, and one more to look at whenever a worker is
+    /// free.
     pub(super) fn account(&self, route: Route) -> u64 {
         match route {
             Route::LEAVING => Route::LEAVING_ACCOUNT,
@@ -97,16 +100,16 @@ impl Routes {
         }
     }
 
-    /// How many routes have proven short.
+    /// Returns the number of routes that have proven short.
     pub(super) fn short(&self) -> usize {
         let short = self.0.values().filter(|known| known.rule.is_inline());
         short.count()
     }
 
-    /// Takes a run into account. The rule is that of routes on a loop, with bounds ten times as high:
-    /// a worker is not a loop, and a run is measured by the wall, so that one during which others had
-    /// the processor looks long. Of a route that is proven, one such run is forgiven. The account that has
-    /// learnt from it.
+    /// Records a run and returns the account that has learnt from it. The rule is that of routes on
+    /// a loop, with bounds ten times as high: a worker is not a loop, and a run is measured in
+    /// wall-clock time, so that one during which other processes had the processor looks long. A
+    /// route that is proven is forgiven one such run.
     pub(super) fn record(&mut self, route: Route, busy: Duration) -> Option<u64> {
         if route == Route::LEAVING {
             return None;
@@ -118,7 +121,8 @@ impl Routes {
         Some(route.0)
     }
 
-    /// Those that are merely new make room for others.
+    /// Returns the route to record; if there are too many, those without a result are removed
+    /// first.
     fn known(&mut self, route: Route) -> Route {
         if self.is_full() && !self.0.contains_key(&route) {
             self.0

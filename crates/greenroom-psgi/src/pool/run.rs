@@ -7,39 +7,41 @@ use greenroom_stage::fair::Flow;
 use super::routes::Route;
 use super::{Pool, Settlement, Worker};
 
-/// Where a request comes from, and where it wants to go.
+/// The origin of a request and its destination: its client and its route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     pub(crate) route: Route,
     pub(crate) client: Client,
 }
 
-/// What a run is expected to use, charged to its flow before it begins: else all workers would be one
-/// client's before the first of its runs has ended. It is corrected when the run is given back.
+/// The time that a run is expected to use, charged to its flow before it begins: else one client
+/// would get all workers before the first of its runs has ended. The charge is corrected when the
+/// run is released.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Charge {
     pub(super) route: Route,
-    /// As of when the request came: a route has an account of its own once a run of it has ended.
+    /// The flow when the request came: a route has an account of its own once a run of it has
+    /// ended.
     pub(super) flow: Flow,
     pub(super) expected: Duration,
     pub(super) since: Instant,
 }
 
-/// How a run was given back.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunEnd {
-    /// By its worker, which it kept busy for so long.
+    /// Released by its worker, after this much run time.
     Released(Duration),
-    /// Unsent, or struck out before it began.
+    /// Never sent, or recalled before it began.
     Unused,
-    /// Nobody will hear of it any more, because its link is gone.
+    /// Its link is gone, so its worker cannot release it any more.
     Lost {
-        /// As far as is known.
+        /// True if it was begun, as far as is known.
         has_begun: bool,
     },
 }
 
-/// What the pool gives a request.
+/// A run that the pool gives a request.
 #[derive(Debug)]
 pub(super) struct Given {
     pub(super) charge: Charge,
@@ -48,8 +50,8 @@ pub(super) struct Given {
     pub(super) behind: Option<u64>,
 }
 
-/// The right to send a worker one request. Dropped, it is given back; sent, it is the link's to
-/// settle.
+/// The permit to send one request to a worker. Dropping it releases it; once it is sent, the link
+/// settles it.
 #[derive(Debug)]
 pub(crate) struct Run {
     pool: Arc<Pool>,
@@ -66,8 +68,8 @@ impl Run {
         }
     }
 
-    /// How many runs the worker had given back when this one was given, if it had others to do
-    /// then. While it gives back no more, it has not come to this one.
+    /// Returns the runs that the worker had released when this one was given, if it had others to
+    /// do then. While that number stays the same, the worker has not come to this one.
     pub(crate) fn behind(&self) -> Option<u64> {
         self.given.behind
     }
@@ -84,7 +86,7 @@ impl Run {
         &self.given.worker
     }
 
-    /// The request is on its way.
+    /// Marks the request as sent; from now on the link settles the run.
     pub(crate) fn sent(mut self) {
         self.is_sent = true;
     }

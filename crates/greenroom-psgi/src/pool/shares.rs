@@ -4,21 +4,22 @@ use serde::Serialize;
 
 use super::micros;
 
-/// What one client used of the workers of late by one route, and what it was refused.
+/// The usage of one client by one route of late, and its rejections.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Share {
-    /// The client: its address or network, or what the gateway's
-    /// [client key](crate::Builder::client_key) says.
+    /// The client: its address or network, or the key that the gateway's [client
+    /// key](crate::Builder::client_key) returns.
     pub client: Client,
-    /// A hash of the method and the first two segments of the path, in 16 hexadecimal digits; zeros for
-    /// all routes of which no run has ended yet.
+    /// A hash of the method and the first two segments of the path, in 16 hexadecimal digits; zeros
+    /// for all routes of which no run has ended yet.
     pub route: String,
     /// Its requests that wait.
     pub queue_len: usize,
-    /// The time for which it kept workers busy, faded by half every 10 s.
+    /// The time that its runs took in workers, faded by half every 10 s.
     pub used_micros: u64,
-    /// Its requests that were refused, or dropped before they began, as far back as it is remembered.
+    /// Its requests that were rejected, or dropped before they began, as far back as it is
+    /// remembered.
     pub refused: u64,
 }
 

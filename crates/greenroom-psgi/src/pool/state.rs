@@ -8,26 +8,27 @@ use greenroom_stage::admission::{
 use greenroom_stage::fair::{FairQueue, Flow, HALF_LIFE, Shares, Usage};
 use greenroom_stage::{Client, Reason, Rejected, Sheds};
 
+use super::accounts::{Accounts, Settlement, WorkerLoad};
 use super::queue::{Turn, Turns, Waiter};
-use super::refusals::{self, Refusals, Untold};
+use super::rejections::{self, Rejections, Unlogged};
 use super::routes::{Route, Routes};
 use super::run::{Charge, Given, Origin, RunEnd};
-use super::seat::{Accounts, Seat, Settlement};
 use super::shares::Share;
 use super::{Ending, QueueStatus, Worker, micros};
 use crate::builder::Settings;
 
-/// How many workers that are gone are remembered with their ending.
+/// The number of ended workers that are remembered with their ending.
 const GONE_MAX: usize = 64;
 
-/// Until as many have left the queue they keep their places in it, up to half of all.
+/// The number of requests that must have left the queue before their places are taken away. Up to
+/// half of the places may be theirs.
 const LEFT_MIN: usize = 32;
 
-/// A client that waits has its turn looked up anew if a run of its took this much less than expected;
-/// less than that moves nobody far.
+/// The smallest refund that moves a waiting client in the queue; a smaller one changes the order
+/// too little.
 const REFUND_SEEN: Duration = Duration::from_millis(1);
 
-/// What is remembered of a worker that is gone.
+/// The record of a worker that is gone.
 #[derive(Clone, Copy, Debug)]
 struct Gone {
     key: u32,
@@ -35,13 +36,13 @@ struct Gone {
     released: u64,
 }
 
-/// What the lock guards.
+/// The state that the pool's lock guards.
 #[derive(Debug)]
 pub(super) struct State {
-    seats: Vec<Accounts>,
+    accounts: Vec<Accounts>,
     gone: VecDeque<Gone>,
     queue: FairQueue<Arc<Waiter>>,
-    /// Of those in the queue, the ones that wait no more.
+    /// The ones in the queue that wait no more.
     left: usize,
     usage: Usage,
     shares: Shares<Client>,
@@ -54,13 +55,13 @@ pub(super) struct State {
     service: ServiceTime,
     lateness: Lateness,
     sheds: Sheds,
-    untold: Untold,
+    unlogged: Unlogged,
 }
 
 impl State {
     pub(super) fn new(settings: &Settings, now: Instant) -> Self {
         Self {
-            seats: Vec::new(),
+            accounts: Vec::new(),
             gone: VecDeque::new(),
             queue: FairQueue::default(),
             left: 0,
@@ -75,7 +76,7 @@ impl State {
             service: ServiceTime::default(),
             lateness: Lateness::default(),
             sheds: Sheds::default(),
-            untold: Untold::default(),
+            unlogged: Unlogged::default(),
         }
     }
 
@@ -83,32 +84,33 @@ impl State {
         self.queue.is_empty()
     }
 
-    /// A run, if a worker has room.
+    /// Takes a run, if a worker has a free slot.
     pub(super) fn take_run(&mut self, origin: Origin, now: Instant) -> Option<Given> {
-        let seat = self.free_seat(origin.route, now)?;
-        Some(self.give_run(seat, origin, self.flow(origin), now))
+        let index = self.free_worker(origin.route, now)?;
+        Some(self.give_run(index, origin, self.flow(origin), now))
     }
 
-    /// The worker that has the fewest runs. One that may be long gets a worker for itself.
-    fn free_seat(&self, route: Route, now: Instant) -> Option<usize> {
+    /// Returns the worker that has the fewest runs. A run that may be long gets a worker for
+    /// itself.
+    fn free_worker(&self, route: Route, now: Instant) -> Option<usize> {
         let blocking = self.routes.depth(route, false);
         let event_driven = self.routes.depth(route, true);
-        let has_room = |seat: &Accounts| {
-            let is_event_driven = seat.worker.is_event_driven;
+        let has_capacity = |accounts: &Accounts| {
+            let is_event_driven = accounts.worker.is_event_driven;
             let depth = if is_event_driven {
                 event_driven
             } else {
                 blocking
             };
-            seat.has_room(depth, self.concurrency, now)
+            accounts.has_capacity(depth, self.concurrency, now)
         };
-        let free = self.seats.iter().enumerate();
-        let free = free.filter(|(_, seat)| has_room(seat));
-        let fewest = free.min_by_key(|(_, seat)| (seat.running, seat.waiting));
+        let free = self.accounts.iter().enumerate();
+        let free = free.filter(|(_, accounts)| has_capacity(accounts));
+        let fewest = free.min_by_key(|(_, accounts)| (accounts.running, accounts.waiting));
         fewest.map(|(index, _)| index)
     }
 
-    fn give_run(&mut self, seat: usize, origin: Origin, flow: Flow, now: Instant) -> Given {
+    fn give_run(&mut self, index: usize, origin: Origin, flow: Flow, now: Instant) -> Given {
         let charge = Charge {
             route: origin.route,
             flow,
@@ -117,12 +119,14 @@ impl State {
         };
         self.usage.charge(flow, charge.expected, now);
         self.shares.row(flow, origin.client, now);
-        let seat = &mut self.seats[seat];
-        let depth = self.routes.depth(origin.route, seat.worker.is_event_driven);
+        let accounts = &mut self.accounts[index];
+        let depth = self
+            .routes
+            .depth(origin.route, accounts.worker.is_event_driven);
         Given {
             charge,
-            behind: seat.begin(depth == 1, charge.expected, now),
-            worker: Arc::clone(&seat.worker),
+            behind: accounts.begin(depth == 1, charge.expected, now),
+            worker: Arc::clone(&accounts.worker),
         }
     }
 
@@ -148,11 +152,11 @@ impl State {
         }
         let predicted = self.predicted_wait(flow, now);
         if !self.has_place(flow) {
-            return Err(self.refuse(Reason::QueueFull, origin, predicted, now));
+            return Err(self.reject(Reason::QueueFull, origin, predicted, now));
         }
         let wait_max = self.standing.wait_max(now, predicted);
         if admit(predicted, Some(wait_max)).is_err() {
-            return Err(self.refuse(Reason::Wait, origin, predicted, now));
+            return Err(self.reject(Reason::Wait, origin, predicted, now));
         }
         let waiter = Arc::new(Waiter {
             origin,
@@ -167,15 +171,16 @@ impl State {
         Ok(waiter)
     }
 
-    /// Whether this flow leaves at least as many places free as it has taken. So one fills half of the
-    /// queue, and two a third each: there is always a place for one that has none.
+    /// Returns `true` if this flow leaves at least as many places free as it has taken. So one flow
+    /// fills half of the queue, and two fill a third each: there is always a place for one that has
+    /// none.
     fn has_place(&self, flow: Flow) -> bool {
         let free = self.queue_max.saturating_sub(self.queue.len());
         self.queue.len_of(flow) < free
     }
 
-    /// How long somebody waits that was let in because it would wait for no more than `wait_max`. In a
-    /// burst much is new, so predictions are wrong by more.
+    /// Returns the time that a request waits that was admitted because it would wait for no more
+    /// than `wait_max`. In a burst much is new, so predictions err by more.
     fn patience(&self, wait_max: Duration) -> Duration {
         if wait_max > self.queue_wait_max {
             wait_max.saturating_mul(BURST_FACTOR)
@@ -184,8 +189,8 @@ impl State {
         }
     }
 
-    /// Somebody in the queue waits no more. Their places are taken from many at once, because that
-    /// costs a look at all.
+    /// Notes that a request in the queue waits no more. Places are taken from many at once, because
+    /// that costs a scan of the queue.
     pub(super) fn note_left(&mut self) {
         self.left += 1;
         if self.left >= LEFT_MIN && self.left > self.queue.len() / 2 {
@@ -200,17 +205,18 @@ impl State {
         }
     }
 
-    /// Gives the free runs to those whose clients and routes have used least.
+    /// Gives the free runs to the clients and routes that have used least.
     ///
-    /// It stops at the first who gets none, although somebody behind it might: of a route that has
-    /// proven short, whose request may be sent behind others to a worker that is not idle. If such went
+    /// It stops at the first request that gets none, although one behind it might: of a route that
+    /// has proven short, which may be sent behind others to a worker that is not idle. If such went
     /// first, workers would never be idle, and a route that needs one for itself would have no turn
-    /// at all. To stop costs little: whoever is first gets the first worker that becomes idle, so those
-    /// behind it wait for what was sent ahead to that worker, 6.4 ms at most, or for the shortest of
-    /// the runs that may be long, behind which nothing is sent anyway. And it cannot hold the place
-    /// for ever: it is the one who has used least, it is charged as it gets its run, and if somebody
-    /// comes meanwhile who has used less, that one is first. What keeps all workers from taking
-    /// anything, such as the bound of requests that wait for events, keeps everybody waiting alike.
+    /// at all. To stop costs little: the first gets the first worker that becomes idle, so those
+    /// behind it wait for the runs sent ahead to that worker, 6.4 ms at most, or for the shortest
+    /// of the runs that may be long, behind which nothing is sent anyway. And it cannot hold the
+    /// place for ever: its flow has used least, it is charged as it gets its run, and if a request
+    /// comes meanwhile whose flow has used less, that one is first. A bound that keeps all workers
+    /// from taking anything, such as that of requests that wait for events, keeps all requests
+    /// waiting alike.
     pub(super) fn serve_queue(&mut self, now: Instant) -> Turns {
         let mut turns = Turns::default();
         while let Some((flow, waiter)) = self.queue.peek(&self.usage) {
@@ -223,11 +229,11 @@ impl State {
             } else if !self.lateness.is_worth_running(now, wait, patience) {
                 self.queue.pop(&self.usage);
                 let rejected = self.too_late(&waiter, now);
-                turns.add(waiter.refuse(rejected));
-            } else if let Some(seat) = self.free_seat(waiter.origin.route, now) {
+                turns.add(waiter.reject(rejected));
+            } else if let Some(index) = self.free_worker(waiter.origin.route, now) {
                 // Before the run is charged, or another would be first.
                 self.queue.pop(&self.usage);
-                let given = self.give_run(seat, waiter.origin, flow, now);
+                let given = self.give_run(index, waiter.origin, flow, now);
                 turns.add(waiter.call(given));
             } else {
                 break;
@@ -236,16 +242,16 @@ impl State {
         turns
     }
 
-    /// Counts a request whose turn came too late, or not at all.
+    /// Counts a request whose turn came too late, or not at all, and returns its rejection.
     pub(super) fn too_late(&mut self, waiter: &Waiter, now: Instant) -> Rejected {
-        self.refuse(Reason::Late, waiter.origin, self.queue_wait_max, now)
+        self.reject(Reason::Late, waiter.origin, self.queue_wait_max, now)
     }
 
-    /// Corrects what was charged for a run.
+    /// Corrects the charge of a run that ended.
     fn correct(&mut self, charge: &Charge, end: RunEnd, now: Instant) {
         let used = match end {
-            // It takes as long as its client likes, and so much would be held against all others who
-            // want to leave HTTP.
+            // It lasts as long as its client stays, and that time would be held against all
+            // others that want to leave HTTP.
             RunEnd::Released(busy) if charge.route == Route::LEAVING => busy.min(HALF_LIFE),
             RunEnd::Released(busy) => busy,
             RunEnd::Lost { has_begun: true } => now.saturating_duration_since(charge.since),
@@ -270,7 +276,7 @@ impl State {
         }
     }
 
-    /// Whether the supervisor should have a look.
+    /// Applies a settlement; returns `true` if the supervisor should look at the worker.
     pub(super) fn settle(&mut self, key: u32, settlement: &mut Settlement, now: Instant) -> bool {
         for (charge, end) in &settlement.ended {
             self.correct(charge, *end, now);
@@ -279,72 +285,84 @@ impl State {
             }
         }
         let served_max = self.served_max.unwrap_or(u64::MAX);
-        let Some(seat) = self.seat(key) else {
+        let Some(accounts) = self.accounts_of(key) else {
             settlement.clear();
             return false;
         };
-        let was_spent = seat.served >= served_max;
-        seat.settle(settlement, now);
-        let is_spent = seat.served >= served_max;
-        (is_spent && !was_spent) || (seat.draining && seat.under_way() == 0)
+        let was_spent = accounts.served >= served_max;
+        accounts.settle(settlement, now);
+        let is_spent = accounts.served >= served_max;
+        (is_spent && !was_spent) || (accounts.draining && accounts.under_way() == 0)
     }
 
     pub(super) fn has_idle_besides(&self, key: u32, now: Instant) -> bool {
-        let mut others = self.seats.iter().filter(|seat| seat.worker.key != key);
-        others.any(|seat| seat.running == 0 && seat.has_room(1, self.concurrency, now))
+        let mut others = self
+            .accounts
+            .iter()
+            .filter(|accounts| accounts.worker.key != key);
+        others.any(|accounts| {
+            accounts.running == 0 && accounts.has_capacity(1, self.concurrency, now)
+        })
     }
 
-    /// How many runs the worker has given back.
+    /// Returns the number of runs that the worker has released.
     pub(super) fn released(&self, key: u32) -> Option<u64> {
-        let seat = self.seats.iter().find(|seat| seat.worker.key == key);
-        let seated = seat.map(|seat| seat.released);
-        seated.or_else(|| self.gone(key).map(|gone| gone.released))
+        let accounts = self
+            .accounts
+            .iter()
+            .find(|accounts| accounts.worker.key == key);
+        let found = accounts.map(|accounts| accounts.released);
+        found.or_else(|| self.gone(key).map(|gone| gone.released))
     }
 
     pub(super) fn condemn(&mut self, key: u32) {
-        if let Some(seat) = self.seat(key) {
-            seat.condemned = true;
+        if let Some(accounts) = self.accounts_of(key) {
+            accounts.condemned = true;
         }
     }
 
     pub(super) fn note_lost(&mut self, key: u32, now: Instant) {
-        if let Some(seat) = self.seat(key) {
-            seat.lost.get_or_insert(now);
+        if let Some(accounts) = self.accounts_of(key) {
+            accounts.lost.get_or_insert(now);
         }
     }
 
-    /// See [`Untold::take`].
-    pub(super) fn take_refusals(&mut self, now: Instant) -> Option<Refusals> {
-        self.untold.take(now)
+    /// See [`Unlogged::take`].
+    pub(super) fn take_rejections(&mut self, now: Instant) -> Option<Rejections> {
+        self.unlogged.take(now)
     }
 
     pub(super) fn add(&mut self, worker: Arc<Worker>, now: Instant) {
-        self.seats.push(Accounts::new(worker, now));
+        self.accounts.push(Accounts::new(worker, now));
     }
 
     pub(super) fn drain(&mut self, key: u32) {
-        if let Some(seat) = self.seat(key) {
-            seat.draining = true;
+        if let Some(accounts) = self.accounts_of(key) {
+            accounts.draining = true;
         }
     }
 
     pub(super) fn note_ending(&mut self, key: u32, ending: Ending) {
-        if let Some(seat) = self.seat(key) {
-            seat.ending = ending;
-            seat.condemned = true;
+        if let Some(accounts) = self.accounts_of(key) {
+            accounts.ending = ending;
+            accounts.condemned = true;
         }
     }
 
     pub(super) fn remove(&mut self, key: u32) {
-        let Some(index) = self.seats.iter().position(|seat| seat.worker.key == key) else {
+        let Some(index) = self
+            .accounts
+            .iter()
+            .position(|accounts| accounts.worker.key == key)
+        else {
             return;
         };
-        let seat = self.seats.remove(index);
-        seat.worker.note_gone();
+        let accounts = self.accounts.remove(index);
+        accounts.worker.note_gone();
         self.gone.push_back(Gone {
             key,
-            ending: seat.ending,
-            released: seat.released,
+            ending: accounts.ending,
+            released: accounts.released,
         });
         if self.gone.len() > GONE_MAX {
             self.gone.pop_front();
@@ -352,9 +370,12 @@ impl State {
     }
 
     pub(super) fn ending(&self, key: u32) -> Ending {
-        let seated = self.seats.iter().find(|seat| seat.worker.key == key);
-        let seated = seated.map(|seat| seat.ending);
-        seated
+        let found = self
+            .accounts
+            .iter()
+            .find(|accounts| accounts.worker.key == key);
+        let found = found.map(|accounts| accounts.ending);
+        found
             .or_else(|| self.gone(key).map(|gone| gone.ending))
             .unwrap_or_default()
     }
@@ -363,8 +384,11 @@ impl State {
         self.gone.iter().find(|gone| gone.key == key)
     }
 
-    pub(super) fn seats(&self, now: Instant) -> Vec<Seat> {
-        self.seats.iter().map(|seat| seat.look(now)).collect()
+    pub(super) fn loads(&self, now: Instant) -> Vec<WorkerLoad> {
+        self.accounts
+            .iter()
+            .map(|accounts| accounts.look(now))
+            .collect()
     }
 
     pub(super) fn status(&self, now: Instant) -> QueueStatus {
@@ -395,16 +419,19 @@ impl State {
         shares.collect()
     }
 
-    fn seat(&mut self, key: u32) -> Option<&mut Accounts> {
-        self.seats.iter_mut().find(|seat| seat.worker.key == key)
+    fn accounts_of(&mut self, key: u32) -> Option<&mut Accounts> {
+        self.accounts
+            .iter_mut()
+            .find(|accounts| accounts.worker.key == key)
     }
 
-    /// How long a request of this flow would wait: until a worker is free, then for its share of what
-    /// goes before it. If the oldest of its flow has waited for longer than was predicted, so will it.
+    /// Predicts the wait of a request of this flow: until a worker is free, then for its share of
+    /// the work before it. If the oldest of its flow has waited for longer than was predicted, so
+    /// will it.
     fn predicted_wait(&self, flow: Flow, now: Instant) -> Duration {
-        let serving = || self.seats.iter().filter(|seat| seat.serves());
+        let serving = || self.accounts.iter().filter(|accounts| accounts.serves());
         let workers = u32::try_from(serving().count().max(1)).unwrap_or(u32::MAX);
-        let free_in = serving().map(|seat| seat.free_in(now)).min();
+        let free_in = serving().map(|accounts| accounts.free_in(now)).min();
         let enough = self.queue_wait_max.saturating_mul(BURST_FACTOR);
         let enough = enough.saturating_add(RETRY_AFTER_MAX);
         let enough = enough.saturating_mul(workers);
@@ -417,15 +444,15 @@ impl State {
         wait.saturating_add(late.unwrap_or_default())
     }
 
-    fn refuse(
+    fn reject(
         &mut self,
         reason: Reason,
         origin: Origin,
         predicted: Duration,
         now: Instant,
     ) -> Rejected {
-        refusals::count(&mut self.sheds, reason);
-        self.untold.add(reason, predicted);
+        rejections::count(&mut self.sheds, reason);
+        self.unlogged.add(reason, predicted);
         let (flow, expected) = (self.flow(origin), self.expected(origin.route));
         self.shares
             .row(flow, origin.client, now)

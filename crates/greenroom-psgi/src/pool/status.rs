@@ -3,29 +3,29 @@ use serde::Serialize;
 
 use super::Share;
 
-/// The queue before an application's workers at one moment. Times are in microseconds.
+/// A snapshot of the queue before an application's workers. Times are in microseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueueStatus {
-    /// Requests that wait for a worker.
+    /// The requests that wait for a worker.
     pub queue_len: usize,
-    /// With how many waiting every newcomer is refused.
+    /// The limit of waiting requests, at which every new one is rejected.
     pub queue_max: usize,
-    /// How long a request may wait; refused is whoever would wait for more than nine tenths of it, or of
-    /// twice as much in a burst.
+    /// The time that a request may wait; one that would wait for more than nine tenths of it, or of
+    /// twice as much in a burst, is rejected.
     pub queue_wait_max_micros: u64,
-    /// How long a newcomer would wait of whose client nothing is known, on a new route.
+    /// The predicted wait of a new request on a new route from a client without records.
     pub predicted_wait_micros: u64,
-    /// What all that waits is expected to keep workers busy.
+    /// The time that the waiting requests are expected to take in workers.
     pub backlog_micros: u64,
-    /// Whether predicted waits were too long for longer than a burst may last.
+    /// True if predicted waits were too long for longer than a burst may last.
     pub is_standing: bool,
-    /// How many routes (method and the first two segments of the path) have proven short, so that
-    /// workers are sent their requests ahead.
+    /// The number of routes (method and the first two segments of the path) that have proven short,
+    /// so that workers are sent their requests ahead.
     pub short_routes: usize,
-    /// Mean time for which a run kept its worker busy, of the latest 32.
+    /// The mean time of the latest 32 runs.
     pub busy_mean_micros: u64,
-    /// What was refused, or dropped before it began.
+    /// The requests that were rejected, or dropped before they began.
     pub sheds: Sheds,
-    /// Who used the workers of late, or was refused: the 32 that wanted most.
+    /// The clients that used the workers of late, or were rejected: the 32 that wanted most.
     pub shares: Vec<Share>,
 }

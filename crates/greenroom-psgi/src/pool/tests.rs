@@ -27,7 +27,7 @@ fn worker(key: u32) -> Arc<Worker> {
     Worker::new(key, rustix::process::getpid(), PathBuf::new(), false)
 }
 
-/// Of a client of which nothing is known.
+/// A request of a client without records.
 fn from_anybody(route: Route) -> Origin {
     let client = Client::UNKNOWN;
     Origin { route, client }
@@ -37,7 +37,7 @@ fn acquire(pool: &Arc<Pool>) -> Admission {
     pool.acquire(from_anybody(Route::default()))
 }
 
-/// Sends a request, and says to whom.
+/// Sends a request, and returns the worker that got it.
 fn send(pool: &Arc<Pool>) -> Option<u32> {
     match acquire(pool) {
         Admission::Run(run) => {
@@ -55,7 +55,7 @@ fn answer(pool: &Pool, key: u32, busy: Duration) {
     pool.settle(key, &mut settlement);
 }
 
-/// A run of any request, of which nothing was expected.
+/// The end of a run whose expected time was zero.
 fn released(busy: Duration) -> (Charge, RunEnd) {
     let charge = Charge {
         route: Route::default(),
@@ -77,7 +77,7 @@ fn ticket(pool: &Arc<Pool>) -> Ticket {
     match acquire(pool) {
         Admission::Wait(ticket) => ticket,
         Admission::Run(_) => panic!("a worker is free"),
-        Admission::Refused(rejected) => panic!("{rejected}"),
+        Admission::Rejected(rejected) => panic!("{rejected}"),
     }
 }
 
@@ -138,8 +138,8 @@ fn requests_that_wait_for_events_hold_no_run_but_are_bounded() {
         ..Settlement::default()
     };
     pool.settle(0, &mut settlement);
-    let seat = pool.seats()[0];
-    assert_eq!((seat.running, seat.waiting, seat.served), (0, 1, 1));
+    let load = pool.loads()[0];
+    assert_eq!((load.running, load.waiting, load.served), (0, 1, 1));
     assert_eq!(send(&pool), Some(0));
 }
 
@@ -160,7 +160,7 @@ async fn the_queue_is_served_in_order() {
         .sent();
 }
 
-/// Waits for a turn elsewhere, and tells of it.
+/// Waits for a turn in a task of its own.
 fn tokio_test_task(ticket: Ticket) -> tokio::sync::oneshot::Receiver<Result<Run, Rejected>> {
     let (tell, told) = tokio::sync::oneshot::channel();
     tokio::spawn(async move { tell.send(ticket.await) });
@@ -176,7 +176,7 @@ async fn who_leaves_the_queue_gives_its_turn_to_the_next() {
     answer(&pool, 0, SHORT);
     drop(called);
     next.await.expect("its turn came in time").sent();
-    assert_eq!(pool.seats()[0].running, 1);
+    assert_eq!(pool.loads()[0].running, 1);
 }
 
 #[test]
@@ -184,9 +184,10 @@ fn a_full_queue_and_a_long_wait_are_refused() {
     let pool = with_workers(0..1, |builder| builder.queue_max(1));
     assert_eq!(send(&pool), Some(0));
     let _waits = ticket(&pool);
-    assert!(
-        matches!(acquire(&pool), Admission::Refused(rejected) if rejected.reason == greenroom_stage::Reason::QueueFull)
-    );
+    let Admission::Rejected(rejected) = acquire(&pool) else {
+        panic!("the queue is full")
+    };
+    assert_eq!(rejected.reason, greenroom_stage::Reason::QueueFull);
 
     let pool = with_workers(0..1, |builder| {
         builder.queue_wait_max(Duration::from_secs(1))
@@ -194,7 +195,7 @@ fn a_full_queue_and_a_long_wait_are_refused() {
     assert_eq!(send(&pool), Some(0));
     answer(&pool, 0, Duration::from_secs(2));
     assert_eq!(send(&pool), Some(0));
-    let Admission::Refused(rejected) = acquire(&pool) else {
+    let Admission::Rejected(rejected) = acquire(&pool) else {
         panic!("it would wait for two seconds")
     };
     assert_eq!(
@@ -215,7 +216,7 @@ async fn a_draining_worker_gets_nothing_and_tells_when_it_is_idle() {
     assert_eq!(send(&pool), None);
     answer(&pool, 0, SHORT);
     pool.changed().await;
-    assert_eq!(pool.seats()[0].running, 0);
+    assert_eq!(pool.loads()[0].running, 0);
     assert_eq!(send(&pool), None);
 }
 
@@ -227,7 +228,7 @@ async fn a_worker_that_has_served_enough_is_told_of_once() {
         answer(&pool, 0, SHORT);
     }
     pool.changed().await;
-    assert_eq!(pool.seats()[0].served, 2);
+    assert_eq!(pool.loads()[0].served, 2);
 }
 
 #[test]
@@ -238,19 +239,19 @@ fn why_a_worker_ended_is_known_after_it_is_gone() {
     assert_eq!(send(&pool), None);
     pool.remove(0);
     assert_eq!(pool.ending(0), Ending::Hung);
-    assert!(pool.seats().is_empty());
+    assert!(pool.loads().is_empty());
 }
 
 #[test]
 fn only_runs_that_are_not_exempt_can_be_stuck() {
     let pool = with_workers(0..1, |builder| builder);
-    assert!(pool.seats()[0].stuck.is_none());
+    assert!(pool.loads()[0].stuck.is_none());
     assert_eq!(send(&pool), Some(0));
-    assert!(pool.seats()[0].stuck.is_some());
+    assert!(pool.loads()[0].stuck.is_some());
     let mut settlement = Settlement {
         exempted: 1,
         ..Settlement::default()
     };
     pool.settle(0, &mut settlement);
-    assert!(pool.seats()[0].stuck.is_none());
+    assert!(pool.loads()[0].stuck.is_none());
 }

@@ -1,4 +1,4 @@
-//! After which rest something that ended is started again.
+//! The delays before restarts.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const REST_MIN: Duration = Duration::from_millis(100);
 /// The longest rest.
 const REST_MAX: Duration = Duration::from_secs(10);
 
-/// After how long in health the next end counts as the first again.
+/// The time in health after which the next end counts as the first again.
 pub(super) const HEALTHY_AFTER: Duration = Duration::from_secs(10);
 
 /// The rests before restarts in a row.
@@ -20,12 +20,12 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// To begin anew.
+    /// Starts again with no rest.
     pub(super) fn reset(&mut self) {
         self.rests = None;
     }
 
-    /// How long to rest now.
+    /// Returns the rest before the next restart.
     pub(super) fn rest(&mut self) -> Duration {
         if let Some(rests) = &mut self.rests {
             return rests.next().unwrap_or(REST_MAX);

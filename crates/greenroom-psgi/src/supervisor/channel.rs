@@ -6,33 +6,33 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::frame;
 
-/// A frame that has come.
+/// A received frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) kind: u8,
     pub(super) payload: Vec<u8>,
 }
 
-/// What comes from a Perl process, frame by frame.
+/// A reader of the frames from a Perl process.
 pub(super) struct Frames<R> {
     input: R,
     buffer: Vec<u8>,
 }
 
 impl Message {
-    /// The payload as text, for people.
+    /// Returns the payload as text, for people.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.payload).trim_end().to_owned()
     }
 
-    /// The payload as so many numbers, if it is that.
+    /// Returns the payload as `N` numbers, if it is that.
     pub(super) fn numbers<const N: usize>(&self) -> Option<[u32; N]> {
         let (numbers, rest) = self.payload.as_chunks::<4>();
         let numbers: [[u8; 4]; N] = numbers.try_into().ok()?;
         rest.is_empty().then(|| numbers.map(u32::from_be_bytes))
     }
 
-    /// The error for a frame that was not to come here.
+    /// Returns the error for a frame that is not allowed here.
     pub(super) fn unexpected(&self) -> io::Error {
         let kind = char::from(self.kind).escape_default();
         let bytes = self.payload.len();
@@ -51,7 +51,8 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         }
     }
 
-    /// The next frame; `None` when the other side is gone. Nothing is lost if the future is dropped.
+    /// Returns the next frame; `None` when the other side is gone. Nothing is lost if the future is
+    /// dropped.
     pub(super) async fn next(&mut self) -> io::Result<Option<Message>> {
         loop {
             if let Some(message) = self.take()? {
@@ -81,7 +82,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
     }
 }
 
-/// A frame with one number, or with none.
+/// Encodes a frame with one number, or with none.
 pub(super) fn frame(kind: u8, number: Option<u32>) -> Vec<u8> {
     let mut bytes = Vec::new();
     crate::frame::append(&mut bytes, kind, |out| {

@@ -1,4 +1,4 @@
-//! Which files change below the application's directories.
+//! Watches files below the application's directories for changes.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,13 +13,13 @@ use tokio::sync::mpsc;
 use crate::builder::Settings;
 use crate::error::StartError;
 
-/// How long changes are gathered before they are told of.
+/// The time for which changes are gathered.
 const GATHER: Duration = Duration::from_millis(200);
 
-/// Gatherings that may wait. When there is no room, a reload is due in any case.
+/// The most gatherings that may wait. When the queue is full, a reload is due in any case.
 const GATHERINGS_MAX: usize = 16;
 
-/// Files that are no part of an application, by what their names end with: backups and logs.
+/// The endings of names of files that are no part of an application: backups and logs.
 const IGNORED_ENDS: &[&str] = &["~", ".bak", ".log"];
 
 /// A watch over directories; it ends when the value is dropped.
@@ -39,7 +39,7 @@ impl Files {
         let mut watcher = new_debouncer(GATHER, move |events: DebounceEventResult| match events {
             Ok(events) => {
                 let paths = events.into_iter().map(|event| event.path).collect();
-                // Full: enough to do already. Closed: nobody listens any more.
+                // Full: enough to do already. Closed: no receiver is left.
                 tell.try_send(paths).ok();
             }
             Err(error) => tracing::warn!("files are not watched as they should be: {error}"),
@@ -58,7 +58,7 @@ impl Files {
         })
     }
 
-    /// Waits for changes that count, and says of which files; never returns without.
+    /// Waits for changes that count, and returns the files; never returns without.
     pub(super) async fn changed(&mut self) -> Vec<PathBuf> {
         while let Some(mut paths) = self.changes.recv().await {
             paths.retain(|path| self.counts(path));
@@ -78,7 +78,7 @@ impl Files {
     }
 }
 
-/// The application's directory, and the included ones that exist.
+/// Returns the application's directory, and the included ones that exist.
 fn roots(settings: &Settings) -> Vec<PathBuf> {
     let directory = settings.application.parent().unwrap_or(Path::new(""));
     let directory = if directory.as_os_str().is_empty() {
@@ -94,7 +94,7 @@ fn roots(settings: &Settings) -> Vec<PathBuf> {
     roots
 }
 
-/// Hidden files, backups and logs.
+/// Returns `true` for hidden files, backups and logs.
 fn is_ignored(path: &Path) -> bool {
     let mut names = path.iter().map(|name| name.to_string_lossy());
     let is_hidden = names.any(|name| name.starts_with('.'));
@@ -102,15 +102,15 @@ fn is_ignored(path: &Path) -> bool {
     is_hidden || IGNORED_ENDS.iter().any(|end| path.ends_with(end))
 }
 
-/// What is known of files, because a file that is only read is told of like one that changed.
+/// The state of files, kept because reading a file raises an event like a change.
 struct Seen {
     since: Duration,
-    files: HashMap<PathBuf, Option<Print>>,
+    files: HashMap<PathBuf, Option<Fingerprint>>,
 }
 
-/// Changes with a file's content, name and rights (`st_ctim` of stat(2)).
+/// A fingerprint that changes with a file's content, name and permissions (`st_ctim` of stat(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Print {
+struct Fingerprint {
     inode: u64,
     changed: Duration,
 }
@@ -123,22 +123,22 @@ impl Seen {
         }
     }
 
-    /// Whether a file is not as it was; remembers how it is.
+    /// Returns `true` if a file has changed, and keeps its state.
     fn is_new(&mut self, path: &Path) -> bool {
-        let print = print(path);
-        match self.files.insert(path.to_path_buf(), print) {
-            Some(before) => before != print,
-            None => print.is_none_or(|print| print.changed >= self.since),
+        let fingerprint = fingerprint(path);
+        match self.files.insert(path.to_path_buf(), fingerprint) {
+            Some(before) => before != fingerprint,
+            None => fingerprint.is_none_or(|fingerprint| fingerprint.changed >= self.since),
         }
     }
 }
 
-/// `None` for a file that does not exist.
-fn print(path: &Path) -> Option<Print> {
+/// Returns a file's fingerprint; `None` if it does not exist.
+fn fingerprint(path: &Path) -> Option<Fingerprint> {
     let metadata = fs::metadata(path).ok()?;
     let seconds = u64::try_from(metadata.ctime()).ok()?;
     let nanoseconds = u32::try_from(metadata.ctime_nsec()).ok()?;
-    Some(Print {
+    Some(Fingerprint {
         inode: metadata.ino(),
         changed: Duration::new(seconds, nanoseconds),
     })

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::Order;
-use super::launcher::{Launcher, Raised};
+use super::launcher::{Launcher, ReadyWorker};
 use super::process::Process;
 use super::shared::Shared;
 use super::slot;
@@ -21,39 +21,40 @@ use crate::error::{EndStatus, StartError};
 
 const PROCESS: &str = "the zygote";
 
-/// Dropping it kills its workers, and its zygote if that is its own.
+/// A zygote with its workers. Dropping it kills its workers, and its zygote if that is its own.
 pub(super) struct Generation {
     pub(super) number: u32,
     pub(super) since: Instant,
     orders: watch::Sender<Order>,
-    /// Ends when all workers are gone.
+    /// Closed when all workers are gone.
     workers: mpsc::Receiver<Infallible>,
     slots: JoinSet<()>,
     zygote: Zygote,
     process: Option<Process>,
 }
 
-/// Where a generation's zygote comes from.
+/// The origin of a generation's zygote.
 #[derive(Clone)]
 pub(super) enum Origin {
-    /// Each generation starts its own.
+    /// Each generation starts its own zygote.
     Started,
-    /// All have this one, which loaded the application before we were.
+    /// All generations share this zygote, which had loaded the application before this process
+    /// began.
     Attached(Zygote),
 }
 
-/// When a generation begins to serve.
+/// The moment at which a generation begins to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TakeOver {
-    /// As soon as it has a worker: nobody else serves.
+    /// As soon as it has a worker: no other generation serves.
     FirstWorker,
-    /// When it can serve as many as the one before it.
+    /// As soon as it can serve as many requests as the one before it.
     AllWorkers,
 }
 
 impl Generation {
-    /// Returns when it begins to serve; no worker takes requests before. If one fails until then, or the
-    /// future is dropped, nothing is left of it.
+    /// Starts a generation and returns when it begins to serve; no worker takes requests before. If
+    /// one fails until then, or the future is dropped, nothing is left of it.
     pub(super) async fn start(
         shared: Arc<Shared>,
         origin: Origin,
@@ -77,8 +78,8 @@ impl Generation {
             alive,
         };
         let mut loading = load_all(&launcher);
-        let raised = match raise(&mut loading, at).await {
-            Ok(raised) => raised,
+        let ready = match await_ready(&mut loading, at).await {
+            Ok(ready) => ready,
             Err(error) => {
                 give_up(process).await;
                 return Err(error);
@@ -89,7 +90,7 @@ impl Generation {
             since: Instant::now(),
             orders,
             workers,
-            slots: employ_all(&launcher, raised, loading),
+            slots: activate_all(&launcher, ready, loading),
             zygote,
             process,
         })
@@ -112,7 +113,7 @@ impl Generation {
         } = self;
         orders.send_replace(Order::Drain);
         slots.join_all().await;
-        // Nobody sends anything: it ends with the last worker.
+        // No message is ever sent: the channel closes with the last worker.
         workers.recv().await;
         drop(zygote);
         if let Some(process) = process {
@@ -121,10 +122,10 @@ impl Generation {
     }
 }
 
-/// Workers that load.
-type Raising = JoinSet<Result<Raised, StartError>>;
+/// The workers that load.
+type LoadingWorkers = JoinSet<Result<ReadyWorker, StartError>>;
 
-fn load_all(launcher: &Launcher) -> Raising {
+fn load_all(launcher: &Launcher) -> LoadingWorkers {
     // More loading at once than there are cores would only make each of them late.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let at_once = Arc::new(Semaphore::new(cores));
@@ -134,18 +135,21 @@ fn load_all(launcher: &Launcher) -> Raising {
         loading.spawn(async move {
             // It is never closed.
             let _permit = at_once.acquire().await.ok();
-            launcher.raise().await
+            launcher.start_worker().await
         });
     }
     loading
 }
 
-/// As many as are needed to begin to serve.
-async fn raise(loading: &mut Raising, at: TakeOver) -> Result<Vec<Raised>, StartError> {
-    let mut raised = Vec::new();
+/// Waits for as many workers as are needed to begin to serve.
+async fn await_ready(
+    loading: &mut LoadingWorkers,
+    at: TakeOver,
+) -> Result<Vec<ReadyWorker>, StartError> {
+    let mut ready = Vec::new();
     while let Some(worker) = loaded(loading).await {
         match worker {
-            Ok(worker) => raised.push(worker),
+            Ok(worker) => ready.push(worker),
             Err(error) => {
                 loading.shutdown().await;
                 return Err(error);
@@ -155,36 +159,40 @@ async fn raise(loading: &mut Raising, at: TakeOver) -> Result<Vec<Raised>, Start
             break;
         }
     }
-    Ok(raised)
+    Ok(ready)
 }
 
-async fn loaded(loading: &mut Raising) -> Option<Result<Raised, StartError>> {
+async fn loaded(loading: &mut LoadingWorkers) -> Option<Result<ReadyWorker, StartError>> {
     let worker = loading.join_next().await?;
     Some(worker.expect("nothing panics as it loads, or is cancelled"))
 }
 
-/// So that it is gone before its directory is removed.
+/// Waits for a zygote that failed, so that it is gone before its directory is removed.
 async fn give_up(process: Option<Process>) {
     if let Some(mut process) = process {
         process.kill();
-        process.last_words().await;
+        process.exit_report().await;
     }
 }
 
-fn employ_all(launcher: &Launcher, raised: Vec<Raised>, loading: Raising) -> JoinSet<()> {
+fn activate_all(
+    launcher: &Launcher,
+    ready: Vec<ReadyWorker>,
+    loading: LoadingWorkers,
+) -> JoinSet<()> {
     let mut slots = JoinSet::new();
-    for raised in raised {
-        let worker = launcher.employ(raised);
+    for ready in ready {
+        let worker = launcher.activate(ready);
         slots.spawn(slot::keep(launcher.clone(), Some(worker)));
     }
     if !loading.is_empty() {
-        slots.spawn(employ_rest(launcher.clone(), loading));
+        slots.spawn(activate_rest(launcher.clone(), loading));
     }
     slots
 }
 
-/// Employs each worker when it has loaded, or has another one started in its place.
-async fn employ_rest(launcher: Launcher, mut loading: Raising) {
+/// Activates each worker when it has loaded, or has another one started in its place.
+async fn activate_rest(launcher: Launcher, mut loading: LoadingWorkers) {
     let mut slots = JoinSet::new();
     loop {
         let worker = tokio::select! {
@@ -192,7 +200,7 @@ async fn employ_rest(launcher: Launcher, mut loading: Raising) {
             () = Order::drain(launcher.orders.clone()) => None,
         };
         let worker = match worker {
-            Some(Ok(raised)) => Some(launcher.employ(raised)),
+            Some(Ok(ready)) => Some(launcher.activate(ready)),
             Some(Err(error)) => {
                 tracing::error!("a worker could not be started: {error}");
                 None
@@ -213,19 +221,19 @@ async fn start_zygote(
     let (mut process, channel) = Process::start(settings, directory)?;
     match first_word(settings, channel).await? {
         FirstWord::Up(zygote) => Ok((zygote, process)),
-        FirstWord::Refused(message) => Err(refused(settings, message)),
+        FirstWord::Failed(message) => Err(refused(settings, message)),
         FirstWord::Gone => {
-            let (status, said) = process.last_words().await;
+            let (status, said) = process.exit_report().await;
             Err(ended(settings, status, said))
         }
     }
 }
 
-/// The zygote on a channel, if it is up.
+/// Returns the zygote on a channel, if it is up.
 pub(super) async fn attach(settings: &Settings, channel: UnixStream) -> Result<Zygote, StartError> {
     match first_word(settings, channel).await? {
         FirstWord::Up(zygote) => Ok(zygote),
-        FirstWord::Refused(message) => Err(refused(settings, message)),
+        FirstWord::Failed(message) => Err(refused(settings, message)),
         FirstWord::Gone => Err(ended(settings, None, String::new())),
     }
 }
@@ -261,7 +269,8 @@ async fn first_word(settings: &Settings, channel: UnixStream) -> Result<FirstWor
     })
 }
 
-/// Perl would say so too, but after its own start, and in other words.
+/// Checks that the application can be read. Perl would say so too, but after its own start, and in
+/// other words.
 fn check_application(path: &Path) -> Result<(), StartError> {
     let failed = |source| StartError::Application {
         path: path.to_path_buf(),

@@ -1,4 +1,4 @@
-//! Workers that hold too much memory: replaced, unless that cannot help.
+//! Replaces workers that hold too much memory, unless that cannot help.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use tokio::time::Instant;
 use super::member::{Member, Reason};
 use super::memory;
 use super::shared::Shared;
-use crate::pool::Seat;
+use crate::pool::WorkerLoad;
 use crate::status::WorkerState;
 
-/// The rest before the first worker is replaced that was too large as soon as it was ready; each rest
-/// is twice the one before.
+/// The rest before the first replacement of a worker that was too large as soon as it was ready;
+/// each rest is twice the one before.
 const REST_MIN: Duration = Duration::from_secs(10);
 
 /// The longest rest. A worker whose application leaks as well is replaced after it at last.
 const REST_MAX: Duration = Duration::from_mins(10);
 
-/// A worker that has grown too large is replaced once it has been ready for so long. The first of a
-/// generation is replaced at once: it may have been one large request.
+/// The time that a worker which has grown too large must have been ready before it is replaced. The
+/// first of a generation is replaced at once: it may have been one large request.
 const AGE_MIN: Duration = Duration::from_mins(1);
 
-/// Whoever is beyond `max_rss`.
+/// The generations with workers above `max_rss`.
 #[derive(Default)]
 pub(super) struct Growth {
     fruitless: Option<Fruitless>,
@@ -31,7 +31,7 @@ pub(super) struct Growth {
 /// A generation of which a worker has grown too large before it was [`AGE_MIN`] old.
 struct Early {
     generation: u32,
-    is_told: bool,
+    is_logged: bool,
 }
 
 /// A generation whose workers are too large from the start, so that another one is no smaller.
@@ -42,7 +42,7 @@ struct Fruitless {
 }
 
 impl Growth {
-    pub(super) fn look(&mut self, shared: &Shared, seats: &[Seat], now: Instant) {
+    pub(super) fn look(&mut self, shared: &Shared, loads: &[WorkerLoad], now: Instant) {
         let Some(most) = shared.settings.max_rss else {
             return;
         };
@@ -54,7 +54,7 @@ impl Growth {
             else {
                 continue;
             };
-            if self.may_replace(shared, &member, (bytes, most), seats, now) {
+            if self.may_replace(shared, &member, (bytes, most), loads, now) {
                 shared.retire(&member, Reason::Memory(bytes));
             }
         }
@@ -65,15 +65,15 @@ impl Growth {
         shared: &Shared,
         member: &Member,
         (bytes, most): (u64, u64),
-        seats: &[Seat],
+        loads: &[WorkerLoad],
         now: Instant,
     ) -> bool {
         let application = shared.settings.name();
-        let seat = seats.iter().find(|seat| seat.key == member.key);
-        let served = seat.map_or(0, |seat| seat.served);
+        let load = loads.iter().find(|load| load.key == member.key);
+        let served = load.map_or(0, |load| load.served);
         let baseline = match member.baseline() {
             baseline if baseline > most => baseline,
-            // It has grown without having done anything.
+            // It has grown without a single request.
             _ if served == 0 => bytes,
             baseline => {
                 let (is_news, may_replace) = self.hold(member.generation, member.health());
@@ -83,9 +83,10 @@ impl Growth {
                         application,
                         max_rss = most,
                         baseline,
-                        "max_rss (--max-rss) is {most} bytes, and {member}, which held {baseline} before its first \
-                         request, has grown to {bytes} with {served} requests, as one before it did: each worker is \
-                         replaced after 1 min at the earliest; set it well above {bytes}",
+                        "max_rss (--max-rss) is {most} bytes, and {member}, which held {baseline} \
+                         before its first request, has grown to {bytes} with {served} requests, as \
+                         one before it did: each worker is replaced after 1 min at the earliest; \
+                         set it well above {bytes}",
                     );
                 }
                 return may_replace;
@@ -98,36 +99,36 @@ impl Growth {
                 application,
                 max_rss = most,
                 baseline,
-                "max_rss (--max-rss) is {most} bytes, and {member} held {baseline} before its first request: \
-                 another one would be no smaller, so workers are replaced after rests of 10 s to 10 min \
-                 only; set it well above {baseline}",
+                "max_rss (--max-rss) is {most} bytes, and {member} held {baseline} before its \
+                 first request: another one would be no smaller, so workers are replaced after \
+                 rests of 10 s to 10 min only; set it well above {baseline}",
             );
         }
         may_replace
     }
 
-    /// Whether there is something to tell of this generation, of which a worker of that age has grown too
-    /// large, and whether it may be replaced.
+    /// Returns two flags for a generation of which a worker of that age has grown too large: the
+    /// first is true if a warning is due, the second if the worker may be replaced.
     fn hold(&mut self, generation: u32, age: Duration) -> (bool, bool) {
         if age >= AGE_MIN {
             return (false, true);
         }
         match &mut self.early {
             Some(early) if early.generation == generation => {
-                (!std::mem::replace(&mut early.is_told, true), false)
+                (!std::mem::replace(&mut early.is_logged, true), false)
             }
             early => {
                 *early = Some(Early {
                     generation,
-                    is_told: false,
+                    is_logged: false,
                 });
                 (false, true)
             }
         }
     }
 
-    /// Whether this is the first time that a worker of this generation is too large from the start, and
-    /// whether one may be replaced all the same.
+    /// Returns two flags for a generation of which a worker is too large from the start: the first
+    /// is true if a warning is due, the second if one worker may be replaced all the same.
     fn rest(&mut self, generation: u32, now: Instant) -> (bool, bool) {
         match &mut self.fruitless {
             Some(fruitless) if fruitless.generation == generation => {

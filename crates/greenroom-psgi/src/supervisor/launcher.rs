@@ -1,4 +1,4 @@
-//! How a generation comes by a worker.
+//! Starts workers for a generation.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,7 +21,7 @@ use crate::pool::Worker;
 
 const PROCESS: &str = "a worker";
 
-/// What a worker calls itself that no event loop drives; as PROTOCOL.md says.
+/// The mode of a worker without an event loop; as PROTOCOL.md says.
 const BLOCKING: &str = "blocking";
 
 /// Starts the workers of one generation.
@@ -30,14 +30,14 @@ pub(super) struct Launcher {
     pub(super) shared: Arc<Shared>,
     pub(super) generation: u32,
     pub(super) zygote: Zygote,
-    /// Ends when the generation is dropped.
+    /// Closed when the generation is dropped.
     pub(super) orders: watch::Receiver<Order>,
-    /// Held by all that answer for a worker.
+    /// Held by all tasks that are responsible for a worker.
     pub(super) alive: mpsc::Sender<Infallible>,
 }
 
 /// A worker that is ready and takes no requests yet.
-pub(super) struct Raised {
+pub(super) struct ReadyWorker {
     pub(super) held: Held,
     pub(super) control: Control,
 }
@@ -50,7 +50,7 @@ pub(super) struct Control {
 
 impl Launcher {
     /// Forks a worker and waits until it is ready. If the future is dropped, the worker is killed.
-    pub(super) async fn raise(&self) -> Result<Raised, StartError> {
+    pub(super) async fn start_worker(&self) -> Result<ReadyWorker, StartError> {
         let limit = self.shared.settings.start_timeout;
         let late = StartError::Timeout {
             application: self.shared.settings.name(),
@@ -60,9 +60,9 @@ impl Launcher {
         timeout(limit, self.load()).await.unwrap_or(Err(late))
     }
 
-    /// Gives it requests from now on.
-    pub(super) fn employ(&self, raised: Raised) -> Arc<Member> {
-        let member = Arc::clone(&raised.held.member);
+    /// Lets it take requests from now on.
+    pub(super) fn activate(&self, ready: ReadyWorker) -> Arc<Member> {
+        let member = Arc::clone(&ready.held.member);
         self.shared.pool.add(Worker::new(
             member.key,
             member.pid,
@@ -70,7 +70,7 @@ impl Launcher {
             member.mode() != BLOCKING,
         ));
         tokio::spawn(tend::tend(
-            raised,
+            ready,
             Arc::clone(&self.shared),
             self.orders.clone(),
             self.alive.clone(),
@@ -78,7 +78,7 @@ impl Launcher {
         member
     }
 
-    async fn load(&self) -> Result<Raised, StartError> {
+    async fn load(&self) -> Result<ReadyWorker, StartError> {
         let key = self.shared.new_key();
         let forked = self.zygote.fork(key).await;
         let mut forked = forked.map_err(|error| self.not_forked(error))?;
@@ -90,9 +90,9 @@ impl Launcher {
         match self.first_word(key).await {
             Ok(Some((control, FirstWord::Ready(mode)))) => {
                 held.note_ready(mode);
-                Ok(Raised { held, control })
+                Ok(ReadyWorker { held, control })
             }
-            Ok(Some((_, FirstWord::Refused(message)))) => Err(StartError::Load {
+            Ok(Some((_, FirstWord::Failed(message)))) => Err(StartError::Load {
                 application: self.shared.settings.name(),
                 message,
             }),
@@ -110,7 +110,7 @@ impl Launcher {
         };
         let word = match message.kind {
             b'R' => FirstWord::Ready(message.text()),
-            b'X' => FirstWord::Refused(message.text()),
+            b'X' => FirstWord::Failed(message.text()),
             _ => return Err(message.unexpected()),
         };
         Ok(Some((control, word)))
@@ -122,7 +122,7 @@ impl Launcher {
                 io::ErrorKind::ConnectionReset,
                 "its zygote is gone",
             )),
-            NotForked::Refused(status) => self.ended(EndStatus(Some(EndStatus::of_wait(status)))),
+            NotForked::Failed(status) => self.ended(EndStatus(Some(EndStatus::of_wait(status)))),
         }
     }
 
@@ -145,14 +145,14 @@ impl Launcher {
 }
 
 enum FirstWord {
-    /// What drives it.
+    /// The worker's mode.
     Ready(String),
     /// Perl's message.
-    Refused(String),
+    Failed(String),
 }
 
 impl Control {
-    /// `None` if the worker is gone already.
+    /// Connects to a worker; `None` if it is gone already.
     async fn open(shared: &Shared, key: u32) -> io::Result<Option<Self>> {
         let stream = match UnixStream::connect(shared.socket(key)).await {
             Ok(stream) => stream,

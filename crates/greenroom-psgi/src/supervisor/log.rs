@@ -1,4 +1,5 @@
-//! What zygotes and workers write to their standard output and error, and the errors that workers tell.
+//! Logs the lines that zygotes and workers write to their standard output and error, and the errors
+//! that workers send.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -13,21 +14,21 @@ use tokio::task::JoinHandle;
 use super::channel::Message;
 use super::member::Member;
 
-/// Bytes of a line that are logged; the rest of it is dropped.
+/// The bytes of a line that are logged; the rest of it is dropped.
 const LINE_BYTES_MAX: usize = 8 * 1_024;
 
-/// Bytes that are read at once.
+/// The bytes that are read at once.
 const CHUNK_BYTES: usize = 8 * 1_024;
 
-/// Bytes that the pipe holds while nobody reads, so that a writer does not wait: the most that
-/// Linux grants without privileges by default.
+/// The bytes that the pipe holds while this process is busy, so that a writer does not wait: the
+/// most that Linux grants without privileges by default.
 const PIPE_BYTES: usize = 1_024 * 1_024;
 
-/// How many lines are kept for an error message.
+/// The number of lines that are kept for an error message.
 const TAIL_LINES: usize = 20;
 
-/// How long the end of the pipe is awaited before the last lines are taken. Somebody else may hold
-/// it open.
+/// The time for which the end of the pipe is awaited before the last lines are taken. Another
+/// process may hold it open.
 const END_WAIT: Duration = Duration::from_secs(1);
 
 /// The log of one zygote and its workers.
@@ -41,9 +42,9 @@ struct Tail(Mutex<VecDeque<String>>);
 
 impl Log {
     /// Reads `pipe` to its end, also after the value is dropped: a writer without a reader would be
-    /// killed.
+    /// killed by SIGPIPE.
     pub(super) fn start(pipe: OwnedFd, application: String) -> io::Result<Self> {
-        // A smaller pipe does as well, but for how long a writer can go on while we are busy.
+        // A smaller pipe works as well, but fills sooner while this process is busy.
         rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES).ok();
         let input = pipe::Receiver::from_owned_fd(pipe)?;
         let tail = Arc::<Tail>::default();
@@ -51,15 +52,15 @@ impl Log {
         Ok(Self { task, tail })
     }
 
-    /// The last lines, once all was read.
+    /// Returns the last lines, once all was read.
     pub(super) async fn last_lines(self) -> String {
-        // Late is as good as never here: what came until then is told.
+        // After the wait the lines that came until then must do.
         tokio::time::timeout(END_WAIT, self.task).await.ok();
         self.tail.text()
     }
 }
 
-/// Logs an error of the application that its worker tells of: Perl's message, and the request's method
+/// Logs an error of the application that its worker sent: Perl's message, and the request's method
 /// and path if it concerns one.
 pub(super) fn tell_error(application: &str, member: &Member, message: &Message) -> io::Result<()> {
     let (route, text) = error(&message.payload).ok_or_else(|| message.unexpected())?;
@@ -68,8 +69,8 @@ pub(super) fn tell_error(application: &str, member: &Member, message: &Message) 
     Ok(())
 }
 
-/// The route, if there is one, and the message, whose further lines are indented: none can pass for a
-/// line of the log.
+/// Parses the route, if there is one, and the message, whose further lines are indented: none can
+/// pass for a line of the log.
 fn error(payload: &[u8]) -> Option<(Option<String>, String)> {
     let (length, rest) = payload.split_first_chunk::<4>()?;
     let (route, text) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
@@ -108,7 +109,7 @@ impl Tail {
     }
 }
 
-/// Bytes as lines of bounded length.
+/// A splitter of bytes into lines of bounded length.
 #[derive(Default)]
 struct Lines {
     line: Vec<u8>,
@@ -135,8 +136,8 @@ impl Lines {
     }
 
     fn extend(&mut self, bytes: &[u8]) {
-        let room = LINE_BYTES_MAX - self.line.len();
-        let (kept, dropped) = bytes.split_at(bytes.len().min(room));
+        let space = LINE_BYTES_MAX - self.line.len();
+        let (kept, dropped) = bytes.split_at(bytes.len().min(space));
         self.line.extend_from_slice(kept);
         self.dropped += dropped.len();
     }

@@ -19,22 +19,22 @@ use super::zygote::Forked;
 use crate::error::EndStatus;
 use crate::status::WorkerState;
 
-/// How long the zygote may take to tell a worker's wait status once it has ended. It looks every
-/// second, if a signal has not told it before.
+/// The time that the zygote may take to report a worker's wait status once it has ended. It checks
+/// every second, if no signal wakes it before.
 const STATUS_WAIT: Duration = Duration::from_secs(3);
 
-/// How long a worker may exist that talks to us no more. One with much memory takes a while to end, and
-/// so does one whose `END` blocks have something to do.
+/// The time that a worker may exist after it has closed its connections. One with much memory takes
+/// a while to end, and so does one whose `END` blocks have something to do.
 pub(super) const END_WAIT: Duration = Duration::from_secs(10);
 
-/// What all may know of a worker.
+/// The shared state of a worker.
 pub(super) struct Member {
     pub(super) key: u32,
     pub(super) pid: Pid,
     pub(super) generation: u32,
     pub(super) born: Instant,
-    /// Wakes up when it may have become idle.
-    pub(super) nudge: Notify,
+    /// Notified when it may have become idle.
+    pub(super) may_be_idle: Notify,
     requests_max: Option<u64>,
     ready: OnceLock<Ready>,
     state: watch::Sender<WorkerState>,
@@ -50,19 +50,19 @@ struct Ready {
     baseline: u64,
 }
 
-/// Why a worker is to be replaced.
+/// The reason why a worker is to be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// It has served so many requests.
+    /// It has served this number of requests.
     Requests(u64),
-    /// It holds so many bytes of memory.
+    /// It holds this number of bytes.
     Memory(u64),
     /// The application asked for it.
     Asked,
 }
 
 impl Member {
-    /// Moves on to `state`; false if it was there or further already.
+    /// Moves on to `state`; returns `false` if it was there or further already.
     pub(super) fn advance(&self, state: WorkerState) -> bool {
         self.state.send_if_modified(|now| {
             let moves = *now < state;
@@ -82,24 +82,24 @@ impl Member {
         states.wait_for(|now| *now >= state).await.ok();
     }
 
-    /// What drives it; empty while it starts.
+    /// Returns its mode, `blocking` or an event loop; empty while it starts.
     pub(super) fn mode(&self) -> &str {
         self.ready.get().map_or("", |ready| &ready.mode)
     }
 
-    /// Its resident bytes when it was ready; 0 before.
+    /// Returns its resident bytes when it was ready; 0 before.
     pub(super) fn baseline(&self) -> u64 {
         self.ready.get().map_or(0, |ready| ready.baseline)
     }
 
-    /// How long it has been ready, by now or by its end.
+    /// Returns the time that it has been ready, by now or by its end.
     pub(super) fn health(&self) -> Duration {
         self.ready
             .get()
             .map_or(Duration::ZERO, |ready| ready.since.elapsed())
     }
 
-    /// Whether it has served enough.
+    /// Returns `true` if it has served as many requests as it may.
     pub(super) fn has_served_enough(&self, served: u64) -> bool {
         self.requests_max.is_some_and(|most| served >= most)
     }
@@ -110,23 +110,23 @@ impl Member {
         self.process.readable().await.ok();
     }
 
-    /// Kills it, if it still exists. Its number cannot be another process' by now.
+    /// Kills it, if it still exists. The pidfd makes sure that it is not another process by now.
     pub(super) fn kill(&self) {
         pidfd_send_signal(&self.process, Signal::KILL).ok();
     }
 
-    /// Notes that it hangs; false if that was known.
+    /// Notes that it hangs; returns `false` if that was known.
     pub(super) fn note_hung(&self) -> bool {
         !self.is_hung.swap(true, Ordering::Relaxed)
     }
 
-    /// Kills it because it was not done in time.
+    /// Kills it because it did not finish in time.
     pub(super) fn kill_late(&self) {
         self.is_late.store(true, Ordering::Relaxed);
         self.kill();
     }
 
-    /// Whether it had to be killed because it was not done in time.
+    /// Returns `true` if it had to be killed because it did not finish in time.
     pub(super) fn was_late(&self) -> bool {
         self.is_late.load(Ordering::Relaxed)
     }
@@ -155,7 +155,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Whoever has this answers for the worker: dropping it kills the process and removes all traces.
+/// The ownership of a worker: dropping it kills the process and removes all traces.
 pub(super) struct Held {
     pub(super) member: Arc<Member>,
     shared: Arc<Shared>,
@@ -176,7 +176,7 @@ impl Held {
             pid: forked.pid,
             generation,
             born: Instant::now(),
-            nudge: Notify::new(),
+            may_be_idle: Notify::new(),
             requests_max: shared.settings.max_requests.map(jittered),
             ready: OnceLock::new(),
             state: watch::Sender::new(WorkerState::Starting),
@@ -184,7 +184,7 @@ impl Held {
             is_late: AtomicBool::new(false),
             process,
         });
-        shared.enrol(Arc::clone(&member));
+        shared.add_member(Arc::clone(&member));
         Self {
             member,
             shared: Arc::clone(shared),
@@ -198,7 +198,7 @@ impl Held {
             since: Instant::now(),
             baseline: memory::resident_bytes(self.member.pid).unwrap_or(0),
         };
-        // It says so once.
+        // A worker reports it once.
         self.member.ready.set(ready).ok();
         self.member.advance(WorkerState::Ready);
     }
@@ -208,15 +208,15 @@ impl Held {
         let key = self.member.key;
         self.member.kill();
         self.shared.pool.remove(key);
-        self.shared.strike(key);
+        self.shared.remove_member(key);
         // The zygote may have removed it already.
         fs::remove_file(self.shared.socket(key)).ok();
         self.member.advance(WorkerState::Gone);
     }
 
-    /// How it ended; it must have begun to.
+    /// Returns the status with which it ended; it must have begun to end.
     pub(super) async fn status(&mut self) -> EndStatus {
-        // If it does not, that is what is told.
+        // If it does not end, the status is unknown.
         timeout(END_WAIT, self.member.ended()).await.ok();
         end_status(&mut self.ended).await
     }
@@ -228,13 +228,13 @@ impl Drop for Held {
     }
 }
 
-/// What the zygote tells of a process that has begun to end.
+/// Returns the status that the zygote reports of a process that has begun to end.
 pub(super) async fn end_status(ended: &mut oneshot::Receiver<u32>) -> EndStatus {
     let status = timeout(STATUS_WAIT, ended).await;
     EndStatus(status.ok().and_then(Result::ok).map(EndStatus::of_wait))
 }
 
-/// A handle on a process; `None` if there is none by this number any more.
+/// Opens a handle on a process; `None` if there is none by this number any more.
 pub(super) fn process(pid: Pid) -> io::Result<Option<AsyncFd<OwnedFd>>> {
     match pidfd_open(pid, PidfdFlags::NONBLOCK) {
         Ok(process) => watched(process).map(Some),
@@ -245,13 +245,14 @@ pub(super) fn process(pid: Pid) -> io::Result<Option<AsyncFd<OwnedFd>>> {
 
 #[expect(
     deprecated,
-    reason = "its successor is unsafe, for types whose descriptor may change or be closed; an OwnedFd's cannot"
+    reason = "its successor is unsafe, for types whose descriptor may change or be closed; an \
+              OwnedFd's cannot"
 )]
 fn watched(process: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(process, Interest::READABLE)
 }
 
-/// Up to a tenth less, by chance, so that workers of one age are not replaced together.
+/// Takes off up to a tenth, by chance, so that workers of one age are not replaced together.
 fn jittered(requests: u64) -> u64 {
     requests - fastrand::u64(0..=requests / 10)
 }

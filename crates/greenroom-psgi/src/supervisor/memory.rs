@@ -1,17 +1,17 @@
-//! What a process holds in memory.
+//! The memory of a process.
 
 use std::fs;
 
 use rustix::process::Pid;
 
-/// The resident bytes of a process, shared pages included; `None` if it is gone.
+/// Returns the resident bytes of a process, shared pages included; `None` if it is gone.
 pub(super) fn resident_bytes(pid: Pid) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{}/statm", pid.as_raw_nonzero())).ok()?;
     let page = u64::try_from(rustix::param::page_size()).ok()?;
     resident_pages(&text).map(|pages| pages * page)
 }
 
-/// The second number of `/proc/PID/statm` (`proc_pid_statm(5)`).
+/// Parses the second number of `/proc/PID/statm` (`proc_pid_statm(5)`).
 fn resident_pages(statm: &str) -> Option<u64> {
     statm.split_ascii_whitespace().nth(1)?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What the recorder of metrics is told of an application.
+//! The metrics of an application.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use metrics::{Label, counter, gauge};
 
 use crate::status::{GatewayStatus, WorkerState};
 
-/// The states that a worker is counted in.
+/// The states that workers are counted in, with their labels.
 const STATES: [(WorkerState, &str); 5] = [
     (WorkerState::Starting, "starting"),
     (WorkerState::Ready, "ready"),
@@ -15,8 +15,8 @@ const STATES: [(WorkerState, &str); 5] = [
     (WorkerState::Ending, "ending"),
 ];
 
-/// Brings the metrics up to date. They are looked up each time, so that a recorder that was installed
-/// after the gateway began gets them too.
+/// Updates the metrics. They are looked up each time, so that a recorder that was installed after
+/// the gateway began gets them too.
 pub(super) fn record(status: &GatewayStatus) {
     let labels = [
         Label::new("application", status.application.clone()),
@@ -87,7 +87,7 @@ fn bytes(count: u64) -> f64 {
     count as f64
 }
 
-/// Workers and requests are fewer than 2^32.
+/// Converts a number of workers or requests, which are fewer than 2^32.
 fn number(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::MAX, f64::from)
 }

@@ -1,8 +1,8 @@
 //! The Perl processes of a gateway: started, watched, replaced, ended.
 //!
 //! One task (`run`) holds the generation that serves and starts the next one. A generation has a
-//! task for each slot, which sees to it that a worker is there, and each worker has one that tends
-//! it (`tend`). A look at all workers in turn (`monitor`) tells these what the pool knows. Dropping
+//! task for each slot, which keeps a worker in it, and each worker has one that tends it (`tend`).
+//! One task (`monitor`) looks at all workers in turn and passes on what the pool knows. Dropping
 //! the supervisor's task drops all that it holds, and with it kills all processes.
 
 mod backoff;
@@ -17,7 +17,7 @@ mod memory;
 mod meters;
 mod monitor;
 mod process;
-mod refusing;
+mod rejection_log;
 mod run;
 pub(crate) mod shared;
 mod slot;
@@ -46,11 +46,11 @@ use crate::error::StartError;
 use crate::gateway::Gateway;
 use crate::perl;
 
-/// What all workers of a generation are to do.
+/// An order to all workers of a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Serve,
-    /// Finish what was begun, and end.
+    /// Finish the requests that were begun, and end.
     Drain,
 }
 
@@ -62,7 +62,7 @@ impl Order {
             .await
             .is_err()
         {
-            // The generation was dropped, and whoever waits here is about to be.
+            // The generation was dropped, and with it soon the task that waits here.
             std::future::pending::<()>().await;
         }
     }

@@ -1,5 +1,5 @@
-//! A look at all workers, again and again: who hangs, who has served or grown enough, who is idle. And
-//! what operators are told: refusals in the log, and metrics.
+//! Looks at all workers, again and again: replaces those that hang or have served or grown enough,
+//! ends those that drain and are idle. It also logs rejections and updates metrics.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,16 +10,16 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::growth::Growth;
 use super::member::{END_WAIT, Member, Reason};
 use super::shared::Shared;
-use super::{meters, refusing};
-use crate::pool::{Ending, Seat};
+use super::{meters, rejection_log};
+use crate::pool::{Ending, WorkerLoad};
 
-/// How often there is a look, if nothing asks for one before.
+/// The interval between looks, if the pool asks for none before.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How often memory is looked at, and metrics are brought up to date.
+/// The interval between checks of memory, and between updates of metrics.
 const SLOW_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Never returns.
+/// Looks at all workers for ever.
 pub(super) async fn watch_workers(shared: Arc<Shared>) {
     let mut looks = interval(LOOK_INTERVAL);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -28,37 +28,37 @@ pub(super) async fn watch_workers(shared: Arc<Shared>) {
     loop {
         tokio::select! {
             now = looks.tick() => {
-                refusing::tell(&shared);
+                rejection_log::tell(&shared);
                 if now >= slow_look_at {
                     slow_look_at = now + SLOW_LOOK_INTERVAL;
-                    growth.look(&shared, &shared.pool.seats(), now);
+                    growth.look(&shared, &shared.pool.loads(), now);
                     meters::record(&shared.status());
                 }
             }
             () = shared.pool.changed() => {}
         }
-        look(&shared, &shared.pool.seats());
+        look(&shared, &shared.pool.loads());
     }
 }
 
-/// Acts on what the pool says of its workers.
-pub(super) fn look(shared: &Shared, seats: &[Seat]) {
+/// Acts on the pool's snapshots of its workers.
+pub(super) fn look(shared: &Shared, loads: &[WorkerLoad]) {
     let members = shared.members();
-    for seat in seats {
-        // One that is just gone.
-        let Some(member) = members.iter().find(|member| member.key == seat.key) else {
+    for load in loads {
+        // The worker is just gone.
+        let Some(member) = members.iter().find(|member| member.key == load.key) else {
             continue;
         };
-        if let Some(stuck) = seat.stuck.filter(|stuck| *stuck > shared.settings.timeout) {
+        if let Some(stuck) = load.stuck.filter(|stuck| *stuck > shared.settings.timeout) {
             kill_hung(shared, member, stuck);
-        } else if seat.condemned {
+        } else if load.condemned {
             member.kill();
-        } else if seat.lost.is_some_and(|lost| lost > END_WAIT) {
+        } else if load.lost.is_some_and(|lost| lost > END_WAIT) {
             kill_lost(shared, member);
-        } else if seat.draining && seat.running == 0 && seat.waiting == 0 {
-            member.nudge.notify_one();
-        } else if member.has_served_enough(seat.served) {
-            shared.retire(member, Reason::Requests(seat.served));
+        } else if load.draining && load.running == 0 && load.waiting == 0 {
+            member.may_be_idle.notify_one();
+        } else if member.has_served_enough(load.served) {
+            shared.retire(member, Reason::Requests(load.served));
         }
     }
 }
@@ -77,12 +77,12 @@ fn kill_hung(shared: &Shared, member: &Member, stuck: Duration) {
     member.kill();
 }
 
-/// It closed a connection of its own, and lives on.
+/// Kills a worker that closed a connection of its own, and lives on.
 fn kill_lost(shared: &Shared, member: &Member) {
     tracing::warn!(
         "{member} has closed a connection and not ended for {END_WAIT:?}, and is killed"
     );
-    // So it is told once.
+    // So it is logged once.
     shared.pool.condemn(member.key);
     member.kill();
 }

@@ -17,7 +17,7 @@ use crate::builder::Settings;
 use crate::error::StartError;
 use crate::perl;
 
-/// How long a zygote may take to end once its channel did.
+/// The time that a zygote may take to end once its channel did.
 const END_WAIT: Duration = Duration::from_secs(2);
 
 /// A zygote's process. Dropping it kills it, with all workers that it forked.
@@ -42,8 +42,9 @@ impl Process {
             .stdin(blocking(theirs).map_err(failed)?)
             .stdout(writer)
             .stderr(errors)
+            // A group of its own, so that `kill` reaches all that it forks.
             .process_group(0)
-            // Whatever they tell of descriptors was for this process.
+            // Their descriptors were for this process.
             .env_remove("LISTEN_FDS")
             .env_remove("LISTEN_FDNAMES")
             .env_remove("LISTEN_PID")
@@ -55,8 +56,8 @@ impl Process {
         Ok((Self { child, log }, ours))
     }
 
-    /// How it ended, and its last lines; it must have begun to end.
-    pub(super) async fn last_words(&mut self) -> (Option<ExitStatus>, String) {
+    /// Returns its status and its last lines; it must have begun to end.
+    pub(super) async fn exit_report(&mut self) -> (Option<ExitStatus>, String) {
         let status = self.wait().await;
         if status.is_none() {
             self.kill();
@@ -68,7 +69,7 @@ impl Process {
         (status, said)
     }
 
-    /// Waits for its end, its channel being closed, and kills it after a while.
+    /// Waits for its end, its channel being closed, and kills it after [`END_WAIT`].
     pub(super) async fn end(mut self) {
         if self.wait().await.is_none() {
             tracing::warn!("a zygote did not end within {END_WAIT:?}, and is killed");
@@ -82,7 +83,7 @@ impl Process {
         ended.ok()?.ok()
     }
 
-    /// Kills its process group. Only while it was not waited for: its number could be another's.
+    /// Kills its process group. It must not have been waited for: the number could be another's.
     pub(super) fn kill(&self) {
         let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok());
         if let Some(pid) = pid.and_then(Pid::from_raw) {
@@ -98,7 +99,7 @@ impl Drop for Process {
     }
 }
 
-/// Perl's arguments.
+/// Returns Perl's arguments.
 fn arguments(settings: &Settings, directory: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = Vec::new();
     let mut include = OsString::from("-I");
@@ -126,7 +127,7 @@ fn arguments(settings: &Settings, directory: &Path) -> Vec<OsString> {
     arguments
 }
 
-/// Perl's end of the channel: it reads and writes in the ordinary way.
+/// Returns Perl's end of the channel: it reads and writes in the ordinary way.
 fn blocking(channel: UnixStream) -> io::Result<Stdio> {
     let channel: StdStream = channel.into_std()?;
     channel.set_nonblocking(false)?;

@@ -15,16 +15,16 @@ use super::shared::Shared;
 use crate::error::StartError;
 use crate::gateway::{KilledWorker, ShutdownReport};
 
-/// Commands that may wait for the supervisor.
+/// The number of commands that may wait for the supervisor.
 pub(super) const COMMANDS_MAX: usize = 16;
 
-/// What a gateway's owner asks for.
+/// A command of a gateway's owner.
 pub(crate) enum Command {
     Reload(oneshot::Sender<ReloadResult>),
     Shutdown(oneshot::Sender<ShutdownReport>),
 }
 
-/// The number of the generation that serves now.
+/// The number of the generation that serves after a reload.
 pub(crate) type ReloadResult = Result<u32, Arc<StartError>>;
 
 pub(super) struct Supervisor {
@@ -33,7 +33,7 @@ pub(super) struct Supervisor {
     pub(super) origin: Origin,
     pub(super) current: Generation,
     pub(super) files: Option<Files>,
-    /// Removed when it is dropped.
+    /// The private directory, which is removed when this is dropped.
     pub(super) directory: Option<TempDir>,
     pub(super) monitor: JoinSet<()>,
 }
@@ -41,17 +41,17 @@ pub(super) struct Supervisor {
 /// The start of a generation that is to follow the one that serves.
 #[derive(Default)]
 struct Change {
-    /// At most one.
+    /// The generation that is starting; at most one.
     starting: JoinSet<Result<Generation, StartError>>,
-    /// Whether it is in place of one that was lost, and nobody asked for it.
+    /// True if it replaces one that was lost, and was not asked for.
     is_recovery: bool,
-    /// Those that wait for the one that is starting.
+    /// The replies to those that wait for the one that is starting.
     waiting: Vec<oneshot::Sender<ReloadResult>>,
-    /// Those that asked too late for it, and wait for the one after.
+    /// The replies to those that asked too late for it, and wait for the one after.
     next: Option<Vec<oneshot::Sender<ReloadResult>>>,
 }
 
-/// How often zygotes were lost in a row.
+/// The losses of zygotes in a row.
 #[derive(Default)]
 struct Losses {
     backoff: Backoff,
@@ -59,7 +59,7 @@ struct Losses {
     last: Option<u32>,
 }
 
-enum Happening {
+enum Event {
     Command(Option<Command>),
     Files(Vec<std::path::PathBuf>),
     Started(Result<Box<Generation>, StartError>),
@@ -67,50 +67,52 @@ enum Happening {
 }
 
 impl Supervisor {
-    /// Until it is told to shut down, or the last gateway is dropped.
+    /// Runs until the command to shut down, or until the last gateway is dropped.
     pub(super) async fn run(mut self) {
         let (mut change, mut retiring) = (Change::default(), JoinSet::new());
         let mut losses = Losses::default();
         loop {
-            match self.happening(&mut change, &mut retiring).await {
-                Happening::Command(Some(Command::Reload(reply))) => {
+            match self.next_event(&mut change, &mut retiring).await {
+                Event::Command(Some(Command::Reload(reply))) => {
                     change.request(&self, Some(reply));
                 }
-                Happening::Command(Some(Command::Shutdown(reply))) => {
+                Event::Command(Some(Command::Shutdown(reply))) => {
                     change.starting.shutdown().await;
-                    // Whoever asked may have gone.
+                    // The caller may be gone.
                     reply.send(self.shut_down(retiring).await).ok();
                     return;
                 }
-                Happening::Command(None) => return,
-                Happening::Files(paths) => {
+                Event::Command(None) => return,
+                Event::Files(paths) => {
                     tracing::info!("{} changed: reloading", names(&paths));
                     change.request(&self, None);
                 }
-                Happening::Lost => self.recover(&mut change, losses.rest(&self.current)),
-                Happening::Started(Ok(generation)) => {
+                Event::Lost => self.recover(&mut change, losses.rest(&self.current)),
+                Event::Started(Ok(generation)) => {
                     retiring.spawn(self.take_over(*generation, &mut change).drain());
                     change.go_on(&self);
                 }
-                Happening::Started(Err(error)) => {
-                    self.keep_on(error, &mut change);
+                Event::Started(Err(error)) => {
+                    self.keep_current(error, &mut change);
                     change.go_on(&self);
                 }
             }
         }
     }
 
-    async fn happening(&mut self, change: &mut Change, retiring: &mut JoinSet<()>) -> Happening {
+    async fn next_event(&mut self, change: &mut Change, retiring: &mut JoinSet<()>) -> Event {
         loop {
             tokio::select! {
-                command = self.commands.recv() => return Happening::Command(command),
-                paths = changed(&mut self.files) => return Happening::Files(paths),
+                command = self.commands.recv() => return Event::Command(command),
+                paths = changed(&mut self.files) => return Event::Files(paths),
                 Some(started) = change.starting.join_next() => {
                     let started = started.expect("nothing panics as it starts");
-                    return Happening::Started(started.map(Box::new));
+                    return Event::Started(started.map(Box::new));
                 }
-                () = self.current.lost(), if change.starting.is_empty() && !self.shared.is_closed() => {
-                    return Happening::Lost;
+                () = self.current.lost(),
+                    if change.starting.is_empty() && !self.shared.is_closed() =>
+                {
+                    return Event::Lost;
                 }
                 Some(_) = retiring.join_next() => {}
             }
@@ -131,12 +133,12 @@ impl Supervisor {
         change.start(self, rest);
     }
 
-    /// Returns the generation that served before.
+    /// Lets a generation serve, and returns the one that served before.
     fn take_over(&mut self, generation: Generation, change: &mut Change) -> Generation {
         let number = generation.number;
         self.shared.note_serving(number);
         let before = std::mem::replace(&mut self.current, generation);
-        // Before anybody is told: no request goes to the old code any more.
+        // Before any reply: no request goes to the old code any more.
         for member in self.shared.members() {
             if member.generation < number {
                 self.shared.pool.drain(member.key);
@@ -144,21 +146,21 @@ impl Supervisor {
         }
         change.count(&self.shared.counters.reloads);
         tracing::info!("{} is loaded anew", self.shared.settings.name());
-        change.answer(&Ok(number));
+        change.reply(&Ok(number));
         before
     }
 
-    fn keep_on(&self, error: StartError, change: &mut Change) {
+    fn keep_current(&self, error: StartError, change: &mut Change) {
         change.count(&self.shared.counters.reloads_failed);
         tracing::error!("what was loaded before serves on, because of: {error}");
-        change.answer(&Err(Arc::new(error)));
+        change.reply(&Err(Arc::new(error)));
     }
 
     async fn shut_down(self, mut retiring: JoinSet<()>) -> ShutdownReport {
         let workers = self.shared.members();
         retiring.spawn(self.current.drain());
         while retiring.join_next().await.is_some() {}
-        self.shared.deserted().await;
+        self.shared.all_gone().await;
         drop(self.monitor);
         drop(self.directory);
         self.shared.close();
@@ -175,7 +177,8 @@ impl Supervisor {
 }
 
 impl Losses {
-    /// How long to rest before the zygote of `lost` is replaced. It is asked again when that fails.
+    /// Returns the time to rest before the zygote of `lost` is replaced. It is asked again when
+    /// that fails.
     fn rest(&mut self, lost: &Generation) -> Duration {
         let is_new = self.last.replace(lost.number) != Some(lost.number);
         if is_new && lost.since.elapsed() >= HEALTHY_AFTER {
@@ -199,7 +202,7 @@ impl Change {
         let (shared, origin) = (Arc::clone(&supervisor.shared), supervisor.origin.clone());
         self.starting.spawn(async move {
             tokio::time::sleep(rest).await;
-            // Until then the one before serves with all of its own.
+            // Until then the one before serves with all of its workers.
             Generation::start(shared, origin, TakeOver::AllWorkers).await
         });
     }
@@ -211,14 +214,14 @@ impl Change {
         }
     }
 
-    fn answer(&mut self, result: &ReloadResult) {
+    fn reply(&mut self, result: &ReloadResult) {
         for reply in self.waiting.drain(..) {
-            // Whoever asked may have gone.
+            // The caller may be gone.
             reply.send(result.clone()).ok();
         }
     }
 
-    /// Starts what was asked for meanwhile.
+    /// Starts the generation that was asked for meanwhile.
     fn go_on(&mut self, supervisor: &Supervisor) {
         if let Some(waiting) = self.next.take() {
             self.waiting = waiting;

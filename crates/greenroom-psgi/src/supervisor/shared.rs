@@ -1,4 +1,4 @@
-//! What the supervisor's tasks share, and what a look from outside sees.
+//! The state that the supervisor's tasks share, and its status.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use super::member::{Member, Reason};
 use super::memory;
 use crate::builder::Settings;
 use crate::perl;
-use crate::pool::{Pool, Seat, micros};
+use crate::pool::{Pool, WorkerLoad, micros};
 use crate::status::{GatewayStatus, WorkerState, WorkerStatus};
 
 pub(crate) struct Shared {
     pub(crate) settings: Arc<Settings>,
     pub(crate) pool: Arc<Pool>,
     pub(super) counters: Counters,
-    /// Where the workers' sockets are.
+    /// The directory of the workers' sockets.
     directory: PathBuf,
     members: watch::Sender<Vec<Arc<Member>>>,
     last_key: AtomicU32,
@@ -61,7 +61,8 @@ impl Shared {
         self.last_key.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The number of the generation that is to follow the one that serves; one is started at a time.
+    /// Returns the number of the generation that is to follow the one that serves; one is started
+    /// at a time.
     pub(super) fn next_generation(&self) -> u32 {
         self.generation.load(Ordering::Relaxed) + 1
     }
@@ -84,22 +85,22 @@ impl Shared {
         self.is_closed.subscribe().wait_for(|is| *is).await.ok();
     }
 
-    pub(super) fn enrol(&self, member: Arc<Member>) {
+    pub(super) fn add_member(&self, member: Arc<Member>) {
         self.members.send_modify(|members| members.push(member));
     }
 
-    pub(super) fn strike(&self, key: u32) {
+    pub(super) fn remove_member(&self, key: u32) {
         self.members
             .send_modify(|members| members.retain(|member| member.key != key));
     }
 
-    /// All workers, the oldest first.
+    /// Returns all workers, the oldest first.
     pub(super) fn members(&self) -> Vec<Arc<Member>> {
         self.members.borrow().clone()
     }
 
     /// Returns when there is no worker.
-    pub(super) async fn deserted(&self) {
+    pub(super) async fn all_gone(&self) {
         // The sender lives as long as we are borrowed.
         let mut members = self.members.subscribe();
         members.wait_for(Vec::is_empty).await.ok();
@@ -115,7 +116,7 @@ impl Shared {
 
     pub(crate) fn status(&self) -> GatewayStatus {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let seats = self.pool.seats();
+        let loads = self.pool.loads();
         let members = self.members();
         GatewayStatus {
             application: self.settings.name(),
@@ -124,7 +125,7 @@ impl Shared {
             workers_wanted: self.settings.workers,
             workers: members
                 .iter()
-                .map(|member| worker_status(member, &seats))
+                .map(|member| worker_status(member, &loads))
                 .collect(),
             restarts: count(&self.counters.restarts),
             hung: count(&self.counters.hung),
@@ -136,18 +137,18 @@ impl Shared {
     }
 }
 
-fn worker_status(member: &Member, seats: &[Seat]) -> WorkerStatus {
-    let seat = seats.iter().find(|seat| seat.key == member.key);
+fn worker_status(member: &Member, loads: &[WorkerLoad]) -> WorkerStatus {
+    let load = loads.iter().find(|load| load.key == member.key);
     WorkerStatus {
         key: member.key,
         pid: member.pid.as_raw_nonzero().get(),
         generation: member.generation,
         state: member.state(),
         mode: member.mode().to_owned(),
-        running: seat.map_or(0, |seat| seat.running),
-        waiting: seat.map_or(0, |seat| seat.waiting),
-        served: seat.map_or(0, |seat| seat.served),
-        stuck_micros: seat.and_then(|seat| seat.stuck).map_or(0, micros),
+        running: load.map_or(0, |load| load.running),
+        waiting: load.map_or(0, |load| load.waiting),
+        served: load.map_or(0, |load| load.served),
+        stuck_micros: load.and_then(|load| load.stuck).map_or(0, micros),
         rss_bytes: memory::resident_bytes(member.pid).unwrap_or(0),
         age_seconds: member.born.elapsed().as_secs(),
     }

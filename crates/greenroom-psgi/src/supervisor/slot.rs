@@ -1,4 +1,4 @@
-//! One of the places of a generation: there is always a worker in it, or one to come.
+//! One of the places of a generation, which always has a worker or gets one.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,8 +9,8 @@ use super::launcher::Launcher;
 use super::member::Member;
 use crate::status::WorkerState;
 
-/// Until the generation drains, or its zygote is lost: then its workers serve on by themselves. Without
-/// a worker, the first could not be started.
+/// Keeps a worker in the slot until the generation drains, or its zygote is lost: then its workers
+/// serve on by themselves. Without a `worker`, the first could not be started.
 pub(super) async fn keep(launcher: Launcher, worker: Option<Arc<Member>>) {
     let orders = launcher.orders.clone();
     tokio::select! {
@@ -37,8 +37,8 @@ async fn fill(launcher: Launcher, mut worker: Option<Arc<Member>>) {
     }
 }
 
-/// The next worker: at once for one that is to be replaced, which serves until then; after a rest
-/// where one has crashed or could not be loaded. `None` if the zygote is lost.
+/// Starts the next worker: at once for one that is to be replaced, which serves until then; after a
+/// rest where one has crashed or could not be loaded. `None` if the zygote is lost.
 async fn succeed(
     launcher: &Launcher,
     worker: Option<&Member>,
@@ -56,8 +56,8 @@ async fn succeed(
             let restarts = &launcher.shared.counters.restarts;
             restarts.fetch_add(1, Ordering::Relaxed);
         }
-        match launcher.raise().await {
-            Ok(raised) => return Some(launcher.employ(raised)),
+        match launcher.start_worker().await {
+            Ok(ready) => return Some(launcher.activate(ready)),
             Err(error) if launcher.zygote.is_lost() => {
                 tracing::debug!("no worker without a zygote: {error}");
                 return None;

@@ -1,4 +1,4 @@
-//! A worker's care from the moment it takes requests to its end.
+//! Supervises a worker from the moment it takes requests to its end.
 
 use std::convert::Infallible;
 use std::io;
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::Order;
 use super::channel::{Message, frame};
-use super::launcher::{Control, Raised};
+use super::launcher::{Control, ReadyWorker};
 use super::log;
 use super::member::{END_WAIT, Held, Member, Reason};
 use super::shared::Shared;
@@ -24,17 +24,17 @@ struct Tended {
     control: Control,
 }
 
-/// Until the worker is gone. It is killed when `orders` ends.
+/// Supervises the worker until it is gone. It is killed when `orders` ends.
 pub(super) async fn tend(
-    raised: Raised,
+    ready: ReadyWorker,
     shared: Arc<Shared>,
     orders: watch::Receiver<Order>,
     _alive: mpsc::Sender<Infallible>,
 ) {
     let mut tended = Tended {
         shared,
-        held: raised.held,
-        control: raised.control,
+        held: ready.held,
+        control: ready.control,
     };
     let mut abandoned = orders.clone();
     tokio::select! {
@@ -54,23 +54,25 @@ impl Tended {
         if !is_gone {
             self.drain(&member).await;
         }
-        self.bury(&member).await;
+        self.clean_up(&member).await;
     }
 
-    /// Returns when the worker is gone, or talks to us no more.
+    /// Returns when the worker is gone, or closes its control connection.
     async fn lost(&mut self) {
         let member = Arc::clone(&self.held.member);
         loop {
             tokio::select! {
                 () = member.ended() => return,
                 message = self.control.frames.next() => match message {
-                    Ok(Some(message)) => if let Err(error) = self.heed(&member, &message) {
+                    Ok(Some(message)) => if let Err(error) = self.handle(&member, &message) {
                         tracing::error!("{member} sent {error}, and is killed");
                         return member.kill();
                     },
                     Ok(None) => return,
                     Err(error) => {
-                        tracing::error!("{member} is killed, as its control connection failed: {error}");
+                        tracing::error!(
+                            "{member} is killed, as its control connection failed: {error}"
+                        );
                         return member.kill();
                     }
                 },
@@ -78,7 +80,7 @@ impl Tended {
         }
     }
 
-    fn heed(&self, member: &Member, message: &Message) -> io::Result<()> {
+    fn handle(&self, member: &Member, message: &Message) -> io::Result<()> {
         match message.kind {
             b'H' => self.shared.retire(member, Reason::Asked),
             b'E' => log::tell_error(&self.shared.settings.name(), member, message)?,
@@ -112,12 +114,12 @@ impl Tended {
         member.advance(WorkerState::Ending);
         // If it fails, the worker has ended by itself.
         self.control.output.write_all(&frame(b'Q', None)).await.ok();
-        // What it has to say of its end is read: it would wait for that.
+        // Its last frames are read, because it would wait for a reader.
         self.lost().await;
         member.ended().await;
     }
 
-    async fn bury(&mut self, member: &Member) {
+    async fn clean_up(&mut self, member: &Member) {
         let was_asked = member.advance(WorkerState::Ending).not();
         self.shared.pool.remove(member.key);
         // One that closed its control connection is about to end, with a status of its own.
@@ -135,14 +137,14 @@ impl Tended {
     }
 }
 
-/// Returns when nothing is under way in a worker that gets no new requests.
+/// Returns when no request is under way in a worker that gets no new ones.
 async fn idle(shared: &Shared, member: &Member) {
     loop {
-        let seats = shared.pool.seats();
-        let seat = seats.iter().find(|seat| seat.key == member.key);
-        if seat.is_none_or(|seat| seat.running == 0 && seat.waiting == 0) {
+        let loads = shared.pool.loads();
+        let load = loads.iter().find(|load| load.key == member.key);
+        if load.is_none_or(|load| load.running == 0 && load.waiting == 0) {
             return;
         }
-        member.nudge.notified().await;
+        member.may_be_idle.notified().await;
     }
 }

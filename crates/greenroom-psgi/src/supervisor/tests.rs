@@ -1,5 +1,5 @@
-//! With real Perl processes. What the pool says of its workers is given here, so that no test has
-//! to wait for an application that hangs.
+//! Tests with real Perl processes. They supply the pool's snapshots themselves, so that none has to
+//! wait for an application that hangs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use super::shared::Shared;
 use super::{Parts, monitor};
 use crate::builder::{Builder, Settings};
 use crate::gateway::Gateway;
-use crate::pool::Seat;
+use crate::pool::WorkerLoad;
 use crate::status::{GatewayStatus, WorkerState};
 use crate::{frame, perl};
 
-/// Far longer than anything here takes on a busy machine.
+/// The time-out of a condition, far longer than it takes on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 fn application() -> TempDir {
@@ -36,7 +36,7 @@ fn settings(folder: &TempDir, change: fn(Builder) -> Builder) -> Arc<Settings> {
     Arc::new(change(builder).settings)
 }
 
-/// A gateway, and what its supervisor's tasks share.
+/// Starts a gateway, and also returns the state that its supervisor's tasks share.
 async fn start(settings: Arc<Settings>) -> (Gateway, Arc<Shared>) {
     let directory = perl::private_directory().expect("the temporary directory can be written");
     let shared = Arc::new(Shared::new(settings, directory.path().to_path_buf()));
@@ -68,8 +68,8 @@ fn is_ready(status: &GatewayStatus) -> bool {
     matches!(&status.workers[..], [worker] if worker.state == WorkerState::Ready)
 }
 
-fn seat(key: u32) -> Seat {
-    Seat {
+fn load(key: u32) -> WorkerLoad {
+    WorkerLoad {
         key,
         running: 1,
         waiting: 0,
@@ -87,9 +87,9 @@ async fn a_worker_that_hangs_beyond_the_timeout_is_killed_and_replaced() {
     let settings = settings(&folder, |builder| builder.timeout(Duration::from_secs(5)));
     let (gateway, shared) = start(settings).await;
     let before = gateway.status().workers[0].clone();
-    let stuck_for = |seconds| Seat {
+    let stuck_for = |seconds| WorkerLoad {
         stuck: Some(Duration::from_secs(seconds)),
-        ..seat(before.key)
+        ..load(before.key)
     };
     monitor::look(&shared, &[stuck_for(5)]);
     assert_eq!(gateway.status().hung, 0);
@@ -107,9 +107,9 @@ async fn a_worker_that_closed_a_connection_is_killed_if_it_does_not_end() {
     let folder = application();
     let (gateway, shared) = start(settings(&folder, |builder| builder)).await;
     let before = gateway.status().workers[0].clone();
-    let lost_for = |seconds| Seat {
+    let lost_for = |seconds| WorkerLoad {
         lost: Some(Duration::from_secs(seconds)),
-        ..seat(before.key)
+        ..load(before.key)
     };
     monitor::look(&shared, &[lost_for(9)]);
     assert_eq!(gateway.status().workers[0].state, WorkerState::Ready);
@@ -125,9 +125,9 @@ async fn a_worker_that_has_served_enough_is_replaced_by_one_that_is_ready_first(
     let settings = settings(&folder, |builder| builder.max_requests(100));
     let (gateway, shared) = start(settings).await;
     let before = gateway.status().workers[0].clone();
-    let served = |served| Seat {
+    let served = |served| WorkerLoad {
         served,
-        ..seat(before.key)
+        ..load(before.key)
     };
     monitor::look(&shared, &[served(89)]);
     assert_eq!(gateway.status().workers[0].state, WorkerState::Ready);
@@ -144,7 +144,7 @@ async fn a_worker_that_has_served_enough_is_replaced_by_one_that_is_ready_first(
     gateway.shutdown().await;
 }
 
-/// Has a worker answer one request.
+/// Sends one request to a worker and checks that it responds.
 async fn ask(socket: &Path) {
     let mut link = UnixStream::connect(socket).await.expect("a worker listens");
     let mut request = channel::frame(b'L', None);

@@ -1,4 +1,4 @@
-//! The channel to a zygote: forks are asked for, and ends are told of.
+//! The channel to a zygote, which forks workers and reports their ends.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::channel::{Frames, Message, frame};
 
-/// Forks that may be asked for before the zygote's task has taken the first of them.
+/// The number of forks that may be ordered before the zygote's task has taken the first of them.
 const FORK_ORDERS_MAX: usize = 64;
 
 /// A zygote that is up. When the last clone is dropped its channel ends, and so does the zygote.
@@ -26,30 +26,30 @@ pub(super) struct Loading {
     output: OwnedWriteHalf,
 }
 
-/// What a zygote's first word is.
+/// The first message of a zygote.
 pub(super) enum FirstWord {
     Up(Zygote),
     /// It could not load: Perl's message.
-    Refused(String),
-    /// It ended without a word.
+    Failed(String),
+    /// It ended without a message.
     Gone,
 }
 
 /// A worker that was forked.
 pub(super) struct Forked {
     pub(super) pid: Pid,
-    /// Its wait status, once it has ended; an error if the zygote is lost before.
+    /// The worker's wait status, once it has ended; an error if the zygote is lost before.
     pub(super) ended: oneshot::Receiver<u32>,
 }
 
-/// Why there is no worker.
+/// The reasons why no worker was forked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotForked {
     /// The zygote is lost.
     Lost,
-    /// The system gave the zygote no process or no socket, as the log tells; the wait status that
-    /// it reports in its place.
-    Refused(u32),
+    /// The system gave the zygote no process or no socket, as the log says; the zygote reports this
+    /// wait status instead.
+    Failed(u32),
 }
 
 struct ForkOrder {
@@ -79,7 +79,7 @@ impl Loading {
     pub(super) async fn first_word(mut self) -> io::Result<FirstWord> {
         match self.frames.next().await? {
             Some(message) if message.kind == b'U' => Ok(FirstWord::Up(self.up())),
-            Some(message) if message.kind == b'X' => Ok(FirstWord::Refused(message.text())),
+            Some(message) if message.kind == b'X' => Ok(FirstWord::Failed(message.text())),
             Some(message) => Err(message.unexpected()),
             None => Ok(FirstWord::Gone),
         }
@@ -119,7 +119,7 @@ impl Zygote {
 }
 
 impl Task {
-    /// Until the zygote is lost, or nobody wants it any more.
+    /// Serves until the zygote is lost, or its last clone is dropped.
     async fn run(mut self) {
         if let Err(error) = self.serve().await {
             tracing::error!("the channel to a zygote failed: {error}");
@@ -134,7 +134,7 @@ impl Task {
                     None => return Ok(()),
                 },
                 message = self.frames.next() => match message? {
-                    Some(message) => self.heed(&message)?,
+                    Some(message) => self.handle_message(&message)?,
                     None => return Ok(()),
                 },
             }
@@ -146,7 +146,7 @@ impl Task {
         self.output.write_all(&frame(b'F', Some(order.key))).await
     }
 
-    fn heed(&mut self, message: &Message) -> io::Result<()> {
+    fn handle_message(&mut self, message: &Message) -> io::Result<()> {
         match (message.kind, message.numbers()) {
             (b'f', Some([key, pid])) => self.forked(key, process(pid)?),
             (b'e', Some([key, status])) => self.ended(key, status),
@@ -166,11 +166,11 @@ impl Task {
     }
 
     fn ended(&mut self, key: u32, status: u32) {
-        // Whoever wanted the worker may have let go of it.
+        // The task that wanted the worker may be gone.
         if let Some(tell) = self.running.remove(&key) {
             tell.send(status).ok();
         } else if let Some(reply) = self.forking.remove(&key) {
-            reply.send(Err(NotForked::Refused(status))).ok();
+            reply.send(Err(NotForked::Failed(status))).ok();
         }
     }
 }
@@ -180,7 +180,8 @@ fn process(pid: u32) -> io::Result<Pid> {
     pid.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a process number of 0 or below"))
 }
 
-/// Kills a worker that nobody waits for any more: it has no control connection that could end.
+/// Kills a worker that no task waits for any more: it has no control connection whose end would
+/// stop it.
 fn kill(pid: Pid) {
     if let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) {
         // It may have ended by itself.

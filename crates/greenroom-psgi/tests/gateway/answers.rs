@@ -1,4 +1,4 @@
-//! Every kind of answer that PSGI knows.
+//! Every kind of response that PSGI defines.
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};

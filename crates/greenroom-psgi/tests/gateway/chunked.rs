@@ -5,7 +5,7 @@ use http::StatusCode;
 use crate::log;
 use crate::rig::{Rig, text, within};
 
-/// The middleware as it is, around every kind of answer.
+/// The unchanged middleware, around every kind of response.
 const MIDDLEWARE: &str = r"
     use strict; use warnings;
     use Plack::Middleware::Chunked;
@@ -68,7 +68,7 @@ async fn it_is_framed_once_for_every_client() {
     .await;
 }
 
-/// Says that it has chunked its body, and has not.
+/// Declares a chunked body that is none.
 const WRONG: &str = r#"
     sub {
         my $path = $_[0]{PATH_INFO};

@@ -1,8 +1,8 @@
-//! What an application is told of a request.
+//! The environment that an application gets with a request.
 
 use crate::rig::{Rig, text, within};
 
-/// Answers with its environment, a line for each string of it.
+/// Responds with its environment, a line for each string of it.
 const APP: &str = r#"
     sub {
         my $env = shift;
@@ -62,7 +62,7 @@ async fn the_environment_is_that_of_psgi() {
     .await;
 }
 
-/// Bytes, as PSGI has them: the application decodes them if it wants to.
+/// Bytes, as PSGI defines them: the application decodes them if it wants to.
 #[tokio::test]
 async fn a_target_of_raw_utf_8_is_told_byte_for_byte() {
     within(async {
@@ -104,17 +104,30 @@ async fn nothing_is_smuggled_past_the_front() {
              Proxy: http://evil\r\nConnection: close\r\n\r\n",
         )
         .await;
-        assert!(told.contains("HTTP_X_REAL_IP=good\n") && !told.contains("evil"), "{told}");
+        assert!(
+            told.contains("HTTP_X_REAL_IP=good\n") && !told.contains("evil"),
+            "{told}"
+        );
         for (request, status) in [
-            ("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
             (
-                "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
                 400,
             ),
-            ("GET /a%00b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 400),
+            (
+                "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\
+                 Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                400,
+            ),
+            (
+                "GET /a%00b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+                400,
+            ),
         ] {
             let answer = rig.exchange(request.as_bytes()).await;
-            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{request}: {answer}"
+            );
         }
         rig.end().await;
     })

@@ -1,4 +1,4 @@
-//! What PSGI's extensions promise: cleanup, harakiri, informational answers.
+//! PSGI's extensions: cleanup, harakiri, informational responses.
 
 use http::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

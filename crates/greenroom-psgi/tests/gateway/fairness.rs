@@ -9,18 +9,18 @@ use http::{Method, StatusCode};
 use crate::load::{Client, Load, until};
 use crate::rig::{Rig, text, within};
 
-/// Connections of the flood, from 127.0.0.1.
+/// The flood's connections, from 127.0.0.1.
 const FLOOD: usize = 40;
 
-/// Requests of the polite client, from 127.0.0.2, one after the other.
+/// The polite client's requests, from 127.0.0.2, one after the other.
 const POLITE: usize = 10;
 
-/// Runs of the flood between two of the polite client, of 39 that wait: those that it is owed because a
-/// run of the polite client was held up by the machine.
+/// The limit of the flood's runs between two of the polite client, of 39 that wait: those that it
+/// is owed because a run of the polite client was delayed by the machine.
 const BETWEEN_MAX: usize = 9;
 
-/// Writes down whose each run is. A run of the flood takes 20 ms at least, and then as long as there is
-/// neither a permit for one nor the file that ends it all.
+/// Notes the client of each run. A run of the flood takes 20 ms at least, and then lasts until
+/// there is a permit for one or the file that ends it all.
 const APP: &str = r#"
     use strict; use warnings;
     use Fcntl qw(O_WRONLY O_APPEND O_CREAT);
@@ -87,12 +87,16 @@ async fn behind_a_trusted_proxy_a_client_is_who_the_proxy_says() {
             [200, [], ["$env->{REMOTE_ADDR} by ", $env->{'greenroom.proxy_addr'} // 'itself']]
         }"#;
         let rig = Rig::behind(server, told, |builder| builder).await;
-        let asked = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Forwarded-For: 203.0.113.7\r\n\r\n";
+        let asked = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
+            X-Forwarded-For: 203.0.113.7\r\n\r\n";
         let answer = rig.exchange(asked).await;
         assert!(answer.ends_with("203.0.113.7 by 127.0.0.1"), "{answer}");
         assert_eq!(text(&rig.get("/").await), "127.0.0.1 by 127.0.0.1");
         let shares = rig.gateway.status().queue.shares;
-        let mut clients: Vec<_> = shares.iter().map(|share| share.client.to_string()).collect();
+        let mut clients: Vec<_> = shares
+            .iter()
+            .map(|share| share.client.to_string())
+            .collect();
         clients.sort();
         clients.dedup();
         assert_eq!(clients, ["127.0.0.1", "203.0.113.7"]);

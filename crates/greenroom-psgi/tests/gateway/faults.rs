@@ -1,4 +1,4 @@
-//! What goes wrong under load, with every request accounted for.
+//! Faults under load, with every request accounted for.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::load::{Client, Load, kill, ready, until};
 use crate::log;
 use crate::rig::{Rig, text, within};
 
-/// Requests that are under way at any time.
+/// The requests that are under way at any time.
 const CLIENTS: usize = 6;
 
 const ONLY_OK: &[StatusCode] = &[StatusCode::OK];
@@ -220,7 +220,7 @@ async fn without_any_worker_requests_wait_and_are_refused_until_there_is_one() {
             StatusCode::SERVICE_UNAVAILABLE,
         );
         tally.assert_only(&[ok, lost, refused]);
-        // Of each worker, those that it may have been at for each loop.
+        // For each worker and loop, the one that the worker may have been at.
         assert!(
             tally.count(lost) <= 4 && tally.count(refused) > 0,
             "{tally:?}"

@@ -7,10 +7,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::load::Client;
 use crate::rig::{Rig, text, within};
 
-/// Connections of each kind.
+/// The connections of each kind.
 const CONNECTIONS: usize = 50;
 
-/// Requests that are sent at once on one of them.
+/// The requests that are sent at once on one of them.
 const PIPELINED: usize = 40;
 
 const APP: &str = "sub { [200, [], [qq{<$_[0]{QUERY_STRING}>}]] }";

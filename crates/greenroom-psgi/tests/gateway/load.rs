@@ -1,4 +1,4 @@
-//! Clients in a closed loop, with an account of every answer.
+//! Clients in a closed loop, with an account of every response.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -21,7 +21,7 @@ use tokio::time::sleep;
 
 use crate::rig::{Answer, Rig, text};
 
-/// How often a condition is looked at.
+/// The interval between two looks at a condition.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A client with a connection of its own, which it keeps.
@@ -36,7 +36,7 @@ impl Client {
         Self::at(rig.address.ip(), rig)
     }
 
-    /// With this address of its own.
+    /// Returns a client with this address of its own.
     pub(crate) fn at(from: IpAddr, rig: &Rig) -> Self {
         Self {
             address: rig.address,
@@ -78,12 +78,12 @@ impl Client {
     }
 }
 
-/// How many answers there were.
+/// The number of responses, by status.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     sent: usize,
     statuses: BTreeMap<u16, usize>,
-    /// What those with 200 said behind the request's name.
+    /// The texts of the responses with 200, behind the request's name, with their number.
     pub(crate) said: BTreeMap<String, usize>,
 }
 
@@ -92,7 +92,7 @@ impl Tally {
         self.statuses.get(&status.as_u16()).copied().unwrap_or(0)
     }
 
-    /// Every request was answered, with one of these.
+    /// Asserts that every request got a response, with one of these statuses.
     pub(crate) fn assert_only(&self, allowed: &[StatusCode]) {
         let counted: usize = allowed.iter().map(|status| self.count(*status)).sum();
         assert!(
@@ -128,8 +128,8 @@ impl Tally {
     }
 }
 
-/// Clients that ask again and again. The application answers with the query, a blank and what it
-/// likes.
+/// Clients that send requests again and again. The application responds with the query, a blank and
+/// any text.
 pub(crate) struct Load {
     clients: JoinSet<Tally>,
     answered: watch::Sender<usize>,
@@ -161,7 +161,7 @@ impl Load {
         load
     }
 
-    /// Waits for so many answers.
+    /// Waits for this many responses.
     pub(crate) async fn answers(&self, count: usize) {
         let mut answered = self.answered.subscribe();
         let enough = *answered.borrow() + count;
@@ -178,14 +178,14 @@ impl Load {
     }
 }
 
-/// Waits until something is so.
+/// Waits until the condition holds.
 pub(crate) async fn until(mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         sleep(LOOK_INTERVAL).await;
     }
 }
 
-/// The processes of the workers that are ready.
+/// Returns the processes of the workers that are ready.
 pub(crate) fn ready(status: &GatewayStatus) -> Vec<i32> {
     let workers = status.workers.iter();
     let ready = workers.filter(|worker| worker.state == WorkerState::Ready);
@@ -197,7 +197,7 @@ pub(crate) fn kill(pid: i32) {
     kill_process(pid, Signal::KILL).expect("the process exists");
 }
 
-/// Asks until `paths` routes are known as short.
+/// Sends these requests until their routes are known as short.
 pub(crate) async fn prove_short(rig: &Rig, gateway: &Gateway, requests: &[(Method, &str)]) {
     let mut client = Client::new(rig);
     while gateway.status().queue.short_routes < requests.len() {

@@ -1,4 +1,4 @@
-//! What the process logs. All tests share it, so look for what only one of them says.
+//! The log of the process. All tests share it, so look for words that only one of them logs.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, Once, PoisonError};
@@ -21,7 +21,7 @@ impl Write for Log {
     }
 }
 
-/// From now on, what is logged is kept.
+/// Keeps all log lines from now on.
 pub(crate) fn keep() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -30,7 +30,7 @@ pub(crate) fn keep() {
     });
 }
 
-/// The line with both texts, once it is there.
+/// Waits for a line with both texts, and returns it.
 pub(crate) async fn line(with: &str, and: &str) -> String {
     loop {
         let written = written();
@@ -42,7 +42,7 @@ pub(crate) async fn line(with: &str, and: &str) -> String {
     }
 }
 
-/// The line with this text and those that belong to it, which are indented.
+/// Returns the line with this text and those that belong to it, which are indented.
 pub(crate) async fn entry(with: &str) -> String {
     line(with, "").await;
     let written = written();

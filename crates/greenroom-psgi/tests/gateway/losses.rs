@@ -7,10 +7,10 @@ use crate::load::{Client, Load, kill, prove_short, ready, until};
 use crate::notes::{self, times_noted, until_noted};
 use crate::rig::{Answer, Rig, text, within};
 
-/// Requests that are sent behind the one that is held.
+/// The requests that are sent behind the one that is held.
 const BEHIND: usize = 10;
 
-/// How often a worker is killed.
+/// The number of times that a worker is killed.
 const KILLS: usize = 20;
 
 struct Round {
@@ -51,7 +51,7 @@ async fn kill_while_held(rig: &Rig, round: usize, method: Method) -> Round {
     }
 }
 
-/// Requests that workers have, the one that they are at included.
+/// Returns the number of requests that workers have, the one that they are at included.
 fn running(rig: &Rig) -> usize {
     let status = rig.gateway.status();
     let running = status.workers.iter().map(|worker| worker.running as usize);
@@ -71,7 +71,7 @@ async fn what_does_no_harm_twice_is_answered_by_another_worker() {
                 let text = text(answer);
                 assert!(text.starts_with(&format!("{round}-{number} ")), "{text}");
                 assert!(!text.ends_with(&format!(" {}", after.killed)), "{text}");
-                // Twice if its next worker was held up, by a busy machine perhaps.
+                // Twice if its next worker was blocked, by a busy machine perhaps.
                 assert!(times_noted(&rig, &format!("GET {round}-{number}")) > 0);
             }
         }
@@ -167,7 +167,7 @@ async fn kills_under_load_cost_little_and_mix_nothing_up() {
         load.answers(50).await;
         let tally = load.end().await;
         tally.assert_only(&[StatusCode::OK, StatusCode::BAD_GATEWAY]);
-        // Of each loop's the one that the worker may have been at.
+        // For each loop, the one that the worker may have been at.
         assert!(
             tally.count(StatusCode::BAD_GATEWAY) <= 2 * KILLS,
             "{tally:?}"
@@ -177,7 +177,7 @@ async fn kills_under_load_cost_little_and_mix_nothing_up() {
     .await;
 }
 
-/// Its child has its sockets, too, so nobody hears of its end by them.
+/// Its child has its sockets, too, so they do not show its end.
 #[tokio::test]
 async fn a_worker_whose_child_lives_on_is_lost_all_the_same() {
     within(async {

@@ -1,4 +1,4 @@
-//! The gateway with real Perl workers: what a client sees.
+//! The gateway with real Perl workers, as a client sees it.
 
 #![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
 

@@ -1,12 +1,11 @@
-//! An application that can be held up, and writes down what it does.
+//! An application that can be blocked, and notes its requests.
 
 use tokio::task::yield_now;
 
 use crate::rig::Rig;
 
-/// Any path answers with the query and the process, after it wrote both down, but for
-/// `first`. With `hold` in the
-/// query it waits for the file `go`.
+/// Responds to any path with the query and the process, after it has noted both, except to `first`.
+/// With `hold` in the query it waits for the file `go`.
 pub(crate) const APP: &str = r#"
     use strict; use warnings;
     use Fcntl qw(O_WRONLY O_APPEND O_CREAT);
@@ -25,7 +24,7 @@ pub(crate) const APP: &str = r#"
     };
 "#;
 
-/// What the application of `rig` wrote down: process, method, query.
+/// Returns the notes of the application of `rig`: process, method, query.
 pub(crate) fn noted(rig: &Rig) -> Vec<String> {
     let notes = std::fs::read_to_string(rig.source.file("app.psgi.notes")).unwrap_or_default();
     notes.lines().map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! What operators are told.
+//! The log and the status, for operators.
 
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ async fn a_limit_just_above_a_fresh_worker_is_told_of_and_does_not_churn() {
     within(async {
         let rig = Rig::with(GROWS_A_LITTLE, |builder| builder.max_rss(50_000_000)).await;
         let first = worker(&rig).pid;
-        // It is replaced, and then another is told of that is not.
+        // It is replaced, and then the log warns of another that is not.
         let line = loop {
             assert_eq!(rig.get("/").await.status(), StatusCode::OK);
             let process = format!("(process {}), which held ", worker(&rig).pid);
@@ -183,7 +183,7 @@ async fn an_error_of_the_application_is_an_error_in_the_log() {
     .await;
 }
 
-/// Answers when there is the file `go`.
+/// Responds when the file `go` is there.
 const WAITS: &str = r#"
     my ($folder) = __FILE__ =~ m{(.*)/};
     sub { select undef, undef, undef, 0.01 until -e "$folder/go"; [200, [], ['done']] };

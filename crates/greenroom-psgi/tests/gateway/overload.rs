@@ -10,10 +10,10 @@ use crate::load::{Client, prove_short, until};
 use crate::notes::{self, let_go, times_noted, until_noted};
 use crate::rig::{Answer, Rig, text, within};
 
-/// Places in the queue.
+/// The places in the queue.
 const PLACES: usize = 4;
 
-/// Requests beyond them.
+/// The requests beyond them.
 const BEYOND: usize = 6;
 
 fn is_refused(answer: &Answer) -> bool {
@@ -69,7 +69,7 @@ async fn who_has_waited_long_enough_is_refused_and_not_worked_for() {
         };
         let (held, ()) = tokio::join!(held, late);
         assert_eq!(held.status(), StatusCode::OK);
-        // The held run counts as long, so one may be refused; soon none is.
+        // The held run counts as long, so one may be rejected; soon none is.
         while rig.get("/x?after").await.status() != StatusCode::OK {}
         assert_eq!(times_noted(&rig, "GET late"), 0);
         rig.end().await;
@@ -121,7 +121,7 @@ async fn who_leaves_a_worker_before_it_began_is_not_worked_for() {
                 status.workers[0].running as usize + status.queue.queue_len == 2
             };
             post_and_leave(&rig, has_come).await;
-            // Who came later and waits in the queue is missed later too, but visibly.
+            // A client that came later and waits in the queue is missed later too, but visibly.
             for _ in 0..2 {
                 get_and_leave(&rig).await;
             }
@@ -136,7 +136,8 @@ async fn who_leaves_a_worker_before_it_began_is_not_worked_for() {
     .await;
 }
 
-/// Waits in the queue, because its route has not proven short, until the front has missed it.
+/// Waits in the queue, because its route has not proven short, until the server has missed the
+/// client.
 async fn get_and_leave(rig: &Rig) {
     let queued = || rig.gateway.status().queue.queue_len;
     let mut stream = rig.connect().await;

@@ -1,4 +1,4 @@
-//! A slow request never holds up a fast one, known or not.
+//! Slow requests, which never block a fast one, known or not.
 
 use std::path::Path;
 

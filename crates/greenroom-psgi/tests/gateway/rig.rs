@@ -66,7 +66,7 @@ impl Rig {
         Self::with(text, |builder| builder).await
     }
 
-    /// Serves an application with these settings; without any, by one worker.
+    /// Serves an application with these settings; by default with one worker.
     pub(crate) async fn with(text: &str, settings: impl FnOnce(Builder) -> Builder) -> Self {
         Self::behind(Server::builder(), text, settings).await
     }
@@ -147,7 +147,7 @@ async fn await_workers(gateway: &Gateway) {
     }
 }
 
-/// An answer with its whole body.
+/// A response with its whole body.
 pub(crate) type Answer = Response<Bytes>;
 
 pub(crate) fn text(answer: &Answer) -> String {

@@ -1,4 +1,4 @@
-//! `psgix.io`: applications that speak for themselves.
+//! `psgix.io`: applications that write to the socket themselves.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::rig::{Rig, text, within};
 
 type WebSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// What both applications need of RFC 6455: the handshake, and short frames of text.
+/// The part of RFC 6455 that both applications need: the handshake, and short frames of text.
 const WEBSOCKET: &str = r#"
     use strict; use warnings;
     use Digest::SHA qw(sha1_base64);
@@ -213,7 +213,7 @@ async fn a_request_with_a_body_keeps_it_whatever_it_offers() {
     .await;
 }
 
-/// A blocking worker that speaks on a socket does so for as long as the client likes.
+/// A blocking worker that uses a socket does so for as long as the client stays.
 #[tokio::test]
 async fn nobody_is_sent_behind_a_socket() {
     within(async {
@@ -269,7 +269,7 @@ async fn ask_on(mut stream: TcpStream, asked: &str) -> String {
     answer_of(stream).await
 }
 
-/// The answer with its body, whose length it tells, or up to the end.
+/// Returns the response with its body, by its length or up to the end of the connection.
 async fn answer_of(mut stream: TcpStream) -> String {
     let mut answer = String::new();
     loop {
@@ -309,8 +309,8 @@ async fn a_drain_ends_what_has_left_http() {
     .await;
 }
 
-/// Twiggy gives a delayed answer's sub the client's socket behind the responder. A sub with a signature
-/// takes no argument that it does not name.
+/// Twiggy passes the client's socket to a delayed response's sub behind the responder. A sub with a
+/// signature takes no argument that it does not name.
 const SECOND_ARGUMENT: &str = r#"
     use feature 'signatures'; no warnings;
     sub {
@@ -339,7 +339,7 @@ async fn a_delayed_answer_is_given_the_socket_as_twiggy_does() {
     .await;
 }
 
-/// Names as no convention has them.
+/// Field names that no convention writes so.
 const SPELLED: &str = r#"
     sub {
         my $env = shift;

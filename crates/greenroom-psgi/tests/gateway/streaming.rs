@@ -1,4 +1,4 @@
-//! Answers that come in pieces.
+//! Responses that come in pieces.
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
@@ -38,7 +38,7 @@ const ENDLESS_EVENTS: &str = r#"
     };
 "#;
 
-/// Writes a second piece of `/stream`'s answer when something else is asked for.
+/// Writes a second piece of `/stream`'s response when another path is requested.
 const TWO_PIECES: &str = r#"
     use AnyEvent;
     my $writer;
@@ -98,7 +98,7 @@ async fn pieces_are_sent_as_they_are_written() {
     .await;
 }
 
-/// Asks for an endless answer and reads none of it.
+/// Requests an endless response and reads none of it.
 async fn ask_and_do_not_read(rig: &Rig) -> tokio::net::TcpStream {
     let mut stream = rig.connect().await;
     stream
@@ -115,7 +115,7 @@ async fn a_reader_that_stops_stops_the_writer_and_nobody_else() {
         let reader = ask_and_do_not_read(&rig).await;
         let mut before = String::new();
         loop {
-            // Each answer comes after the worker had its chance to write more.
+            // Each response comes after the worker had its chance to write more.
             let now = text(&rig.get("/written").await);
             if now == before && now != "0 0" {
                 break;

@@ -1,11 +1,11 @@
-//! Requests that Starman 0.4016 or Twiggy 0.1026 answer with 200, and what becomes of them here: the table
-//! of `docs/psgi.md`.
+//! Requests to which Starman 0.4016 or Twiggy 0.1026 respond with 200, and Greenroom's responses:
+//! the table of `docs/psgi.md`.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::rig::{Rig, within};
 
-/// A request's head with these lines, and what is behind it.
+/// Returns a request's head with these lines, and the bytes behind it.
 fn request(line: &str, fields: &str, rest: &str) -> String {
     format!("{line}\r\nConnection: close\r\n{fields}\r\n{rest}")
 }
@@ -26,10 +26,10 @@ fn chunked(body: &str) -> String {
     post("Transfer-Encoding: chunked\r\n", body)
 }
 
-/// The status of the answer to these bytes.
+/// Returns the status of the response to these bytes.
 async fn status(rig: &Rig, bytes: &str) -> u16 {
     let mut stream = rig.connect().await;
-    // It may be answered, and the connection ended, before all was read.
+    // The response may come, and the connection end, before all was read.
     stream.write_all(bytes.as_bytes()).await.ok();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.ok();

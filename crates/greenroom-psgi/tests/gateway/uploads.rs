@@ -1,4 +1,4 @@
-//! Bodies of requests, which a worker sees when they are all there.
+//! Bodies of requests, which a worker gets when they are complete.
 
 use bytes::Bytes;
 use greenroom_psgi::Builder;
@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::rig::{Rig, text, within};
 
-/// Reads its input twice, and tells how long it was and what its bytes sum up to.
+/// Reads its input twice, and returns its length and the sum of its bytes.
 const APP: &str = r#"
     sub {
         my $env = shift;
@@ -51,7 +51,8 @@ async fn chunked_bodies_have_a_length() {
         let rig = Rig::serve(APP).await;
         let answer = rig
             .exchange(
-                b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n\
+                b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\
+                  Connection: close\r\n\r\n\
                   3\r\n\x01\x01\x01\r\n2;x=y\r\n\x01\x01\r\n0\r\nX-Sum: 5\r\n\r\n",
             )
             .await;
@@ -84,7 +85,7 @@ async fn a_body_over_the_limit_never_reaches_the_application() {
 async fn bodies_have_so_much_room_in_all_and_no_more() {
     within(async {
         let rig = Rig::with(APP, |builder| builder.uploads_bytes_max(1_000_000)).await;
-        // Nothing is taken by what only was promised.
+        // Bytes that were only announced take no space.
         let mut promises = rig.connect().await;
         let head = "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n";
         promises.write_all(head.as_bytes()).await.unwrap();
@@ -97,7 +98,7 @@ async fn bodies_have_so_much_room_in_all_and_no_more() {
             assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
             assert_eq!(answer.headers()["retry-after"], "1");
         }
-        // A file is removed behind its answer.
+        // A file is removed after its response.
         loop {
             let answer = rig.post("/", vec![1; 1_000_000]).await;
             if answer.status() == StatusCode::OK {
@@ -110,7 +111,7 @@ async fn bodies_have_so_much_room_in_all_and_no_more() {
     .await;
 }
 
-/// The front takes a gigabyte, and holds next to nothing of it in memory.
+/// The server takes a gigabyte, and holds next to nothing of it in memory.
 #[tokio::test]
 async fn a_gigabyte_goes_through_in_bounded_memory() {
     const BYTES: usize = 1_024 * 1_024 * 1_024;

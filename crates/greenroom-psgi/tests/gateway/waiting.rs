@@ -7,7 +7,7 @@ use greenroom_psgi::Concurrency;
 
 use crate::rig::{Rig, text, within};
 
-/// Answers `/wait` when `/go` comes; tells how many wait.
+/// Responds to `/wait` when `/go` comes; returns the number of those that wait.
 const GATE: &str = r"
     use AnyEvent;
     my @waiting;
@@ -44,7 +44,7 @@ async fn one_event_driven_worker_takes_many_requests_at_once() {
     .await;
 }
 
-/// Answers when the file `go` is there.
+/// Responds when the file `go` is there.
 const FILE_GATE: &str = r#"
     use AnyEvent;
     my $go = "$0.go";

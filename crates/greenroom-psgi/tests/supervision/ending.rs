@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::rig::{Folder, GOOD, are_ready, eventually, is_running, parent, serving, signal, until};
 
-/// Writes where our Perl files are, and so the private directory.
+/// Writes down the path of our Perl files, and so of the private directory.
 const TELLS_DIRECTORY: &str = "open my $out, '>', qq{$folder/directory}; \
      print {$out} $INC{'Greenroom/Zygote.pm'}; close $out;";
 

@@ -1,4 +1,4 @@
-//! Perl processes under supervision, with the real Perl: started, killed, replaced, reloaded, ended.
+//! Supervision of real Perl processes: started, killed, replaced, reloaded, ended.
 
 mod ending;
 mod reloading;

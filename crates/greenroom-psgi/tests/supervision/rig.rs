@@ -1,4 +1,4 @@
-//! An application in a folder of its own, and looks at processes.
+//! An application in a folder of its own, and the state of processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,20 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
-/// How long a condition may take to come true: far longer than it does on a busy machine.
+/// The time-out of a condition: far longer than it takes on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How often a condition is looked at.
+/// The interval between two looks at a condition.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// An application that answers.
+/// An application that responds.
 pub(crate) const GOOD: &str = "sub { [200, [], ['good']] }";
 
 /// A folder with `app.psgi`.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    /// `$folder` in the application is the folder's path.
+    /// Creates a folder with this application, in which `$folder` is the folder's path.
     pub(crate) fn with(application: &str) -> Self {
         let folder = Self(tempfile::tempdir().expect("the temporary directory can be written"));
         folder.write_application(application);
@@ -48,7 +48,7 @@ impl Folder {
         fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// One worker.
+    /// Returns a builder with one worker.
     pub(crate) fn builder(&self) -> Builder {
         Gateway::builder(self.path("app.psgi")).workers(1)
     }
@@ -58,7 +58,7 @@ impl Folder {
         started.expect("the application can be loaded")
     }
 
-    /// What starting it fails with.
+    /// Returns the error with which its start fails.
     pub(crate) async fn refusal(&self) -> String {
         refusal(self.builder()).await
     }
@@ -69,7 +69,7 @@ pub(crate) async fn refusal(builder: Builder) -> String {
     started.expect_err("it cannot be started").to_string()
 }
 
-/// Waits until the gateway is as it should be.
+/// Waits until the gateway's status is as it should be.
 pub(crate) async fn until(
     gateway: &Gateway,
     mut is_so: impl FnMut(&GatewayStatus) -> bool,
@@ -98,7 +98,7 @@ pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
         .unwrap_or_else(|_| panic!("not in time: {what}"));
 }
 
-/// The processes of the workers that serve.
+/// Returns the processes of the workers that serve.
 pub(crate) fn serving(status: &GatewayStatus) -> Vec<i32> {
     let workers = status.workers.iter();
     let serving =
@@ -106,7 +106,7 @@ pub(crate) fn serving(status: &GatewayStatus) -> Vec<i32> {
     serving.map(|worker| worker.pid).collect()
 }
 
-/// Exactly so many workers exist, and all are ready.
+/// Returns `true` if exactly this many workers exist, and all are ready.
 pub(crate) fn are_ready(status: &GatewayStatus, workers: usize) -> bool {
     let mut all = status.workers.iter();
     status.workers.len() == workers && all.all(|worker| worker.state == WorkerState::Ready)
@@ -117,7 +117,7 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
     kill_process(pid, signal).expect("the process exists");
 }
 
-/// Whether a process exists, and is not only waited for.
+/// Returns `true` if a process exists, and is no zombie.
 pub(crate) fn is_running(pid: i32) -> bool {
     stat(pid).is_some_and(|stat| !matches!(stat[0].as_str(), "Z" | "X"))
 }
@@ -127,7 +127,7 @@ pub(crate) fn parent(pid: i32) -> i32 {
     stat[1].parse().expect("it is a number")
 }
 
-/// What `/proc/PID/stat` says after the name, which is in parentheses.
+/// Returns the words of `/proc/PID/stat` after the name, which is in parentheses.
 fn stat(pid: i32) -> Option<Vec<String>> {
     let text = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
     let (_, rest) = text.rsplit_once(") ")?;

@@ -29,8 +29,8 @@ async fn workers_are_ready_soon_after_the_start() {
     gateway.shutdown().await;
 }
 
-/// Of the processes that load it one is done at once, and the others when there is the file `go`, or
-/// die if there is the file `doomed`.
+/// Makes one of the processes that load it ready at once, and the others when there is the file
+/// `go`, or lets them die if there is the file `doomed`.
 const ONE_IS_QUICK: &str = "if (!mkdir qq{$folder/first}) { \
      select undef, undef, undef, 0.01 until -e qq{$folder/go}; \
      die qq{doomed\\n} if unlink qq{$folder/doomed}; }";
@@ -82,7 +82,8 @@ async fn each_worker_loads_the_application_unless_it_is_preloaded() {
 #[tokio::test]
 async fn modules_includes_and_the_environment_are_there_before_the_application() {
     let folder = Folder::with(
-        "die qq{not so\\n} if !$Marker::Loaded || $ENV{PLACK_ENV} ne 'staging'; sub { [200, [], []] }",
+        "die qq{not so\\n} if !$Marker::Loaded || $ENV{PLACK_ENV} ne 'staging'; \
+         sub { [200, [], []] }",
     );
     folder.write("lib/Marker.pm", "package Marker; our $Loaded = 1; 1;");
     let builder = folder

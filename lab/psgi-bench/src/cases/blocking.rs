@@ -1,4 +1,4 @@
-//! Requests that block their workers, all at once, while a sister application is asked.
+//! Requests that block their workers, all at once, beside requests to a sister application.
 
 use bench_kit::process::Server;
 use bench_kit::rounds::{Row, find, interleave, samples};
@@ -16,13 +16,13 @@ const APPLICATION: &str = "echo_blocking.psgi";
 const SISTER: &str = "echo_async.psgi";
 const WORKERS: u32 = 50;
 const REQUESTS: u32 = 200;
-/// Four times two seconds; what is more than this is the server's.
+/// Four times two seconds; the time beyond this is the server's.
 const TOTAL_SECONDS_MAX: f64 = 8.1;
-/// Seconds after which a client has gone.
+/// The seconds after which a client gives up.
 const TIMEOUT_SECONDS: &str = "30";
 
 const HELLO_RATE: u32 = 100;
-/// As long as the requests take at the least.
+/// The shortest time that the requests take.
 const HELLO_SECONDS: &str = "8";
 const HELLO_P99_MS_MAX: f64 = 10.0;
 
@@ -33,7 +33,7 @@ const WARM_UP_CONNECTIONS: u32 = 50;
 struct Sample {
     unanswered: f64,
     total_seconds: f64,
-    /// Of the servers that have a sister application.
+    /// `None` for servers without a sister application.
     hello: Option<Hello>,
 }
 
@@ -56,10 +56,12 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })?;
     let mut notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most); total: until the last of the {REQUESTS} was answered; arithmetic allows 8.0 s; server and load on both cores"
+            "medians of {rounds} rounds (least–most); total: until the last of the {REQUESTS} was \
+             answered; arithmetic allows 8.0 s; server and load on both cores"
         ),
         format!(
-            "/hello: of {SISTER} with one worker, mounted on the same front, asked {HELLO_RATE} times a second meanwhile; Starman has one application only, and only the {REQUESTS}"
+            "/hello: of {SISTER} with one worker, mounted on the same front, asked {HELLO_RATE} \
+             times a second meanwhile; Starman has one application only, and only the {REQUESTS}"
         ),
     ];
     notes.extend(line_up.notes.iter().cloned());
@@ -73,7 +75,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })
 }
 
-/// The sister application at the root, the one that blocks below `/slow`.
+/// Returns our server with the sister application at the root, the one that blocks below `/slow`.
 fn ours() -> Contestant {
     let file = Peer::Greenroom.file(APPLICATION);
     let mount = format!("/slow={} workers={WORKERS}", file.display());
@@ -99,7 +101,8 @@ fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample>
     Ok(Sample::of(report.streams()))
 }
 
-/// Every worker has loaded its application, and Perl what it loads at the first request.
+/// Sends requests until every worker has loaded its application, and Perl the files that it loads
+/// at the first request.
 fn warm_up(
     contestant: &Contestant,
     server: &Server,

@@ -12,7 +12,7 @@ use crate::peer::Peer;
 const APPLICATION: &str = "echo_async.psgi";
 const PATH: &str = "/?field=hello";
 const WARM_UP_REQUESTS: u32 = 16;
-/// Seconds after which a client has gone.
+/// The seconds after which a client gives up.
 const TIMEOUT_SECONDS: &str = "30";
 
 const PEERS: [Peer; 4] = [
@@ -59,7 +59,8 @@ impl Spec {
         })?;
         let mut notes = vec![
             format!(
-                "medians of {} rounds (least–most); each request timed from the moment before its connect; server and load on both cores",
+                "medians of {} rounds (least–most); each request timed from the moment before its \
+                 connect; server and load on both cores",
                 context.rounds
             ),
             "CPU: of all processes of the server, over the requests".to_owned(),

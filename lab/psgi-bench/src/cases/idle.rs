@@ -1,4 +1,4 @@
-//! Two connections that say nothing, and what they do to those who do.
+//! Two idle connections, and their effect on requests beside them.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -17,11 +17,12 @@ use crate::peer::Peer;
 const APPLICATION: &str = "hello.psgi";
 const REQUESTS: u64 = 500;
 const CONCURRENCY: u32 = 10;
-/// Seconds for which requests are sent, if they are not answered sooner, and after which a client has gone.
+/// The seconds for which requests are sent, if the responses do not end sooner, and after which a
+/// client gives up.
 const SECONDS_MAX: &str = "10";
-/// How long the server has to answer the one that is kept then.
+/// The time in which the server must then respond to the connection that is kept.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// What two runs of some tens of milliseconds differ by without a reason.
+/// The difference that two runs of some tens of milliseconds may have by chance.
 const ADDED_MS_MAX: f64 = 10.0;
 
 const PEERS: [Peer; 6] = [
@@ -50,11 +51,15 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })?;
     let mut notes = vec![
         format!(
-            "medians of {} rounds (least–most); time for {REQUESTS} requests, {CONCURRENCY} at once, one connection each, as ab -n {REQUESTS} -c {CONCURRENCY}, without and with the two idle ones; server on core 0, load on core 1",
+            "medians of {} rounds (least–most); time for {REQUESTS} requests, {CONCURRENCY} at \
+             once, one connection each, as ab -n {REQUESTS} -c {CONCURRENCY}, without and with the \
+             two idle ones; server on core 0, load on core 1",
             context.rounds
         ),
-        "idle: one that has connected and said nothing, and one that has asked to be kept, had an answer, and says nothing more".to_owned(),
-        "accept loop: Perl in the spirit of the smallest servers, with blocking reads and a time-out of 2 s (lab/http-bench/standins/pixel.pl)".to_owned(),
+        "idle: one that has connected and said nothing, and one that has asked to be \
+         kept, had an answer, and says nothing more".to_owned(),
+        "accept loop: Perl in the spirit of the smallest servers, with blocking reads \
+         and a time-out of 2 s (lab/http-bench/standins/pixel.pl)".to_owned(),
         format!("no request is begun after {SECONDS_MAX} s, and none waits for longer"),
     ];
     notes.extend(line_up.notes.iter().cloned());

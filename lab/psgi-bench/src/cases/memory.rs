@@ -1,4 +1,5 @@
-//! Memory of eight workers of an application whose framework is large, loaded before the fork and after it.
+//! The memory of eight workers of an application whose framework is large, loaded before the fork
+//! and after it.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,23 +22,23 @@ const WORKERS: u32 = 8;
 const WARM_UP_REQUESTS: u64 = 800;
 const WARM_UP_CONNECTIONS: u32 = 32;
 
-/// Between two looks; nothing grows any more when they agree.
+/// The pause between two looks; nothing grows any more when they agree.
 const PAUSE: Duration = Duration::from_millis(300);
 const AGREES_WITHIN_KB: u64 = 64;
 const SETTLED_MAX: Duration = Duration::from_secs(20);
 
 const KIB_PER_MIB: f64 = 1024.0;
 
-/// In MiB.
+/// The memory of one run, in MiB.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Sample {
     first_rss: f64,
-    /// Of the process between the first one and the workers, if there is one.
+    /// The RSS of the process between the first one and the workers, if there is one.
     zygote_rss: Option<f64>,
-    /// The mean of the workers.
+    /// The mean RSS of the workers.
     worker_rss: f64,
     worker_pss: f64,
-    /// Of all processes: what the server takes of the machine.
+    /// The PSS of all processes: the memory that the server takes of the machine.
     all_pss: f64,
 }
 
@@ -51,9 +52,12 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })?;
     let mut notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most), MiB, after {WARM_UP_REQUESTS} requests; RSS: pages that a process has; PSS: of a page that several have, each one's share, so that the sum is what the server takes"
+            "medians of {rounds} rounds (least–most), MiB, after {WARM_UP_REQUESTS} requests; RSS: \
+             pages that a process has; PSS: of a page that several have, each one's share, so that \
+             the sum is what the server takes"
         ),
-        "first: Greenroom's front, Starman's master; the zygote forks the workers and serves nothing".to_owned(),
+        "first: Greenroom's front, Starman's master; the zygote forks the workers and \
+         serves nothing".to_owned(),
     ];
     notes.extend(line_up.notes.iter().cloned());
     Ok(Report {
@@ -66,7 +70,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })
 }
 
-/// Loaded by each worker, and before they are forked.
+/// Returns the contestant that loads in each worker, and the one that loads before they are forked.
 fn both(peer: Peer) -> [Contestant; 2] {
     let plain = Contestant::new(peer, APPLICATION).workers(WORKERS);
     let flag = peer.preload_flag();
@@ -83,7 +87,7 @@ fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample>
     Sample::of(&members)
 }
 
-/// The family, once all workers are there and have loaded what they load.
+/// Returns the family's processes, once all workers have loaded everything.
 fn settled(first: u32) -> anyhow::Result<Vec<Member>> {
     let deadline = Instant::now() + SETTLED_MAX;
     let mut before = 0;
@@ -104,7 +108,7 @@ fn settled(first: u32) -> anyhow::Result<Vec<Member>> {
     }
 }
 
-/// Those that are deepest in the family.
+/// Returns the processes that are deepest in the family.
 fn workers(members: &[Member]) -> impl Iterator<Item = &Member> {
     let deepest = members.iter().map(|member| member.depth).max();
     members

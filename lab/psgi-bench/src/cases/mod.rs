@@ -18,7 +18,7 @@ use crate::peer::Peer;
 const MILLIS_PER_SECOND: f64 = 1_000.0;
 const PERCENT: f64 = 100.0;
 
-/// What a case may use.
+/// The resources of a case.
 pub(crate) struct Context {
     pub(crate) binaries: Binaries,
     pub(crate) installed: Installed,
@@ -40,7 +40,7 @@ impl Context {
         }
     }
 
-    /// Whether a peer is to be in this run.
+    /// Returns `true` if a peer is to be in this run.
     pub(crate) fn wants(&self, peer: Peer) -> bool {
         match peer {
             Peer::Greenroom => !self.peers_only,
@@ -102,7 +102,7 @@ impl Case {
     }
 }
 
-/// Rows for those who are not here.
+/// Adds rows for the peers that are not installed.
 fn add_missing(out: &mut Table, line_up: &LineUp) {
     for name in &line_up.missing {
         out.add_row([name, "not installed"]);

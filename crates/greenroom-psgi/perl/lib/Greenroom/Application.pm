@@ -13,7 +13,7 @@ sub new {
     return bless {%options}, $class;
 }
 
-# What -I, -M and --env ask for; before the application, and before a fork.
+# Applies -I, -M and --env; before the application is loaded, and before a fork.
 sub prepare {
     my ($self) = @_;
     $ENV{PLACK_ENV} = $self->{env};
@@ -30,7 +30,7 @@ sub load {
     return $self->{env} eq 'development' ? _with_development_help($app) : $app;
 }
 
-# As perl's own -M: Module or Module=import,import.
+# Parses a module as perl's own -M does: Module or Module=import,import.
 our @Imports;
 
 sub _use {
@@ -61,7 +61,7 @@ sub provide_anyevent {
     return eval { require AnyEvent; 1 };
 }
 
-# In a package of its own, as plackup does it, so that two applications' subs do not meet.
+# In a package of its own, as in plackup, so that the subs of two applications do not collide.
 sub _evaluate {
     my ($_file) = @_;
     my $_package = $_file;

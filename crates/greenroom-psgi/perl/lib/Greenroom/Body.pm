@@ -23,7 +23,8 @@ sub send {
     return pump($request, $body);
 }
 
-# A body longer than a frame goes into a file without a name. Without room for that, it is streamed.
+# A body longer than a frame goes into a file without a name. Without space for that, it is
+# streamed.
 sub send_long {
     my ($request, $status, $encoded, $body) = @_;
     local ($\, $,);    # an application may have set them
@@ -36,7 +37,7 @@ sub send_long {
     return pump($request, $source);
 }
 
-# Sends piece after piece while there is room, and goes on when there is again.
+# Sends piece after piece while the window allows it, and goes on when it does again.
 sub pump {
     my ($request, $source) = @_;
     $request->{source} = $source;
@@ -68,7 +69,8 @@ sub _is_source {
     return blessed $body ? $body->can('getline') : (reftype($body) || '') eq 'GLOB';
 }
 
-# What the front can open and send itself: a regular file whose bytes are what getline would give.
+# Returns true for a file that the front can open and send itself: a regular one whose bytes are
+# those that getline would return.
 sub _is_plain_file {
     my ($body) = @_;
     return if reftype($body) ne 'GLOB' || tied *$body || !defined *{$body}{IO};
@@ -88,7 +90,7 @@ sub _send_file {
     return $request->file($status, $encoded, $file, $offset, $length);
 }
 
-# So many bytes of a file, as a source.
+# A source of the given number of bytes of a file.
 package Greenroom::Body::Part;
 
 sub new {

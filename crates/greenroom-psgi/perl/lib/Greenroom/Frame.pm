@@ -15,8 +15,9 @@ use constant {
     WRITER_BUFFER_MAX => 8_388_608,
 };
 
-# Takes the whole frames out of a buffer. One unpack for all of them is three times as fast as one
-# for each; it cannot do with one to three bytes of a further length, so those go the long way.
+# Takes the complete frames out of a buffer. One unpack for all of them is three times as fast as
+# one for each; it cannot handle one to three bytes of a further length, so those take the slow
+# path.
 sub frames {
     my ($buffer) = @_;    # a reference
     my @frames = eval { unpack '(N/a)*', $$buffer };
@@ -51,8 +52,8 @@ sub frame {
     return pack 'NAa*', 1 + length $payload, $type, $payload;
 }
 
-# The headers on the wire; undef where they are no headers: an odd number, a NUL or a character that
-# is no byte. A NUL would shift what is a name and what is a value.
+# Encodes the headers for the wire; undef where they are no headers: an odd number, a NUL or a
+# character that is no byte. A NUL would shift names and values.
 sub encode_headers {
     my ($headers) = @_;
     return if ref $headers ne 'ARRAY' || @$headers % 2;
@@ -63,7 +64,7 @@ sub encode_headers {
     return $encoded;
 }
 
-# So many bytes of a channel, waited for no longer than so many seconds; undef if they do not come.
+# Reads a number of bytes from a channel within a number of seconds; undef if they do not come.
 sub read_exactly {
     my ($handle, $wanted, $seconds) = @_;
     my $bytes = '';
@@ -79,7 +80,7 @@ sub read_exactly {
     return $bytes;
 }
 
-# Writes to a channel, waiting where it must; false when the other side is gone.
+# Writes to a channel and waits where it must; false when the other side is gone.
 sub write_all {
     my ($handle, $bytes) = @_;
     my $written = 0;

@@ -5,8 +5,8 @@ use warnings;
 
 my $Empty;
 
-# All requests without a body share a handle: whatever is read from it, it stays at its end. Opening
-# one for each costs a sixth of a small answer. An application may have closed it.
+# All requests without a body share a handle: it stays at its end, even if it is read. Opening one
+# for each costs a sixth of a small response. An application may have closed it.
 sub none {
     return $Empty if $Empty && defined fileno $Empty;
     return $Empty = _in_memory('');

@@ -18,8 +18,8 @@ sub new {
         in       => '',
         out      => '',
         queue    => [],    # frames of requests that have not begun
-        requests => {},    # by id, weak: streams and answers to come
-        held     => {},    # by id: those of them that nobody but the link holds
+        requests => {},    # by id, weak: streams and responses to come
+        held     => {},    # by id: those of them that only the link holds
         files    => {},    # by id: [request, handle, offset, length] of bodies that the front is to open
     };
     Scalar::Util::weaken($self->{worker});
@@ -28,7 +28,7 @@ sub new {
     return bless $self, $class;
 }
 
-# Reads what is there; false when the front has closed the link.
+# Reads all available bytes; false when the front has closed the link.
 sub receive {
     my ($self) = @_;
     my $got = sysread $self->{handle}, $self->{in}, READ_BYTES_MAX, length $self->{in};
@@ -48,7 +48,7 @@ sub receive {
     return 1;
 }
 
-# In a worker that blocks, a request may have to wait for what the front says.
+# In a worker that blocks, a request may have to wait for a frame of the front.
 sub await {
     my ($self) = @_;
     vec(my $ready = '', fileno $self->{handle}, 1) = 1;
@@ -56,7 +56,7 @@ sub await {
     return $self->receive;
 }
 
-# A child that the application has forked must not send its copy of what its parent sends.
+# A child that the application has forked must not send its copy of its parent's output.
 sub flush {
     my ($self) = @_;
     return if $$ != $self->{worker}{pid};
@@ -69,7 +69,7 @@ sub flush {
     return;
 }
 
-# Bytes are taken off as they are written: an application's signal handler may die in between.
+# Bytes are removed as they are written: an application's signal handler may die in between.
 sub _flush_all {
     my ($self) = @_;
     while ($self->{out} ne '') {
@@ -88,14 +88,14 @@ sub _await_writable {
     return;
 }
 
-# psgix.informational of a request. One closure for all of a link's is an eighth of a small answer
-# cheaper, and right where a request is over when the next begins: in a worker that blocks.
+# psgix.informational of a request. One closure for all requests of a link is an eighth of a small
+# response cheaper, and right where a request is over when the next begins: in a worker that blocks.
 sub informer {
     my ($self, $id) = @_;
     return sub { $self->inform($id, @_) };
 }
 
-# An answer before the answer, such as 103; nothing for a request whose call has returned.
+# Sends an informational response, such as 103; does nothing for a request whose call has returned.
 sub inform {
     my ($self, $id, $status, $headers) = @_;
     return if !defined $id;
@@ -134,7 +134,7 @@ sub _acknowledged {
     return;
 }
 
-# One that has not begun is only struck out.
+# A request that has not begun is only removed from the queue.
 sub _given_up {
     my ($self, $id) = @_;
     delete $self->{files}{$id};
@@ -150,7 +150,7 @@ sub _given_up {
     return $request->given_up;
 }
 
-# Its io connection is there already, or on its way; nobody else would close it.
+# Its io connection is there already, or on its way; nothing else would close it.
 sub _give_up_io {
     my ($self, $frame) = @_;
     my ($kind, undef, $rest) = unpack 'x5CN/aa*', $frame;

@@ -3,7 +3,8 @@ package Greenroom::Loop;
 use strict;
 use warnings;
 
-# The event loop that the loaded application uses, or none. AnyEvent says itself what drives it.
+# Returns the event loop that the loaded application uses, or none. AnyEvent itself names the loop
+# that drives it.
 sub found {
     if ($INC{'AnyEvent.pm'}) {
         my $model = AnyEvent::detect();
@@ -21,7 +22,7 @@ sub _of_mojo {
     return Mojo::IOLoop->singleton->reactor->isa('Mojo::Reactor::EV') ? 'EV' : 'Mojo::IOLoop';
 }
 
-# All of them, before workers are forked: by then our files may have been tidied away.
+# Loads all of them, before workers are forked: by then our files may have been removed.
 require "Greenroom/Loop/$_.pm" for qw(AnyEvent EV IOAsync Mojo Select);
 
 my %ADAPTOR = (

@@ -10,7 +10,7 @@ use Greenroom::Body ();
 use Greenroom::Frame qw(encode_headers STREAM_WINDOW WHOLE_BODY_MAX WRITER_BUFFER_MAX);
 use Greenroom::Writer ();
 
-# began: when the application was called, undef once the front has been told for how long it ran.
+# began: the time when the application was called; undef once the front knows how long it ran.
 sub new {
     my ($class, %of) = @_;
     my $self = bless {%of, waits => $of{link}{worker}{blocking}}, $class;
@@ -48,7 +48,7 @@ sub _wrong {
     return 'malformed status: ' . (defined $status ? qq{"$status"} : 'undef') . ', a number of three digits is needed';
 }
 
-# An answer with all its body.
+# Sends a response with its whole body.
 sub whole {
     my ($self, $status, $headers, $body) = @_;
     return $self->fail('the body has a wide character; encode it') if !utf8::downgrade($body, 1);
@@ -57,7 +57,7 @@ sub whole {
         $self->_busy, $status, $headers, $body);
 }
 
-# The front opens a duplicate: the application may close its own handle as soon as it likes.
+# The front opens a duplicate: the application may close its own handle at any time.
 sub file {
     my ($self, $status, $headers, $handle, $offset, $length) = @_;
     open my $own, '<&', $handle or return $self->fail("the body's file: $!");
@@ -68,7 +68,7 @@ sub file {
         $status, $headers, fileno $own, $offset, $length);
 }
 
-# The front could not open it and has not been told of an end yet.
+# Streams a file that the front could not open, and whose end it does not know yet.
 sub stream_file {
     my ($self, @part) = @_;
     @$self{qw(ended waits room unsent)} = (0, 0, STREAM_WINDOW, '');
@@ -110,7 +110,7 @@ sub _left {
     return 0;
 }
 
-# Time spent waiting for the client is not the application's.
+# The time spent waiting for the client is not the application's.
 sub _wait {
     my ($self) = @_;
     my $before = Time::HiRes::time();
@@ -137,7 +137,7 @@ sub _send_unsent {
     return;
 }
 
-# What a worker that blocks streams is on its way at once: nothing comes round to send it later.
+# A worker that blocks sends its stream at once: no loop would send it later.
 sub _send {
     my ($self, $bytes) = @_;
     my $link = $self->{link};
@@ -155,7 +155,7 @@ sub acknowledged {
     return $self->_poll_soon;
 }
 
-# Whether a source's next piece can go out.
+# Returns true if a source's next piece can go out.
 sub has_room {
     my ($self) = @_;
     return $self->{room} > 0 && $self->{unsent} eq '' && !$self->{left} && !$self->{ended};
@@ -189,7 +189,7 @@ sub _poll {
     return $self->_poll_soon;
 }
 
-# For a worker that blocks: there is no loop that would call back.
+# For a worker that blocks: it has no loop that would call back.
 sub poll_to_the_end {
     my ($self) = @_;
     while (my $callback = $self->{poll}) {
@@ -222,7 +222,7 @@ sub break_off {
     return $self->end(pack 'NANN', 9, 'x', $self->{id}, $self->_busy);
 }
 
-# The call has returned, the answer has not ended.
+# The call has returned, the response has not ended.
 sub outlive_call {
     my ($self) = @_;
     $self->{waits} = 0;
@@ -230,7 +230,7 @@ sub outlive_call {
     return $self->_poll_soon;
 }
 
-# Where no event loop runs, nobody could end it later.
+# Without an event loop, nothing could end it later.
 sub end_with_call {
     my ($self) = @_;
     $self->poll_to_the_end if $self->{poll};
@@ -254,7 +254,7 @@ sub given_up {
     return;
 }
 
-# Runs the application's code; what it dies of ends its request and nothing else.
+# Runs the application's code; an exception ends its request and nothing else.
 sub attempt {
     my ($self, $code, @arguments) = @_;
     return 1 if eval { $code->(@arguments); 1 };
@@ -264,7 +264,7 @@ sub attempt {
     return;
 }
 
-# 500, or where the answer has begun: broken off.
+# Responds with 500, or aborts a response that has begun.
 sub fail {
     my ($self, $message) = @_;
     $self->log($message);
@@ -280,7 +280,7 @@ sub log {
     return;
 }
 
-# For how many microseconds the application's code ran that the front has not been told of.
+# Returns the microseconds for which the application's code ran since the last frame with `busy`.
 sub _busy {
     my ($self) = @_;
     my $began = delete $self->{began};
@@ -289,7 +289,7 @@ sub _busy {
     return $busy < 0 ? 0 : $busy > 0xffff_ffff ? 0xffff_ffff : int $busy;
 }
 
-# What the client does not want any more is ended without being sent.
+# Ends a response that the client does not want any more, without sending it.
 sub end {
     my ($self, $frame) = @_;
     return if $self->{ended}++;
@@ -313,7 +313,7 @@ sub _close_source {
     return;
 }
 
-# Whoever could have answered is gone.
+# The last reference that could have responded is gone.
 sub DESTROY {
     my ($self) = @_;
     return if $self->{ended} || !$self->{link} || ${^GLOBAL_PHASE} eq 'DESTRUCT';

@@ -43,7 +43,7 @@ sub run {
     }
 }
 
-# The front hears of it on the control connection, which it may still be about to make.
+# The front gets it on the control connection, which it may still be about to make.
 sub _say_why_not {
     my ($self, $message) = @_;
     $self->_await_control;
@@ -64,7 +64,7 @@ sub _await_control {
     return;
 }
 
-# The loop is looked for again when an application has turned out to answer later.
+# Looks for the loop again when an application has turned out to respond later.
 sub _take_loop {
     my ($self, $name) = @_;
     my $before = $self->{loop};
@@ -74,7 +74,7 @@ sub _take_loop {
     $self->_set_constants;
     $before->stop if $before;
     my $loop = $self->{loop};
-    $self->{listener}->blocking(0);    # what was ready may have been accepted by io meanwhile
+    $self->{listener}->blocking(0);    # a ready connection may have been accepted by io meanwhile
     $loop->readable($self->{listener}, sub { $self->_accept });
     $loop->readable($self->{lifeline}, sub { $self->_zygote_ended }) if $self->{lifeline};
     $self->_watch_control if $self->{control};
@@ -183,7 +183,8 @@ sub io {
     return $io;
 }
 
-# Each link's turn is at most a millisecond or one call; what it has left waits for the others.
+# Each link's turn is at most a millisecond or one call; its other requests wait for the other
+# links.
 sub _work {
     my ($self, $link) = @_;
     $link->receive or return;
@@ -198,9 +199,10 @@ sub _work {
     return;
 }
 
-# The hot path, hence its length: a call of a sub costs a fiftieth of a small answer, a second copy of
-# the body or the headers as much. What an application's objects do when they are made strings is the
-# application's, hence within the eval. The clock is read once a request; the end of one is the beginning of the next.
+# The hot path, hence its length: a call of a sub costs a fiftieth of a small response, a second
+# copy of the body or the headers as much. Stringifying an application's objects may run its code,
+# hence it is within the eval. The clock is read once a request; the end of one is the beginning of
+# the next.
 sub _serve {
     my ($self, $link) = @_;
     no warnings 'uninitialized';
@@ -265,7 +267,7 @@ sub _serve {
     return;
 }
 
-# Every answer that is not simply there.
+# Handles every response that is not complete at once.
 sub _settle {
     my ($self, $link, $id, $env, $began, $plain, $kind, $answer, $error) = @_;
     my $request = Greenroom::Request->new(
@@ -284,20 +286,20 @@ sub _settle {
     return $self->{blocking} ? $request->end_with_call : $request->outlive_call;
 }
 
-# Of a request, for the log: without the query, which may hold secrets.
+# Names a request for the log: without the query, which may hold secrets.
 sub _name {
     my ($env) = @_;
     return join ' ', grep { defined } $env->{REQUEST_METHOD}, ($env->{REQUEST_URI} || '') =~ /\A([^?]*)/;
 }
 
-# The second argument that Twiggy gives a delayed answer. Where there is no socket there is no argument
-# either: a sub with a signature, as other servers take it, would die of it.
+# The second argument that Twiggy passes to a delayed response. Without a socket there is no
+# argument either: a sub with a signature, as other servers take it, would die of it.
 sub _socket {
     my ($env) = @_;
     return grep { defined } $env->{'psgix.io'};
 }
 
-# What the application wants done once the answer is on its way.
+# Runs the application's cleanup handlers once the response is on its way.
 sub finish {
     my ($self, $link, $env) = @_;
     my $handlers = $env->{'psgix.cleanup.handlers'};
@@ -313,8 +315,8 @@ sub finish {
     return;
 }
 
-# An error of the application, for the front's log. A child that the application has forked has no part
-# in its parent's connection.
+# Sends an error of the application, for the front's log. A child that the application has forked
+# has no part in its parent's connection.
 sub log_error {
     my ($self, $name, $message, $before) = @_;
     ($name, $message) = ($name // '', _text($message, $before // ''));
@@ -324,7 +326,7 @@ sub log_error {
     return;
 }
 
-# What was died of, as bytes of bounded length without an end of line.
+# Returns an exception as bytes of bounded length without an end of line.
 sub _text {
     my ($message, $before) = @_;
     $message = 'died without a message' if !defined $message;

@@ -12,7 +12,7 @@ use Greenroom::Frame qw(frame frames write_all);
 use Greenroom::Loop ();
 use Greenroom::Worker ();
 
-# A SIGCHLD that comes just before select begins is seen so many seconds later.
+# The seconds after which a SIGCHLD is noticed that comes just before select begins.
 use constant REAP_SECONDS => 1;
 
 sub main {
@@ -38,14 +38,15 @@ sub main {
         map { $_ => $options{$_} } qw(dir multiprocess))->serve;
 }
 
-# So that what the application reads from its standard input is not the front's.
+# So that the application's standard input is not the front's.
 sub _channel_from_stdin {
     open my $channel, '+<&', \*STDIN or die "greenroom: standard input: $!\n";
     open STDIN, '<', '/dev/null' or die "greenroom: /dev/null: $!\n";
     return $channel;
 }
 
-# channel: to the front. dir: where the workers' sockets are. name: of the application, for ps.
+# channel: to the front. dir: the directory of the workers' sockets. name: of the application, for
+# ps.
 sub new {
     my ($class, %of) = @_;
     return bless {%of, in => '', keys => {}}, $class;
@@ -75,7 +76,7 @@ sub serve {
     }
 }
 
-# Of those that are no workers, such as plackup's front, the status is kept.
+# Of children that are no workers, such as plackup's front, the status is kept.
 sub _reap {
     my ($self) = @_;
     while ((my $pid = waitpid -1, POSIX::WNOHANG()) > 0) {
@@ -95,7 +96,8 @@ sub _path {
     return "$self->{dir}/worker-$key.sock";
 }
 
-# A worker in the child, nothing in the zygote. A worker that cannot be had has ended with status 1.
+# Returns a worker in the child, nothing in the zygote. A worker that cannot be forked has ended
+# with status 1.
 sub _fork {
     my ($self, $key) = @_;
     my $listener = $self->_listener($key);
@@ -123,8 +125,8 @@ sub _listener {
     return $listener;
 }
 
-# A service manager may send SIGTERM to all processes: the front then lets its workers finish, so none
-# of them ends by itself. What the application forks or starts does.
+# A service manager may send SIGTERM to all processes: the front then lets its workers finish, so
+# none of them ends by itself. Programs that the application forks or starts do.
 sub _heedless {
     my ($pid) = @_;
     return sub {
@@ -134,7 +136,7 @@ sub _heedless {
     };
 }
 
-# Of the signals, a terminal's SIGINT is the front's to heed: it lets its workers finish.
+# A terminal's SIGINT is for the front alone, which lets its workers finish.
 sub _worker {
     my ($self, $key, $listener) = @_;
     close delete $self->{$_} for qw(channel life);

@@ -56,14 +56,15 @@ sub slurp {
     return defined $text ? $text : '';
 }
 
-# What the workers wrote, and then the errors that they told the front.
+# Returns the output of the workers, and then the errors that they sent to the front.
 sub log_text {
     my ($self) = @_;
     $_->look for grep { defined } @{ $self->{controls} };
     return slurp($self->{log}) . $self->{errors};
 }
 
-# Whether the log has this within a time that only a failure takes: a line may come after the answer.
+# Returns true if the log has this within a time that only a failure takes: a line may come after
+# the response.
 sub logged {
     my ($self, $expected) = @_;
     for (1 .. 100 * SECONDS_MAX) {
@@ -131,7 +132,7 @@ sub send_raw {
     return $self;
 }
 
-# The next frame's type and payload; 'end' when the channel has ended.
+# Returns the next frame's type and payload; 'end' when the channel has ended.
 sub next {
     my ($self, $wanted) = @_;
     while (!@{ $self->{frames} }) {
@@ -154,7 +155,7 @@ sub take {
     return;
 }
 
-# Takes what has come, without waiting.
+# Takes the available bytes, without waiting.
 sub look {
     my ($self) = @_;
     vec(my $ready = '', fileno $self->{handle}, 1) = 1;
@@ -169,7 +170,7 @@ sub fill {
     return sysread $self->{handle}, $self->{in}, 1 << 20, length $self->{in};
 }
 
-# Whether nothing comes for so many seconds.
+# Returns true if nothing comes for a number of seconds.
 sub silent {
     my ($self, $seconds) = @_;
     return if @{ $self->{frames} };
@@ -215,7 +216,7 @@ sub ask {
     return $id;
 }
 
-# The next frame on the link, taken apart.
+# Returns the next frame on the link, decoded.
 sub reply {
     my ($self, $link) = @_;
     my ($type, $payload) = ($link || $self->link)->next;
@@ -235,7 +236,7 @@ sub get {
     return $self->reply;
 }
 
-# A streamed answer with all that is acknowledged at once; its end's type, too.
+# Returns a streamed response, all of which is acknowledged at once, and its end's type.
 sub stream {
     my ($self, @request) = @_;
     my $id = $self->ask(@request);
@@ -251,7 +252,7 @@ sub stream {
     }
 }
 
-# What the front sends for the frame s.
+# Returns the bytes that the front sends for the frame s.
 sub open_body {
     my ($self, $reply) = @_;
     open my $file, '<:raw', "/proc/$self->{pid}/fd/$reply->{descriptor}" or die $!;

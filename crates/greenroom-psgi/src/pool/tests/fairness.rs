@@ -1,4 +1,4 @@
-//! Who goes next, who is let in, and who is not.
+//! The order of requests, and the choice of those that are admitted.
 
 use greenroom_stage::Reason;
 
@@ -20,14 +20,14 @@ fn asked(name: &str, path: &'static str, takes: Duration) -> Asked {
     }
 }
 
-/// A flood keeps so many of its requests in the queue, or tries to.
+/// Keeps `requests` requests of a flood in the queue, as far as they are admitted.
 fn flood(simulation: &mut Simulation, asked: Asked, requests: usize) {
     for _ in simulation.count_waiting(asked.client)..requests {
         simulation.ask(asked);
     }
 }
 
-/// How many others are begun between a request's coming and its beginning.
+/// Returns the number of requests that begin between a request's coming and its beginning.
 async fn begun_before(simulation: &mut Simulation, asked: Asked, flooding: Asked) -> usize {
     let before = simulation.begun.len();
     simulation.ask(asked);
@@ -138,7 +138,7 @@ async fn a_burst_that_drains_by_itself_is_not_refused() {
     let burst = asked("burst", "/page", 50 * MS);
     simulation.ask(burst);
     simulation.drain().await;
-    // 30 x 50 ms = 1.5 s, and 1.8 s are promised in a burst.
+    // 30 x 50 ms = 1.5 s, and 1.8 s are allowed in a burst.
     for _ in 0..10 {
         (0..30).for_each(|_| simulation.ask(burst));
         simulation.drain().await;
@@ -152,7 +152,7 @@ async fn a_burst_that_drains_by_itself_is_not_refused() {
 async fn a_burst_on_a_route_of_which_nothing_is_known_is_not_dropped() {
     let mut simulation = Simulation::new(1, one_second);
     let burst = asked("burst", "/new", 50 * MS);
-    // 3.5 s: it was let in as if it took 1.4 ms, and nobody is dropped before 4 s.
+    // 3.5 s: it was admitted as if it took 1.4 ms, and none is dropped before 4 s.
     (0..70).for_each(|_| simulation.ask(burst));
     simulation.drain().await;
     assert_eq!((simulation.refused.len(), simulation.begun.len()), (0, 70));

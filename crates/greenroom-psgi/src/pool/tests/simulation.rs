@@ -4,18 +4,18 @@ use std::task::{Context, Poll, Waker};
 
 use super::*;
 
-/// A pool whose workers take as long for each request as it says.
+/// A pool whose workers take as long for each request as the request says.
 pub(super) struct Simulation {
     pub(super) pool: Arc<Pool>,
     began: Instant,
     busy: Vec<Busy>,
     waiting: Vec<(Asked, Ticket)>,
-    /// What was begun, in order.
+    /// The requests that were begun, in order.
     pub(super) begun: Vec<Asked>,
     pub(super) refused: Vec<(Asked, Rejected)>,
 }
 
-/// A request, and how long it keeps its worker busy.
+/// A request, and the time that it takes in its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) client: Client,
@@ -50,11 +50,11 @@ impl Simulation {
                 self.waiting.push((asked, ticket));
                 self.take_turns();
             }
-            Admission::Refused(rejected) => self.refused.push((asked, rejected)),
+            Admission::Rejected(rejected) => self.refused.push((asked, rejected)),
         }
     }
 
-    /// The next run ends; whether there was one.
+    /// Ends the next run; returns `false` if there was none.
     pub(super) async fn step(&mut self) -> bool {
         let busy = self.busy.iter().enumerate();
         let Some((next, _)) = busy.min_by_key(|(_, busy)| busy.until) else {
@@ -72,13 +72,13 @@ impl Simulation {
         true
     }
 
-    /// All that runs and waits comes to its end.
+    /// Steps until all that runs and waits has ended.
     pub(super) async fn drain(&mut self) {
         while self.step().await {}
         assert_eq!(self.waiting.len(), 0, "somebody waits and nobody works");
     }
 
-    /// All of this client leave the queue.
+    /// Drops all requests of this client from the queue.
     pub(super) fn leave(&mut self, client: Client) {
         self.waiting.retain(|(asked, _)| asked.client != client);
     }

@@ -1,4 +1,4 @@
-//! What a small request costs, in CPU time of all processes of a server, and how many a second it answers.
+//! The cost of a small request: CPU time of all processes of a server, and requests per second.
 
 mod result;
 
@@ -76,14 +76,14 @@ pub(super) struct Spec {
     goals: &'static [Goal],
 }
 
-/// How requests arrive.
+/// The way in which requests arrive.
 #[derive(Clone, Copy)]
 enum Load {
     Connections,
     KeepAlive,
 }
 
-/// What is asked of Greenroom, as a multiple of a peer.
+/// A goal of Greenroom, as a multiple of a peer.
 #[derive(Clone, Copy)]
 struct Goal {
     metric: Metric,
@@ -93,9 +93,9 @@ struct Goal {
 
 #[derive(Clone, Copy)]
 enum Metric {
-    /// Requests per second: at least.
+    /// Requests per second, at least.
     Rate,
-    /// CPU time per request: at most.
+    /// CPU time per request, at most.
     Cpu,
 }
 
@@ -105,11 +105,11 @@ struct Sample {
     answered: u64,
     failed: u64,
     per_second: f64,
-    /// CPU time per request, of all processes.
+    /// The CPU time per request, of all processes.
     cpu_us: f64,
-    /// Of the first process alone.
+    /// The CPU time per request of the first process alone.
     first_us: f64,
-    /// Time without a core as a share of time on it.
+    /// The time without a core as a share of time on it.
     waited: f64,
     p99_ms: f64,
     longest_ms: f64,

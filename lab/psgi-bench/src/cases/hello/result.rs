@@ -1,4 +1,4 @@
-//! From samples to a table and verdicts.
+//! The table and the verdicts of the samples.
 
 use bench_kit::rounds::{Row, find, samples};
 use bench_kit::{Report, Verdict, cell, table};
@@ -13,9 +13,13 @@ const US: Peer = Peer::Greenroom;
 pub(super) fn tell(spec: &Spec, rows: &[Row<Sample>], line_up: &LineUp, rounds: usize) -> Report {
     let mut notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most), a fresh server each; x: within the round; load by greenroom bench"
+            "medians of {rounds} rounds (least–most), a fresh server each; x: within the round; \
+             load by greenroom bench"
         ),
-        "CPU: of all processes of the server, over the requests that were answered; first: of it, the process that was started (Greenroom's front, a prefork server's master); longest: also of those whose connection had to wait until the load ended".to_owned(),
+        "CPU: of all processes of the server, over the requests that were answered; \
+         first: of it, the process that was started (Greenroom's front, a prefork \
+         server's master); longest: also of those whose connection had to wait until \
+         the load ended".to_owned(),
     ];
     notes.extend(line_up.notes.iter().cloned());
     Report {

@@ -25,7 +25,7 @@ sub later {
     return;
 }
 
-# AnyEvent's own loop is run as such: within a condition variable's recv, an application could not
+# AnyEvent's own loop runs directly: within a condition variable's recv, an application could not
 # call another recv.
 sub run {
     $INC{'AnyEvent/Loop.pm'} ? AnyEvent::Loop::run() : AnyEvent->condvar->recv;

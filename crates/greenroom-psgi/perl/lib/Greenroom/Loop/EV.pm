@@ -7,8 +7,8 @@ use parent 'Greenroom::Loop::Watchers';
 
 use Scalar::Util ();
 
-# What is for later is called before the loop waits: so the answers of one round go out together, and
-# without a timer of their own, which cost a turn of the loop for each.
+# Deferred calls run before the loop waits: so the responses of one round go out together, and
+# without a timer of their own, which costs a turn of the loop for each.
 sub new {
     my ($class) = @_;
     my $self = bless { read => {}, write => {}, later => [] }, $class;
@@ -42,7 +42,7 @@ sub _call_later {
     for my $callback (splice @{ $self->{later} }) {
         eval { $callback->(); 1 } or warn $@;
     }
-    # What these have put off is for the next round, for which the loop must not wait.
+    # Calls that these defer are for the next round, for which the loop must not wait.
     $self->{again} = EV::timer(0, 0, sub { }) if @{ $self->{later} };
     return;
 }

@@ -42,7 +42,7 @@ sub _watch {
     return;
 }
 
-# next_tick would call what callbacks add before anything else.
+# next_tick would call callbacks that are added meanwhile before anything else.
 sub later {
     my ($self, $callback) = @_;
     Mojo::IOLoop->timer(0 => sub { $callback->() });

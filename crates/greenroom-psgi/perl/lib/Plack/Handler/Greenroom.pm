@@ -12,11 +12,11 @@ use Greenroom::Application ();
 use Greenroom::Zygote ();
 use Plack::Handler::Greenroom::Flags ();
 
-# What the program's flags take, by their names.
+# The arguments of the program's flags, by the flags' names.
 my %VALUE = %Plack::Handler::Greenroom::Flags::VALUE;
 
-# Options of this handler that are flags of the program: those of this name, and those that
-# other servers call otherwise.
+# Options of this handler that are flags of the program: those of this name, and those that have
+# another name in other servers.
 my %FLAG = (
     (map { s/-/_/gr => $_ } keys %VALUE),
     queue_max          => 'worker-queue-max',
@@ -30,7 +30,7 @@ my %FLAG = (
     pid_file           => 'pid',
 );
 
-# What nobody may believe to be in force. Names that begin so are meant too.
+# Options that nobody may believe to be in force. Names that begin so are meant too.
 my $CONFINED = 'plackup has loaded the application already, with the rights that it has; `greenroom serve --user` '
     . 'changes them before, or have the service manager start plackup as that user';
 my $NO_TLS = 'there is no TLS in this server: put a proxy in front';
@@ -42,7 +42,7 @@ my @REFUSED = (
     [ qr/\Anet_server_/ => 'options of Net::Server are Starman\'s own' ],
 );
 
-# What is so in any case, or is plackup's own affair.
+# Options that hold in any case, or are plackup's own.
 my %IS_GRANTED = map { $_ => 1 } qw(
     host port socket listen access_log preload_app server_ready server_software argv keepalive
     proctitle reuseport
@@ -104,8 +104,8 @@ sub _flag {
     return '--' . $name =~ tr/_/-/r;
 }
 
-# The descriptors of listening sockets that start_server or systemd have passed on to this process,
-# or nothing. What of it is wrong the program says.
+# Returns the descriptors of listening sockets that start_server or systemd have passed on to this
+# process, or nothing. The program reports faults in them.
 sub passed_on {
     my @passed = ($ENV{SERVER_STARTER_PORT} || '') =~ /=([0-9]+)(?=;|\z)/g;
     my $is_started = defined $ENV{SERVER_STARTER_PORT};
@@ -134,7 +134,7 @@ sub _program {
         : "the program greenroom is not in PATH; put it there, or say where it is in the environment variable GREENROOM\n";
 }
 
-# In a process group of its own: what a terminal signals reaches it once, from its parent.
+# In a process group of its own: a terminal's signal reaches it once, from its parent.
 sub _exec {
     my ($channel, @command) = @_;
     setpgrp 0, 0;
@@ -146,8 +146,8 @@ sub _exec {
     POSIX::_exit(2);
 }
 
-# The flags of the program that these options are. Sockets that were passed on take the place of
-# plackup's addresses, as with other servers: plackup always names some.
+# Returns the flags of the program for these options. Sockets that were passed on replace plackup's
+# addresses, as with other servers: plackup always names some.
 sub arguments {
     my ($self) = @_;
     my @listen = @{ $self->{listen} || [] };

@@ -1,41 +1,41 @@
-//! Refused requests, told in the log with what would help.
+//! Logs rejected requests, with advice.
 
 use super::shared::Shared;
 use crate::builder::Settings;
-use crate::pool::Refusals;
+use crate::pool::Rejections;
 
-/// Warns of requests that were refused since the last warning, at most every 10 s.
+/// Warns of requests that were rejected since the last warning, at most every 10 s.
 pub(super) fn tell(shared: &Shared) {
-    let Some(refusals) = shared.pool.take_refusals() else {
+    let Some(rejections) = shared.pool.take_rejections() else {
         return;
     };
     let settings = &shared.settings;
     tracing::warn!(
         target: "psgi",
         application = settings.name(),
-        count = refusals.sheds.total(),
-        predicted_wait = %format_args!("{:.3?}", refusals.predicted),
+        count = rejections.sheds.total(),
+        predicted_wait = %format_args!("{:.3?}", rejections.predicted),
         "requests were refused with 503: {}",
-        advice(&refusals, settings, is_full_of_waiting(shared)),
+        advice(&rejections, settings, is_full_of_waiting(shared)),
     );
 }
 
-/// Whether its workers have as many requests under way as they may, most of which wait for events: then
-/// more can be taken without more workers.
+/// Returns `true` if its workers have as many requests under way as they may, most of which wait
+/// for events: then more can be taken without more workers.
 fn is_full_of_waiting(shared: &Shared) -> bool {
     let most = shared.settings.concurrency.requests_max();
-    let seats = shared.pool.seats();
+    let loads = shared.pool.loads();
     let is_full = |running: u32, waiting: u32| running + waiting >= most && waiting > running;
-    !seats.is_empty() && seats.iter().all(|seat| is_full(seat.running, seat.waiting))
+    !loads.is_empty() && loads.iter().all(|load| is_full(load.running, load.waiting))
 }
 
-fn advice(refusals: &Refusals, settings: &Settings, is_full_of_waiting: bool) -> String {
-    let sheds = refusals.sheds;
+fn advice(rejections: &Rejections, settings: &Settings, is_full_of_waiting: bool) -> String {
+    let sheds = rejections.sheds;
     if sheds.queue_full > sheds.wait + sheds.late {
         let queue_max = settings.queue_max;
         return format!(
-            "the queue is full; raise queue_max (--worker-queue-max), which is {queue_max}, or workers \
-             (--workers), which is {}",
+            "the queue is full; raise queue_max (--worker-queue-max), which is {queue_max}, or \
+             workers (--workers), which is {}",
             settings.workers,
         );
     }
@@ -47,9 +47,9 @@ fn advice(refusals: &Refusals, settings: &Settings, is_full_of_waiting: bool) ->
         format!("workers (--workers), which is {},", settings.workers)
     };
     format!(
-        "they would wait for up to {:.1?}; raise {raised} or queue_wait_max (--worker-queue-wait-max), \
-         which is {wait_max:?}",
-        refusals.predicted,
+        "they would wait for up to {:.1?}; raise {raised} or queue_wait_max \
+         (--worker-queue-wait-max), which is {wait_max:?}",
+        rejections.predicted,
     )
 }
 
@@ -66,28 +66,28 @@ mod tests {
     #[test]
     fn what_to_raise_depends_on_why_they_were_refused() {
         let builder = Builder::new(PathBuf::from("app.psgi")).workers(4);
-        let refusals = |sheds| Refusals {
+        let rejections = |sheds| Rejections {
             sheds,
             predicted: Duration::from_millis(12_345),
         };
-        let wait = refusals(Sheds {
+        let wait = rejections(Sheds {
             wait: 2,
             late: 1,
             queue_full: 1,
         });
-        let full = refusals(Sheds {
+        let full = rejections(Sheds {
             queue_full: 3,
             ..wait.sheds
         });
-        let full = refusals(Sheds {
+        let full = rejections(Sheds {
             wait: 0,
             ..full.sheds
         });
-        let told = |refusals, is_full| advice(refusals, &builder.settings, is_full);
+        let told = |rejections, is_full| advice(rejections, &builder.settings, is_full);
         assert_eq!(
             told(&wait, false),
-            "they would wait for up to 12.3s; raise workers (--workers), which is 4, or queue_wait_max \
-             (--worker-queue-wait-max), which is 10s"
+            "they would wait for up to 12.3s; raise workers (--workers), which is 4, or \
+             queue_wait_max (--worker-queue-wait-max), which is 10s"
         );
         assert!(
             told(&wait, true).contains("raise concurrency (--worker-concurrency), which is 10000,")

@@ -4,50 +4,50 @@ use std::time::{Duration, Instant};
 use super::run::{Charge, RunEnd};
 use super::{Ending, Worker};
 
-/// How long a run may last before its worker is passed over for others.
+/// The time that a run may last before its worker is passed over for others.
 const SLOW_AFTER: Duration = Duration::from_millis(5);
 
-/// What a worker looks like to the supervisor.
+/// A snapshot of a worker for the supervisor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct WorkerLoad {
     pub(crate) key: u32,
-    /// Requests that were sent and not given back.
+    /// The requests that were sent and not released.
     pub(crate) running: u32,
-    /// Requests whose answer waits for an event, or is being streamed.
+    /// The requests whose response waits for an event, or is being streamed.
     pub(crate) waiting: u32,
-    /// Requests that ended.
+    /// The requests that ended.
     pub(crate) served: u64,
     pub(crate) draining: bool,
-    /// It broke the protocol, or is killed.
+    /// True if it broke the protocol, or is killed.
     pub(crate) condemned: bool,
-    /// For how long a link to it has been gone: it should have ended.
+    /// The time since a link to it was lost: it should have ended.
     pub(crate) lost: Option<Duration>,
-    /// How long its runs have made no progress.
+    /// The time for which its runs have made no progress.
     pub(crate) stuck: Option<Duration>,
 }
 
-/// What a worker has done since the last settlement.
+/// The progress of a worker since the last settlement.
 #[derive(Debug, Default)]
 pub(crate) struct Settlement {
-    /// Runs that were given back, and how.
+    /// The runs that ended, each with its charge.
     pub(crate) ended: Vec<(Charge, RunEnd)>,
-    /// Of the released, those whose request goes on without a run.
+    /// The released runs whose request goes on without a run.
     pub(crate) went_on: u32,
-    /// Connections that left HTTP, and go on without their request.
+    /// The connections that left HTTP, and go on without their request.
     pub(crate) stayed: u32,
-    /// Of those, the ones that ended.
+    /// The ones of `stayed` that ended.
     pub(crate) stays_ended: u32,
-    /// Requests that ended after they had gone on.
+    /// The requests that ended after they had gone on.
     pub(crate) ended_late: u32,
-    /// Requests that go on although their client has left.
+    /// The requests that go on although their client has left.
     pub(crate) left: u32,
-    /// Of those, the ones that ended.
+    /// The ones of `left` that ended.
     pub(crate) left_ended: u32,
-    /// Runs that may take as long as they like from now on.
+    /// The runs that have no time limit from now on.
     pub(crate) exempted: u32,
-    /// Of those, the ones that may no longer, or are given back.
+    /// The ones of `exempted` that have a time limit again, or are released.
     pub(crate) no_longer_exempt: u32,
-    /// Something was heard of a run, or sent for it.
+    /// True if a frame of a run was received or sent.
     pub(crate) progress: bool,
 }
 
@@ -78,29 +78,29 @@ impl Settlement {
     }
 }
 
-/// A worker's accounts.
+/// The accounts of one worker.
 #[derive(Debug)]
 pub(super) struct Accounts {
     pub(super) worker: Arc<Worker>,
     pub(super) running: u32,
-    /// What its runs are expected to take, all together.
+    /// The time that its runs are expected to take, all together.
     expected: Duration,
     pub(super) waiting: u32,
-    /// Of clients that have left; the application goes on with them all the same.
+    /// The requests of clients that have left; the application goes on with them all the same.
     unwanted: u32,
     pub(super) served: u64,
     pub(super) draining: bool,
     pub(super) condemned: bool,
-    /// When a link to it ended.
+    /// The time when a link to it ended.
     pub(super) lost: Option<Instant>,
     pub(super) ending: Ending,
-    /// Runs that it has given back.
+    /// The runs that it has released.
     pub(super) released: u64,
     exempt: u32,
-    /// Its run may be long: nothing is sent behind it.
+    /// True if its run may be long: nothing is sent behind it.
     is_alone: bool,
     progress: Instant,
-    /// When the run that it is at was begun, as far as is known.
+    /// The time when the run that it is at was begun, as far as is known.
     turned: Instant,
 }
 
@@ -129,26 +129,27 @@ impl Accounts {
         self.running + self.waiting
     }
 
-    /// Whether one more request may be sent, with `depth` runs ahead and `concurrency` requests in
-    /// all. One that seems to hold its worker up gets nobody behind it, whatever it sends meanwhile.
-    pub(super) fn has_room(&self, depth: u32, concurrency: u32, now: Instant) -> bool {
+    /// Returns `true` if one more request may be sent, with `depth` runs ahead and `concurrency`
+    /// requests in all. A run that seems to block its worker gets none behind it, even if the
+    /// worker sends frames meanwhile.
+    pub(super) fn has_capacity(&self, depth: u32, concurrency: u32, now: Instant) -> bool {
         let is_quick = !self.is_alone && now.duration_since(self.turned) < SLOW_AFTER;
         let is_free = self.running == 0 || (self.running < depth && is_quick);
         is_free && self.under_way() + self.unwanted < concurrency && self.serves()
     }
 
-    /// Whether it gets requests at all.
+    /// Returns `true` if it gets requests at all.
     pub(super) fn serves(&self) -> bool {
         !self.draining && !self.condemned && self.lost.is_none()
     }
 
-    /// When it is expected to be done with what it was given.
+    /// Returns the time until its runs are expected to be done.
     pub(super) fn free_in(&self, now: Instant) -> Duration {
         let elapsed = now.saturating_duration_since(self.turned);
         self.expected.saturating_sub(elapsed)
     }
 
-    /// One more run; if it has others before it, how many the worker had given back till then.
+    /// Adds a run; returns the runs that the worker had released before, if others are ahead of it.
     pub(super) fn begin(
         &mut self,
         is_alone: bool,
@@ -166,7 +167,7 @@ impl Accounts {
         behind
     }
 
-    /// A run is over.
+    /// Removes a run that is over.
     pub(super) fn end_run(&mut self, expected: Duration) {
         self.running = self.running.saturating_sub(1);
         self.expected = match self.running {
@@ -210,9 +211,9 @@ impl Accounts {
         settlement.clear();
     }
 
-    pub(super) fn look(&self, now: Instant) -> Seat {
+    pub(super) fn look(&self, now: Instant) -> WorkerLoad {
         let is_held = self.running > self.exempt;
-        Seat {
+        WorkerLoad {
             key: self.worker.key,
             running: self.running,
             waiting: self.waiting,
