@@ -6,21 +6,22 @@ use greenroom::actor::ActorRef;
 use super::client::{Client, Wake};
 use super::log::Log;
 
-/// What the Feeder and a client have in common: the Feeder rings, the client comes and looks.
+/// The state that the Feeder and a client share: the Feeder rings, the client wakes up and reads.
 #[derive(Debug)]
 pub(super) struct Bell {
     client: ActorRef<Client>,
-    /// It was rung, and the client has not come yet.
+    /// The bell was rung, and the client has not woken up yet.
     is_rung: AtomicBool,
     /// The client has left.
     is_left: AtomicBool,
-    /// The Feeder that knew of this client's topics is no more.
+    /// The Feeder that knew of this client's topics has ended.
     is_lost: AtomicBool,
-    /// It stands in the Feeder's agenda. The Feeder's own.
+    /// The bell is in the Feeder's agenda. Only the Feeder uses this.
     pub(super) is_due: AtomicBool,
-    /// Not to be rung before, in milliseconds of the Feeder's clock. The Feeder's own.
+    /// The earliest time of the next ring, in milliseconds of the Feeder's clock. Only the Feeder
+    /// uses this.
     pub(super) rests_until: AtomicU64,
-    /// Logs of topics that it asked to watch and now does.
+    /// Logs of topics that the client asked for and may now read.
     opened: Mutex<Vec<Arc<Log>>>,
 }
 
@@ -37,7 +38,8 @@ impl Bell {
         }
     }
 
-    /// Wakes the client, unless it is about to come anyway; false if it is too busy, and is to be rung again.
+    /// Wakes the client, unless it has been woken already. Returns `false` if its mailbox is full,
+    /// and it is to be rung again.
     pub(super) fn ring(&self) -> bool {
         if self.is_left() || self.is_rung.swap(true, Ordering::AcqRel) {
             return true;
@@ -55,7 +57,7 @@ impl Bell {
         }
     }
 
-    /// Hands over the log of a topic that the client asked for. To be followed by a ring.
+    /// Hands the log of a topic to the client that asked for it. A ring must follow.
     pub(super) fn open(&self, log: Arc<Log>) {
         self.opened
             .lock()
@@ -63,7 +65,7 @@ impl Bell {
             .push(log);
     }
 
-    /// The client comes: whatever happens from now on rings anew.
+    /// Returns the new logs to the client; from now on the next event rings again.
     pub(super) fn answer(&self) -> Vec<Arc<Log>> {
         self.is_rung.swap(false, Ordering::AcqRel);
         std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner))
@@ -77,7 +79,7 @@ impl Bell {
         self.is_left.load(Ordering::Acquire)
     }
 
-    /// Nobody will ring any more.
+    /// Tells the client that nobody will ring any more.
     pub(super) fn lose(&self) {
         self.is_lost.store(true, Ordering::Release);
         self.ring();

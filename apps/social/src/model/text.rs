@@ -1,10 +1,10 @@
-/// A text that is not allowed, and what is.
+/// The error of a text that is not allowed, with the rule that it breaks.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{field}: {rule}")]
 pub struct TextError {
     /// The field's name in JSON and in forms.
     pub field: &'static str,
-    /// What is allowed, in a sentence.
+    /// The rule, in a sentence.
     pub rule: String,
 }
 
@@ -13,11 +13,11 @@ fn refuse(field: &'static str, rule: impl Into<String>) -> TextError {
     TextError { field, rule }
 }
 
-/// A user's unique name: 3 to 30 of `a` to `z`, `0` to `9`, `_` and `-`, beginning with a letter.
-/// Capital letters are made small.
+/// Checks a user's unique name: 3 to 30 of `a` to `z`, `0` to `9`, `_` and `-`, beginning with a
+/// letter. Returns it in lower case.
 ///
 /// # Errors
-/// Names the field `name`.
+/// Fails with the field `name`.
 pub fn check_name(name: &str) -> Result<String, TextError> {
     let name = name.to_ascii_lowercase();
     let is_allowed =
@@ -33,10 +33,10 @@ pub fn check_name(name: &str) -> Result<String, TextError> {
     Err(refuse("name", rule))
 }
 
-/// A password: 10 to 200 characters, whatever they are.
+/// Checks a password: 10 to 200 characters of any kind.
 ///
 /// # Errors
-/// Names the field `password`.
+/// Fails with the field `password`.
 pub fn check_password(password: &str) -> Result<(), TextError> {
     if (10..=200).contains(&password.chars().count()) {
         return Ok(());
@@ -44,11 +44,11 @@ pub fn check_password(password: &str) -> Result<(), TextError> {
     Err(refuse("password", "a password has 10 to 200 characters"))
 }
 
-/// An address that mails can go to, as far as its form tells. Capital letters are made small, so that it is found again however
-/// it is written.
+/// Checks the form of an address for mails. Returns it in lower case, so that it is found again
+/// however it is written.
 ///
 /// # Errors
-/// Names the field `email`.
+/// Fails with the field `email`.
 pub fn check_email(email: &str) -> Result<String, TextError> {
     let email = email.trim();
     let is_short = email.len() <= 254;
@@ -61,10 +61,11 @@ pub fn check_email(email: &str) -> Result<String, TextError> {
     }
 }
 
-/// A text for people: trimmed, of `least` to `most` characters, without control characters but for line ends.
+/// Checks a text for people: `least` to `most` characters, without control characters other than
+/// line ends. Returns it trimmed.
 ///
 /// # Errors
-/// Names `field`.
+/// Fails with `field`.
 pub fn check_text(
     field: &'static str,
     text: &str,

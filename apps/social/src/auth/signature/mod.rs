@@ -75,7 +75,8 @@ impl From<Error> for Failure {
 /// a signature pass unchanged.
 ///
 /// # Errors
-/// [`Failure::BadSignature`], and for uploads [`Failure::TooLarge`], [`Failure::TooMany`] and [`Failure::Unavailable`].
+/// [`Failure::BadSignature`], and for uploads [`Failure::TooLarge`], [`Failure::TooMany`] and
+/// [`Failure::Unavailable`].
 pub async fn check_signature(
     State(app): State<App>,
     request: Request,

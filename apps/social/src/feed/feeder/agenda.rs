@@ -7,15 +7,17 @@ use tokio::time::Instant;
 
 use super::super::bell::Bell;
 
-/// When which client is to be woken: at once if it was not for the length of the pace, else when that is over. One timer
-/// serves all.
+/// The times at which clients are to be woken: at once if the last time is longer ago than the
+/// pace, else when the pace is over.
+///
+/// One timer serves all.
 #[derive(Debug)]
 pub(super) struct Agenda {
     began: Instant,
     pace_millis: u64,
-    /// By the millisecond in which they are due.
+    /// The bells by the millisecond in which they are due.
     due: BTreeMap<u64, Vec<Arc<Bell>>>,
-    /// The millisecond for which a timer is set.
+    /// The millisecond that a timer is set for.
     awaited: Option<u64>,
 }
 
@@ -29,7 +31,7 @@ impl Agenda {
         }
     }
 
-    /// These have something new to read.
+    /// Schedules clients that have new events to read.
     pub(super) fn announce(&mut self, bells: &[Arc<Bell>]) {
         let now = self.now();
         for bell in bells {
@@ -45,14 +47,14 @@ impl Agenda {
         }
     }
 
-    /// Wakes a client that has asked for something and waits for it, whether it rests or not.
+    /// Wakes a client that waits for its request, without regard to the pace.
     pub(super) fn ring(&mut self, bell: &Arc<Bell>) {
         if !bell.ring() {
             self.put(bell, self.now() + 1);
         }
     }
 
-    /// Wakes whoever is due.
+    /// Wakes all clients that are due.
     pub(super) fn ring_due(&mut self) {
         self.awaited = None;
         let now = self.now();
@@ -64,7 +66,8 @@ impl Agenda {
         }
     }
 
-    /// After which time to call [`ring_due`](Self::ring_due), if that was not said before.
+    /// Returns the time after which to call [`ring_due`](Self::ring_due), unless a timer is already
+    /// set for it.
     pub(super) fn next(&mut self) -> Option<Duration> {
         let (&first, _) = self.due.first_key_value()?;
         if self.awaited.is_some_and(|awaited| awaited <= first) {
@@ -78,7 +81,7 @@ impl Agenda {
         let rests_until = now + self.pace_millis;
         bell.rests_until.store(rests_until, Relaxed);
         if !bell.ring() {
-            // At least a millisecond later, also without a pace.
+            // At least a millisecond later, even without a pace.
             self.put(bell, rests_until.max(now + 1));
         }
     }
