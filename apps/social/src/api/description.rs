@@ -35,8 +35,9 @@ fn schemes() -> [(&'static str, ApiKey); 3] {
     let session = "The cookie of `POST /api/sessions`.";
     let csrf = "What `POST /api/sessions` gave as `csrf`; needed with the cookie for each change.";
     let signature = "HTTP Message Signatures (RFC 9421) with hmac-sha256, over \"@method\", \
-        \"@path\", \"@query\" and \"content-digest\", with created (at most 30 s away), nonce, keyid and \
-        alg; with `Signature-Input` and `Content-Digest`. A signed upload is of one picture, and a user has one at a time.";
+        \"@path\", \"@query\" and \"content-digest\", with created (at most 30 s away), nonce, \
+        keyid and alg; with `Signature-Input` and `Content-Digest`. A signed upload is of one \
+        picture, and a user has one at a time.";
     [
         (
             "session",

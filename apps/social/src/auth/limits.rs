@@ -22,7 +22,8 @@ const BURST_SHARE: u32 = 5;
 /// The failed log-ins allowed for one name, from all clients together, as a multiple of one
 /// client's.
 ///
-/// It is larger than one because whoever makes log-ins fail locks the user out too, for a minute.
+/// It is larger than one because an attacker whose log-ins fail locks the user out too, for a
+/// minute.
 const NAME_SHARE: u32 = 10;
 /// The interval at which idle clients are forgotten: those whose full burst is available again. So
 /// a client is remembered for at most a minute longer than that.

@@ -179,7 +179,7 @@ impl Inner {
         let published =
             serde_json::to_vec(&invalidation).map(|json| self.bus.try_publish(TOPIC, json));
         if let Ok(Err(error)) = published {
-            tracing::debug!(%error, "other replicas are not told what to forget");
+            tracing::debug!(%error, "an invalidation was not published");
         }
     }
 }

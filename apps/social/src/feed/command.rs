@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 /// The longest message of a client, in bytes.
 pub(super) const COMMAND_BYTES_MAX: usize = 16 * 1024;
-/// The largest position that is told apart, which is the largest exact integer of JavaScript;
-/// larger ones are taken for it.
+/// The largest distinct position, which is the largest exact integer of JavaScript; larger ones are
+/// taken for it.
 const POSITION_MAX: u64 = (1 << 53) - 1;
 
 /// A message of a client.

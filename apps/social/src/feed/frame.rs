@@ -8,7 +8,7 @@ use crate::model::Event;
 /// The length in bytes at which a frame of events is closed; the rest goes into the next one. A
 /// connection keeps its write buffer, so longer frames would cost memory for good.
 const EVENTS_BYTES: usize = 8 * 1024;
-/// The most rejected topics that a client is told of at a time.
+/// The most rejected topics that wait to be reported to a client.
 pub(super) const REFUSED_MAX: usize = 1_024;
 
 const OPENING: &str = r#"{"events":["#;

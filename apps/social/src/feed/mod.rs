@@ -1,6 +1,5 @@
 #![doc = include_str!("README.md")]
 
-mod bell;
 mod client;
 mod command;
 mod feeder;
@@ -10,6 +9,7 @@ mod meters;
 mod page;
 mod sessions;
 mod subscriber;
+mod waker;
 mod watchable;
 
 use std::sync::Arc;

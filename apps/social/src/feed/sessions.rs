@@ -100,7 +100,7 @@ impl Connections {
         drop(all);
         for connection in to_close {
             if let Err(error) = connection.outbox.close(UNAUTHORIZED, REASON) {
-                tracing::error!(%error, "a connection was not closed as it should be");
+                tracing::error!(%error, "a connection could not be closed");
             }
         }
     }
@@ -178,7 +178,7 @@ pub(super) fn publish(bus: &Bus, connections: &Connections, ended: &Ended) {
     connections.end(ended);
     let published = serde_json::to_vec(ended).map(|json| bus.try_publish(TOPIC, json));
     if let Ok(Err(error)) = published {
-        tracing::warn!(%error, "other replicas are not told that a session has ended");
+        tracing::warn!(%error, "the end of a session was not published");
     }
 }
 

@@ -60,7 +60,8 @@ pub enum PictureError {
     TooMuchMetadata,
     /// It is too large, by its head, before decoding.
     #[error(
-        "the picture has {width} x {height} pixels; {pixels_max} in all are allowed, and {EDGE_MAX} along an edge"
+        "the picture has {width} x {height} pixels; {pixels_max} in all are allowed, \
+         and {EDGE_MAX} along an edge"
     )]
     TooManyPixels {
         /// In pixels.

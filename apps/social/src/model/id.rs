@@ -10,7 +10,11 @@ use uuid::Uuid;
 /// millisecond, on all replicas together.
 #[derive(Clone, Copy, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, ToSchema)]
 #[serde(into = "String", try_from = "String")]
-#[schema(value_type = String, pattern = "^[0-9a-f]{32}$", example = "0198c0ffee007abc8def0123456789ab")]
+#[schema(
+    value_type = String,
+    pattern = "^[0-9a-f]{32}$",
+    example = "0198c0ffee007abc8def0123456789ab"
+)]
 pub struct Id(Uuid);
 
 impl Id {

@@ -8,7 +8,7 @@ pub struct TextError {
     pub rule: String,
 }
 
-fn refuse(field: &'static str, rule: impl Into<String>) -> TextError {
+fn violated(field: &'static str, rule: impl Into<String>) -> TextError {
     let rule = rule.into();
     TextError { field, rule }
 }
@@ -30,7 +30,7 @@ pub fn check_name(name: &str) -> Result<String, TextError> {
         return Ok(name);
     }
     let rule = "a name has 3 to 30 letters a to z, digits, _ or -, and begins with a letter";
-    Err(refuse("name", rule))
+    Err(violated("name", rule))
 }
 
 /// Checks a password: 10 to 200 characters of any kind.
@@ -41,7 +41,7 @@ pub fn check_password(password: &str) -> Result<(), TextError> {
     if (10..=200).contains(&password.chars().count()) {
         return Ok(());
     }
-    Err(refuse("password", "a password has 10 to 200 characters"))
+    Err(violated("password", "a password has 10 to 200 characters"))
 }
 
 /// Checks the form of an address for mails. Returns it in lower case, so that it is found again
@@ -54,7 +54,7 @@ pub fn check_email(email: &str) -> Result<String, TextError> {
     let is_short = email.len() <= 254;
     match email.parse::<lettre::Address>() {
         Ok(_) if is_short => Ok(email.to_ascii_lowercase()),
-        _ => Err(refuse(
+        _ => Err(violated(
             "email",
             "an address for mails is needed, such as ada@example.org",
         )),
@@ -77,10 +77,10 @@ pub fn check_text(
         .chars()
         .any(|character| character.is_control() && character != '\n');
     if has_control {
-        return Err(refuse(field, "no control characters are allowed"));
+        return Err(violated(field, "no control characters are allowed"));
     }
     if !(least..=most).contains(&text.chars().count()) {
-        return Err(refuse(
+        return Err(violated(
             field,
             format!("{least} to {most} characters are allowed"),
         ));

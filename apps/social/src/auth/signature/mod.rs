@@ -41,17 +41,21 @@ enum Error {
         "exactly one signature is taken, of the same label in `Signature-Input` and `Signature`"
     )]
     Label,
-    #[error(r#"the signature must cover ("@method" "@path" "@query" "content-digest"), and nothing else"#)]
+    #[error(
+        "the signature must cover (\"@method\" \"@path\" \"@query\" \"content-digest\"), \
+         and nothing else"
+    )]
     Components,
     #[error(
-        r#"the signature must have the parameters created (an integer), nonce, keyid, alg="hmac-sha256" (texts), and no others"#
+        "the signature must have the parameters created (an integer), nonce, keyid, \
+         alg=\"hmac-sha256\" (texts), and no others"
     )]
     Parameters,
     #[error("a nonce has 8 to 64 characters")]
     Nonce,
     #[error(
-        "the signature was made at {created}, but here it is {now} (seconds since 1970): they must not be more than \
-         {WINDOW_SECONDS} s apart; GET /time tells the time"
+        "the signature was made at {created}, but here it is {now} (seconds since 1970): \
+         they must not be more than {WINDOW_SECONDS} s apart; GET /time tells the time"
     )]
     Window { created: i64, now: i64 },
     #[error("there is no such key, or the signature is not made with it for this request")]
@@ -133,6 +137,7 @@ async fn whole(parts: &Parts, body: Body) -> Result<Result<Bytes, Response>, Fai
 
 fn too_large(bytes_max: ByteSize) -> Failure {
     Failure::TooLarge(format!(
-        "a signed upload has at most {bytes_max}, which is one picture; send more of them by a session"
+        "a signed upload has at most {bytes_max}, which is one picture; \
+         send more of them by a session"
     ))
 }

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_tells_both_times_and_where_to_ask() {
+    fn a_rejection_tells_both_times_and_where_to_ask() {
         let error = check_window(1_700_000_000, 1_700_000_031).expect_err("it is too old");
         let text = error.to_string();
         for part in ["1700000000", "1700000031", "30 s", "GET /time"] {

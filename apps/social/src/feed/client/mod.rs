@@ -12,12 +12,12 @@ use greenroom::actor::{Actor, AsyncHandler, BoxError, Context, Failure, Handler,
 use jiff::Timestamp;
 
 use super::Shared;
-use super::bell::Bell;
 use super::command::Command;
 use super::feeder::{Unwatch, Watch};
 use super::frame::{Events, Notices};
 use super::page::{self, Found, Page};
 use super::sessions::{self, ConnectionGuard, Watcher};
+use super::waker::Waker;
 use cursor::Cursor;
 use rate::Rate;
 
@@ -205,13 +205,13 @@ impl Client {
         {
             self.page = None;
         }
-        let bell = self.watching.bell(context);
+        let waker = self.watching.waker(context);
         let feeder = &self.shared.feeder;
         // These fail only if the feed is about to end, and the connection with it.
         if !left.is_empty() {
             let _ = feeder
                 .send(Unwatch {
-                    bell: Arc::clone(&bell),
+                    waker: Arc::clone(&waker),
                     topics: left,
                 })
                 .await;
@@ -219,7 +219,7 @@ impl Client {
         if !asked.is_empty() {
             let _ = feeder
                 .send(Watch {
-                    bell,
+                    waker,
                     topics: asked,
                 })
                 .await;
@@ -232,7 +232,7 @@ impl Client {
             end -= 1;
         }
         if let Err(error) = self.outbox.close(code, &reason[..end]) {
-            tracing::error!(%error, "a connection was not closed as it should be");
+            tracing::error!(%error, "a connection could not be closed");
         }
     }
 }
@@ -286,9 +286,9 @@ impl Handler<Wake> for Client {
     type Reply = ();
 
     fn handle(&mut self, _: Wake, context: &mut Context<Self>) {
-        let bell: Arc<Bell> = self.watching.bell(context);
-        let opened = bell.answer();
-        if bell.is_lost() {
+        let waker: Arc<Waker> = self.watching.waker(context);
+        let opened = waker.take_opened();
+        if waker.is_lost() {
             self.close(RESTART, "the feed begins anew: connect again");
             return;
         }

@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use greenroom::actor::Context;
 
-use super::super::bell::Bell;
 use super::super::frame::Notices;
 use super::super::log::Log;
+use super::super::waker::Waker;
 use super::super::watchable;
 use super::{Client, Cursor};
 use crate::model::Id;
@@ -15,8 +15,8 @@ use crate::model::Id;
 pub(super) struct Watching {
     viewer: Option<Id>,
     topics_max: usize,
-    /// The client's bell, created by the first watch.
-    bell: Option<Arc<Bell>>,
+    /// The client's waker, created by the first watch.
+    waker: Option<Arc<Waker>>,
     pub(super) cursors: Vec<Cursor>,
     /// Topics that the Feeder has not opened yet, with the positions to begin at.
     asked: HashMap<Arc<str>, Option<u64>>,
@@ -31,17 +31,17 @@ impl Watching {
         Self {
             viewer,
             topics_max,
-            bell: None,
+            waker: None,
             cursors: Vec::new(),
             asked: HashMap::new(),
         }
     }
 
-    pub(super) fn bell(&mut self, context: &Context<Client>) -> Arc<Bell> {
-        let bell = self
-            .bell
-            .get_or_insert_with(|| Arc::new(Bell::new(context.myself().clone())));
-        Arc::clone(bell)
+    pub(super) fn waker(&mut self, context: &Context<Client>) -> Arc<Waker> {
+        let waker = self
+            .waker
+            .get_or_insert_with(|| Arc::new(Waker::new(context.myself().clone())));
+        Arc::clone(waker)
     }
 
     /// Removes these topics, and returns those that were watched.
@@ -103,8 +103,8 @@ impl Watching {
     }
 
     pub(super) fn leave(&self) {
-        if let Some(bell) = &self.bell {
-            bell.leave();
+        if let Some(waker) = &self.waker {
+            waker.leave();
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::bell::Bell;
+use super::super::waker::Waker;
 
 /// The times at which clients are to be woken: at once if the last time is longer ago than the
 /// pace, else when the pace is over.
@@ -15,8 +15,8 @@ use super::super::bell::Bell;
 pub(super) struct Agenda {
     began: Instant,
     pace_millis: u64,
-    /// The bells by the millisecond in which they are due.
-    due: BTreeMap<u64, Vec<Arc<Bell>>>,
+    /// The clients by the millisecond in which they are due.
+    due: BTreeMap<u64, Vec<Arc<Waker>>>,
     /// The millisecond that a timer is set for.
     awaited: Option<u64>,
 }
@@ -32,41 +32,41 @@ impl Agenda {
     }
 
     /// Schedules clients that have new events to read.
-    pub(super) fn announce(&mut self, bells: &[Arc<Bell>]) {
+    pub(super) fn announce(&mut self, wakers: &[Arc<Waker>]) {
         let now = self.now();
-        for bell in bells {
-            if bell.is_due.load(Relaxed) {
+        for waker in wakers {
+            if waker.is_due.load(Relaxed) {
                 continue;
             }
-            let rests_until = bell.rests_until.load(Relaxed);
+            let rests_until = waker.rests_until.load(Relaxed);
             if rests_until <= now {
-                self.ring_at(bell, now);
+                self.wake_at(waker, now);
             } else {
-                self.put(bell, rests_until);
+                self.put(waker, rests_until);
             }
         }
     }
 
     /// Wakes a client that waits for its request, without regard to the pace.
-    pub(super) fn ring(&mut self, bell: &Arc<Bell>) {
-        if !bell.ring() {
-            self.put(bell, self.now() + 1);
+    pub(super) fn wake(&mut self, waker: &Arc<Waker>) {
+        if !waker.wake() {
+            self.put(waker, self.now() + 1);
         }
     }
 
     /// Wakes all clients that are due.
-    pub(super) fn ring_due(&mut self) {
+    pub(super) fn wake_due(&mut self) {
         self.awaited = None;
         let now = self.now();
         let later = self.due.split_off(&(now + 1));
         let due = std::mem::replace(&mut self.due, later);
-        for bell in due.into_values().flatten() {
-            bell.is_due.store(false, Relaxed);
-            self.ring_at(&bell, now);
+        for waker in due.into_values().flatten() {
+            waker.is_due.store(false, Relaxed);
+            self.wake_at(&waker, now);
         }
     }
 
-    /// Returns the time after which to call [`ring_due`](Self::ring_due), unless a timer is already
+    /// Returns the time after which to call [`wake_due`](Self::wake_due), unless a timer is already
     /// set for it.
     pub(super) fn next(&mut self) -> Option<Duration> {
         let (&first, _) = self.due.first_key_value()?;
@@ -77,18 +77,18 @@ impl Agenda {
         Some((self.began + Duration::from_millis(first)).duration_since(Instant::now()))
     }
 
-    fn ring_at(&mut self, bell: &Arc<Bell>, now: u64) {
+    fn wake_at(&mut self, waker: &Arc<Waker>, now: u64) {
         let rests_until = now + self.pace_millis;
-        bell.rests_until.store(rests_until, Relaxed);
-        if !bell.ring() {
+        waker.rests_until.store(rests_until, Relaxed);
+        if !waker.wake() {
             // At least a millisecond later, even without a pace.
-            self.put(bell, rests_until.max(now + 1));
+            self.put(waker, rests_until.max(now + 1));
         }
     }
 
-    fn put(&mut self, bell: &Arc<Bell>, due: u64) {
-        if !bell.is_due.swap(true, Relaxed) {
-            self.due.entry(due).or_default().push(Arc::clone(bell));
+    fn put(&mut self, waker: &Arc<Waker>, due: u64) {
+        if !waker.is_due.swap(true, Relaxed) {
+            self.due.entry(due).or_default().push(Arc::clone(waker));
         }
     }
 

@@ -77,8 +77,8 @@ impl Feeder {
         match topic.last() {
             None => {
                 topic.open(name, end, self.settings.recent_max);
-                for bell in topic.watchers() {
-                    self.agenda.ring(bell);
+                for waker in topic.watchers() {
+                    self.agenda.wake(waker);
                 }
             }
             Some(last) if last < end => self.pages.want(name),

@@ -13,8 +13,8 @@ use greenroom::actor::{Actor, ActorRef, AskError, BoxError, Context, Handler, Ma
 use greenroom::bus::Bus;
 
 use super::DISPATCHER;
-use super::bell::Bell;
 use super::subscriber::{ESTABLISH_WAIT, Subscribe, Subscribed, Subscriber};
+use super::waker::Waker;
 use crate::config::FeedSettings;
 use crate::store::Store;
 use agenda::Agenda;
@@ -54,13 +54,13 @@ pub(super) struct Feeder {
 
 /// A client asks for topics that it does not watch yet.
 pub(super) struct Watch {
-    pub(super) bell: Arc<Bell>,
+    pub(super) waker: Arc<Waker>,
     pub(super) topics: Vec<Arc<str>>,
 }
 
 /// A client leaves these topics.
 pub(super) struct Unwatch {
-    pub(super) bell: Arc<Bell>,
+    pub(super) waker: Arc<Waker>,
     pub(super) topics: Vec<Arc<str>>,
 }
 
@@ -185,16 +185,16 @@ impl Actor for Feeder {
 impl Handler<Watch> for Feeder {
     type Reply = ();
 
-    fn handle(&mut self, Watch { bell, topics }: Watch, context: &mut Context<Self>) {
+    fn handle(&mut self, Watch { waker, topics }: Watch, context: &mut Context<Self>) {
         for name in topics {
             let is_new = !self.topics.contains_key(&name);
             let topic = self.topics.entry(Arc::clone(&name)).or_default();
-            topic.join(&bell);
+            topic.join(&waker);
             if is_new {
                 self.to_subscribe.push(name);
             }
         }
-        self.agenda.ring(&bell);
+        self.agenda.wake(&waker);
         self.wait_for_agenda(context);
         self.subscribe_next(context);
     }
@@ -203,10 +203,10 @@ impl Handler<Watch> for Feeder {
 impl Handler<Unwatch> for Feeder {
     type Reply = ();
 
-    fn handle(&mut self, Unwatch { bell, topics }: Unwatch, _: &mut Context<Self>) {
+    fn handle(&mut self, Unwatch { waker, topics }: Unwatch, _: &mut Context<Self>) {
         for name in topics {
             if let Some(topic) = self.topics.get_mut(&name) {
-                topic.leave(&bell);
+                topic.leave(&waker);
             }
         }
     }
@@ -282,7 +282,7 @@ impl Handler<Due> for Feeder {
     type Reply = ();
 
     fn handle(&mut self, _: Due, context: &mut Context<Self>) {
-        self.agenda.ring_due();
+        self.agenda.wake_due();
         self.wait_for_agenda(context);
     }
 }
@@ -323,7 +323,7 @@ impl Handler<Check> for Feeder {
 impl Drop for Feeder {
     fn drop(&mut self) {
         for topic in self.topics.values() {
-            topic.watchers().iter().for_each(|bell| bell.lose());
+            topic.watchers().iter().for_each(|waker| waker.lose());
         }
     }
 }

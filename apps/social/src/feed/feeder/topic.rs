@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use greenroom::bus::SinkSubscription;
 
-use super::super::bell::Bell;
 use super::super::frame::text_of;
 use super::super::log::Log;
+use super::super::waker::Waker;
 use crate::model::Event;
 
 /// A topic that clients watch.
@@ -13,7 +13,7 @@ use crate::model::Event;
 pub(super) struct Topic {
     /// The log, present once its end has been looked up.
     log: Option<Arc<Log>>,
-    watchers: Vec<Arc<Bell>>,
+    watchers: Vec<Arc<Waker>>,
     /// Events that arrived before their predecessors, or before the log was opened.
     early: BTreeMap<u64, Box<str>>,
     /// The subscription, which ends with the topic.
@@ -36,7 +36,7 @@ pub(super) enum Arrival {
 }
 
 impl Topic {
-    pub(super) fn watchers(&self) -> &[Arc<Bell>] {
+    pub(super) fn watchers(&self) -> &[Arc<Waker>] {
         &self.watchers
     }
 
@@ -45,20 +45,21 @@ impl Topic {
         self.log.as_ref().map(|log| log.last())
     }
 
-    /// Adds a watcher, which gets the log, now or as soon as it is open. A ring must follow.
-    pub(super) fn join(&mut self, bell: &Arc<Bell>) {
+    /// Adds a watcher, which gets the log, now or as soon as it is open. The caller must wake it
+    /// then.
+    pub(super) fn join(&mut self, waker: &Arc<Waker>) {
         self.is_idle = false;
-        self.watchers.push(Arc::clone(bell));
+        self.watchers.push(Arc::clone(waker));
         if let Some(log) = &self.log {
-            bell.open(Arc::clone(log));
+            waker.open(Arc::clone(log));
         }
     }
 
-    pub(super) fn leave(&mut self, bell: &Arc<Bell>) {
+    pub(super) fn leave(&mut self, waker: &Arc<Waker>) {
         if let Some(index) = self
             .watchers
             .iter()
-            .position(|watcher| Arc::ptr_eq(watcher, bell))
+            .position(|watcher| Arc::ptr_eq(watcher, waker))
         {
             self.watchers.swap_remove(index);
         }
@@ -66,7 +67,7 @@ impl Topic {
 
     /// Forgets watchers that have left. Returns `false` if there were none last time either.
     pub(super) fn sweep(&mut self) -> bool {
-        self.watchers.retain(|bell| !bell.is_left());
+        self.watchers.retain(|waker| !waker.is_left());
         self.watchers.shrink_to(2 * self.watchers.len());
         let was_idle = std::mem::replace(&mut self.is_idle, self.watchers.is_empty());
         !(was_idle && self.is_idle)
@@ -86,11 +87,12 @@ impl Topic {
         self.is_unheard || has_ended
     }
 
-    /// Opens the log after the event `last`, and hands it to the watchers. Rings must follow.
+    /// Opens the log after the event `last`, and hands it to the watchers. The caller must wake
+    /// them then.
     pub(super) fn open(&mut self, name: Arc<str>, last: u64, capacity: usize) {
         let log = Arc::new(Log::new(name, last, capacity));
-        for bell in &self.watchers {
-            bell.open(Arc::clone(&log));
+        for waker in &self.watchers {
+            waker.open(Arc::clone(&log));
         }
         self.log = Some(log);
         self.append_early();

@@ -6,30 +6,30 @@ use greenroom::actor::ActorRef;
 use super::client::{Client, Wake};
 use super::log::Log;
 
-/// The state that the Feeder and a client share: the Feeder rings, the client wakes up and reads.
+/// The state that the Feeder and a client share: the Feeder wakes the client, which then reads.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct Waker {
     client: ActorRef<Client>,
-    /// The bell was rung, and the client has not woken up yet.
-    is_rung: AtomicBool,
+    /// The client has been woken, and has not handled that yet.
+    is_woken: AtomicBool,
     /// The client has left.
     is_left: AtomicBool,
     /// The Feeder that knew of this client's topics has ended.
     is_lost: AtomicBool,
-    /// The bell is in the Feeder's agenda. Only the Feeder uses this.
+    /// The client is in the Feeder's agenda. Only the Feeder uses this.
     pub(super) is_due: AtomicBool,
-    /// The earliest time of the next ring, in milliseconds of the Feeder's clock. Only the Feeder
+    /// The earliest time to wake it again, in milliseconds of the Feeder's clock. Only the Feeder
     /// uses this.
     pub(super) rests_until: AtomicU64,
     /// Logs of topics that the client asked for and may now read.
     opened: Mutex<Vec<Arc<Log>>>,
 }
 
-impl Bell {
+impl Waker {
     pub(super) fn new(client: ActorRef<Client>) -> Self {
         Self {
             client,
-            is_rung: AtomicBool::new(false),
+            is_woken: AtomicBool::new(false),
             is_left: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
             is_due: AtomicBool::new(false),
@@ -39,15 +39,15 @@ impl Bell {
     }
 
     /// Wakes the client, unless it has been woken already. Returns `false` if its mailbox is full,
-    /// and it is to be rung again.
-    pub(super) fn ring(&self) -> bool {
-        if self.is_left() || self.is_rung.swap(true, Ordering::AcqRel) {
+    /// and it is to be woken later.
+    pub(super) fn wake(&self) -> bool {
+        if self.is_left() || self.is_woken.swap(true, Ordering::AcqRel) {
             return true;
         }
         match self.client.tell(Wake) {
             Ok(()) => true,
             Err(error) if error.is_full() => {
-                self.is_rung.store(false, Ordering::Release);
+                self.is_woken.store(false, Ordering::Release);
                 false
             }
             Err(_) => {
@@ -57,7 +57,7 @@ impl Bell {
         }
     }
 
-    /// Hands the log of a topic to the client that asked for it. A ring must follow.
+    /// Hands the log of a topic to the client that asked for it. The caller must wake it then.
     pub(super) fn open(&self, log: Arc<Log>) {
         self.opened
             .lock()
@@ -65,9 +65,9 @@ impl Bell {
             .push(log);
     }
 
-    /// Returns the new logs to the client; from now on the next event rings again.
-    pub(super) fn answer(&self) -> Vec<Arc<Log>> {
-        self.is_rung.swap(false, Ordering::AcqRel);
+    /// Returns the new logs to the client; from now on the next event wakes it again.
+    pub(super) fn take_opened(&self) -> Vec<Arc<Log>> {
+        self.is_woken.swap(false, Ordering::AcqRel);
         std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -79,10 +79,10 @@ impl Bell {
         self.is_left.load(Ordering::Acquire)
     }
 
-    /// Tells the client that nobody will ring any more.
+    /// Wakes the client for the last time, since the Feeder has ended.
     pub(super) fn lose(&self) {
         self.is_lost.store(true, Ordering::Release);
-        self.ring();
+        self.wake();
     }
 
     pub(super) fn is_lost(&self) -> bool {
