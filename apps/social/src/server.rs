@@ -41,6 +41,7 @@ impl Server {
         if let Some(address) = settings.status_listen {
             builder = builder.admin(address);
         }
+        // Bound first, so that a taken address fails before anything is opened.
         let server = builder.bind()?;
         let app = App::start(settings).await?;
         if app.settings.wants_sample() {
@@ -83,6 +84,7 @@ impl Server {
     /// Fails if a loop cannot be started, or ends by a fault of Greenroom.
     pub async fn serve(self) -> anyhow::Result<DrainReport> {
         let report = self.server.serve(router(self.app.clone())).await;
+        // Only now: requests give the actors work up to the last one.
         self.app.shut_down().await;
         Ok(report?)
     }
@@ -93,6 +95,7 @@ pub fn router(app: App) -> Router {
     let health = Router::new()
         .route("/health", get(health))
         .route("/ready", get(ready))
+        // A balancer must not take an overloaded replica for a dead one.
         .layer(Placement::auto().importance(Importance::Critical));
     let mut routes = Router::new()
         .merge(api::router(&app))

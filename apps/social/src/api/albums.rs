@@ -16,7 +16,7 @@ use crate::{App, Failure, Problem};
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewAlbum {
-    /// 1 to 100 characters.
+    /// The title: 1 to 100 characters.
     title: String,
 }
 

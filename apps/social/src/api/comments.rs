@@ -14,7 +14,7 @@ use crate::{App, Failure, Problem};
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewComment {
-    /// 1 to 1,000 characters.
+    /// The text: 1 to 1,000 characters.
     text: String,
 }
 

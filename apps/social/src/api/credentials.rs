@@ -16,7 +16,7 @@ use crate::{App, Failure, Problem, service};
 pub(super) struct NewPassword {
     /// The present password.
     old: String,
-    /// 10 to 200 characters.
+    /// The new password: 10 to 200 characters.
     new: String,
 }
 
@@ -112,7 +112,7 @@ pub(super) async fn confirm_email(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The address of somebody who has forgotten their password.
+/// The address of a user who has forgotten their password.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Forgotten {
@@ -151,7 +151,7 @@ pub(super) async fn forgotten(
 pub(super) struct Reset {
     /// The link's parameter `token`.
     token: String,
-    /// 10 to 200 characters.
+    /// The new password: 10 to 200 characters.
     password: String,
 }
 

@@ -16,9 +16,9 @@ use crate::{App, Failure, Problem};
 /// The caller, as they see themself.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Me {
-    /// Never changes.
+    /// The identifier, which never changes.
     id: Id,
-    /// Unique, and never changes.
+    /// The unique name, which never changes.
     name: String,
     /// The name that others read.
     display: String,

@@ -16,9 +16,9 @@ use crate::{App, Failure, Problem};
 /// A user, as others see them.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct UserView {
-    /// Never changes.
+    /// The identifier, which never changes.
     id: Id,
-    /// Unique, and never changes.
+    /// The unique name, which never changes.
     name: String,
     /// The name that others read.
     display: String,

@@ -44,6 +44,8 @@ impl FailedLogIns {
         }
     }
 
+    /// Rejects a try to log in with this name if too many have failed.
+    ///
     /// # Errors
     /// [`Failure::TooMany`] until the name's current minute is over.
     pub(super) fn check(&self, name: &str, now: Instant) -> Result<(), Failure> {

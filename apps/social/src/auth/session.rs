@@ -47,6 +47,7 @@ pub async fn log_in(
     name: &str,
     password: &str,
 ) -> Result<LoggedIn, Failure> {
+    // As it is stored, so that failures are counted under one key for one name.
     let name = name.trim().to_ascii_lowercase();
     app.limits.log_in(client, &name)?;
     let user = service::authenticate(app, &name, password).await;
@@ -198,6 +199,7 @@ fn cookie(app: &App, token: String, lasts: Duration) -> Cookie<'static> {
     let lasts = lasts.try_into().expect("30 days are not too long");
     Cookie::build((COOKIE, token))
         .http_only(true)
+        // Lax: a link from another site, such as one in a mail, finds the user logged in.
         .same_site(SameSite::Lax)
         .path("/")
         .secure(app.settings.secure_cookies())

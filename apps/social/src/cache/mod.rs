@@ -198,6 +198,7 @@ fn whole_seconds(ttl: Duration) -> Duration {
 }
 
 fn hear(event: &bus::Event, name: Uuid, local: &Local) {
+    // After a gap, any key may have been invalidated unheard.
     let bus::Event::Message(message) = event else {
         local.forget_all();
         return;

@@ -253,8 +253,7 @@ impl Default for FeedSettings {
 pub struct LimitSettings {
     /// Log-ins by address; failed ones by name, ten times as many. Default: 20
     pub log_ins: u32,
-    /// Mails that somebody asks for, to set a new password or to confirm an address, by address.
-    /// Default: 10
+    /// Mails asked for, to set a new password or to confirm an address, by address. Default: 10
     pub mails: u32,
     /// Sign-ups by address. Default: 10
     pub sign_ups: u32,

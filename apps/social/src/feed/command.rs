@@ -20,6 +20,8 @@ pub(super) struct Command {
 }
 
 impl Command {
+    /// Parses a message from its JSON.
+    ///
     /// # Errors
     /// The fault, and its line and column.
     pub(super) fn parse(text: &str) -> Result<Self, serde_json::Error> {

@@ -67,6 +67,7 @@ impl Waker {
 
     /// Returns the new logs to the client; from now on the next event wakes it again.
     pub(super) fn take_opened(&self) -> Vec<Arc<Log>> {
+        // Reset before the logs are taken: one that is opened later then wakes the client again.
         self.is_woken.swap(false, Ordering::AcqRel);
         std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -65,6 +65,7 @@ impl FromStr for Id {
     type Err = ParseIdError;
 
     fn from_str(text: &str) -> Result<Self, ParseIdError> {
+        // One spelling only, since topics and cache keys compare identifiers as texts.
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if text.len() != 32 || !text.bytes().all(is_digit) {
             return Err(ParseIdError);

@@ -8,9 +8,9 @@ use super::Id;
 /// A user who has signed up.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct User {
-    /// Never changes.
+    /// The identifier, which never changes.
     pub id: Id,
-    /// Unique, and never changes: see [`check_name`](super::check_name).
+    /// The unique name, which never changes: see [`check_name`](super::check_name).
     pub name: String,
     /// The name that others read; 1 to 60 characters.
     pub display: String,
@@ -50,7 +50,7 @@ impl User {
 pub struct Author {
     /// The user.
     pub id: Id,
-    /// Their unique name.
+    /// The user's unique name.
     pub name: String,
 }
 

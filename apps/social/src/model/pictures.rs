@@ -7,11 +7,11 @@ use super::{Author, Id};
 /// An album of pictures.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, ToSchema)]
 pub struct Album {
-    /// Never changes.
+    /// The identifier, which never changes.
     pub id: Id,
     /// The user who may add pictures and delete it.
     pub owner: Author,
-    /// 1 to 100 characters.
+    /// The title; 1 to 100 characters.
     pub title: String,
     /// The time of its creation.
     #[schema(value_type = String, format = DateTime)]
@@ -21,13 +21,13 @@ pub struct Album {
 /// A picture, whose identifier names its files.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, ToSchema)]
 pub struct Picture {
-    /// Never changes; later pictures sort behind earlier ones.
+    /// The identifier, which never changes; later pictures sort behind earlier ones.
     pub id: Id,
     /// The album that it is in.
     pub album: Id,
     /// The user who uploaded it: the album's owner.
     pub owner: Author,
-    /// Up to 500 characters.
+    /// The caption; up to 500 characters.
     pub caption: String,
     /// A text for readers who cannot see it; up to 500 characters, empty if its owner has given
     /// none.
@@ -99,13 +99,13 @@ impl Media {
 /// A comment on a picture.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, ToSchema)]
 pub struct Comment {
-    /// Never changes; later comments sort behind earlier ones.
+    /// The identifier, which never changes; later comments sort behind earlier ones.
     pub id: Id,
     /// The picture that it is on.
     pub picture: Id,
     /// The author.
     pub author: Author,
-    /// 1 to 1,000 characters.
+    /// The text; 1 to 1,000 characters.
     pub text: String,
     /// The time at which it was written.
     #[schema(value_type = String, format = DateTime)]
