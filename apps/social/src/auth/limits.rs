@@ -17,7 +17,7 @@ use crate::config::LimitSettings;
 use crate::model::Id;
 use crate::{App, Failure};
 
-/// The share of a minute's requests that may come at once: one in so many.
+/// The divisor that gives the burst from a minute's requests.
 const BURST_SHARE: u32 = 5;
 /// The failed log-ins allowed for one name, from all clients together, as a multiple of one
 /// client's.

@@ -35,7 +35,7 @@ pub(super) struct Remote {
 struct State {
     is_reachable: bool,
     /// Set if Redis has not confirmed an invalidation: its values are ignored until all that it may
-    /// still hold have expired.
+    /// still hold has expired.
     is_distrusted_until: Instant,
 }
 
@@ -121,7 +121,7 @@ impl Remote {
                 .ignore();
             forget.del(value_of(key)).ignore();
         }
-        // Also while Redis is distrusted: else its old values would outlive that time.
+        // Sent also while Redis is distrusted: else each invalidation would prolong that.
         let is_reachable = self.state().is_reachable;
         let forgotten: Option<()> = if is_reachable {
             self.ask(&forget).await

@@ -9,8 +9,8 @@ use super::frame::Events;
 pub(super) struct Log {
     topic: Arc<str>,
     capacity: usize,
-    /// The number of the last event. It is written with `ring` locked, and read without by those
-    /// who only check for new events.
+    /// The number of the last event. It is written with `ring` locked, and read without by readers
+    /// that only check for new events.
     last: AtomicU64,
     /// The last events, as JSON, the newest last, without gaps.
     ring: RwLock<VecDeque<Box<str>>>,

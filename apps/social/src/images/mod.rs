@@ -60,8 +60,8 @@ impl Images {
     pub async fn process(&self, owner: &Author, file: PathBuf) -> Result<Processed, Failure> {
         let pixels_max = self.pixels_max;
         let path = file.clone();
-        // The head is read before the picture queues, since its size is the cost that the stage is
-        // told.
+        // The head is read before the picture queues, since the number of pixels is its stated
+        // cost.
         let look = tokio::task::spawn_blocking(move || process::look(&path, pixels_max));
         let pixels = look.await.map_err(Failure::internal)??;
         let owner = Client::named(&format!("user {}", owner.id));
