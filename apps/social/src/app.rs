@@ -1,4 +1,4 @@
-//! Everything that handlers share, and how it is put together.
+//! The state that handlers share, and its construction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,43 +21,44 @@ use crate::turns::Turns;
 /// The application: cheap to clone, and the state of its routes.
 #[derive(Clone, Debug)]
 pub struct App {
-    /// As it was configured.
+    /// The settings that it was started with.
     pub settings: Arc<Settings>,
-    /// Where everything is kept.
+    /// The storage of all records and events.
     pub store: Arc<dyn Store>,
-    /// What is read often.
+    /// The cache of records that are read often.
     pub cache: Cache,
-    /// Topics of all replicas.
+    /// The topics of all replicas.
     pub bus: Bus,
     /// The actors.
     pub system: ActorSystem,
-    /// Events to whoever watches.
+    /// Delivers events to connected browsers.
     pub feed: Feed,
-    /// Pictures' files.
+    /// The files of pictures.
     pub files: Files,
-    /// What computes on pictures.
+    /// The stage that computes on pictures.
     pub images: Images,
-    /// Who stores an upload at the moment: each user one at a time.
+    /// The users with an upload being stored: each user stores one at a time.
     pub keeping: Turns,
-    /// What computes digests of passwords.
+    /// The stage that computes digests of passwords.
     pub passwords: Passwords,
-    /// Mails, notifications and removals.
+    /// The queue of mails, notifications and removals.
     pub outbox: Outbox,
-    /// The third party; `None` if none is configured.
+    /// The third party, which pictures are shared with; `None` if none is configured.
     pub share: Option<Share>,
-    /// How much each client may.
+    /// The rate limits of each client.
     pub limits: Limits,
 }
 
-/// How long the actors have to finish what they are at: one try of the outbox's may take 35 s, and a mail that is
-/// cut off may be sent twice.
+/// The time that actors have to finish their work: one try of the outbox may take 35 s, and a mail
+/// that is aborted may be sent twice.
 const SHUTDOWN: Duration = Duration::from_secs(40);
 
 impl App {
-    /// Opens the storage, connects, and starts the actors, on the runtime that calls it.
+    /// Opens the storage, connects to Redis if it is configured, and starts the actors on the
+    /// calling runtime.
     ///
     /// # Errors
-    /// If the settings contradict each other, or the storage cannot be opened.
+    /// Fails if the settings contradict each other, or the storage cannot be opened.
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
         let settings = Arc::new(settings);
         let store = store::open(&settings.store).await?;
@@ -96,7 +97,7 @@ impl App {
         })
     }
 
-    /// Stops the actors; what they have not done is in the outbox.
+    /// Stops the actors; the work that they have not done stays in the outbox.
     pub async fn shut_down(&self) {
         let report = self.system.shutdown(SHUTDOWN).await;
         if !report.is_clean() {

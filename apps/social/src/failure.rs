@@ -1,4 +1,4 @@
-//! Why a request was not done. The API answers with it as a problem (RFC 9457), the pages as a page.
+//! Failures of requests: problems (RFC 9457) in the API, error pages elsewhere.
 
 use std::error::Error;
 use std::time::Duration;
@@ -13,65 +13,65 @@ use utoipa::ToSchema;
 use crate::model::TextError;
 use crate::store::StoreError;
 
-/// Why a request was not done.
+/// The reason why a request failed, each with its status.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// 400: it cannot be understood.
+    /// 400: the request cannot be understood.
     #[error("{0}")]
     Malformed(String),
     /// 401: nobody is logged in, or the signature or password is wrong.
     #[error("{0}")]
     Unauthenticated(&'static str),
-    /// 401: the request is signed, but not as it must be.
+    /// 401: the request is signed, but its signature is not valid.
     #[error("{0}")]
     BadSignature(String),
-    /// 403: this user may not.
+    /// 403: the user is not allowed to do this.
     #[error("{0}")]
     Forbidden(&'static str),
-    /// 404
+    /// 404: the named thing does not exist.
     #[error("there is no such {0}")]
     NotFound(&'static str),
-    /// 409: it contradicts what is there.
+    /// 409: the request contradicts the stored state.
     #[error("{0}")]
     Conflict(String),
-    /// 413
+    /// 413: the body or a file in it is too large.
     #[error("{0}")]
     TooLarge(String),
-    /// 415: it is no picture of a kind that is taken.
+    /// 415: the file is not a picture of a supported kind.
     #[error("{0}")]
     Unsupported(String),
-    /// 422: a field is not allowed as it is.
+    /// 422: the value of a field is not allowed.
     #[error(transparent)]
     Invalid(#[from] TextError),
-    /// 429
+    /// 429: a rate limit of the client is exceeded.
     #[error("too many requests")]
     TooMany {
-        /// When to try again.
+        /// The time to wait before a retry.
         retry_after: Duration,
     },
-    /// 502: the third party failed or lied.
+    /// 502: the third party failed, or its response is not valid.
     #[error("the other service failed: {0}")]
     BadUpstream(String),
-    /// 504: the third party did not answer in time.
+    /// 504: the third party did not respond in time.
     #[error("the other service did not answer in time")]
     UpstreamTimeout,
-    /// 503, with `Retry-After`: for now.
+    /// 503, with `Retry-After`: something is unavailable for now.
     #[error("{what} is not available at the moment; try again")]
     Unavailable {
-        /// What is missing, in a word.
+        /// A noun phrase for the unavailable thing.
         what: &'static str,
-        /// When to try again.
+        /// The time to wait before a retry.
         retry_after: Duration,
-        /// For the log.
+        /// The cause, for the log only.
         #[source]
         source: Option<Box<dyn Error + Send + Sync>>,
     },
-    /// 500: our fault.
+    /// 500: a fault of this program.
     #[error("something went wrong here")]
     Internal(#[source] Box<dyn Error + Send + Sync>),
 }
 
-/// When a client is to try again what failed for want of the storage.
+/// The time after which a client may retry if the storage is unavailable.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
 impl From<StoreError> for Failure {
@@ -89,12 +89,12 @@ impl From<StoreError> for Failure {
 }
 
 impl Failure {
-    /// Our fault, whatever it is.
+    /// Wraps any error as a fault of this program.
     pub fn internal(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Internal(source.into())
     }
 
-    /// What kind of answer it is.
+    /// Returns the status of the response.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
@@ -114,7 +114,7 @@ impl Failure {
         }
     }
 
-    /// The field of a form or of JSON that is not allowed as it is.
+    /// Returns the name of the field of a form or of JSON whose value is not allowed.
     #[must_use]
     pub fn field(&self) -> Option<&'static str> {
         match self {
@@ -123,20 +123,21 @@ impl Failure {
         }
     }
 
-    /// The header `Retry-After`, if the client is to try again: whole seconds, at least one.
+    /// Returns the header field `Retry-After` if a retry may help: whole seconds, at least one.
     #[must_use]
     pub fn retry_after(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             Self::TooMany { retry_after } | Self::Unavailable { retry_after, .. } => {
-                let part = u64::from(retry_after.subsec_nanos() > 0);
-                let seconds = (retry_after.as_secs() + part).max(1);
+                let round_up = u64::from(retry_after.subsec_nanos() > 0);
+                let seconds = (retry_after.as_secs() + round_up).max(1);
                 Some((RETRY_AFTER, seconds.into()))
             }
             _ => None,
         }
     }
 
-    /// Tells the log, with all reasons, if it is our fault or that of what we depend on: who asked is told nothing of these.
+    /// Logs faults of this program and of its dependencies with all their causes, none of which the
+    /// client gets to see.
     pub fn log(&self) {
         match self {
             Self::Internal(source) => tracing::error!(error = chain(source.as_ref()), "{self}"),
@@ -162,24 +163,24 @@ fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Why a request was not done, as the API says it (RFC 9457).
+/// The reason why a request failed, as the API reports it (RFC 9457).
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, ToSchema)]
 pub struct Problem {
     /// Always `about:blank`: the status says what kind of problem it is.
     pub r#type: String,
-    /// The status in words.
+    /// The standard phrase of the status.
     pub title: String,
-    /// The status of HTTP.
+    /// The HTTP status.
     pub status: u16,
-    /// What is wrong with this request, and what is allowed.
+    /// The fault of this request, and what would be allowed.
     pub detail: String,
-    /// The field that is not allowed as it is.
+    /// The name of the field whose value is not allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
 }
 
 impl Problem {
-    /// Of a status, and what is to be said beyond that.
+    /// Creates a problem of this status; `detail` is the text for the user.
     #[must_use]
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self {

@@ -1,4 +1,5 @@
-//! The social network of the thesis, built with Greenroom: see the README beside this crate.
+//! The social network of the thesis, built with Greenroom. The README beside this crate describes
+//! it.
 
 pub mod api;
 pub mod app;

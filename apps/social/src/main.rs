@@ -10,7 +10,8 @@ use social::config::Args;
 use social::server::Server;
 use tracing_subscriber::EnvFilter;
 
-/// The loops have runtimes of their own; this one runs the drivers of the storage and waits for the end.
+/// Runs the drivers of the storage and waits for the end; the server's loops have runtimes of their
+/// own.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let args = Args::parse();

@@ -1,4 +1,4 @@
-//! The application behind its addresses.
+//! The application together with its listeners.
 
 use std::net::SocketAddr;
 
@@ -25,11 +25,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the addresses, then [starts](App::start) the application on the runtime that calls this, and fills an empty storage with a
-    /// sample if that is wanted.
+    /// Binds the addresses, then [starts](App::start) the application on the calling runtime, and
+    /// fills an empty storage with a sample if the settings ask for one.
     ///
     /// # Errors
-    /// If an address cannot be listened on, and those of [`App::start`].
+    /// Fails if an address cannot be listened on, and as [`App::start`] does.
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
         let proxies = settings.trusted_proxies.iter().copied();
         let mut builder = greenroom::Server::builder()
@@ -41,6 +41,7 @@ impl Server {
         if let Some(address) = settings.status_listen {
             builder = builder.admin(address);
         }
+        // Bound first, so that a taken address fails before anything is opened.
         let server = builder.bind()?;
         let app = App::start(settings).await?;
         if app.settings.wants_sample() {
@@ -51,13 +52,13 @@ impl Server {
         Ok(Self { app, server })
     }
 
-    /// What requests are answered from.
+    /// Returns the state of the handlers.
     #[must_use]
     pub fn app(&self) -> &App {
         &self.app
     }
 
-    /// Where it listens, with the ports that the system chose.
+    /// Returns the TCP addresses of the listeners, with the ports that the system chose.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         let tcp = |address: &Address| match address {
@@ -71,28 +72,30 @@ impl Server {
             .collect()
     }
 
-    /// What ends it.
+    /// Returns the handle that shuts the server down.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.server.handle()
     }
 
-    /// Serves until the handle ends it, and then stops the actors.
+    /// Serves until the handle shuts it down, then stops the actors.
     ///
     /// # Errors
-    /// If a loop cannot be started, or ended by a fault of Greenroom.
+    /// Fails if a loop cannot be started, or ends by a fault of Greenroom.
     pub async fn serve(self) -> anyhow::Result<DrainReport> {
         let report = self.server.serve(router(self.app.clone())).await;
+        // Only now: requests give the actors work up to the last one.
         self.app.shut_down().await;
         Ok(report?)
     }
 }
 
-/// All routes. Each part says itself how long its bodies may be.
+/// Builds all routes. Each module limits the bodies of its own routes.
 pub fn router(app: App) -> Router {
     let health = Router::new()
         .route("/health", get(health))
         .route("/ready", get(ready))
+        // A balancer must not take an overloaded replica for a dead one.
         .layer(Placement::auto().importance(Importance::Critical));
     let mut routes = Router::new()
         .merge(api::router(&app))
@@ -109,10 +112,10 @@ pub fn router(app: App) -> Router {
     routes.with_state(app)
 }
 
-/// Of RFC 6797: who has come by https once comes by https only.
+/// Browsers that have once come by https come by https only (RFC 6797).
 const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// On every answer, unless it says something else itself. Pages must say what they load.
+/// Header fields of every response that does not set them itself. Pages must list what they load.
 const SECURITY_HEADERS: [(HeaderName, &str); 4] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -123,13 +126,15 @@ const SECURITY_HEADERS: [(HeaderName, &str); 4] = [
     (X_FRAME_OPTIONS, "DENY"),
 ];
 
-/// What a balancer asks. The storage is not asked: if it is away, it is for all replicas, and their clear answers are better
-/// than none.
+/// Responds to a balancer's health check.
+///
+/// It does not ask the storage: if that is down, it is down for all replicas, and their clear error
+/// responses are better than none.
 async fn health() -> &'static str {
     "fine\n"
 }
 
-/// What operators ask: whether the storage answers.
+/// Responds 200 if the storage responds.
 async fn ready(State(app): State<App>) -> Result<&'static str, Failure> {
     app.store.ping().await?;
     Ok("ready\n")

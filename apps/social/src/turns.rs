@@ -1,4 +1,4 @@
-//! Turns of users: each does a thing one at a time, and waits for their own turn only.
+//! Per-user turns: each user does a thing one at a time, and waits only for themself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,43 +10,45 @@ use tokio::time::timeout;
 use crate::Failure;
 use crate::model::Id;
 
-/// When to try again if too many wait.
+/// The time after which to retry if too many wait.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// A turn for each user. Cheap to clone.
+/// A mutex for each user. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Turns {
     wait_max: Duration,
-    places: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
     users: Arc<Mutex<HashMap<Id, Weak<Turn<()>>>>>,
 }
 
 impl Turns {
-    /// At most `waiting_max` wait at a time, all users together, each for `wait_max`.
+    /// Creates turns in which at most `waiting_max` calls wait at a time, of all users together,
+    /// each for at most `wait_max`.
     #[must_use]
     pub fn new(waiting_max: usize, wait_max: Duration) -> Self {
         Self {
             wait_max,
-            places: Arc::new(Semaphore::new(waiting_max.min(Semaphore::MAX_PERMITS))),
+            waiting: Arc::new(Semaphore::new(waiting_max.min(Semaphore::MAX_PERMITS))),
             users: Arc::default(),
         }
     }
 
-    /// Takes the turn of this user, in the order of the calls; it ends when the result is dropped.
+    /// Takes the turn of this user, in the order of the calls. It ends when the guard is dropped.
     ///
     /// # Errors
-    /// [`Failure::Unavailable`] if too many wait, or for too long.
+    /// [`Failure::Unavailable`] if too many wait, or this one waited too long.
     pub async fn take(&self, user: Id) -> Result<OwnedMutexGuard<()>, Failure> {
         let own = self.of(user);
         if let Ok(taken) = Arc::clone(&own).try_lock_owned() {
             return Ok(taken);
         }
-        let _place = self.places.try_acquire().map_err(|_| unavailable())?;
+        let _permit = self.waiting.try_acquire().map_err(|_| unavailable())?;
         let taken = timeout(self.wait_max, own.lock_owned()).await;
         taken.map_err(|_| unavailable())
     }
 
-    /// Those whom nobody holds are forgotten, so there are as many as users with something under way.
+    /// Returns the user's mutex. Those that nobody holds are forgotten, so there are as many as
+    /// users with something under way.
     fn of(&self, user: Id) -> Arc<Turn<()>> {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         users.retain(|_, own| own.strong_count() > 0);
@@ -75,7 +77,7 @@ mod tests {
 
     const WAIT_MAX: Duration = Duration::from_secs(10);
 
-    fn is_refused<T>(result: &Result<T, Failure>) -> bool {
+    fn is_rejected<T>(result: &Result<T, Failure>) -> bool {
         matches!(result, Err(Failure::Unavailable { .. }))
     }
 
@@ -100,8 +102,8 @@ mod tests {
         let mut second = Box::pin(turns.take(ada));
         assert!((&mut second).now_or_never().is_none());
         let third = turns.take(ada).now_or_never();
-        assert!(is_refused(&third.expect("there is no place to wait")));
-        assert!(is_refused(&second.await));
+        assert!(is_rejected(&third.expect("there is no place to wait")));
+        assert!(is_rejected(&second.await));
     }
 
     #[tokio::test]

@@ -12,23 +12,27 @@ use crate::model::{Album, Id};
 use crate::service::{self, Page};
 use crate::{App, Failure, Problem};
 
-/// An album that is wanted.
+/// An album to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewAlbum {
-    /// 1 to 100 characters.
+    /// The title: 1 to 100 characters.
     title: String,
 }
 
-/// Make an album.
+/// Creates an album.
 #[utoipa::path(
-    post, path = "/api/albums", tag = "albums", operation_id = "create_album", request_body = NewAlbum,
+    post, path = "/api/albums", tag = "albums", operation_id = "create_album",
+    request_body = NewAlbum,
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
-        (status = 201, body = Album, headers(("Location" = String, description = "The album's address"))),
+        (status = 201, body = Album,
+            headers(("Location" = String, description = "The album's address"))),
         (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "There are too many", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "The title is not allowed", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "There are too many", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 422, description = "The title is not allowed", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn create(
@@ -41,7 +45,7 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, location, Json(album)))
 }
 
-/// An album.
+/// Returns an album.
 #[utoipa::path(
     get, path = "/api/albums/{id}", tag = "albums", params(("id" = Id, Path)),
     responses(
@@ -56,13 +60,16 @@ pub(super) async fn album(
     Ok(Json(service::album(&app, id).await?))
 }
 
-/// Delete an album and its pictures: they are gone at once, their files are deleted later. (`deleteAlbum` of the thesis, section 4.2.2.)
+/// Deletes an album and its pictures: they are gone at once, their files are deleted later.
+/// (`deleteAlbum` of the thesis, section 4.2.2.)
 #[utoipa::path(
-    delete, path = "/api/albums/{id}", tag = "albums", operation_id = "delete_album", params(("id" = Id, Path)),
+    delete, path = "/api/albums/{id}", tag = "albums", operation_id = "delete_album",
+    params(("id" = Id, Path)),
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 403, description = "It is somebody else's", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "It is somebody else's", body = Problem,
+            content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
@@ -75,7 +82,7 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// An album's pictures, the newest first.
+/// Returns an album's pictures, the newest first.
 #[utoipa::path(
     get, path = "/api/albums/{id}/pictures", tag = "albums", operation_id = "pictures_of_album",
     params(("id" = Id, Path), Before),

@@ -7,7 +7,7 @@ use crate::auth::Caller;
 use crate::service::{self, Bell};
 use crate::{App, Failure, Problem};
 
-/// How far the bell was looked at.
+/// The position up to which the bell has been seen.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Seen {
@@ -15,7 +15,7 @@ pub(super) struct Seen {
     seen: u64,
 }
 
-/// What others did with one's pictures.
+/// Returns the likes and comments of others on the caller's pictures.
 #[utoipa::path(
     get, path = "/api/me/bell", tag = "me", security(("session" = []), ("signature" = [])),
     responses(
@@ -30,7 +30,7 @@ pub(super) async fn bell(
     Ok(Json(service::bell(&app, author.id).await?))
 }
 
-/// Say that the bell was looked at. To say less than before changes nothing.
+/// Marks the bell as seen. A smaller number than before changes nothing.
 #[utoipa::path(
     put, path = "/api/me/bell", tag = "me", operation_id = "see_bell", request_body = Seen,
     security(("session" = [], "csrf" = []), ("signature" = [])),

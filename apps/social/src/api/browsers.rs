@@ -10,7 +10,7 @@ use crate::model::{PushSubscription, TextError};
 use crate::service;
 use crate::{App, Failure, Problem};
 
-/// What a browser needs to subscribe.
+/// The public key that a browser needs to subscribe.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PushKey {
     /// The `applicationServerKey`, base64url; null if there is no Web Push here.
@@ -21,18 +21,18 @@ pub(super) struct PushKey {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Subscription {
-    /// Where the push service takes messages for this browser.
+    /// The address at which the push service takes messages for this browser.
     #[schema(format = "uri")]
     endpoint: String,
-    /// Not used.
+    /// Ignored.
     #[serde(default, rename = "expirationTime")]
     #[expect(dead_code, reason = "browsers send it, so it is no unknown field")]
     expiration_time: Option<f64>,
-    /// What messages are encrypted with.
+    /// The keys that messages are encrypted with.
     keys: SubscriptionKeys,
 }
 
-/// What messages for a browser are encrypted with.
+/// The keys that messages for a browser are encrypted with.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SubscriptionKeys {
@@ -42,25 +42,28 @@ pub(super) struct SubscriptionKeys {
     auth: String,
 }
 
-/// A browser that wants no more messages. Other fields of its `PushSubscription` may be there.
+/// A browser that wants no more messages. Other fields of its `PushSubscription` may be present.
 #[derive(Deserialize, ToSchema)]
 pub(super) struct Unsubscription {
-    /// Where the push service takes messages for this browser.
+    /// The address at which the push service takes messages for this browser.
     #[schema(format = "uri")]
     endpoint: String,
 }
 
-/// The key for browsers that subscribe to notifications.
-#[utoipa::path(get, path = "/api/push-key", tag = "push", responses((status = 200, body = PushKey)))]
+/// Returns the key for browsers that subscribe to notifications.
+#[utoipa::path(
+    get, path = "/api/push-key", tag = "push", responses((status = 200, body = PushKey))
+)]
 pub(super) async fn push_key(State(app): State<App>) -> Json<PushKey> {
     Json(PushKey {
         key: app.outbox.push_key().map(str::to_owned),
     })
 }
 
-/// Where push services take messages for the browsers of the user who asks.
+/// Returns the endpoints of the caller's browsers at their push services.
 #[utoipa::path(
-    get, path = "/api/me/push", tag = "push", operation_id = "browsers", security(("session" = []), ("signature" = [])),
+    get, path = "/api/me/push", tag = "push", operation_id = "browsers",
+    security(("session" = []), ("signature" = [])),
     responses(
         (status = 200, body = Vec<String>),
         (status = 401, body = Problem, content_type = "application/problem+json"),
@@ -75,14 +78,17 @@ pub(super) async fn list(
     Ok(Json(endpoints.collect()))
 }
 
-/// Send notifications to this browser, until the session ends by which it asks.
+/// Sends notifications to this browser, until the session ends that the request is made by.
 #[utoipa::path(
-    post, path = "/api/me/push", tag = "push", operation_id = "add_browser", request_body = Subscription,
+    post, path = "/api/me/push", tag = "push", operation_id = "add_browser",
+    request_body = Subscription,
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 204, description = "It gets notifications"),
-        (status = 409, description = "There is no Web Push here, or there are too many browsers", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "A field is not as the Push API makes it", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "There is no Web Push here, or there are too many browsers",
+            body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "A field is not as the Push API makes it", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn add(
@@ -103,9 +109,10 @@ pub(super) async fn add(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Send no more notifications to this browser.
+/// Stops notifications to this browser.
 #[utoipa::path(
-    delete, path = "/api/me/push", tag = "push", operation_id = "remove_browser", request_body = Unsubscription,
+    delete, path = "/api/me/push", tag = "push", operation_id = "remove_browser",
+    request_body = Unsubscription,
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 204, description = "It gets no notifications"),

@@ -10,15 +10,15 @@ use crate::model::{Comment, Id};
 use crate::service::{self, CommentPage};
 use crate::{App, Failure, Problem};
 
-/// What somebody says.
+/// A comment to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewComment {
-    /// 1 to 1,000 characters.
+    /// The text: 1 to 1,000 characters.
     text: String,
 }
 
-/// A picture's comments, the oldest first.
+/// Returns a picture's comments, the oldest first.
 #[utoipa::path(
     get, path = "/api/pictures/{id}/comments", tag = "comments", params(("id" = Id, Path), After),
     responses(
@@ -35,14 +35,16 @@ pub(super) async fn comments(
     Ok(Json(page.await?))
 }
 
-/// Say something about a picture.
+/// Comments on a picture.
 #[utoipa::path(
-    post, path = "/api/pictures/{id}/comments", tag = "comments", operation_id = "create_comment", params(("id" = Id, Path)),
+    post, path = "/api/pictures/{id}/comments", tag = "comments", operation_id = "create_comment",
+    params(("id" = Id, Path)),
     request_body = NewComment, security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 201, body = Comment),
         (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "The text is not allowed", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The text is not allowed", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn create(
@@ -55,13 +57,15 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(comment)))
 }
 
-/// Delete a comment: its author may, and the picture's owner.
+/// Deletes a comment: its author may, and the picture's owner.
 #[utoipa::path(
-    delete, path = "/api/comments/{id}", tag = "comments", operation_id = "delete_comment", params(("id" = Id, Path)),
+    delete, path = "/api/comments/{id}", tag = "comments", operation_id = "delete_comment",
+    params(("id" = Id, Path)),
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 403, description = "Neither it nor the picture is the caller's", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "Neither it nor the picture is the caller's", body = Problem,
+            content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]

@@ -10,24 +10,29 @@ use super::sessions::LoggedIn;
 use crate::auth::{self, Caller, Client};
 use crate::{App, Failure, Problem, service};
 
-/// Another password that is wanted.
+/// A change of the password.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewPassword {
-    /// The present one.
+    /// The present password.
     old: String,
-    /// 10 to 200 characters.
+    /// The new password: 10 to 200 characters.
     new: String,
 }
 
-/// Change the password. All sessions end, with their connections to the feed and the browsers that get notifications; a new one begins.
+/// Changes the password. All sessions end, with their connections to the feed and the browsers that
+/// get notifications; a new one begins.
 #[utoipa::path(
-    put, path = "/api/me/password", tag = "me", operation_id = "change_password", request_body = NewPassword,
+    put, path = "/api/me/password", tag = "me", operation_id = "change_password",
+    request_body = NewPassword,
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
-        (status = 200, body = LoggedIn, headers(("Set-Cookie" = String, description = "The cookie `session`"))),
-        (status = 422, description = "The old one is wrong, or the new one not allowed", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "Too many tries", body = Problem, content_type = "application/problem+json"),
+        (status = 200, body = LoggedIn,
+            headers(("Set-Cookie" = String, description = "The cookie `session`"))),
+        (status = 422, description = "The old one is wrong, or the new one not allowed",
+            body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "Too many tries", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn change_password(
@@ -43,24 +48,29 @@ pub(super) async fn change_password(
     Ok((cookies, Json(LoggedIn::from(begun.viewer))))
 }
 
-/// Another address that is wanted.
+/// A change of the address for mails.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewEmail {
-    /// Where mails are to go.
+    /// The new address.
     email: String,
     /// The user's password.
     password: String,
 }
 
-/// Ask for another address for mails. It is the user's when the link was followed that is mailed to it; the present one is told of that.
+/// Asks for another address for mails. It replaces the present one, which is notified, once the
+/// link is followed that is mailed to it.
 #[utoipa::path(
     put, path = "/api/me/email", tag = "me", operation_id = "change_email", request_body = NewEmail,
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
-        (status = 202, description = "A mail is on its way, unless one was asked for in the last five minutes"),
-        (status = 422, description = "The password is wrong, or the address not allowed", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "Too many tries, or mails", body = Problem, content_type = "application/problem+json"),
+        (status = 202,
+            description = "A mail is on its way, unless one was asked for in the last five \
+            minutes"),
+        (status = 422, description = "The password is wrong, or the address not allowed",
+            body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "Too many tries, or mails", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn change_email(
@@ -76,20 +86,22 @@ pub(super) async fn change_email(
     Ok(StatusCode::ACCEPTED)
 }
 
-/// What a link in a mail says.
+/// The token of a link in a mail.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Confirmation {
-    /// What the link has as `token`.
+    /// The link's parameter `token`.
     token: String,
 }
 
-/// Confirm an address by the token that was mailed to it.
+/// Confirms an address by the token that was mailed to it.
 #[utoipa::path(
-    post, path = "/api/email/confirm", tag = "sessions", operation_id = "confirm_email", request_body = Confirmation,
+    post, path = "/api/email/confirm", tag = "sessions", operation_id = "confirm_email",
+    request_body = Confirmation,
     responses(
         (status = 204, description = "Mails go there now"),
-        (status = 422, description = "The token was used before, or is too old", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The token was used before, or is too old", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn confirm_email(
@@ -100,21 +112,27 @@ pub(super) async fn confirm_email(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The address of somebody who has forgotten their password.
+/// The address of a user who has forgotten their password.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Forgotten {
-    /// With which they have signed up.
+    /// The address that they signed up with.
     email: String,
 }
 
-/// Ask for a mail with a link to set another password. What is answered does not tell whether anybody has the address.
+/// Asks for a mail with a link to set another password. The response does not tell if anybody has
+/// the address.
 #[utoipa::path(
-    post, path = "/api/password/forgotten", tag = "sessions", operation_id = "forget_password", request_body = Forgotten,
+    post, path = "/api/password/forgotten", tag = "sessions", operation_id = "forget_password",
+    request_body = Forgotten,
     responses(
-        (status = 202, description = "If somebody has this address, a mail is on its way, unless one was asked for in the last five minutes"),
-        (status = 422, description = "It is no address", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "Too many mails", body = Problem, content_type = "application/problem+json"),
+        (status = 202,
+            description = "If somebody has this address, a mail is on its way, unless one was \
+            asked for in the last five minutes"),
+        (status = 422, description = "It is not an address", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 429, description = "Too many mails", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn forgotten(
@@ -127,22 +145,25 @@ pub(super) async fn forgotten(
     Ok(StatusCode::ACCEPTED)
 }
 
-/// Another password, by a link.
+/// A new password, set by a link.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reset {
-    /// What the link has as `token`.
+    /// The link's parameter `token`.
     token: String,
-    /// 10 to 200 characters.
+    /// The new password: 10 to 200 characters.
     password: String,
 }
 
-/// Set another password by the token of a mail. All sessions end.
+/// Sets another password by the token of a mail. All sessions end.
 #[utoipa::path(
-    post, path = "/api/password/reset", tag = "sessions", operation_id = "reset_password", request_body = Reset,
+    post, path = "/api/password/reset", tag = "sessions", operation_id = "reset_password",
+    request_body = Reset,
     responses(
         (status = 204, description = "It is set; log in with it"),
-        (status = 422, description = "The token was used before or is too old, or the password not allowed", body = Problem, content_type = "application/problem+json"),
+        (status = 422,
+            description = "The token was used before or is too old, or the password not allowed",
+            body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn reset(
@@ -153,8 +174,8 @@ pub(super) async fn reset(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Log out everywhere: all sessions of the user who asks end, on all replicas, with their connections to the feed and the browsers that get
-/// notifications. Keys stay.
+/// Logs out everywhere: all sessions of the caller end, on all replicas, with their connections to
+/// the feed and the browsers that get notifications. Keys stay.
 #[utoipa::path(
     delete, path = "/api/sessions", tag = "sessions", operation_id = "log_out_everywhere",
     security(("session" = [], "csrf" = []), ("signature" = [])),
@@ -172,7 +193,7 @@ pub(super) async fn log_out_everywhere(
     Ok((StatusCode::NO_CONTENT, removed))
 }
 
-/// Somebody who wants to leave for good.
+/// The confirmation of a user who leaves for good.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Goodbye {
@@ -180,14 +201,17 @@ pub(super) struct Goodbye {
     password: String,
 }
 
-/// Delete the user who asks, with all that they have made. Pictures are gone at once; comments and likes soon, and then the name is free.
+/// Deletes the caller, with all that they have made. Pictures are gone at once; comments and likes
+/// soon, and then the name is free.
 #[utoipa::path(
     delete, path = "/api/me", tag = "me", operation_id = "delete_me", request_body = Goodbye,
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 204, description = "They are gone"),
-        (status = 422, description = "The password is wrong", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "Too many tries", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The password is wrong", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 429, description = "Too many tries", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn delete_me(

@@ -9,7 +9,7 @@ use utoipa::openapi::{Components, Info, License, OpenApi, OpenApiBuilder};
 
 use crate::App;
 
-/// The document, before there are operations in it.
+/// Returns the document without operations.
 pub(super) fn head() -> OpenApi {
     let mut info = Info::new("Greenroom social", env!("CARGO_PKG_VERSION"));
     info.description = Some(ABOUT.to_owned());
@@ -24,18 +24,20 @@ pub(super) fn head() -> OpenApi {
         .build()
 }
 
-/// What is to be known of the whole.
-pub(crate) const ABOUT: &str = "Albums, pictures, likes, comments, and a live feed. Reading is for everybody; for changes log in \
-    (`POST /api/sessions`) or sign each request (`POST /api/me/keys`). Refusals are problems (RFC 9457); 429 and 503 say in \
-    `Retry-After` when to try again. More in `apps/social/docs/api.md`.";
+/// The introduction of the document.
+pub(crate) const ABOUT: &str = "Albums, pictures, likes, comments, and a live feed. \
+    Reading is for everybody; for changes log in (`POST /api/sessions`) or sign each request \
+    (`POST /api/me/keys`). Errors are problems (RFC 9457); 429 and 503 say in `Retry-After` when \
+    to try again. More in `apps/social/docs/api.md`.";
 
 fn schemes() -> [(&'static str, ApiKey); 3] {
     let header = |name, text| ApiKey::Header(ApiKeyValue::with_description(name, text));
     let session = "The cookie of `POST /api/sessions`.";
     let csrf = "What `POST /api/sessions` gave as `csrf`; needed with the cookie for each change.";
-    let signature = "HTTP Message Signatures (RFC 9421) with hmac-sha256, over \"@method\", \"@path\", \"@query\" and \
-        \"content-digest\", with created (at most 30 s away), nonce, keyid and alg; with `Signature-Input` and `Content-Digest`. \
-        A signed upload is of one picture, and a user has one at a time.";
+    let signature = "HTTP Message Signatures (RFC 9421) with hmac-sha256, over \"@method\", \
+        \"@path\", \"@query\" and \"content-digest\", with created (at most 30 s away), nonce, \
+        keyid and alg; with `Signature-Input` and `Content-Digest`. A signed upload is of one \
+        picture, and a user has one at a time.";
     [
         (
             "session",
@@ -46,14 +48,14 @@ fn schemes() -> [(&'static str, ApiKey); 3] {
     ]
 }
 
-/// The route that shows it to programs.
+/// Returns the route that serves the document.
 pub(super) fn router(description: &OpenApi) -> Router<App> {
     let document = Arc::new(description.clone());
     let document = move || async move { Json(&*document).into_response() };
     Router::new().route("/api/openapi.json", get(document))
 }
 
-/// A line of the description for people.
+/// An operation, as pages show it.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
     pub(crate) method: &'static str,
@@ -61,7 +63,7 @@ pub(crate) struct Operation {
     pub(crate) summary: String,
 }
 
-/// All operations of the description, in the order of their paths.
+/// Returns all operations of the document, in the order of their paths.
 pub(super) fn operations(description: &OpenApi) -> Vec<Operation> {
     let paths = description.paths.paths.iter();
     paths.flat_map(|(path, item)| lines(path, item)).collect()

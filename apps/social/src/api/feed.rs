@@ -5,12 +5,13 @@ use http::HeaderMap;
 use crate::auth::{MaybeWatcher, is_from_elsewhere};
 use crate::{App, Failure, Problem};
 
-/// The live feed: a WebSocket, whose frames are described beside this document.
+/// Opens the live feed: a WebSocket, whose messages `apps/social/docs/api.md` describes.
 #[utoipa::path(
     get, path = "/feed", tag = "feed", security((), ("session" = []), ("signature" = [])),
     responses(
         (status = 101, description = "The connection is a WebSocket from then on"),
-        (status = 403, description = "A page of another origin asks", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "A page of another origin asks", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn feed(
@@ -19,7 +20,7 @@ pub(super) async fn feed(
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Failure> {
-    // Browsers let any page connect, and send the cookie with it.
+    // Browsers let any page open a WebSocket, and send the cookie with it.
     if is_from_elsewhere(&app, &headers) {
         return Err(Failure::Forbidden("pages of other origins may not listen"));
     }

@@ -11,20 +11,24 @@ use crate::model::{Id, Media, Picture};
 use crate::service;
 use crate::{App, Failure, Problem};
 
-/// A picture's files never change.
+/// The caching of sizes for everybody: a picture's files never change.
 const FOR_ALL: &str = "public, max-age=31536000, s-maxage=300, immutable";
-/// Nobody finds it in the browser after its owner has logged out.
+/// The caching of originals: nobody finds them in the browser after their owner has logged out.
 const FOR_OWNER: &str = "no-store";
 
-/// A picture's file. The smaller sizes are for everybody, the original is for its owner: it has in it what the camera wrote.
+/// Returns a file of a picture. The smaller sizes are for everybody, the original is for its owner:
+/// it contains what the camera wrote.
 #[utoipa::path(
     get, path = "/files/{id}/{size}", tag = "pictures",
-    params(("id" = Id, Path), ("size" = String, Path, description = "`small` (200 pixels), `medium` (800), `large` (2048) or `original`")),
+    params(("id" = Id, Path), ("size" = String, Path, description = "`small` (200 pixels), \
+        `medium` (800), `large` (2048) or `original`")),
     security((), ("session" = []), ("signature" = [])),
     responses(
-        (status = 200, description = "JPEG; the original as it was uploaded", body = Vec<u8>, content_type = "image/jpeg"),
+        (status = 200, description = "JPEG; the original as it was uploaded", body = Vec<u8>,
+            content_type = "image/jpeg"),
         (status = 304, description = "It is what `If-None-Match` says"),
-        (status = 403, description = "The original of somebody else's picture", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The original of somebody else's picture", body = Problem,
+            content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]

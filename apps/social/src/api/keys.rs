@@ -10,14 +10,14 @@ use crate::model::{ApiKey, Id};
 use crate::service;
 use crate::{App, Failure, Problem};
 
-/// A key with which programs sign requests.
+/// A key that a program signs requests with.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct KeyView {
     /// The `keyid` of signatures.
     id: Id,
-    /// What its user calls it.
+    /// The name that its user has given it.
     name: String,
-    /// When it was made.
+    /// The time of its creation.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
 }
@@ -32,25 +32,25 @@ impl From<&ApiKey> for KeyView {
     }
 }
 
-/// A key that has just been made.
+/// A key that has just been created.
 #[derive(Serialize, ToSchema)]
 pub(super) struct NewKeyView {
-    /// What can be seen of it later, too.
+    /// The fields that stay visible.
     #[serde(flatten)]
     key: KeyView,
-    /// The key of HMAC-SHA256, as 64 hexadecimal digits. It is shown this once.
+    /// The key of HMAC-SHA256, as 64 hexadecimal digits. It is shown only this once.
     secret: String,
 }
 
-/// A key that is wanted.
+/// A key to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewKey {
-    /// What it is for: 1 to 60 characters.
+    /// Its purpose: 1 to 60 characters.
     name: String,
 }
 
-/// The keys of the user who asks, the oldest first.
+/// Returns the caller's keys, the oldest first.
 #[utoipa::path(
     get, path = "/api/me/keys", tag = "me", security(("session" = []), ("signature" = [])),
     responses(
@@ -66,15 +66,17 @@ pub(super) async fn keys(
     Ok(Json(keys.iter().map(KeyView::from).collect()))
 }
 
-/// Make a key.
+/// Creates a key.
 #[utoipa::path(
     post, path = "/api/me/keys", tag = "me", operation_id = "create_key", request_body = NewKey,
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 201, body = NewKeyView),
         (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "There are too many", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "The name is not allowed", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "There are too many", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 422, description = "The name is not allowed", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn create(
@@ -90,9 +92,10 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(view)))
 }
 
-/// Delete a key: what is signed with it is refused from then on.
+/// Deletes a key: requests signed with it are rejected from then on.
 #[utoipa::path(
-    delete, path = "/api/me/keys/{id}", tag = "me", operation_id = "delete_key", params(("id" = Id, Path)),
+    delete, path = "/api/me/keys/{id}", tag = "me", operation_id = "delete_key",
+    params(("id" = Id, Path)),
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 204, description = "It is gone"),

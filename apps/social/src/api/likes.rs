@@ -6,7 +6,7 @@ use crate::model::Id;
 use crate::service::{self, LikeView};
 use crate::{App, Failure, Problem};
 
-/// Like a picture; to say it twice is to say it once.
+/// Likes a picture; doing so twice is the same as once.
 #[utoipa::path(
     put, path = "/api/pictures/{id}/like", tag = "likes", params(("id" = Id, Path)),
     security(("session" = [], "csrf" = []), ("signature" = [])),
@@ -23,7 +23,7 @@ pub(super) async fn like(
     Ok(Json(service::set_like(&app, &author, id, true).await?))
 }
 
-/// Like a picture no longer; to say it twice is to say it once.
+/// Takes a like back; doing so twice is the same as once.
 #[utoipa::path(
     delete, path = "/api/pictures/{id}/like", tag = "likes", params(("id" = Id, Path)),
     security(("session" = [], "csrf" = []), ("signature" = [])),

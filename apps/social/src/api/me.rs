@@ -13,25 +13,25 @@ use crate::model::{Id, TextError, User, UserChange};
 use crate::service;
 use crate::{App, Failure, Problem};
 
-/// The user who asks, as they see themself.
+/// The caller, as they see themself.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Me {
-    /// Never changes.
+    /// The identifier, which never changes.
     id: Id,
-    /// Unique, and never changes.
+    /// The unique name, which never changes.
     name: String,
-    /// What others read.
+    /// The name that others read.
     display: String,
-    /// What they say of themself.
+    /// The user's text about themself.
     about: String,
-    /// Where mails go.
+    /// The address for mails.
     email: String,
-    /// Whether a digest of the day is mailed.
+    /// True if a digest of the day is mailed.
     digest: bool,
-    /// Where notifications are posted to.
+    /// The webhook that notifications are posted to.
     #[schema(value_type = Option<String>, format = "uri")]
     webhook: Option<Url>,
-    /// When they signed up.
+    /// The time of the sign-up.
     #[schema(value_type = String, format = DateTime)]
     joined_at: Timestamp,
 }
@@ -51,7 +51,7 @@ impl From<User> for Me {
     }
 }
 
-/// What of a user is to change; what is not given stays.
+/// The fields of a user to change; those that are not given stay.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MeChange {
@@ -59,7 +59,7 @@ pub(super) struct MeChange {
     display: Option<String>,
     /// Up to 500 characters.
     about: Option<String>,
-    /// Whether a digest of the day is mailed.
+    /// True if a digest of the day is mailed.
     digest: Option<bool>,
     /// An address that begins with `https://`; null for none.
     #[serde(default, deserialize_with = "given")]
@@ -67,7 +67,7 @@ pub(super) struct MeChange {
     webhook: Option<Value>,
 }
 
-/// Tells null, which is something, from nothing.
+/// Tells null, which removes the webhook, from an absent field, which leaves it.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -95,10 +95,10 @@ fn webhook(value: Value) -> Result<Option<Url>, TextError> {
     }
 }
 
-/// Where notifications are to be posted to, as a user wrote it.
+/// Parses the address of a webhook as a user wrote it.
 ///
 /// # Errors
-/// Names the field `webhook`.
+/// Fails with the field `webhook` if it is not an address.
 pub(crate) fn parse_webhook(text: &str) -> Result<Url, TextError> {
     Url::parse(text).map_err(|error| wrong_webhook(&error))
 }
@@ -110,7 +110,7 @@ fn wrong_webhook(error: &dyn Display) -> TextError {
     }
 }
 
-/// The user who asks.
+/// Returns the caller.
 #[utoipa::path(
     get, path = "/api/me", tag = "me", security(("session" = []), ("signature" = [])),
     responses(
@@ -125,14 +125,15 @@ pub(super) async fn me(
     Ok(Json(service::user(&app, &author.name).await?.into()))
 }
 
-/// Change the user who asks.
+/// Changes the caller.
 #[utoipa::path(
     patch, path = "/api/me", tag = "me", operation_id = "change_me", request_body = MeChange,
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 200, body = Me),
         (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "A field is not allowed", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "A field is not allowed", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn change(

@@ -1,4 +1,4 @@
-//! The JSON API, and the description of it by `OpenAPI`.
+//! The JSON API and its `OpenAPI` document.
 
 mod albums;
 mod bell;
@@ -40,15 +40,16 @@ use crate::body_limit::body_limit;
 pub(crate) use self::description::{ABOUT, Operation};
 pub(crate) use self::me::parse_webhook;
 
-/// The longest body of a request in JSON.
+/// The size limit of a JSON body.
 const JSON_MAX: ByteSize = ByteSize::kib(64);
-/// What a request of pictures may have beside the pictures: captions, and what holds the parts together.
+/// The bytes that an upload may have beside the pictures: captions and the form's own framing.
 const AROUND_PICTURES: ByteSize = ByteSize::kib(256);
-/// Signed uploads that are in memory at a time, each of one picture: its digest must be known to be right before anything is done
-/// with it.
+/// The signed uploads in memory at a time, of one picture each: a digest must be verified before
+/// the content is used.
 const SIGNED_UPLOADS_MAX: usize = 8;
 
-/// The routes under `/api`, `/time`, `/feed`, `/files`. What is not found there is a problem too.
+/// Builds the routes under `/api`, `/time`, `/feed` and `/files`. An unknown address in the API is
+/// a problem too.
 pub fn router(app: &App) -> Router<App> {
     let (routes, description) = described(app);
     let unknown = any(problem::unknown.layer(from_fn(problem::explain)));
@@ -63,13 +64,13 @@ pub fn router(app: &App) -> Router<App> {
         ))
 }
 
-/// The description of the API, with all its operations.
+/// Returns the `OpenAPI` document of the API, with all its operations.
 #[must_use]
 pub fn description(app: &App) -> OpenApi {
     described(app).1
 }
 
-/// All operations, for people.
+/// Returns all operations, for the page that lists them.
 pub(crate) fn operations(app: &App) -> Vec<Operation> {
     description::operations(&described(app).1)
 }
@@ -135,7 +136,7 @@ fn streaming_routes(app: &App) -> OpenApiRouter<App> {
     guarded(routes, app, JSON_MAX)
 }
 
-/// The layers of every route, from the inside out.
+/// Adds the layers of every route, from the inside out.
 fn guarded(routes: OpenApiRouter<App>, app: &App, bytes_max: ByteSize) -> OpenApiRouter<App> {
     routes
         .route_layer(from_fn_with_state(app.clone(), check_signature))

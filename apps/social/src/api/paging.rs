@@ -3,17 +3,17 @@ use utoipa::IntoParams;
 
 use crate::model::Id;
 
-/// How many entries a page has if nothing is said.
+/// The number of entries of a page by default.
 const PAGE_DEFAULT: u32 = 30;
 
-/// Which part of a list of pictures is asked for.
+/// The page of a list of pictures to return.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Before {
-    /// Pictures that are older than this one: the `next` of the page before.
+    /// Only pictures older than this one: the `next` of the page before.
     before: Option<Id>,
-    /// 1 to 60 pictures; 30 if it is not given.
+    /// The number of pictures, from 1 to 60; 30 by default.
     #[param(minimum = 1, maximum = 60)]
     limit: Option<u32>,
 }
@@ -28,14 +28,14 @@ impl Before {
     }
 }
 
-/// Which part of a list of comments is asked for.
+/// The page of a list of comments to return.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct After {
-    /// Comments that are newer than this one: the `next` of the page before.
+    /// Only comments newer than this one: the `next` of the page before.
     after: Option<Id>,
-    /// 1 to 60 comments; 30 if it is not given.
+    /// The number of comments, from 1 to 60; 30 by default.
     #[param(minimum = 1, maximum = 60)]
     limit: Option<u32>,
 }

@@ -11,16 +11,19 @@ use crate::model::Id;
 use crate::service::{self, Page, PictureView};
 use crate::{App, Failure, Problem};
 
-/// Where a shared picture is shown.
+/// The address of a shared picture.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Shared {
-    /// At the third party.
+    /// The address at the third party.
     #[schema(value_type = String, format = "uri")]
     url: Url,
 }
 
-/// Everybody's pictures, the newest first.
-#[utoipa::path(get, path = "/api/timeline", tag = "pictures", params(Before), responses((status = 200, body = Page)))]
+/// Returns everybody's pictures, the newest first.
+#[utoipa::path(
+    get, path = "/api/timeline", tag = "pictures", params(Before),
+    responses((status = 200, body = Page))
+)]
 pub(super) async fn timeline(
     State(app): State<App>,
     caller: MaybeCaller,
@@ -30,7 +33,7 @@ pub(super) async fn timeline(
     Ok(Json(page.await?))
 }
 
-/// A picture.
+/// Returns a picture.
 #[utoipa::path(
     get, path = "/api/pictures/{id}", tag = "pictures", params(("id" = Id, Path)),
     responses(
@@ -47,24 +50,27 @@ pub(super) async fn picture(
     Ok(Json(service::one(&app, caller.id(), picture).await?))
 }
 
-/// What of a picture is to change.
+/// The fields of a picture to change.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PictureChange {
-    /// What it shows, for who cannot see it: up to 500 characters.
+    /// A text for readers who cannot see it: up to 500 characters.
     alt: String,
 }
 
-/// Say what a picture shows.
+/// Describes what a picture shows.
 #[utoipa::path(
-    patch, path = "/api/pictures/{id}", tag = "pictures", operation_id = "describe_picture", params(("id" = Id, Path)),
+    patch, path = "/api/pictures/{id}", tag = "pictures", operation_id = "describe_picture",
+    params(("id" = Id, Path)),
     request_body = PictureChange,
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 200, body = PictureView),
-        (status = 403, description = "It is somebody else's", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "It is somebody else's", body = Problem,
+            content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "The text is too long", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The text is too long", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn describe(
@@ -77,13 +83,15 @@ pub(super) async fn describe(
     Ok(Json(service::one(&app, Some(author.id), picture).await?))
 }
 
-/// Delete a picture: it is gone at once, its files are deleted later.
+/// Deletes a picture: it is gone at once, its files are deleted later.
 #[utoipa::path(
-    delete, path = "/api/pictures/{id}", tag = "pictures", operation_id = "delete_picture", params(("id" = Id, Path)),
+    delete, path = "/api/pictures/{id}", tag = "pictures", operation_id = "delete_picture",
+    params(("id" = Id, Path)),
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 403, description = "It is somebody else's", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "It is somebody else's", body = Problem,
+            content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
     )
 )]
@@ -96,16 +104,20 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Share a picture with the third party.
+/// Shares a picture with the third party.
 #[utoipa::path(
     post, path = "/api/pictures/{id}/share", tag = "pictures", params(("id" = Id, Path)),
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 200, body = Shared),
-        (status = 404, description = "There is no such picture, or no third party", body = Problem, content_type = "application/problem+json"),
-        (status = 502, description = "The third party failed", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "It has failed so often that it is left alone for a while", body = Problem, content_type = "application/problem+json"),
-        (status = 504, description = "It did not answer in time", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is no such picture, or no third party", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 502, description = "The third party failed", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 503, description = "It has failed so often that it is left alone for a while",
+            body = Problem, content_type = "application/problem+json"),
+        (status = 504, description = "It did not answer in time", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn share(

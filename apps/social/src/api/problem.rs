@@ -8,10 +8,11 @@ use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 
 use crate::{Failure, Problem};
 
-/// The longest text of a refusal, in bytes, that becomes the detail of a problem.
+/// The longest text of an error response, in bytes, that becomes the detail of a problem.
 const DETAIL_BYTES_MAX: usize = 4_096;
 
-/// Middleware that makes problems (RFC 9457) of what extractors, layers and the router refuse with a mere text.
+/// Middleware that turns the plain-text error responses of extractors, layers and the router into
+/// problems (RFC 9457).
 pub(super) async fn explain(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let status = response.status();
@@ -31,7 +32,7 @@ async fn explained(response: Response) -> Response {
     let text = to_bytes(body, DETAIL_BYTES_MAX).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let detail = match text.trim() {
-        // What axum says of a method that a route does not have: nothing.
+        // The text of axum's 405 is empty.
         "" => "this is not possible at this address",
         text => text,
     };
@@ -44,7 +45,7 @@ async fn explained(response: Response) -> Response {
     response
 }
 
-/// Middleware that says how long a body may be, if one is longer.
+/// Middleware that adds the limit to the 413 for a body that is too long.
 pub(super) async fn explain_limit(
     State(bytes_max): State<ByteSize>,
     request: Request,
@@ -58,7 +59,7 @@ pub(super) async fn explain_limit(
     response
 }
 
-/// The handler of addresses that the API does not have.
+/// Rejects addresses that the API does not have.
 pub(super) async fn unknown() -> Failure {
     Failure::NotFound("address in this API; GET /api lists them")
 }

@@ -10,7 +10,7 @@ use crate::auth::{self, Caller, Client, Viewer};
 use crate::model::Author;
 use crate::{App, Failure, Problem};
 
-/// Who logs in.
+/// The credentials of a user who logs in.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LogIn {
@@ -20,12 +20,12 @@ pub(super) struct LogIn {
     password: String,
 }
 
-/// A session that has begun.
+/// A session that has been started.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct LoggedIn {
-    /// Who has logged in.
+    /// The user who has logged in.
     user: Author,
-    /// To be sent in the header `X-CSRF-Token` of each change.
+    /// The token to send in the header field `X-CSRF-Token` of each change.
     csrf: String,
 }
 
@@ -38,13 +38,16 @@ impl From<Viewer> for LoggedIn {
     }
 }
 
-/// Log in: the session is in a cookie.
+/// Logs in: the session is in a cookie.
 #[utoipa::path(
     post, path = "/api/sessions", tag = "sessions", request_body = LogIn,
     responses(
-        (status = 201, body = LoggedIn, headers(("Set-Cookie" = String, description = "The cookie `session`"))),
-        (status = 401, description = "The name or the password is wrong", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "Too many tries", body = Problem, content_type = "application/problem+json"),
+        (status = 201, body = LoggedIn,
+            headers(("Set-Cookie" = String, description = "The cookie `session`"))),
+        (status = 401, description = "The name or the password is wrong", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 429, description = "Too many tries", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn log_in(
@@ -54,16 +57,20 @@ pub(super) async fn log_in(
 ) -> Result<impl IntoResponse, Failure> {
     let begun = auth::log_in(&app, client, &who.name, &who.password).await?;
     let cookies = CookieJar::new().add(begun.cookie);
-    let answer = Json(LoggedIn::from(begun.viewer));
-    Ok((StatusCode::CREATED, cookies, answer))
+    let logged_in = Json(LoggedIn::from(begun.viewer));
+    Ok((StatusCode::CREATED, cookies, logged_in))
 }
 
-/// Log out.
+/// Logs out.
 #[utoipa::path(
-    delete, path = "/api/sessions/current", tag = "sessions", security(("session" = [], "csrf" = [])),
+    delete, path = "/api/sessions/current", tag = "sessions",
+    security(("session" = [], "csrf" = [])),
     responses(
-        (status = 204, description = "The session has ended, on all replicas, with its WebSockets and the browsers that get notifications by it"),
-        (status = 401, description = "There is no session", body = Problem, content_type = "application/problem+json"),
+        (status = 204,
+            description = "The session has ended, on all replicas, with its WebSockets and the \
+            browsers that get notifications by it"),
+        (status = 401, description = "There is no session", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn log_out(

@@ -1,4 +1,4 @@
-//! Forms with pictures, read piece by piece: the API's and the pages'.
+//! Multipart forms with pictures, read chunk by chunk, for the API and the pages.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -23,16 +23,16 @@ use crate::files::Files;
 use crate::images::io_failure;
 use crate::model::TextError;
 
-/// What is written to a file at once, in bytes: each time costs a way to another thread.
+/// The bytes written to a file at once: each write costs a switch to another thread.
 const WRITE_BYTES: usize = 256 * 1024;
-/// What may come in before the head of a part is complete, in bytes: what stands around it is in there too.
+/// The bytes that may arrive before the head of a part is complete, the framing around it included.
 const HEAD_BYTES_MAX: u64 = 256 * 1024;
-/// The longest text of a part, in bytes: a caption's 500 characters of four.
+/// The largest text of a part, in bytes: a caption's 500 characters of up to four bytes.
 const TEXT_BYTES_MAX: usize = 2_000;
-/// The longest piece of a body that the form's parser gets at once, in bytes.
-const PIECE_BYTES_MAX: usize = 64 * 1024;
+/// The largest chunk that the form's parser gets at once, in bytes.
+const CHUNK_BYTES_MAX: usize = 64 * 1024;
 
-/// Puts a part into a file as it comes.
+/// Writes a part to a temporary file as it arrives.
 pub(crate) async fn spool(
     files: &Files,
     mut part: Field<'_>,
@@ -53,7 +53,7 @@ pub(crate) async fn spool(
     Ok(path)
 }
 
-/// Reads a part that is a text.
+/// Reads a part as a text.
 pub(crate) async fn text(mut part: Field<'_>, field: &'static str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     while let Some(chunk) = part.chunk().await.map_err(|error| refused(&error))? {
@@ -72,7 +72,7 @@ fn wrong(field: &'static str, rule: &str) -> TextError {
     }
 }
 
-/// The form is not as it must be, or its end never came.
+/// Converts an error of a form that is malformed, or whose end never came.
 pub(crate) fn refused(error: &MultipartError) -> Failure {
     if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
         return Failure::TooLarge(error.body_text());
@@ -84,11 +84,14 @@ pub(crate) fn refused(error: &MultipartError) -> Failure {
     Failure::Malformed(format!("the form cannot be read: {reason}"))
 }
 
-/// Sees to it that a form is read piece by piece. The form's parser takes all that there is before it looks at it, and waits for
-/// the end of a part's head however long that is; so it gets one piece at a time, and only so much while it reads a head.
+/// Limits a form to one chunk at a time.
+///
+/// The form's parser takes all that there is before it looks at it, and waits for the end of a
+/// part's head however long that is; so it gets one chunk at a time, and only [`HEAD_BYTES_MAX`]
+/// while it reads a head.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
-    /// Bytes that may still come.
+    /// The bytes that may still arrive.
     rest: Arc<AtomicU64>,
 }
 
@@ -101,7 +104,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The form of a request.
+    /// Reads the form of a request.
     pub(crate) async fn form(&self, request: Request) -> Result<Multipart, Failure> {
         let request = request.map(|body| self.slow_down(body));
         Multipart::from_request(request, &()).await.map_err(|_| {
@@ -113,18 +116,18 @@ impl Pace {
     fn slow_down(&self, body: Body) -> Body {
         Body::from_stream(Paced {
             body: body.into_data_stream(),
-            piece: Bytes::new(),
+            chunk: Bytes::new(),
             rest: Arc::clone(&self.rest),
             has_given: false,
         })
     }
 
-    /// Says that the head of a part comes next.
+    /// Announces the head of a part, which is limited.
     pub(crate) fn expect_head(&self) {
         self.rest.store(HEAD_BYTES_MAX, Ordering::Relaxed);
     }
 
-    /// Says that the content of a part comes next, whose length others watch.
+    /// Announces the content of a part, whose length the caller limits.
     pub(crate) fn expect_content(&self) {
         self.rest.store(u64::MAX, Ordering::Relaxed);
     }
@@ -132,41 +135,42 @@ impl Pace {
 
 struct Paced {
     body: BodyDataStream,
-    piece: Bytes,
+    chunk: Bytes,
     rest: Arc<AtomicU64>,
     has_given: bool,
 }
 
 impl Stream for Paced {
-    // The body's own error, which the form's parser looks into for that of a limit.
+    // The body's own error, in which the form's parser looks for that of a body limit.
     type Item = Result<Bytes, BoxError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.has_given {
             self.has_given = false;
+            // Pending after each chunk: the parser would else take the whole body before it parses.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        if self.piece.is_empty() {
+        if self.chunk.is_empty() {
             match ready!(self.body.poll_next_unpin(cx)) {
-                Some(Ok(piece)) => self.piece = piece,
+                Some(Ok(chunk)) => self.chunk = chunk,
                 Some(Err(error)) => return Poll::Ready(Some(Err(error.into_inner()))),
                 None => return Poll::Ready(None),
             }
         }
-        let length = self.piece.len().min(PIECE_BYTES_MAX);
-        let piece = self.piece.split_to(length);
+        let length = self.chunk.len().min(CHUNK_BYTES_MAX);
+        let chunk = self.chunk.split_to(length);
         self.has_given = true;
-        Poll::Ready(Some(self.allow(piece)))
+        Poll::Ready(Some(self.allow(chunk)))
     }
 }
 
 impl Paced {
-    fn allow(&self, piece: Bytes) -> Result<Bytes, BoxError> {
-        let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+    fn allow(&self, chunk: Bytes) -> Result<Bytes, BoxError> {
+        let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
         let rest = self.rest.load(Ordering::Relaxed).checked_sub(length);
         let rest = rest.ok_or("the head of a part is too long")?;
         self.rest.store(rest, Ordering::Relaxed);
-        Ok(piece)
+        Ok(chunk)
     }
 }

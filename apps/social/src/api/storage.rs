@@ -5,7 +5,7 @@ use crate::auth::Caller;
 use crate::service::{self, Storage};
 use crate::{App, Failure, Problem};
 
-/// What your pictures take, and may.
+/// Returns the storage that the caller's pictures take, and its limits.
 #[utoipa::path(
     get, path = "/api/me/storage", tag = "me", security(("session" = []), ("signature" = [])),
     responses(

@@ -22,32 +22,43 @@ pub(super) struct Pictures {
     /// GIF, JPEG, PNG or WebP, by content.
     #[schema(value_type = Vec<String>, format = Binary)]
     picture: Vec<Vec<u8>>,
-    /// Behind a picture: what is said of it, up to 500 characters.
+    /// After a picture: its caption, up to 500 characters.
     caption: Vec<String>,
-    /// Behind a picture: what it shows, for who cannot see it, up to 500 characters.
+    /// After a picture: a text for readers who cannot see it, up to 500 characters.
     alt: Vec<String>,
 }
 
-/// What the pictures of one request have at most, together.
+/// Returns the largest total size of the pictures of one request.
 pub(super) fn bytes_max(settings: &PictureSettings) -> ByteSize {
     let pictures = u64::try_from(settings.per_request_max).unwrap_or(u64::MAX);
     ByteSize(settings.bytes_max.as_u64().saturating_mul(pictures))
 }
 
-/// Add pictures to an album: they are processed side by side and answered together, all of them or none. (The thesis' program 4.2.)
+/// Adds pictures to an album: they are processed in parallel, and all of them are added or none.
+/// (The thesis' program 4.2.)
 #[utoipa::path(
     post, path = "/api/albums/{id}/pictures", tag = "pictures", params(("id" = Id, Path)),
     request_body(content = Pictures, content_type = "multipart/form-data"),
     security(("session" = [], "csrf" = []), ("signature" = [])),
     responses(
         (status = 201, body = Vec<PictureView>),
-        (status = 403, description = "The album is somebody else's", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The album is somebody else's", body = Problem,
+            content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "Too many pictures, too many bytes or too many pixels, or no room for them; a signed request has at most the bytes of one picture", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "No picture, by content", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "A part or a caption is not allowed", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "Too many uploads, or another signed upload of this user is under way", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "Too many pictures wait, or too many signed uploads are under way", body = Problem, content_type = "application/problem+json"),
+        (status = 413,
+            description = "Too many pictures, too many bytes or too many pixels, or no room for \
+            them; a signed request has at most the bytes of one picture",
+            body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "No picture, by content", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 422, description = "A part or a caption is not allowed", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 429,
+            description = "Too many uploads, or another signed upload of this user is under way",
+            body = Problem, content_type = "application/problem+json"),
+        (status = 503,
+            description = "Too many pictures wait, or too many signed uploads are under way",
+            body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn upload(
@@ -57,7 +68,7 @@ pub(super) async fn upload(
     request: Request,
 ) -> Result<(StatusCode, Json<Vec<PictureView>>), Failure> {
     app.limits.upload(author.id)?;
-    // Before anything is received in vain.
+    // Checked first, so that no body is received in vain.
     service::check_room(&app, author.id, album).await?;
     let uploads = receive(&app, request).await?;
     let views = service::upload(&app, &author, album, uploads).await?;
@@ -102,7 +113,7 @@ async fn receive(app: &App, request: Request) -> Result<Vec<Upload>, Failure> {
     Ok(uploads)
 }
 
-/// What came behind a picture.
+/// The texts that followed a picture.
 #[derive(Default)]
 struct Texts {
     has_caption: bool,

@@ -16,15 +16,15 @@ use crate::{App, Failure, Problem};
 /// A user, as others see them.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct UserView {
-    /// Never changes.
+    /// The identifier, which never changes.
     id: Id,
-    /// Unique, and never changes.
+    /// The unique name, which never changes.
     name: String,
-    /// What others read.
+    /// The name that others read.
     display: String,
-    /// What the user says of themself.
+    /// The user's text about themself.
     about: String,
-    /// When they signed up.
+    /// The time of the sign-up.
     #[schema(value_type = String, format = DateTime)]
     joined_at: Timestamp,
 }
@@ -41,14 +41,18 @@ impl From<User> for UserView {
     }
 }
 
-/// Sign up. (The thesis' program 4.1.)
+/// Signs up. (The thesis' program 4.1.)
 #[utoipa::path(
     post, path = "/api/users", tag = "users", operation_id = "sign_up", request_body = NewUser,
     responses(
-        (status = 201, body = UserView, headers(("Location" = String, description = "The user's address"))),
-        (status = 409, description = "The name is taken", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "A field is not allowed", body = Problem, content_type = "application/problem+json"),
-        (status = 500, description = "Our fault", body = Problem, content_type = "application/problem+json"),
+        (status = 201, body = UserView,
+            headers(("Location" = String, description = "The user's address"))),
+        (status = 409, description = "The name is taken", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 422, description = "A field is not allowed", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 500, description = "Our fault", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn sign_up(
@@ -61,9 +65,10 @@ pub(super) async fn sign_up(
     Ok((StatusCode::CREATED, location, Json(UserView::from(user))))
 }
 
-/// A user.
+/// Returns a user.
 #[utoipa::path(
-    get, path = "/api/users/{name}", tag = "users", params(("name" = String, Path, description = "The user's name")),
+    get, path = "/api/users/{name}", tag = "users",
+    params(("name" = String, Path, description = "The user's name")),
     responses(
         (status = 200, body = UserView),
         (status = 404, body = Problem, content_type = "application/problem+json"),
@@ -76,7 +81,7 @@ pub(super) async fn user(
     Ok(Json(service::user(&app, &name).await?.into()))
 }
 
-/// A user's albums, the newest first.
+/// Returns a user's albums, the newest first.
 #[utoipa::path(
     get, path = "/api/users/{name}/albums", tag = "users", operation_id = "albums_of_user",
     params(("name" = String, Path, description = "The user's name")),
@@ -93,7 +98,7 @@ pub(super) async fn albums(
     Ok(Json(service::albums(&app, user.id).await?))
 }
 
-/// A user's pictures, the newest first.
+/// Returns a user's pictures, the newest first.
 #[utoipa::path(
     get, path = "/api/users/{name}/pictures", tag = "users", operation_id = "pictures_of_user",
     params(("name" = String, Path, description = "The user's name"), Before),

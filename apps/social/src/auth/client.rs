@@ -6,7 +6,8 @@ use http::request::Parts;
 
 use crate::Failure;
 
-/// Where a request comes from, as limits count it: the [address of the client](ClientAddr), of IPv6 its network of 64 bits.
+/// The source of a request as limits count it: the [address of the client](ClientAddr), of IPv6 its
+/// /64 network.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Client(pub IpAddr);
 

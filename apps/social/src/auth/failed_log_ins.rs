@@ -6,13 +6,15 @@ use sha2::{Digest, Sha256};
 
 use crate::Failure;
 
-/// How long failures are counted together.
+/// The period over which failures are counted together.
 const PERIOD: Duration = Duration::from_mins(1);
 
-/// Failed tries to log in, by name. Tries that succeed are not counted, so who knows the password takes nothing from themself.
+/// Counts of failed log-ins, by name.
+///
+/// Successful ones are not counted, so a user who knows the password uses up nothing.
 #[derive(Debug)]
 pub(super) struct FailedLogIns {
-    /// In a minute; 0 is no limit.
+    /// The failures allowed in a minute; 0 is no limit.
     most: u32,
     counts: Mutex<Counts>,
 }
@@ -20,7 +22,7 @@ pub(super) struct FailedLogIns {
 #[derive(Debug)]
 struct Counts {
     forgot_at: Instant,
-    /// By a hash of the name, which takes the same room for any text.
+    /// Keyed by a hash of the name, which has the same size for any text.
     of: HashMap<[u8; 32], Count>,
 }
 
@@ -42,8 +44,10 @@ impl FailedLogIns {
         }
     }
 
+    /// Rejects a try to log in with this name if too many have failed.
+    ///
     /// # Errors
-    /// [`Failure::TooMany`].
+    /// [`Failure::TooMany`] until the name's current minute is over.
     pub(super) fn check(&self, name: &str, now: Instant) -> Result<(), Failure> {
         let counts = self.counts();
         let Some(count) = counts.of.get(&hash(name)) else {

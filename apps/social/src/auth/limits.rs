@@ -17,16 +17,19 @@ use crate::config::LimitSettings;
 use crate::model::Id;
 use crate::{App, Failure};
 
-/// What share of a minute's requests may come at once.
+/// The divisor that gives the burst from a minute's requests.
 const BURST_SHARE: u32 = 5;
-/// How many times a client's tries to log in may fail for one name, from whatever clients. More than one client's, because
-/// whoever makes them fail shuts out the user too, for a minute.
+/// The failed log-ins allowed for one name, from all clients together, as a multiple of one
+/// client's.
+///
+/// It is larger than one because an attacker whose log-ins fail locks the user out too, for a
+/// minute.
 const NAME_SHARE: u32 = 10;
-/// How often clients are forgotten that have not been heard of for so long that they could come at once again. Nobody is
-/// remembered for longer than a minute beyond that.
+/// The interval at which idle clients are forgotten: those whose full burst is available again. So
+/// a client is remembered for at most a minute longer than that.
 const FORGET_EVERY: Duration = Duration::from_secs(10);
 
-/// How much each client may, counted in this process; cheap to clone.
+/// The rate limits of each client, counted in this process; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Limits(Arc<Inner>);
 
@@ -42,7 +45,7 @@ struct Inner {
 }
 
 impl Limits {
-    /// As the settings say.
+    /// Creates the limits of these settings, with nothing counted yet.
     #[must_use]
     pub fn new(settings: &LimitSettings) -> Self {
         Self(Arc::new(Inner {
@@ -59,13 +62,13 @@ impl Limits {
     /// Counts a request of any kind.
     ///
     /// # Errors
-    /// [`Failure::TooMany`]; so do all of these.
+    /// [`Failure::TooMany`] if the limit is exceeded; so do all methods of this type.
     pub fn request(&self, client: Client) -> Result<(), Failure> {
         self.0.requests.count(&client.0)
     }
 
-    /// Counts a try to log in for the client, and refuses it if too many have [failed](Self::failed_log_in) for the name, which may
-    /// be any text.
+    /// Counts a try to log in for the client, and rejects it if too many have
+    /// [failed](Self::failed_log_in) for the name, which may be any text.
     ///
     /// # Errors
     /// See [`request`](Self::request).
@@ -74,12 +77,12 @@ impl Limits {
         self.0.failed_log_ins.check(name, Instant::now())
     }
 
-    /// Counts a try to log in that failed, for the name.
+    /// Counts a failed log-in for the name.
     pub fn failed_log_in(&self, name: &str) {
         self.0.failed_log_ins.count(name, Instant::now());
     }
 
-    /// Counts a mail that somebody asks for.
+    /// Counts a mail that the client asks for.
     ///
     /// # Errors
     /// See [`request`](Self::request).
@@ -95,7 +98,7 @@ impl Limits {
         self.0.sign_ups.count(&client.0)
     }
 
-    /// Counts a change; the extractors of this module do so.
+    /// Counts a change. The extractors of this module call it.
     ///
     /// # Errors
     /// See [`request`](Self::request).
@@ -103,7 +106,7 @@ impl Limits {
         self.0.changes.count(&user)
     }
 
-    /// Counts uploaded pictures' requests.
+    /// Counts a request that uploads pictures.
     ///
     /// # Errors
     /// See [`request`](Self::request).
@@ -179,7 +182,7 @@ impl<K: Clone + Eq + Hash> Limit<K> {
 mod tests {
     use super::*;
 
-    fn refused(outcome: Result<(), Failure>) -> Option<Duration> {
+    fn rejected_for(outcome: Result<(), Failure>) -> Option<Duration> {
         match outcome {
             Ok(()) => None,
             Err(Failure::TooMany { retry_after }) => Some(retry_after),
@@ -191,25 +194,25 @@ mod tests {
     fn a_fifth_of_a_minute_at_once_and_then_one_by_one() {
         let limit = Limit::new(20);
         for _ in 0..4 {
-            assert_eq!(refused(limit.count(&"ada")), None);
+            assert_eq!(rejected_for(limit.count(&"ada")), None);
         }
-        let wait = refused(limit.count(&"ada")).expect("the fifth is too many");
+        let wait = rejected_for(limit.count(&"ada")).expect("the fifth is too many");
         assert!(wait <= Duration::from_secs(3), "{wait:?}");
-        assert_eq!(refused(limit.count(&"grace")), None);
+        assert_eq!(rejected_for(limit.count(&"grace")), None);
     }
 
     #[test]
     fn a_small_limit_lets_one_pass() {
         let limit = Limit::new(1);
-        assert_eq!(refused(limit.count(&1)), None);
-        assert!(refused(limit.count(&1)).is_some());
+        assert_eq!(rejected_for(limit.count(&1)), None);
+        assert!(rejected_for(limit.count(&1)).is_some());
     }
 
     #[test]
     fn nought_is_no_limit() {
         let limit = Limit::new(0);
         for _ in 0..1_000 {
-            assert_eq!(refused(limit.count(&1)), None);
+            assert_eq!(rejected_for(limit.count(&1)), None);
         }
     }
 
@@ -220,20 +223,20 @@ mod tests {
             ..LimitSettings::default()
         });
         let client = |last| Client(IpAddr::from([192, 0, 2, last]));
-        assert_eq!(refused(limits.log_in(client(1), "ada")), None);
+        assert_eq!(rejected_for(limits.log_in(client(1), "ada")), None);
         assert!(
-            refused(limits.log_in(client(1), "grace")).is_some(),
+            rejected_for(limits.log_in(client(1), "grace")).is_some(),
             "by the client"
         );
         for _ in 0..5 * NAME_SHARE - 1 {
             limits.failed_log_in("ada");
         }
-        assert_eq!(refused(limits.log_in(client(2), "ada")), None);
+        assert_eq!(rejected_for(limits.log_in(client(2), "ada")), None);
         limits.failed_log_in("ada");
         assert!(
-            refused(limits.log_in(client(3), "ada")).is_some(),
+            rejected_for(limits.log_in(client(3), "ada")).is_some(),
             "by the name"
         );
-        assert_eq!(refused(limits.log_in(client(4), "linus")), None);
+        assert_eq!(rejected_for(limits.log_in(client(4), "linus")), None);
     }
 }

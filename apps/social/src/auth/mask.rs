@@ -1,13 +1,14 @@
-//! CSRF tokens as they stand in pages: never twice the same.
+//! Masked CSRF tokens, for pages: no two are the same.
 //!
-//! A page is compressed, and has in it both the token and texts of others. Without a mask its length would tell, guess by guess,
-//! whether a text has a part of the token in it (the attack is known as BREACH).
+//! A page is compressed, and holds both the token and texts of others. Without a mask its length
+//! would tell, guess by guess, if a text contains a piece of the token (the BREACH attack).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
 
-/// The token for one page: a random mask, and behind it the token under the mask, in base64url.
+/// Returns the token for one page: a random mask followed by the token under the mask, in
+/// base64url.
 #[must_use]
 pub fn mask_csrf(token: &str) -> String {
     let mask: Vec<u8> = token.bytes().map(|_| rand::random()).collect();
@@ -16,8 +17,10 @@ pub fn mask_csrf(token: &str) -> String {
     URL_SAFE_NO_PAD.encode(both)
 }
 
-/// Whether this is the token, as it is (programs have it from the API) or under a mask.
+/// Returns `true` if `sent` is the token, either as it is (programs get it from the API) or under a
+/// mask.
 pub(super) fn is_token(sent: &str, token: &str) -> bool {
+    // Compared in constant time: the time must not tell how much of a guess is right.
     if sent.len() == token.len() {
         return sent.as_bytes().ct_eq(token.as_bytes()).into();
     }

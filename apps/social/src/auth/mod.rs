@@ -1,8 +1,8 @@
-//! Who asks, and how often they may.
+//! Authentication of callers, and their rate limits.
 //!
-//! People log in and have a session, whose token is in a cookie; programs sign each request with a key. Handlers ask for
-//! a [`Viewer`] or a [`MaybeViewer`] (pages: a session), or for a [`Caller`] or a [`MaybeCaller`] (API: a session or a
-//! signature).
+//! People log in and have a session, whose token is in a cookie; programs sign each request with a
+//! key. Handlers take a [`Viewer`] or a [`MaybeViewer`] (pages: a session), or a [`Caller`] or a
+//! [`MaybeCaller`] (API: a session or a signature).
 
 mod client;
 mod failed_log_ins;

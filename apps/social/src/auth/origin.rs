@@ -9,10 +9,10 @@ use crate::{App, Failure};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Middleware that refuses changes which a page of somebody else asks for.
+/// Middleware that rejects changes requested by pages of other origins.
 ///
 /// # Errors
-/// [`Failure::Forbidden`].
+/// [`Failure::Forbidden`] if [`is_from_elsewhere`] says so.
 pub async fn refuse_from_elsewhere(
     State(app): State<App>,
     request: Request,
@@ -24,7 +24,8 @@ pub async fn refuse_from_elsewhere(
     Ok(next.run(request).await)
 }
 
-/// Whether a browser says that another origin's page asks. Programs that are no browsers say nothing of that.
+/// Returns `true` if a browser says that the request is made by a page of another origin. Programs
+/// that are not browsers send neither header field.
 #[must_use]
 pub fn is_from_elsewhere(app: &App, headers: &HeaderMap) -> bool {
     let site = headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes);
@@ -38,7 +39,8 @@ pub fn is_from_elsewhere(app: &App, headers: &HeaderMap) -> bool {
     !origin.is_some_and(|origin| is_ours(&origin, &app.settings.base_url(), headers))
 }
 
-/// By the settings, or because it is the host that the browser asked: the scheme is the proxy's before us, so it is left out.
+/// Returns `true` for the configured origin and for that of the host that the browser asked. A
+/// proxy in front may have changed the scheme, so only host and port are compared.
 fn is_ours(origin: &Url, base: &Url, headers: &HeaderMap) -> bool {
     if origin.origin() == base.origin() {
         return true;

@@ -10,25 +10,25 @@ use crate::model::{Author, Id, Session, TextError, User};
 use crate::service::{self, NewUser};
 use crate::{App, Failure, secret};
 
-/// The cookie's name.
+/// The name of the session cookie.
 pub const COOKIE: &str = "session";
-/// How long a log-in lasts.
+/// The lifetime of a session.
 const SESSION_FOR: Duration = Duration::from_hours(30 * 24);
-/// How long a session is read from the cache, at most.
+/// The longest time that a session is read from the cache.
 const SESSION_TTL: Duration = Duration::from_secs(10);
-/// Nobody whom we know.
+/// The failure of a request without a valid session.
 const NOBODY: Failure = Failure::Unauthenticated("nobody is logged in");
 
-/// Somebody who has just logged in.
+/// A user who has just logged in.
 #[derive(Debug)]
 pub struct LoggedIn {
-    /// What the browser is to keep.
+    /// The cookie for the browser to store.
     pub cookie: Cookie<'static>,
-    /// Who it is.
+    /// The new session.
     pub viewer: Viewer,
 }
 
-/// Adds a user, as [`service::register`] does, if the client has not added too many.
+/// Adds a user, as [`service::register`] does, within the limit of the client.
 ///
 /// # Errors
 /// [`Failure::TooMany`], and those of [`service::register`].
@@ -37,16 +37,17 @@ pub async fn sign_up(app: &App, client: Client, new: NewUser) -> Result<User, Fa
     service::register(app, new).await
 }
 
-/// Begins a session for who has this name and this password.
+/// Starts a session for the user with this name and this password.
 ///
 /// # Errors
-/// [`Failure::TooMany`], [`Failure::Unauthenticated`].
+/// [`Failure::TooMany`]; [`Failure::Unauthenticated`] if the name or the password is wrong.
 pub async fn log_in(
     app: &App,
     client: Client,
     name: &str,
     password: &str,
 ) -> Result<LoggedIn, Failure> {
+    // As it is stored, so that failures are counted under one key for one name.
     let name = name.trim().to_ascii_lowercase();
     app.limits.log_in(client, &name)?;
     let user = service::authenticate(app, &name, password).await;
@@ -57,11 +58,14 @@ pub async fn log_in(
     start_session(app, &user).await
 }
 
-/// Asks a user who is known already for their password, before what must not be done by who has only found the browser open.
-/// Wrong ones are counted as [failed log-ins](super::Limits::failed_log_in).
+/// Checks the password of a user who is logged in already, before an action that must not be open
+/// to somebody who finds the browser unattended.
+///
+/// Wrong passwords are counted as [failed log-ins](super::Limits::failed_log_in).
 ///
 /// # Errors
-/// [`Failure::TooMany`]; [`Failure::Invalid`], which names `field`; [`Failure::NotFound`] if the user is gone.
+/// [`Failure::TooMany`]; [`Failure::Invalid`] for `field` if the password is wrong;
+/// [`Failure::NotFound`] if the user is gone.
 pub async fn check_password(
     app: &App,
     client: Client,
@@ -80,10 +84,10 @@ pub async fn check_password(
     }
 }
 
-/// Begins a session without asking for a password: for who has just signed up, or given it.
+/// Starts a session without checking a password, for a user who has just signed up or given it.
 ///
 /// # Errors
-/// Those of the storage.
+/// Fails if the storage does.
 pub async fn start_session(app: &App, user: &User) -> Result<LoggedIn, Failure> {
     let token = secret::random_text();
     let session = Session {
@@ -105,11 +109,12 @@ pub async fn start_session(app: &App, user: &User) -> Result<LoggedIn, Failure> 
     })
 }
 
-/// Ends the session of these cookies, if there is one, on all replicas, with its connections to the feed and the browsers that
-/// get notifications by it; gives the cookie that removes the browser's.
+/// Ends the session of these cookies, if there is one, on all replicas, with its connections to the
+/// feed and the browsers that get notifications by it. Returns the cookie that removes the
+/// browser's.
 ///
 /// # Errors
-/// Those of the storage.
+/// Fails if the storage does.
 pub async fn log_out(app: &App, cookies: &CookieJar) -> Result<Cookie<'static>, Failure> {
     if let Some(viewer) = find(app, cookies).await? {
         app.store.delete_session(&viewer.session).await?;
@@ -122,13 +127,13 @@ pub async fn log_out(app: &App, cookies: &CookieJar) -> Result<Cookie<'static>, 
     Ok(no_cookie(app))
 }
 
-/// What removes the cookie of a session from the browser.
+/// Returns a cookie that removes the session's from the browser.
 #[must_use]
 pub fn no_cookie(app: &App) -> Cookie<'static> {
     cookie(app, String::new(), Duration::ZERO)
 }
 
-/// Who has logged in with the token of these cookies; `None` if nobody has, or the session is over.
+/// Returns the live session of these cookies; `None` if there is none.
 pub(super) async fn find(app: &App, cookies: &CookieJar) -> Result<Option<Viewer>, Failure> {
     let Some(hash) = cookies.get(COOKIE).and_then(|it| secret::hash(it.value())) else {
         return Ok(None);
@@ -145,20 +150,21 @@ pub(super) async fn find(app: &App, cookies: &CookieJar) -> Result<Option<Viewer
     }
 }
 
-/// What is kept of a session in the cache.
+/// The cached fields of a session.
 #[derive(Clone, Deserialize, Serialize)]
-struct Known {
+struct CachedSession {
     author: Author,
     csrf: String,
     expires_at: Timestamp,
     generation: u64,
 }
 
-async fn known(app: &App, hash: &str, now: Timestamp) -> Result<Known, Failure> {
+async fn known(app: &App, hash: &str, now: Timestamp) -> Result<CachedSession, Failure> {
     let key = session_key(hash);
     let load = load(app, hash, now);
     let known = app.cache.get_or_load(&key, SESSION_TTL, load).await?;
-    // Kept apart, under a key of the user's: one word to all replicas ends all of their sessions.
+    // Cached apart, under a key of the user: invalidating that one key on all replicas ends all of
+    // the user's sessions.
     let key = service::generation_key(known.author.id);
     let load = generation(app, known.author.id);
     let generation = app.cache.get_or_load(&key, SESSION_TTL, load).await?;
@@ -168,11 +174,12 @@ async fn known(app: &App, hash: &str, now: Timestamp) -> Result<Known, Failure> 
     Ok(known)
 }
 
-/// Nobody is an error, because the cache does not keep errors: invented tokens would fill it.
-async fn load(app: &App, hash: &str, now: Timestamp) -> Result<Known, Failure> {
+/// Loads a session. A missing one is an error, because the cache does not keep errors: invented
+/// tokens would fill it.
+async fn load(app: &App, hash: &str, now: Timestamp) -> Result<CachedSession, Failure> {
     let found = app.store.live_session(hash, now).await?;
     let (session, user) = found.ok_or(NOBODY)?;
-    Ok(Known {
+    Ok(CachedSession {
         author: user.author(),
         csrf: session.csrf,
         expires_at: session.expires_at,
@@ -192,6 +199,7 @@ fn cookie(app: &App, token: String, lasts: Duration) -> Cookie<'static> {
     let lasts = lasts.try_into().expect("30 days are not too long");
     Cookie::build((COOKIE, token))
         .http_only(true)
+        // Lax: a link from another site, such as one in a mail, finds the user logged in.
         .same_site(SameSite::Lax)
         .path("/")
         .secure(app.settings.secure_cookies())

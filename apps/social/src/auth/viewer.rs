@@ -10,24 +10,27 @@ use crate::feed::{Credential, Watcher};
 use crate::model::{Author, Id};
 use crate::{App, Failure};
 
-/// The header in which scripts send back the session's CSRF token with each change.
+/// The header field in which scripts send the session's CSRF token with each change.
 pub const CSRF_HEADER: &str = "x-csrf-token";
 
 const NOBODY: Failure = Failure::Unauthenticated("log in first");
 const WRONG_CSRF: Failure =
     Failure::Forbidden("the CSRF token is missing or not that of this session; reload the page");
 
-/// Who is logged in by a session: an extractor that fails with [`Failure::Unauthenticated`] if nobody is. Methods that change
-/// something are counted as a [change](super::Limits::change); their handlers must call [`check_csrf`].
+/// The user of a session: an extractor that fails with [`Failure::Unauthenticated`] without one.
+///
+/// Requests with unsafe methods are counted as a [change](super::Limits::change); their handlers
+/// must call [`check_csrf`].
 #[derive(Clone, Debug)]
 pub struct Viewer {
     /// The user.
     pub author: Author,
-    /// What forms send back in a hidden field, and scripts in the header [`CSRF_HEADER`]; in pages it is [masked](super::mask_csrf).
+    /// The CSRF token, which forms send back in a hidden field and scripts in the header field
+    /// [`CSRF_HEADER`]; in pages it is [masked](super::mask_csrf).
     pub csrf: String,
     /// The hash of the session's token.
     pub session: String,
-    /// When the session ends by itself.
+    /// The end of the session, unless it is ended earlier.
     pub expires_at: Timestamp,
 }
 
@@ -41,7 +44,7 @@ impl FromRequestParts<App> for Viewer {
     }
 }
 
-/// Who is logged in by a session, if anybody is: an extractor for what everybody may see.
+/// The user of a session, if there is one: an extractor for what everybody may see.
 #[derive(Clone, Debug)]
 pub struct MaybeViewer(pub Option<Viewer>);
 
@@ -53,10 +56,10 @@ impl FromRequestParts<App> for MaybeViewer {
     }
 }
 
-/// Checks what a form has sent back as [`Viewer::csrf`].
+/// Checks the token that a form has sent back against [`Viewer::csrf`].
 ///
 /// # Errors
-/// [`Failure::Forbidden`].
+/// [`Failure::Forbidden`] if it is not the session's.
 pub fn check_csrf(viewer: &Viewer, sent: &str) -> Result<(), Failure> {
     if is_token(sent, &viewer.csrf) {
         Ok(())
@@ -65,9 +68,11 @@ pub fn check_csrf(viewer: &Viewer, sent: &str) -> Result<(), Failure> {
     }
 }
 
-/// Who calls the API, by a signature or by a session: an extractor that fails with [`Failure::Unauthenticated`] if nobody
-/// is known. Methods that change something are counted as a [change](super::Limits::change) and, by a session, need the header
-/// [`CSRF_HEADER`].
+/// The user who calls the API, by a signature or by a session: an extractor that fails with
+/// [`Failure::Unauthenticated`] if there is neither.
+///
+/// Requests with unsafe methods are counted as a [change](super::Limits::change) and, by a session,
+/// need the header field [`CSRF_HEADER`].
 #[derive(Clone, Debug)]
 pub struct Caller(pub Author);
 
@@ -82,7 +87,7 @@ impl FromRequestParts<App> for Caller {
     }
 }
 
-/// Who calls the API, if anybody is known: an extractor for what everybody may read.
+/// The user who calls the API, if known: an extractor for what everybody may read.
 #[derive(Clone, Debug)]
 pub struct MaybeCaller(pub Option<Author>);
 
@@ -97,6 +102,7 @@ impl FromRequestParts<App> for MaybeCaller {
             return Ok(Self(None));
         };
         if !parts.method.is_safe() {
+            // Only browsers attach credentials unasked, so signed requests need no token.
             let sent = parts.headers.get(CSRF_HEADER);
             let sent = sent.and_then(|sent| sent.to_str().ok());
             check_csrf(&viewer, sent.unwrap_or_default())?;
@@ -106,14 +112,14 @@ impl FromRequestParts<App> for MaybeCaller {
 }
 
 impl MaybeCaller {
-    /// Their identifier.
+    /// Returns the user's identifier.
     #[must_use]
     pub fn id(&self) -> Option<Id> {
         self.0.as_ref().map(|author| author.id)
     }
 }
 
-/// Who listens to the feed, by a signature or by a session, if anybody is known: an extractor.
+/// The user who connects to the feed, by a signature or by a session, if known: an extractor.
 #[derive(Clone, Debug)]
 pub struct MaybeWatcher(pub Option<Watcher>);
 

@@ -11,19 +11,21 @@ use moka::{Equivalent, Expiry};
 
 use super::NotLoaded;
 
-/// What is kept in this process at most, in bytes of JSON; in memory it takes a few times as much.
+/// The most bytes of JSON kept in this process; in memory they take a few times as much.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// The most entries.
+/// The most entries kept in this process.
 const ENTRIES_MAX: u64 = 100_000;
-/// What an entry counts at least, so that the one limit keeps the other.
+/// The least weight of an entry, so that the one limit keeps the other.
 const ENTRY_BYTES_MIN: u64 = BYTES_MAX / ENTRIES_MAX;
-/// Keys share this many generations; to forget one forgets its neighbours too. They take half a MiB.
+/// The number of generations, which keys share: forgetting one key forgets some others too. They
+/// take half a MiB.
 const GENERATIONS: usize = 1 << 16;
 
-/// What is kept in this process.
+/// The cache of this process.
 ///
-/// A value is kept under its key and the key's generation, which is read before the value is loaded. To forget a key is
-/// to begin a new generation of it: what is being loaded meanwhile is kept under the old one, where nobody looks any more.
+/// A value is stored under its key and the key's generation, which is read before the value is
+/// loaded. Forgetting a key begins a new generation of it: a value that is being loaded meanwhile
+/// is stored under the old one, where nobody looks any more.
 pub(super) struct Local {
     entries: Cache<Key, Entry>,
     generations: Box<[AtomicU64]>,
@@ -43,7 +45,7 @@ struct Key {
     name: Box<str>,
 }
 
-/// A [`Key`] that need not be made for a look.
+/// A borrowed [`Key`], for lookups without an allocation.
 #[derive(Hash)]
 struct KeyRef<'a> {
     generation: u64,
@@ -56,7 +58,8 @@ impl Local {
     pub(super) fn new() -> Self {
         let entries = Cache::builder()
             .max_capacity(BYTES_MAX)
-            // What is forgotten stays until it is the oldest. By frequency of use it would be preferred to what is new.
+            // Forgotten entries stay until they are the oldest. By frequency of use they would be
+            // preferred to new ones.
             .eviction_policy(EvictionPolicy::lru())
             .weigher(|_: &Key, entry: &Entry| weight(entry))
             .expire_after(AtItsTime)
@@ -68,7 +71,8 @@ impl Local {
         }
     }
 
-    /// What is kept under the key, or what `fetch` gives, or another one's `fetch` that is under way; `None` if that fails.
+    /// Returns the stored value, or else that of `fetch`, or of another caller's `fetch` that is
+    /// under way; `None` if that fails.
     pub(super) async fn get_or(
         &self,
         name: &str,
@@ -86,14 +90,14 @@ impl Local {
         entry.ok().map(|entry| entry.value)
     }
 
-    /// From now on nothing is given that was loaded before.
+    /// Forgets these keys: from now on no value is returned whose loading began before.
     pub(super) fn forget(&self, names: &[String]) {
         for name in names {
             self.generation(name).fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    /// As [`forget`](Self::forget), for everything.
+    /// Forgets all keys, as [`forget`](Self::forget) does.
     pub(super) fn forget_all(&self) {
         for generation in &self.generations {
             generation.fetch_add(1, Ordering::AcqRel);

@@ -1,9 +1,11 @@
-//! What is read often: in this process, and in Redis if there is one; invalidated in all replicas over the bus.
+//! A cache of records that are read often, in this process and in Redis if there is one,
+//! invalidated on all replicas over the bus.
 //!
-//! What is promised: a value is at most its time to live old, counted from when its loading began. Once
-//! [`Cache::invalidate`] has returned, this process never again serves what was loaded before it. Other replicas hear of it
-//! over the bus, in milliseconds; what they miss while the bus is away they forget when it is back, and in any case with
-//! the time to live. Redis that is slow or away costs a request 50 ms at most, and then nothing, until it is back.
+//! Its guarantees: a value is at most its time to live old, counted from when its loading began.
+//! Once [`Cache::invalidate`] has returned, this process never again returns a value whose loading
+//! began before. Other replicas hear of it over the bus, in milliseconds; what they miss while the
+//! bus is down they forget when it is back, and in any case with the time to live. A Redis that is
+//! slow or down costs a request 50 ms at most, and then nothing until it is back.
 
 mod local;
 mod remote;
@@ -23,12 +25,12 @@ use uuid::Uuid;
 use local::{Entry, Local};
 use remote::Remote;
 
-/// The longest that anything is kept.
+/// The longest time to live.
 const TTL_MAX: Duration = Duration::from_mins(1);
-/// Carries an [`Invalidation`].
+/// The topic that carries [`Invalidation`]s.
 const TOPIC: &str = "/cache/invalidate";
 
-/// Cheap to clone.
+/// A cache of values of any type under text keys; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Cache(Arc<Inner>);
 
@@ -37,33 +39,33 @@ struct Inner {
     local: Arc<Local>,
     remote: Option<Arc<Remote>>,
     bus: Bus,
-    /// Names this cache on the bus, where it hears itself too.
+    /// The name of this cache on the bus, where it receives its own messages too.
     name: Uuid,
     _subscription: Arc<SinkSubscription>,
 }
 
-/// Somebody has changed what is kept under these keys.
+/// A message that the values of these keys have changed.
 #[derive(Debug, Deserialize, Serialize)]
 struct Invalidation {
     from: Uuid,
     keys: Vec<String>,
 }
 
-/// Nothing to keep. Whose loading failed has the reason.
+/// The error of a failed load, whose reason the loading caller keeps.
 struct NotLoaded;
 
 impl Cache {
-    /// Begins to hear what other replicas invalidate. To be called within a runtime of tokio, which it uses as long as
-    /// it is there.
+    /// Starts to listen for the invalidations of other replicas, on the calling tokio runtime,
+    /// which it uses for its lifetime.
     ///
     /// # Errors
-    /// If the address is none of a Redis, or the bus takes no more subscriptions.
+    /// Fails if the address is not one of a Redis, or the bus takes no more subscriptions.
     pub fn start(bus: &Bus, redis: Option<&Url>) -> anyhow::Result<Self> {
         let local = Arc::new(Local::new());
         let name = Uuid::now_v7();
-        let theirs = Arc::clone(&local);
+        let heard_by = Arc::clone(&local);
         let hear = move |event| {
-            hear(&event, name, &theirs);
+            hear(&event, name, &heard_by);
             Ok(())
         };
         let subscription = Arc::new(bus.subscribe_sink(TOPIC, hear)?);
@@ -77,12 +79,14 @@ impl Cache {
         })))
     }
 
-    /// What is kept under `key`, or else what `load` gives, which is then kept for `ttl` (a whole number of seconds up, at most 60 s).
-    /// Of many who ask at once for what is not there, one loads; if it is cancelled, another one does. An error of `load` is not kept,
-    /// and not shared: whoever waited for it loads for themself.
+    /// Returns the value of `key`, or else that of `load`, which is then stored for `ttl` (rounded
+    /// up to whole seconds, at most 60 s).
+    ///
+    /// Of many concurrent calls for a missing key one loads; if it is cancelled, another one does.
+    /// An error of `load` is neither stored nor shared: the other callers load for themselves.
     ///
     /// # Errors
-    /// Those of `load`.
+    /// Fails if `load` does.
     pub async fn get_or_load<T, E>(
         &self,
         key: &str,
@@ -107,29 +111,30 @@ impl Cache {
             (_, Some(error)) => Err(error),
             (Some(kept), None) => match kept.downcast_ref::<T>() {
                 Some(value) => Ok(value.clone()),
-                // Somebody keeps something else under this key.
+                // The key holds a value of another type.
                 None => load.await,
             },
             (None, None) => load.await,
         }
     }
 
-    /// Forgets what is kept under these keys, here at once, and in all replicas soon. Once begun it is done, also if
-    /// nobody waits for it any more.
+    /// Forgets these keys, here at once, and on all replicas soon.
+    ///
+    /// Once started it completes, even if the caller is cancelled.
     pub async fn invalidate(&self, keys: &[String]) {
         self.0.local.forget(keys);
         let Some(remote) = self.0.remote.clone() else {
-            self.0.tell(keys.to_vec());
+            self.0.publish(keys.to_vec());
             return;
         };
         let (inner, keys) = (Arc::clone(&self.0), keys.to_vec());
         let forgotten = tokio::spawn(async move {
             remote.forget(&keys).await;
-            // Once more: what was taken from Redis in between was perhaps the old value.
+            // Again: what was read from Redis in between may have been the old value.
             inner.local.forget(&keys);
-            inner.tell(keys);
+            inner.publish(keys);
         });
-        // It neither panics nor is aborted, but with its runtime.
+        // The task does not panic, and is aborted only with its runtime.
         let _ = forgotten.await;
     }
 }
@@ -145,11 +150,11 @@ impl Inner {
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
         let began = Instant::now();
-        let place = match &self.remote {
+        let lookup = match &self.remote {
             Some(remote) => remote.look_up(key).await,
             None => None,
         };
-        if let Some(found) = place.as_ref().and_then(|place| place.found.as_ref())
+        if let Some(found) = lookup.as_ref().and_then(|lookup| lookup.found.as_ref())
             && let Ok(value) = serde_json::from_slice::<T>(&found.json)
         {
             return Ok(entry(value, found.json.len(), began + found.ttl.min(ttl)));
@@ -159,21 +164,22 @@ impl Inner {
             return Ok(entry(value, 0, began));
         };
         let expires = began + ttl;
-        if let (Some(remote), Some(place)) = (&self.remote, place) {
+        if let (Some(remote), Some(lookup)) = (&self.remote, lookup) {
             let left = expires.saturating_duration_since(Instant::now());
-            remote.keep(key, &place, &json, left).await;
+            remote.keep(key, &lookup, &json, left).await;
         }
         Ok(entry(value, json.len(), expires))
     }
 
-    fn tell(&self, keys: Vec<String>) {
+    fn publish(&self, keys: Vec<String>) {
         let invalidation = Invalidation {
             from: self.name,
             keys,
         };
-        let told = serde_json::to_vec(&invalidation).map(|json| self.bus.try_publish(TOPIC, json));
-        if let Ok(Err(error)) = told {
-            tracing::debug!(%error, "other replicas are not told what to forget");
+        let published =
+            serde_json::to_vec(&invalidation).map(|json| self.bus.try_publish(TOPIC, json));
+        if let Ok(Err(error)) = published {
+            tracing::debug!(%error, "an invalidation was not published");
         }
     }
 }
@@ -187,18 +193,19 @@ fn entry(value: impl Any + Send + Sync, bytes: usize, expires: Instant) -> Entry
 }
 
 fn whole_seconds(ttl: Duration) -> Duration {
-    let up = u64::from(ttl.subsec_nanos() > 0);
-    Duration::from_secs(ttl.as_secs().saturating_add(up)).min(TTL_MAX)
+    let round_up = u64::from(ttl.subsec_nanos() > 0);
+    Duration::from_secs(ttl.as_secs().saturating_add(round_up)).min(TTL_MAX)
 }
 
 fn hear(event: &bus::Event, name: Uuid, local: &Local) {
+    // After a gap, any key may have been invalidated unheard.
     let bus::Event::Message(message) = event else {
         local.forget_all();
         return;
     };
     match message.json::<Invalidation>() {
-        Ok(theirs) if theirs.from == name => {}
-        Ok(theirs) => local.forget(&theirs.keys),
+        Ok(received) if received.from == name => {}
+        Ok(received) => local.forget(&received.keys),
         Err(error) => {
             tracing::warn!(%error, "an invalidation is not understood: everything is forgotten");
             local.forget_all();
@@ -206,7 +213,8 @@ fn hear(event: &bus::Event, name: Uuid, local: &Local) {
     }
 }
 
-/// What was loaded before others were heard may have been changed by them since.
+/// Forgets everything once the subscription is established: what was loaded before may have been
+/// changed unheard.
 fn forget_what_was_loaded_unheard(subscription: Arc<SinkSubscription>, local: Arc<Local>) {
     if subscription.established().now_or_never().is_some() {
         return;

@@ -10,20 +10,22 @@ use url::Url;
 
 use super::TTL_MAX;
 
-/// How long Redis may take for one of the two steps of a request, to look up and to keep: 50 ms together.
+/// The longest that Redis may take for one of the two steps of a request, lookup and store: 50 ms
+/// together.
 const STEP_MAX: Duration = Duration::from_millis(25);
-/// How long it may take to answer when it is tried whether it is back.
+/// The longest that Redis may take to respond to a probe.
 const PROBE_MAX: Duration = Duration::from_secs(2);
-/// When that is tried first, and at most how much later again; in between it doubles.
+/// The first and the longest delay between two probes; it doubles in between.
 const PROBE_FIRST: Duration = Duration::from_millis(100);
 const PROBE_LAST: Duration = Duration::from_secs(5);
-/// How long the generation of a key is remembered that was forgotten: longer than any load takes, and any value is kept.
+/// The time that the generation of a forgotten key is remembered: longer than any load takes, and
+/// than any value is stored.
 const GENERATION_KEPT_SECONDS: i64 = 600;
 
-/// What all replicas keep, in Redis.
+/// The cache of all replicas, in Redis.
 ///
-/// As in the process, a key has a generation, which is stored with the value: a value whose generation is not the
-/// key's present one was loaded before it was forgotten, and is none.
+/// As in the process, a key has a generation, which is stored with the value: a value of another
+/// generation than the key's present one was loaded before the key was forgotten, and is ignored.
 pub(super) struct Remote {
     connection: ConnectionManager,
     runtime: Handle,
@@ -32,29 +34,29 @@ pub(super) struct Remote {
 
 struct State {
     is_reachable: bool,
-    /// Something was to be forgotten, and Redis did not say that it was: what it has is not believed before all
-    /// of that has expired.
+    /// Set if Redis has not confirmed an invalidation: its values are ignored until all that it may
+    /// still hold has expired.
     is_distrusted_until: Instant,
 }
 
-/// Where a key is in Redis.
-pub(super) struct Place {
+/// The result of a lookup.
+pub(super) struct Lookup {
     generation: u64,
     pub(super) found: Option<Found>,
 }
 
-/// What is there.
+/// A value found in Redis.
 pub(super) struct Found {
     pub(super) json: Vec<u8>,
-    /// How long it still lives.
+    /// The remaining time to live.
     pub(super) ttl: Duration,
 }
 
-/// What Redis says: generation and value, and how many milliseconds the value still lives.
-type Answer = ((Option<u64>, Option<Vec<u8>>), i64);
+/// The reply of Redis: generation and value, and the milliseconds that the value still lives.
+type Reply = ((Option<u64>, Option<Vec<u8>>), i64);
 
 impl Remote {
-    /// Connects in the background, on the present runtime.
+    /// Connects in the background, on the calling runtime.
     pub(super) fn start(url: &Url) -> anyhow::Result<Arc<Self>> {
         let client = redis::Client::open(url.as_str())?;
         let config = ConnectionManagerConfig::new()
@@ -74,8 +76,8 @@ impl Remote {
         Ok(remote)
     }
 
-    /// What is kept under a key; `None` if Redis is not used at the moment.
-    pub(super) async fn look_up(self: &Arc<Self>, key: &str) -> Option<Place> {
+    /// Looks a key up; `None` if Redis is not used at the moment.
+    pub(super) async fn look_up(self: &Arc<Self>, key: &str) -> Option<Lookup> {
         if !self.is_used() {
             return None;
         }
@@ -83,17 +85,17 @@ impl Remote {
         look.atomic()
             .mget(&[generation_of(key), value_of(key)])
             .pttl(value_of(key));
-        let ((generation, value), ttl): Answer = self.ask(&look).await?;
+        let ((generation, value), ttl): Reply = self.ask(&look).await?;
         let generation = generation.unwrap_or(0);
         let found = value.and_then(|value| found(&value, generation, ttl));
-        Some(Place { generation, found })
+        Some(Lookup { generation, found })
     }
 
-    /// Keeps what was loaded since [`look_up`](Self::look_up).
+    /// Stores a value that was loaded since [`look_up`](Self::look_up).
     pub(super) async fn keep(
         self: &Arc<Self>,
         key: &str,
-        place: &Place,
+        lookup: &Lookup,
         json: &[u8],
         ttl: Duration,
     ) {
@@ -101,15 +103,15 @@ impl Remote {
         if millis == 0 || !self.is_used() {
             return;
         }
-        let mut value = format!("{}\n", place.generation).into_bytes();
+        let mut value = format!("{}\n", lookup.generation).into_bytes();
         value.extend_from_slice(json);
         let mut keep = redis::pipe();
         keep.pset_ex(value_of(key), value, millis).ignore();
         let _kept: Option<()> = self.ask(&keep).await;
     }
 
-    /// Forgets what is kept under these keys, and what is being loaded for them. If Redis does not confirm it, it is not
-    /// used for as long as anything may be in there.
+    /// Forgets these keys, and what is being loaded for them. If Redis does not confirm it, it is
+    /// not used for as long as an old value may be in there.
     pub(super) async fn forget(self: &Arc<Self>, keys: &[String]) {
         let mut forget = redis::pipe();
         for key in keys {
@@ -119,7 +121,7 @@ impl Remote {
                 .ignore();
             forget.del(value_of(key)).ignore();
         }
-        // Also while it is not believed, or it never would be again.
+        // Sent also while Redis is distrusted: else each invalidation would prolong that.
         let is_reachable = self.state().is_reachable;
         let forgotten: Option<()> = if is_reachable {
             self.ask(&forget).await
@@ -131,19 +133,19 @@ impl Remote {
         }
     }
 
-    /// Asks within [`STEP_MAX`]; without an answer Redis is left alone until it is back.
-    async fn ask<T: FromRedisValue>(self: &Arc<Self>, question: &Pipeline) -> Option<T> {
+    /// Queries Redis within [`STEP_MAX`]; without a reply it is not used until a probe succeeds.
+    async fn ask<T: FromRedisValue>(self: &Arc<Self>, query: &Pipeline) -> Option<T> {
         let mut connection = self.connection.clone();
-        let error = match timeout(STEP_MAX, question.query_async(&mut connection)).await {
-            Ok(Ok(answer)) => return Some(answer),
+        let error = match timeout(STEP_MAX, query.query_async(&mut connection)).await {
+            Ok(Ok(reply)) => return Some(reply),
             Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {STEP_MAX:?}"),
+            Err(_) => format!("no response within {STEP_MAX:?}"),
         };
         self.leave(&error);
         None
     }
 
-    /// Leaves it alone until a probe is answered.
+    /// Stops using Redis until a probe succeeds.
     fn leave(self: &Arc<Self>, error: &str) {
         let was_reachable = std::mem::replace(&mut self.state().is_reachable, false);
         if was_reachable {
@@ -162,7 +164,7 @@ impl Remote {
         self.runtime.spawn(probing);
     }
 
-    async fn answers(&self) -> bool {
+    async fn responds(&self) -> bool {
         let mut connection = self.connection.clone();
         let mut ping = redis::pipe();
         ping.ping().ignore();
@@ -177,11 +179,11 @@ impl Remote {
     }
 }
 
-/// Tries until Redis answers. There is one at a time: while Redis is not reachable.
+/// Probes until Redis responds. There is one such task at a time: while Redis is not reachable.
 async fn probe(remote: Weak<Remote>) {
     let mut rest = PROBE_FIRST;
     while let Some(remote) = remote.upgrade() {
-        if remote.answers().await {
+        if remote.responds().await {
             remote.state().is_reachable = true;
             tracing::info!("the cache uses Redis");
             return;
@@ -205,7 +207,7 @@ fn found(value: &[u8], generation: u64, ttl: i64) -> Option<Found> {
     })
 }
 
-/// Both in one slot of a cluster.
+/// The braces put both keys of an entry into one slot of a cluster.
 fn generation_of(key: &str) -> String {
     format!("social:cache:{{{key}}}:generation")
 }

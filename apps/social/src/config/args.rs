@@ -12,10 +12,10 @@ use super::{FilesSettings, Settings, StoreSettings};
 
 /// A small social network: albums, pictures, likes, comments, and a feed that moves by itself
 ///
-/// Without flags everything is embedded: SQLite, topics and cache within the process, mails in the log,
-/// and a few sample users (ada, grace and linus; their password is "greenroom!").
+/// Without flags everything is embedded: SQLite, topics and cache within the process, mails in the
+/// log, and a few sample users (ada, grace and linus; their password is "greenroom!").
 ///
-/// What is not a flag is a key of the TOML file, or of the environment: SOCIAL_LIMITS__CHANGES=1000.
+/// Everything else is a key of the TOML file, or of the environment: SOCIAL_LIMITS__CHANGES=1000.
 #[derive(Debug, Default, Parser, Serialize)]
 #[command(name = "social", version)]
 #[expect(
@@ -28,17 +28,18 @@ pub struct Args {
     #[serde(skip)]
     pub config: Option<PathBuf>,
 
-    /// Where to listen; may be repeated [default: 127.0.0.1:5001]
+    /// Address to listen on; may be repeated [default: 127.0.0.1:5001]
     #[arg(long, value_name = "ADDRESS:PORT")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listen: Vec<SocketAddr>,
 
-    /// Where operators find /greenroom/status and /greenroom/metrics [default: nowhere]
+    /// Address of /greenroom/status and /greenroom/metrics, for operators [default: none]
     #[arg(long, value_name = "ADDRESS:PORT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_listen: Option<SocketAddr>,
 
-    /// What links in mails begin with, such as <https://social.example.org> [default: the first address]
+    /// Beginning of links in mails, such as <https://social.example.org> [default: the first
+    /// address]
     #[arg(long, value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<Url>,
@@ -58,22 +59,24 @@ pub struct Args {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redis: Option<Url>,
 
-    /// Server that takes mails: smtp://HOST:PORT, or smtps://USER:PASSWORD@HOST [default: mails go to the log]
+    /// Server that takes mails: smtp://HOST:PORT, or smtps://USER:PASSWORD@HOST [default: mails go
+    /// to the log]
     #[arg(long, value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smtp: Option<Url>,
 
-    /// Whether an empty storage is filled with sample data, whose passwords are known [default: true with SQLite on loopback]
+    /// Fill an empty storage with sample data, whose passwords are known [default: true with SQLite
+    /// on loopback]
     #[arg(long, value_name = "true|false")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<bool>,
 }
 
 impl Args {
-    /// All settings: defaults, then the file, then the environment, then the flags.
+    /// Returns all settings: defaults, then the file, then the environment, then the flags.
     ///
     /// # Errors
-    /// Names the key that is wrong, what is wrong with it, and where it comes from.
+    /// Names the key that is wrong, its fault, and where it comes from.
     pub fn settings(&self) -> anyhow::Result<Settings> {
         let mut figment = Figment::from(Serialized::defaults(Settings::default()));
         if let Some(file) = &self.config {

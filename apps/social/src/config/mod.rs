@@ -1,4 +1,4 @@
-//! What can be set: by a TOML file, by the environment (`SOCIAL_…`), by flags; the later wins.
+//! The settings: from a TOML file, the environment (`SOCIAL_…`) and flags; the later wins.
 
 mod args;
 mod settings;

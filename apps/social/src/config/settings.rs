@@ -8,46 +8,53 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// Everything that can be set. Keys of the TOML file are the names of the fields; times are texts such as `30s`, sizes such as `16 MiB`.
+/// All settings. Keys of the TOML file are the names of the fields; times are texts such as `30s`,
+/// sizes such as `16 MiB`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Where people and programs connect. Default: 127.0.0.1:5001
+    /// The addresses that people and programs connect to. Default: 127.0.0.1:5001
     pub listen: Vec<SocketAddr>,
-    /// Where operators find `/greenroom/status` and `/greenroom/metrics`. Default: nowhere
+    /// The address of `/greenroom/status` and `/greenroom/metrics`, for operators. Default: none
     pub status_listen: Option<SocketAddr>,
-    /// The address that links in mails and notifications begin with. Default: `http://` and the first of `listen`
+    /// The address that links in mails and notifications begin with. Default: `http://` and the
+    /// first of `listen`
     pub base_url: Option<Url>,
-    /// Where everything is kept. Default: `sqlite:social-data/social.db`
+    /// The storage. Default: `sqlite:social-data/social.db`
     pub store: StoreSettings,
-    /// Where pictures' files are. Default: `social-data/files`
+    /// The storage of pictures' files. Default: `social-data/files`
     pub files: FilesSettings,
-    /// Topics and cache that replicas share, such as `redis://127.0.0.1:6379`. Default: none, for one process
+    /// Topics and cache that replicas share, such as `redis://127.0.0.1:6379`. Default: none, for
+    /// one process
     pub redis: Option<Url>,
-    /// Where mails go, such as `smtp://127.0.0.1:25` or `smtps://user:password@mail.example.org`. Default: the log
+    /// The server that takes mails, such as `smtp://127.0.0.1:25` or
+    /// `smtps://user:password@mail.example.org`. Default: the log
     pub smtp: Option<Url>,
-    /// Whether a few users, whose password everybody knows, and pictures are made in an empty storage. Default: true with
-    /// `SQLite`, if only this machine can connect: `listen` is of loopback, and no `base_url` is set
+    /// True if a few users, whose password everybody knows, and pictures are made in an empty
+    /// storage. Default: true with `SQLite`, if only this machine can connect: `listen` is of
+    /// loopback, and no `base_url` is set
     pub sample: Option<bool>,
-    /// Networks of proxies whose `X-Forwarded-For` is believed, as [`TrustedProxies`](greenroom::TrustedProxies). Default: none
+    /// Networks of trusted proxies, whose `X-Forwarded-For` is used, as
+    /// [`TrustedProxies`](greenroom::TrustedProxies). Default: none
     pub trusted_proxies: Vec<IpNet>,
-    /// See [`FeedSettings`].
+    /// The live feed.
     pub feed: FeedSettings,
-    /// See [`LimitSettings`].
+    /// The rate limits.
     pub limits: LimitSettings,
-    /// See [`MailSettings`].
+    /// The mails.
     pub mail: MailSettings,
-    /// See [`PasswordSettings`].
+    /// The hashing of passwords.
     pub passwords: PasswordSettings,
-    /// See [`PictureSettings`].
+    /// The limits and the processing of pictures.
     pub pictures: PictureSettings,
-    /// See [`PushSettings`].
+    /// The notifications of browsers.
     pub push: PushSettings,
-    /// Limits and time-outs of the server, by their names. Default: those of [`greenroom::Limits`]
+    /// The limits and timeouts of the server, by their names. Default: those of
+    /// [`greenroom::Limits`]
     pub server: greenroom::Limits,
-    /// See [`WebhookSettings`].
+    /// The webhooks.
     pub webhook: WebhookSettings,
-    /// The third party. Default: none, and nothing can be shared
+    /// The third party that pictures are shared with. Default: none, and nothing can be shared
     pub share: Option<ShareSettings>,
 }
 
@@ -77,10 +84,11 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What links in mails and notifications begin with.
+    /// Returns the address that links in mails and notifications begin with.
     ///
     /// # Panics
-    /// If there is nothing to listen on and no `base_url`: [`Args::settings`](super::Args::settings) refuses that.
+    /// Panics if there is neither an address to listen on nor a `base_url`:
+    /// [`Args::settings`](super::Args::settings) rejects that.
     #[must_use]
     pub fn base_url(&self) -> Url {
         self.base_url.clone().unwrap_or_else(|| {
@@ -92,13 +100,13 @@ impl Settings {
         })
     }
 
-    /// Whether cookies are for HTTPS only: if that is what users see.
+    /// Returns `true` if cookies are for HTTPS only: if `base_url` is of that scheme.
     #[must_use]
     pub fn secure_cookies(&self) -> bool {
         self.base_url().scheme() == "https"
     }
 
-    /// Whether an empty storage is filled with a sample.
+    /// Returns `true` if an empty storage is filled with a sample.
     #[must_use]
     pub fn wants_sample(&self) -> bool {
         self.sample.unwrap_or_else(|| {
@@ -109,11 +117,11 @@ impl Settings {
     }
 }
 
-/// Which storage.
+/// The kind of storage and its address.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum StoreSettings {
-    /// `sqlite:PATH`: a file of this process' own.
+    /// `sqlite:PATH`: a file of this process alone.
     Sqlite(PathBuf),
     /// `mongodb://HOST…/DATABASE`; the database's default name is `social`.
     Mongo(Url),
@@ -158,7 +166,7 @@ impl From<StoreSettings> for String {
     }
 }
 
-/// Where files are.
+/// The kind of storage of files and its address.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum FilesSettings {
@@ -208,18 +216,21 @@ impl From<FilesSettings> for String {
     }
 }
 
-/// The live feed.
+/// Settings of the live feed.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FeedSettings {
-    /// The shortest time between two frames to a client: what happens meanwhile comes in one frame. Default: 40 ms
+    /// The shortest time between two frames to a client: events meanwhile come in one frame.
+    /// Default: 40 ms
     #[serde(with = "humantime_serde")]
     pub pace: Duration,
     /// Topics that one client may watch. Default: 200
     pub topics_max: usize,
-    /// Events of a topic that are kept in memory, for clients that are a little behind. Default: 256
+    /// Events of a topic that are kept in memory, for clients that are a little behind. Default:
+    /// 256
     pub recent_max: usize,
-    /// How often the ends of watched topics are looked up, should the bus have lost something. Default: 5 s
+    /// The interval at which the ends of watched topics are looked up, should the bus have lost a
+    /// message. Default: 5 s
     #[serde(with = "humantime_serde")]
     pub check_every: Duration,
 }
@@ -235,13 +246,14 @@ impl Default for FeedSettings {
     }
 }
 
-/// How much one client may, in requests a minute; a fifth of it may come at once. 0 switches a limit off.
+/// Rate limits of one client, in requests a minute; a fifth of it may come at once. 0 switches a
+/// limit off.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
     /// Log-ins by address; failed ones by name, ten times as many. Default: 20
     pub log_ins: u32,
-    /// Mails that somebody asks for, to set a new password or to confirm an address, by address. Default: 10
+    /// Mails asked for, to set a new password or to confirm an address, by address. Default: 10
     pub mails: u32,
     /// Sign-ups by address. Default: 10
     pub sign_ups: u32,
@@ -266,18 +278,18 @@ impl Default for LimitSettings {
     }
 }
 
-/// Mails.
+/// Settings of mails.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MailSettings {
-    /// Who they are from. Default: Greenroom social <social@localhost>
+    /// The sender. Default: Greenroom social <social@localhost>
     pub from: String,
-    /// When the digest of the day is made, in hours of UTC. Default: 17
+    /// The hour, in UTC, at which the digest of the day is made. Default: 17
     pub digest_hour: i8,
     /// The longest that one mail may take, at most 35 s. Default: 20 s
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
-    /// How long a mail is tried. Default: 3 days
+    /// The time after which a mail is given up. Default: 3 days
     #[serde(with = "humantime_serde")]
     pub give_up_after: Duration,
 }
@@ -293,7 +305,7 @@ impl Default for MailSettings {
     }
 }
 
-/// Passwords: their digests are computed on a stage of their own.
+/// Settings of passwords, whose digests are computed on a stage of their own.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PasswordSettings {
@@ -316,11 +328,11 @@ impl Default for PasswordSettings {
     }
 }
 
-/// Pictures.
+/// Settings of pictures.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PictureSettings {
-    /// The longest file. Default: 16 MiB
+    /// The largest file. Default: 16 MiB
     pub bytes_max: ByteSize,
     /// The most pixels. Default: 50 million
     pub pixels_max: u64,
@@ -328,7 +340,8 @@ pub struct PictureSettings {
     pub per_request_max: usize,
     /// The most pictures of a user. Default: 20,000
     pub per_user_max: u64,
-    /// What the files that a user has uploaded have at most, together; the smaller sizes are not counted. Default: 20 GiB
+    /// The largest total size of the files that a user has uploaded; the smaller sizes are not
+    /// counted. Default: 20 GiB
     pub bytes_per_user_max: ByteSize,
     /// Threads that compute on pictures. Default: 2
     pub threads: usize,
@@ -337,7 +350,8 @@ pub struct PictureSettings {
     /// The longest that a picture may wait for a thread. Default: 60 s
     #[serde(with = "humantime_serde")]
     pub queue_wait_max: Duration,
-    /// Files of an upload that was not finished are deleted when they are so old; it must be longer than any upload takes. Default: 1 h
+    /// The age at which files of an unfinished upload are deleted; it must be longer than any
+    /// upload takes. Default: 1 h
     #[serde(with = "humantime_serde")]
     pub leftovers_after: Duration,
 }
@@ -358,24 +372,26 @@ impl Default for PictureSettings {
     }
 }
 
-/// Web Push.
+/// Settings of Web Push.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PushSettings {
-    /// The private key of VAPID (RFC 8292), base64url; all replicas need the same. Default: one that is made
-    /// and kept in `vapid.key` beside the `SQLite` database; with `MongoDB` there is no Web Push without it
+    /// The private key of VAPID (RFC 8292), base64url; all replicas need the same. Default: one
+    /// that is made and kept in `vapid.key` beside the `SQLite` database; with `MongoDB` there is
+    /// no Web Push without it
     pub private_key: Option<String>,
-    /// Whom a push service may write to, such as `mailto:admin@example.org`. Default: `mailto:` and the address in `mail.from`
+    /// The contact for push services, such as `mailto:admin@example.org`. Default: `mailto:` and
+    /// the address in `mail.from`
     pub subject: Option<String>,
-    /// Whether push services at private addresses, and without TLS, are used too. Default: false
+    /// True if push services at private addresses, and without TLS, are used too. Default: false
     pub allow_private: bool,
 }
 
-/// Webhooks.
+/// Settings of webhooks.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhookSettings {
-    /// Whether webhooks at private addresses, and without TLS, are called too. Default: false
+    /// True if webhooks at private addresses, and without TLS, are called too. Default: false
     pub allow_private: bool,
     /// The longest that one call may take, at most 35 s. Default: 5 s
     #[serde(with = "humantime_serde")]
@@ -395,18 +411,18 @@ impl Default for WebhookSettings {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShareSettings {
-    /// Where shares are posted to.
+    /// The address that shares are posted to.
     pub url: Url,
-    /// Where tokens are had (RFC 6749, section 4.4).
+    /// The address of the token endpoint (RFC 6749, section 4.4).
     pub token_url: Url,
-    /// Who we are there.
+    /// The identifier of this client there.
     pub client_id: String,
-    /// How we prove it.
+    /// The secret of this client.
     pub client_secret: String,
     /// The longest that one try may take. Default: 3 s
     #[serde(default = "ShareSettings::default_timeout", with = "humantime_serde")]
     pub timeout: Duration,
-    /// Shares under way at a time; more are refused. Default: 512
+    /// Shares under way at a time; more are rejected. Default: 512
     #[serde(default = "ShareSettings::default_concurrency_max")]
     pub concurrency_max: usize,
 }

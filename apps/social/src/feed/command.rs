@@ -4,23 +4,26 @@ use serde::Deserialize;
 
 /// The longest message of a client, in bytes.
 pub(super) const COMMAND_BYTES_MAX: usize = 16 * 1024;
-/// The largest position that counts; a larger one is as far beyond the end. What JavaScript's numbers hold.
+/// The largest distinct position, which is the largest exact integer of JavaScript; larger ones are
+/// taken for it.
 const POSITION_MAX: u64 = (1 << 53) - 1;
 
-/// What a client says.
+/// A message of a client.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Command {
     #[serde(default)]
     pub(super) unwatch: Vec<String>,
-    /// The number of the last event that it has seen; `None`: from now on.
+    /// The number of the last event that it has seen, by topic; `None`: from now on.
     #[serde(default)]
     pub(super) watch: BTreeMap<String, Option<u64>>,
 }
 
 impl Command {
+    /// Parses a message from its JSON.
+    ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The fault, and its line and column.
     pub(super) fn parse(text: &str) -> Result<Self, serde_json::Error> {
         let mut command: Self = serde_json::from_str(text)?;
         for position in command.watch.values_mut().flatten() {

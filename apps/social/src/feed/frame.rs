@@ -5,21 +5,21 @@ use serde::Serialize;
 
 use crate::model::Event;
 
-/// A frame of events is closed when it is longer than this, in bytes; what is left goes into the next one. What a
-/// connection has once written it keeps as a buffer, so longer ones would cost memory for good.
+/// The length in bytes at which a frame of events is closed; the rest goes into the next one. A
+/// connection keeps its write buffer, so longer frames would cost memory for good.
 const EVENTS_BYTES: usize = 8 * 1024;
-/// Of so many topics a client is told at a time that it may not watch them.
+/// The most rejected topics that wait to be reported to a client.
 pub(super) const REFUSED_MAX: usize = 1_024;
 
 const OPENING: &str = r#"{"events":["#;
 const CLOSING: &str = "]}";
 
-/// An event as clients get it.
+/// Returns an event as the JSON that clients get.
 pub(super) fn text_of(event: &Event) -> String {
     serde_json::to_string(event).expect("an event is JSON throughout")
 }
 
-/// A frame of events that is being joined, of texts that are JSON already.
+/// A builder of a frame of events, from texts that are JSON already.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     text: String,
@@ -42,7 +42,7 @@ impl Events {
         self.count
     }
 
-    /// `None` if there is nothing in it.
+    /// Returns the frame; `None` if it has no events.
     pub(super) fn finish(mut self) -> Option<Frame> {
         (self.count > 0).then(|| {
             self.text.push_str(CLOSING);
@@ -51,7 +51,7 @@ impl Events {
     }
 }
 
-/// What a client is told of its topics, before any events.
+/// Notices to a client about its topics, which precede events.
 #[derive(Debug, Default)]
 pub(super) struct Notices {
     refused: BTreeMap<String, String>,
@@ -68,7 +68,7 @@ enum Notice {
 }
 
 impl Notices {
-    /// Says no; false if there are [`REFUSED_MAX`] already.
+    /// Rejects a topic; returns `false` if there are [`REFUSED_MAX`] already.
     pub(super) fn refuse(&mut self, topic: String, reason: impl Into<String>) -> bool {
         self.refused.insert(topic, reason.into());
         self.refused.len() <= REFUSED_MAX
@@ -83,13 +83,13 @@ impl Notices {
         self.at.insert(topic.to_owned(), position);
     }
 
-    /// The client no longer wants to know.
+    /// Drops the notices of a topic that the client no longer watches.
     pub(super) fn forget(&mut self, topic: &str) {
         self.at.remove(topic);
         self.reset.remove(topic);
     }
 
-    /// As frames, in the order in which they are to be sent; nothing is left.
+    /// Returns the notices as frames, in the order in which they are to be sent, and leaves none.
     pub(super) fn take(&mut self) -> impl Iterator<Item = Frame> + use<> {
         let Self { refused, reset, at } = std::mem::take(self);
         [

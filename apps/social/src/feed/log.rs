@@ -4,31 +4,31 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::frame::Events;
 
-/// The end of a topic's log, shared by the Feeder, who writes, and all who watch.
+/// The end of a topic's log, shared by the Feeder, which writes it, and all watchers.
 #[derive(Debug)]
 pub(super) struct Log {
     topic: Arc<str>,
     capacity: usize,
-    /// The number of the last event; written with `ring` locked, and read without by those who only want to know
-    /// whether there is anything new.
+    /// The number of the last event. It is written with `ring` locked, and read without by readers
+    /// that only check for new events.
     last: AtomicU64,
-    /// The last events, as JSON, the newest behind; without gaps.
+    /// The last events, as JSON, the newest last, without gaps.
     ring: RwLock<VecDeque<Box<str>>>,
 }
 
-/// What came of reading.
+/// The outcome of [`Log::read`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Reading {
     /// The position is the end, or beyond it.
     End,
     /// Everything up to this number is in the frame.
     UpTo(u64),
-    /// What comes next is in the storage only.
+    /// The next event is in the storage only.
     Older,
 }
 
 impl Log {
-    /// One whose events up to `last` are in the storage only.
+    /// Creates a log whose events up to `last` are in the storage only.
     pub(super) fn new(topic: Arc<str>, last: u64, capacity: usize) -> Self {
         Self {
             topic,
@@ -42,12 +42,12 @@ impl Log {
         &self.topic
     }
 
-    /// The number of the last event.
+    /// Returns the number of the last event.
     pub(super) fn last(&self) -> u64 {
         self.last.load(Ordering::Acquire)
     }
 
-    /// Appends an event if it is the next one; otherwise nothing happens.
+    /// Appends an event if it is the next one; ignores it otherwise.
     pub(super) fn append(&self, seq: u64, text: Box<str>) {
         let mut ring = self.write();
         if seq != self.last() + 1 {
@@ -60,7 +60,7 @@ impl Log {
         self.last.store(seq, Ordering::Release);
     }
 
-    /// Goes on with the event `seq`, though there are some between the last one and this.
+    /// Continues with the event `seq`, though events between the last one and this are missing.
     pub(super) fn skip_to(&self, seq: u64, text: Box<str>) {
         let mut ring = self.write();
         ring.clear();
@@ -68,7 +68,7 @@ impl Log {
         self.last.store(seq, Ordering::Release);
     }
 
-    /// Puts into the frame what comes behind `position`, until it is full.
+    /// Adds the events after `position` to the frame, until it is full.
     pub(super) fn read(&self, position: u64, events: &mut Events) -> Reading {
         if self.last() <= position {
             return Reading::End;

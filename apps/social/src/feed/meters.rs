@@ -2,12 +2,12 @@ use std::fmt;
 
 use metrics::{Counter, Gauge};
 
-/// The feed in numbers, told to the crate `metrics` as `social_feed_…`.
+/// The metrics of the feed, recorded by the crate `metrics` as `social_feed_…`.
 pub(super) struct Meters {
     pub(super) clients: Gauge,
     pub(super) events: Counter,
     pub(super) frames: Counter,
-    /// Pages read from the storage for clients that were further behind than what is in memory.
+    /// Pages read from the storage for clients that were further behind than the events in memory.
     pub(super) pages: Counter,
     pub(super) resets: Counter,
     pub(super) unpublished: Counter,

@@ -1,6 +1,5 @@
 #![doc = include_str!("README.md")]
 
-mod bell;
 mod client;
 mod command;
 mod feeder;
@@ -10,6 +9,7 @@ mod meters;
 mod page;
 mod sessions;
 mod subscriber;
+mod waker;
 mod watchable;
 
 use std::sync::Arc;
@@ -32,9 +32,9 @@ use sessions::{Connections, Ended};
 
 pub use sessions::{Credential, Watcher};
 
-/// The dispatcher of Subscriber and Feeder. Clients are on `loop`, beside their connections.
+/// The dispatcher of Subscriber and Feeder. Clients run on `loop`, beside their connections.
 const DISPATCHER: &str = "actors";
-/// Pages that all clients together may be reading from the storage at a time, so that many who come back
+/// Pages that all clients together may read from the storage at a time, so that many who reconnect
 /// at once do not crowd out everything else.
 const READS_MAX: usize = 16;
 
@@ -47,7 +47,7 @@ pub struct Feed {
     _ends: Arc<SinkSubscription>,
 }
 
-/// What all clients need.
+/// The state that all clients share.
 #[derive(Debug)]
 struct Shared {
     store: Arc<dyn Store>,
@@ -62,7 +62,8 @@ impl Feed {
     /// Starts the actors Subscriber and Feeder, on the dispatcher `actors`.
     ///
     /// # Errors
-    /// If a setting is 0 that must not be, the system has no dispatcher `actors`, or the bus takes no more subscriptions.
+    /// Fails if a setting is 0 that must not be, the system has no dispatcher `actors`, or the bus
+    /// takes no more subscriptions.
     pub fn start(
         system: &ActorSystem,
         bus: &Bus,
@@ -107,8 +108,10 @@ impl Feed {
         })
     }
 
-    /// Tells everybody who watches, on all replicas. The events are in the storage already, so what is lost
-    /// on the way is caught up with later; nothing is returned, and nothing is waited for.
+    /// Publishes events to their watchers on all replicas.
+    ///
+    /// The events are in the storage already, so what is lost on the way is caught up with later;
+    /// nothing is returned, and nothing is waited for.
     #[expect(
         clippy::unused_async,
         reason = "an adaptor of the bus may come to wait for room"
@@ -117,20 +120,23 @@ impl Feed {
         for event in events {
             if let Err(error) = self.try_publish(event) {
                 self.shared.meters.unpublished.increment(1);
-                tracing::debug!(topic = event.topic, seq = event.seq, %error, "an event was not published");
+                let (topic, seq) = (&event.topic, event.seq);
+                tracing::debug!(topic, seq, %error, "an event was not published");
             }
         }
     }
 
-    /// Ends the connections of a session or a key, or all of a user, on all replicas: with the code 3000, "Unauthorized". It must
-    /// have ended in the storage before.
+    /// Closes the connections of a session or a key, or all of a user, on all replicas, with the
+    /// code 3000, "Unauthorized".
+    ///
+    /// The credential must have ended in the storage before.
     pub fn end_connections(&self, user: Id, credential: Option<Credential>) {
         let ended = Ended { user, credential };
-        sessions::tell(&self.bus, &self.shared.connections, &ended);
+        sessions::publish(&self.bus, &self.shared.connections, &ended);
     }
 
-    /// Turns a connection into a client of the feed. Who the watcher is was checked before, and so was the origin of the page
-    /// that connects.
+    /// Turns a connection into a client of the feed. The caller has checked the watcher, and the
+    /// origin of the page that connects.
     pub fn connect(&self, watcher: Option<Watcher>, upgrade: WebSocketUpgrade) -> Response {
         let settings = WebSocketSettings::default()
             .outbox(OUTBOX_FRAMES)

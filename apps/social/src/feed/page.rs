@@ -6,25 +6,26 @@ use super::frame::{Events, text_of};
 use crate::model::Event;
 use crate::store;
 
-/// Events that are read from the storage at a time, for one client.
+/// The events that are read from the storage at a time, for one client.
 const PAGE_EVENTS: u32 = 128;
 
-/// Events of a topic that a client needs and the log in memory no longer has, as JSON.
+/// Events of a topic, as JSON, that a client needs and the log in memory no longer has.
 #[derive(Debug)]
 pub(super) struct Page {
     topic: Arc<str>,
-    /// The number before the first one's.
+    /// The number before that of the first event.
     position: u64,
     texts: VecDeque<String>,
 }
 
-/// What the storage has behind a position.
+/// The outcome of [`find`].
 #[derive(Debug)]
 pub(super) enum Found {
     Page(Page),
     /// Nothing: the position is the log's end.
     End,
-    /// Something, but not the next event, or the position is beyond the end: which is here.
+    /// Neither the next event nor the end: the position is too old, or beyond the end, which is
+    /// given.
     Nowhere(u64),
 }
 
@@ -33,12 +34,12 @@ impl Page {
         &*self.topic == topic
     }
 
-    /// Whether it goes on where a cursor of its topic stands.
+    /// Returns `true` if it continues at this position.
     pub(super) fn is_at(&self, position: u64) -> bool {
         self.position == position && !self.texts.is_empty()
     }
 
-    /// Puts what it has into the frame, until that is full: up to which number.
+    /// Moves events into the frame, until it is full, and returns the number of the last one.
     pub(super) fn pour(&mut self, events: &mut Events) -> u64 {
         while !events.is_full()
             && let Some(text) = self.texts.pop_front()
@@ -50,13 +51,13 @@ impl Page {
     }
 }
 
-/// Looks up what is behind a position.
+/// Reads the events after a position from the storage.
 ///
 /// # Errors
-/// The storage's.
+/// Fails if the storage does.
 pub(super) async fn find(shared: &Shared, topic: &Arc<str>, position: u64) -> store::Result<Found> {
-    // The semaphore is never closed, and if it were, to read would still be right.
-    let _turn = shared.reads.acquire().await;
+    // The semaphore is never closed, and if it were, reading would still be right.
+    let _permit = shared.reads.acquire().await;
     shared.meters.pages.increment(1);
     let events = shared.store.events(topic, position, PAGE_EVENTS).await?;
     if let Some(page) = page_at(topic, position, &events) {
@@ -70,12 +71,12 @@ pub(super) async fn find(shared: &Shared, topic: &Arc<str>, position: u64) -> st
     if end < position || !events.is_empty() {
         return Ok(Found::Nowhere(end));
     }
-    // The first event came between the two looks.
+    // The first event was written between the two reads.
     let events = shared.store.events(topic, position, PAGE_EVENTS).await?;
     Ok(page_at(topic, position, &events).map_or(Found::Nowhere(end), Found::Page))
 }
 
-/// The events, if the first one is the next.
+/// Returns a page of the events, if the first one is the next.
 fn page_at(topic: &Arc<str>, position: u64, events: &[Event]) -> Option<Page> {
     let is_next = events
         .first()

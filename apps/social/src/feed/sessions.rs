@@ -1,4 +1,4 @@
-//! Connections by who has opened them, so that they end with the session or the key.
+//! The open connections by user, so that they end with their session or key.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,42 +13,42 @@ use tokio::runtime::Handle;
 use crate::model::Id;
 use crate::store::{self, Store};
 
-/// Carries what [`Ended`] says to all replicas.
+/// The topic that carries [`Ended`] to all replicas.
 const TOPIC: &str = "/sessions/ended";
 /// "Unauthorized" (the registry of close codes of RFC 6455).
 pub(super) const UNAUTHORIZED: u16 = 3000;
-/// What the close frame says beside the code.
+/// The reason in the close frame.
 pub(super) const REASON: &str = "the session or key has ended";
 
-/// Who opens a connection, if anybody is known.
+/// The user who opens a connection.
 #[derive(Clone, Debug)]
 pub struct Watcher {
-    /// Their own bell is for them alone.
+    /// The user, who alone may watch their own bell.
     pub user: Id,
-    /// The connection ends with it.
+    /// The credential, with which the connection ends.
     pub credential: Credential,
-    /// When the session expires; `None` for a key, which does not.
+    /// The expiry of the session; `None` for a key, which has none.
     pub expires_at: Option<Timestamp>,
 }
 
-/// By what somebody is known.
+/// The credential that a connection was opened with.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Credential {
-    /// A program signs with this key.
+    /// The key that a program signs with.
     Key(Id),
     /// The hash of a session's token.
     Session(String),
 }
 
-/// A session or a key; or, without one, all connections of a user.
+/// The end of a session or a key; or, without one, of all connections of a user.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Ended {
     pub(super) user: Id,
     pub(super) credential: Option<Credential>,
 }
 
-/// The connections of users that this replica has, by the user.
+/// The connections of users to this replica, by user.
 #[derive(Debug, Default)]
 pub(super) struct Connections(Mutex<HashMap<Id, Vec<Arc<Connection>>>>);
 
@@ -58,16 +58,20 @@ struct Connection {
     outbox: Outbox<Frame>,
 }
 
-/// Stands for a connection as long as it lasts.
+/// A guard that lists a connection for as long as it lasts.
 #[derive(Debug)]
-pub(super) struct Standing {
+pub(super) struct ConnectionGuard {
     pub(super) watcher: Watcher,
     connection: Arc<Connection>,
     connections: Arc<Connections>,
 }
 
 impl Connections {
-    pub(super) fn enter(self: &Arc<Self>, watcher: Watcher, outbox: Outbox<Frame>) -> Standing {
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        watcher: Watcher,
+        outbox: Outbox<Frame>,
+    ) -> ConnectionGuard {
         let connection = Arc::new(Connection {
             credential: watcher.credential.clone(),
             outbox,
@@ -76,14 +80,14 @@ impl Connections {
         let of_user = all.entry(watcher.user).or_default();
         of_user.push(Arc::clone(&connection));
         drop(all);
-        Standing {
+        ConnectionGuard {
             watcher,
             connection,
             connections: Arc::clone(self),
         }
     }
 
-    /// Closes what belongs to an ended session or key.
+    /// Closes the connections of an ended session or key.
     pub(super) fn end(&self, ended: &Ended) {
         let is_of = |connection: &&Arc<Connection>| {
             let credential = ended.credential.as_ref();
@@ -96,12 +100,12 @@ impl Connections {
         drop(all);
         for connection in to_close {
             if let Err(error) = connection.outbox.close(UNAUTHORIZED, REASON) {
-                tracing::error!(%error, "a connection was not closed as it should be");
+                tracing::error!(%error, "a connection could not be closed");
             }
         }
     }
 
-    /// By what they all were opened.
+    /// Returns the credentials of all connections.
     fn credentials(&self) -> Vec<(Id, Credential)> {
         let all = self.lock();
         let credentials = all.iter().flat_map(|(user, connections)| {
@@ -116,7 +120,7 @@ impl Connections {
     }
 }
 
-impl Drop for Standing {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         let mut all = self.connections.lock();
         let Some(of_user) = all.get_mut(&self.watcher.user) else {
@@ -129,11 +133,13 @@ impl Drop for Standing {
     }
 }
 
-/// Hears what sessions end on other replicas. What was missed while the bus was away is found out by asking the storage for
-/// all that are connected here. To be called within the runtime on which that is done.
+/// Listens for sessions that end on other replicas, on the calling runtime.
+///
+/// Messages missed while the bus was down are made up for by asking the storage for all credentials
+/// that are connected here.
 ///
 /// # Errors
-/// If the bus takes no more subscriptions.
+/// Fails if the bus takes no more subscriptions.
 pub(super) fn hear(
     bus: &Bus,
     store: &Arc<dyn Store>,
@@ -167,12 +173,12 @@ pub(super) fn hear(
     Ok(subscription)
 }
 
-/// Ends the connections here at once, and those of other replicas soon.
-pub(super) fn tell(bus: &Bus, connections: &Connections, ended: &Ended) {
+/// Closes the connections here at once, and those to other replicas soon.
+pub(super) fn publish(bus: &Bus, connections: &Connections, ended: &Ended) {
     connections.end(ended);
-    let told = serde_json::to_vec(ended).map(|json| bus.try_publish(TOPIC, json));
-    if let Ok(Err(error)) = told {
-        tracing::warn!(%error, "other replicas are not told that a session has ended");
+    let published = serde_json::to_vec(ended).map(|json| bus.try_publish(TOPIC, json));
+    if let Ok(Err(error)) = published {
+        tracing::warn!(%error, "the end of a session was not published");
     }
 }
 
@@ -189,7 +195,7 @@ async fn look_at_all(store: Arc<dyn Store>, connections: Arc<Connections>) {
     }
 }
 
-/// Whether the session holds still, or the key is there.
+/// Returns `true` if the session is still live, or the key still there.
 pub(super) async fn is_live(store: &dyn Store, credential: &Credential) -> store::Result<bool> {
     match credential {
         Credential::Key(key) => Ok(store.key(*key).await?.is_some()),

@@ -11,32 +11,32 @@ use tokio::time::timeout;
 
 use super::feeder::{Arrived, Feeder, Missed};
 
-/// How long it is waited until a subscription is heard. While the bus is away it is not; then the feed goes on with
-/// what the storage says.
+/// The longest wait for a subscription to be established. While the bus is down it is not; then the
+/// feed relies on the storage.
 pub(super) const ESTABLISH_WAIT: Duration = Duration::from_secs(1);
-/// Events that may wait; more are a gap, which is read from the storage.
+/// The events that may wait; more become a gap, which is read from the storage.
 const MAILBOX_MESSAGES: u32 = 8_192;
 
-/// Hears the bus, for the Feeder.
+/// An actor that listens to the bus for the Feeder.
 #[derive(Debug)]
 pub(super) struct Subscriber {
     bus: Bus,
     feeder: ActorRef<Feeder>,
 }
 
-/// To hear these topics from now on.
+/// A request to subscribe to these topics.
 pub(super) struct Subscribe(pub(super) Vec<Arc<str>>);
 
-/// A topic and its subscription; none if the bus has no room for it.
+/// A topic and its subscription; none if the bus rejects it.
 pub(super) type Subscribed = (Arc<str>, Option<Arc<SinkSubscription>>);
 
-/// The subscriptions are heard, or it was waited long enough.
+/// The subscriptions are established, or the wait is over.
 struct Established {
     subscribed: Vec<Subscribed>,
     reply: ReplyTo<Vec<Subscribed>>,
 }
 
-/// What of an event has to be known; the rest only has to be JSON.
+/// The field of an event that must be known; the rest only has to be JSON.
 #[derive(Deserialize)]
 struct Numbered {
     seq: u64,
@@ -90,7 +90,7 @@ impl ReplyHandler<Subscribe> for Subscriber {
             }
             subscribed
         };
-        // Who asked is told if this fails, and asks again.
+        // If this fails, the asker gets an error, and asks again.
         let _ = context.pipe(established, |subscribed| Established { subscribed, reply });
     }
 }
@@ -107,12 +107,13 @@ impl AsyncHandler<Event> for Subscriber {
     type Reply = ();
 
     async fn handle(&mut self, event: Event, _: &mut Context<Self>) {
-        // Either fails only when the Feeder is about to end, and this with it.
+        // Both fail only if the Feeder is about to end, and this actor with it.
         match event {
             Event::Message(message) => match parse(&message) {
                 Ok(arrived) => drop(self.feeder.send(arrived).await),
                 Err(error) => {
-                    tracing::warn!(topic = message.topic().as_str(), %error, "no event came on the bus");
+                    let topic = message.topic().as_str();
+                    tracing::warn!(topic, %error, "no event came on the bus");
                 }
             },
             Event::Gap { .. } => drop(self.feeder.send(Missed).await),

@@ -1,6 +1,6 @@
 use crate::model::{Id, topic};
 
-/// Why a topic is not one that this viewer may watch, if so.
+/// Checks that this viewer may watch a topic; the error is the reason why not.
 pub(super) fn check(name: &str, viewer: Option<Id>) -> Result<(), &'static str> {
     if name == topic::TIMELINE {
         return Ok(());

@@ -1,15 +1,16 @@
-//! Files that a killed process has left behind.
+//! Cleanup of files that a killed process has left behind.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// What the names of uploads begin with: without a bucket of their own they lie beside others' files.
+/// The prefix of the names of uploads: in the system's temporary directory they lie beside others'
+/// files.
 pub(super) const UPLOAD: &str = "social-upload-";
 
-/// Deletes the files of a directory whose names begin so and which were last written before `until`; gives their number. Another
-/// process may delete them at the same time.
+/// Deletes the files of a directory that have this prefix and were last written before `until`, and
+/// returns their number. Another process may delete them at the same time.
 pub(super) fn sweep(directory: &Path, prefix: &str, until: SystemTime) -> io::Result<usize> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -26,7 +27,7 @@ pub(super) fn sweep(directory: &Path, prefix: &str, until: SystemTime) -> io::Re
     Ok(swept)
 }
 
-/// What is gone meanwhile is not.
+/// Returns `true` if the file was last written before `until`; `false` if it is gone.
 fn is_old(entry: &fs::DirEntry, until: SystemTime) -> bool {
     let metadata = entry.metadata();
     let written = metadata.and_then(|metadata| metadata.modified());

@@ -1,4 +1,4 @@
-//! Pictures' files: in a directory that replicas share, or in a bucket.
+//! The storage of pictures' files: a directory that replicas share, or a bucket.
 
 mod leftovers;
 
@@ -26,30 +26,30 @@ use crate::config::FilesSettings;
 use crate::images::{Processed, io_failure};
 use crate::model::Id;
 
-/// Originals that are in memory at a time, on their way to where they are kept.
+/// The originals that are in memory at a time, on their way to the storage.
 const STORING_MAX: usize = 4;
-/// The longest that an original waits for its turn.
+/// The longest that an original waits for a permit.
 const STORING_WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// How often a bucket is asked again …
+/// The most retries of a request to a bucket.
 const BUCKET_RETRIES_MAX: usize = 2;
-/// … within this time, which is also the longest that one request to it may take …
+/// The longest time for a request with its retries, and for each try.
 const BUCKET_TIMEOUT: Duration = Duration::from_secs(10);
-/// … and how long a connection to it may take.
+/// The longest time to connect to a bucket.
 const BUCKET_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where files are kept; cheap to clone.
+/// The storage of files; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Files {
     objects: Arc<dyn ObjectStore>,
-    /// Of files that are kept in a directory.
+    /// The directory, if files are kept in one.
     directory: Option<Arc<Path>>,
-    /// Where uploads are put until they are known to be pictures.
+    /// The directory of uploads that are not yet known to be pictures.
     incoming: Arc<Path>,
     storing: Arc<Semaphore>,
 }
 
-/// Which of a picture's files.
+/// The size of a picture's file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Size {
     /// At most 200 x 200 pixels, JPEG.
@@ -58,15 +58,15 @@ pub enum Size {
     Medium,
     /// At most 2048 x 2048 pixels, JPEG.
     Large,
-    /// As it was uploaded, with all that a camera writes into it: for its owner only.
+    /// The uploaded file, with all that a camera writes into it: for its owner only.
     Original,
 }
 
 impl Size {
-    /// All of them.
+    /// All sizes.
     pub const ALL: [Self; 4] = [Self::Small, Self::Medium, Self::Large, Self::Original];
 
-    /// As in addresses: `small`.
+    /// Returns the name that addresses use, such as `small`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -78,19 +78,19 @@ impl Size {
     }
 }
 
-/// A file that is read.
+/// The content of a file.
 pub struct Content {
-    /// Bytes in all.
+    /// The length in bytes.
     pub length: u64,
     /// The bytes.
     pub stream: BoxStream<'static, object_store::Result<Bytes>>,
 }
 
 impl Files {
-    /// Opens a directory, which is made if need be, or a bucket.
+    /// Opens a directory, which is created if need be, or a bucket.
     ///
     /// # Errors
-    /// If the directory cannot be made or written, or the bucket's settings are not there.
+    /// Fails if the directory cannot be created or written, or the bucket's settings are missing.
     pub fn open(settings: &FilesSettings) -> anyhow::Result<Self> {
         let (objects, incoming) = match settings {
             FilesSettings::Directory(path) => open_directory(path)?,
@@ -108,57 +108,57 @@ impl Files {
         })
     }
 
-    /// An empty file for an upload; it is deleted when it is dropped.
+    /// Creates an empty file for an upload; it is deleted when it is dropped.
     ///
     /// # Errors
-    /// If there is no room for it.
+    /// Fails if the file cannot be created.
     pub fn spool(&self) -> io::Result<NamedTempFile> {
         tempfile::Builder::new()
             .prefix(leftovers::UPLOAD)
             .tempfile_in(&self.incoming)
     }
 
-    /// Deletes the files of uploads that nobody has written to since `until`, and gives their number: a process that was killed
-    /// has left them behind.
+    /// Deletes the files of uploads that were last written before `until`, and returns their
+    /// number: a killed process has left them behind.
     ///
     /// # Errors
-    /// If their directory cannot be read.
+    /// Fails if their directory cannot be read.
     pub async fn sweep_uploads(&self, until: SystemTime) -> io::Result<usize> {
         let incoming = Arc::clone(&self.incoming);
         let swept = spawn_blocking(move || leftovers::sweep(&incoming, leftovers::UPLOAD, until));
         swept.await.map_err(io::Error::other)?
     }
 
-    /// Deletes all files of a picture that has no record, also those that were written in part.
+    /// Deletes all files of a picture that has no record, partly written ones included.
     ///
     /// # Errors
-    /// If one cannot be deleted; others may be deleted all the same.
+    /// Fails if a file cannot be deleted; others may be deleted all the same.
     pub async fn sweep_picture(&self, picture: Id) -> anyhow::Result<()> {
         self.remove(picture).await?;
         let Some(directory) = &self.directory else {
             return Ok(());
         };
         let id = picture.to_string();
-        let directory = directory.join(shelf(&id));
+        let directory = directory.join(subdirectory(&id));
         let now = SystemTime::now();
         let swept = spawn_blocking(move || leftovers::sweep(&directory, &id, now)).await?;
         swept.context("what is left of a picture's files cannot be deleted")?;
         Ok(())
     }
 
-    /// Keeps a picture's files; when this returns they are durable.
+    /// Stores a picture's files; they are durable when this returns.
     ///
     /// # Errors
-    /// [`Failure::Unavailable`] if they cannot be kept; some of them may be there then.
+    /// [`Failure::Unavailable`] if they cannot be stored; some of them may be there then.
     pub async fn store(
         &self,
         picture: Id,
         original: &Path,
         processed: &Processed,
     ) -> Result<(), Failure> {
-        let turn = tokio::time::timeout(STORING_WAIT_MAX, self.storing.acquire()).await;
-        let turn = turn.map_err(|_| io_failure(io::ErrorKind::TimedOut.into()))?;
-        let _place = turn.map_err(Failure::internal)?;
+        let permit = tokio::time::timeout(STORING_WAIT_MAX, self.storing.acquire()).await;
+        let permit = permit.map_err(|_| io_failure(io::ErrorKind::TimedOut.into()))?;
+        let _permit = permit.map_err(Failure::internal)?;
         let content = tokio::fs::read(original).await.map_err(io_failure)?;
         self.put(picture, Size::Original, content.into()).await?;
         for (size, content) in &processed.smaller {
@@ -172,7 +172,7 @@ impl Files {
         stored.map(drop).map_err(unavailable)
     }
 
-    /// A file; `None` if it is not there.
+    /// Reads a file; `None` if it is not there.
     ///
     /// # Errors
     /// [`Failure::Unavailable`] if it cannot be read.
@@ -187,10 +187,10 @@ impl Files {
         }
     }
 
-    /// Deletes all of a picture's files; those that are not there are no error.
+    /// Deletes all of a picture's files; missing ones are not an error.
     ///
     /// # Errors
-    /// If one cannot be deleted; others may be deleted all the same.
+    /// Fails if a file cannot be deleted; others may be deleted all the same.
     pub async fn remove(&self, picture: Id) -> anyhow::Result<()> {
         for size in Size::ALL {
             match self.objects.delete(&path(picture, size)).await {
@@ -204,11 +204,12 @@ impl Files {
 
 fn path(picture: Id, size: Size) -> ObjectPath {
     let id = picture.to_string();
-    ObjectPath::from(format!("{}/{id}-{}", shelf(&id), size.name()))
+    ObjectPath::from(format!("{}/{id}-{}", subdirectory(&id), size.name()))
 }
 
-/// Pictures are spread over directories by the last digits, which are random; the first are the time.
-fn shelf(id: &str) -> &str {
+/// Returns the subdirectory of a picture: the last digits of the identifier, which are random; the
+/// first are the time.
+fn subdirectory(id: &str) -> &str {
     &id[id.len() - 3..]
 }
 

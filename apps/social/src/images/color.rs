@@ -1,13 +1,16 @@
-//! Colour profiles (ICC.1): pictures are converted to sRGB, which is what a browser takes a picture without a profile for.
+//! Conversion of colour profiles (ICC.1) to sRGB, which browsers assume of a picture without a
+//! profile.
 
 use image::{DynamicImage, RgbImage, RgbaImage};
 use moxcms::{ColorProfile, DataColorSpace, Layout, TransformOptions};
 
-/// The longest profile that is looked at, in bytes. Those of cameras and screens have some kilobytes.
+/// The longest profile that is used, in bytes. Those of cameras and screens have some kilobytes.
 const PROFILE_BYTES_MAX: usize = 1024 * 1024;
 
-/// Converts a picture from the colours of its profile. One without a profile is taken for sRGB, and so is one whose profile is
-/// too long, cannot be understood, or is of other inks: pictures of CMYK come from their decoder as sRGB.
+/// Converts a picture from the colours of its profile.
+///
+/// Without a profile it is taken for sRGB, and so it is with one that is too long, malformed, or of
+/// other inks: CMYK pictures come from their decoder as sRGB.
 pub(super) fn to_srgb(picture: DynamicImage, profile: Option<&[u8]>) -> DynamicImage {
     let profile = profile.filter(|profile| profile.len() <= PROFILE_BYTES_MAX);
     let profile = profile.and_then(|profile| ColorProfile::new_from_slice(profile).ok());
@@ -15,7 +18,7 @@ pub(super) fn to_srgb(picture: DynamicImage, profile: Option<&[u8]>) -> DynamicI
     converted.unwrap_or(picture)
 }
 
-/// `None` if the profile is not for such pictures.
+/// Converts a picture; `None` if the profile is not for pictures of its kind.
 fn convert(picture: &DynamicImage, profile: &ColorProfile) -> Option<DynamicImage> {
     let has_alpha = picture.color().has_alpha();
     let is_gray = !picture.color().has_color();
@@ -63,7 +66,7 @@ mod tests {
         found.len() == expected.len() && found.iter().zip(expected).all(near)
     }
 
-    /// The numbers follow from the primaries of both spaces, of CSS Color 4, 10.9.
+    /// The numbers follow from the primaries of both spaces (CSS Color 4, 10.9).
     #[test]
     fn display_p3_becomes_srgb() {
         let profile = ColorProfile::new_display_p3().encode().expect("a profile");

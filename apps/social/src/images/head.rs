@@ -1,19 +1,19 @@
-//! What a picture's file says of itself, read from its structure before any decoder sees it: nothing is decompressed, and each
-//! byte is passed over at most once.
+//! The head of a picture's file, read from its structure before any decoder sees it: nothing is
+//! decompressed, and each byte is passed over at most once.
 
 use std::io::{self, BufRead, Seek};
 
 use super::process::PictureError;
 use crate::model::Media;
 
-/// What is known of a picture before it is decoded.
+/// The properties of a picture that are known before it is decoded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Head {
-    /// By content.
+    /// The kind of file, by its content.
     pub(super) media: Media,
-    /// Pixels, as they lie in the file.
+    /// In pixels, before the orientation is applied.
     pub(super) width: u32,
-    /// Pixels, as they lie in the file.
+    /// In pixels, before the orientation is applied.
     pub(super) height: u32,
 }
 
@@ -21,7 +21,8 @@ impl Head {
     /// Reads a file of `length` bytes.
     ///
     /// # Errors
-    /// [`PictureError::Unknown`], [`PictureError::Truncated`], [`PictureError::Malformed`], [`PictureError::Read`].
+    /// [`PictureError::Unknown`], [`PictureError::Truncated`], [`PictureError::Malformed`],
+    /// [`PictureError::Read`].
     pub(super) fn read(reader: impl BufRead + Seek, length: u64) -> Result<Self, PictureError> {
         let mut source = Source {
             reader,
@@ -36,13 +37,13 @@ impl Head {
         }
     }
 
-    /// In all.
+    /// Returns the number of pixels.
     pub(super) fn pixels(&self) -> u64 {
         u64::from(self.width) * u64::from(self.height)
     }
 }
 
-/// The rest of a file, which is read forwards only.
+/// A reader of the rest of a file, forwards only.
 struct Source<R> {
     reader: R,
     left: u64,
@@ -70,7 +71,7 @@ impl<R: BufRead + Seek> Source<R> {
         Ok(())
     }
 
-    /// Passes over all bytes up to the next 0xFF, that one included.
+    /// Skips all bytes up to the next 0xFF, that one included.
     fn skip_to_ff(&mut self) -> Result<(), PictureError> {
         loop {
             let buffer = self.reader.fill_buf().map_err(damage)?;
@@ -95,7 +96,7 @@ fn damage(error: io::Error) -> PictureError {
     }
 }
 
-/// PNG (third edition), 5.3 and 11.2.1: a chunk `IHDR` comes first.
+/// Reads a PNG (third edition, 5.3 and 11.2.1): its first chunk is `IHDR`.
 fn png<R: BufRead + Seek>(source: &mut Source<R>) -> Result<Head, PictureError> {
     source.skip(4)?;
     let [.., kind0, kind1, kind2, kind3] = source.bytes::<8>()?;
@@ -109,8 +110,10 @@ fn png<R: BufRead + Seek>(source: &mut Source<R>) -> Result<Head, PictureError> 
     })
 }
 
-/// `GIF89a`, 18 and 20: a screen, and pictures on it. Of an animation the first one is looked at, as it is the one that is decoded:
-/// it may be larger than the screen.
+/// Reads a GIF (`GIF89a`, 18 and 20): a screen, and pictures on it.
+///
+/// Of an animation the first picture counts, since it is the one that is decoded: it may be larger
+/// than the screen.
 fn gif<R: BufRead + Seek>(source: &mut Source<R>) -> Result<Head, PictureError> {
     source.skip(2)?;
     let screen = little_pair(source.bytes()?);
@@ -139,7 +142,7 @@ fn color_table(flags: u8) -> u64 {
     3 << ((flags & 7) + 1)
 }
 
-/// An extension: its label, and blocks up to an empty one.
+/// Skips an extension: its label, and blocks up to an empty one.
 fn skip_blocks<R: BufRead + Seek>(source: &mut Source<R>) -> Result<(), PictureError> {
     source.skip(1)?;
     loop {
@@ -158,8 +161,11 @@ fn little_pair(bytes: [u8; 4]) -> (u32, u32) {
     )
 }
 
-/// ITU-T T.81, B.1 and B.2: segments, and after each start of a scan its data up to the next marker. The whole file is looked
-/// through, because one without its end is cut off: a decoder would make the rest of the picture grey, and say nothing.
+/// Reads a JPEG (ITU-T T.81, B.1 and B.2): segments, and after each start of a scan its data up to
+/// the next marker.
+///
+/// The whole file is read, to find one that is truncated: a decoder would make the rest of the
+/// picture grey, and report no error.
 fn jpeg<R: BufRead + Seek>(source: &mut Source<R>, first: u8) -> Result<Head, PictureError> {
     let mut marker = match first {
         0xff => marker_behind_ff(source)?,
@@ -169,7 +175,7 @@ fn jpeg<R: BufRead + Seek>(source: &mut Source<R>, first: u8) -> Result<Head, Pi
     loop {
         match marker {
             END_OF_IMAGE => break,
-            // Alone, or padding: no segment follows.
+            // Stand-alone markers, or padding: no segment follows.
             0x00 | 0x01 | 0xd0..=0xd8 => {
                 source.skip_to_ff()?;
                 marker = marker_behind_ff(source)?;
@@ -187,7 +193,8 @@ fn jpeg<R: BufRead + Seek>(source: &mut Source<R>, first: u8) -> Result<Head, Pi
             size = Some([[w0, w1], [h0, h1]].map(|part| u32::from(u16::from_be_bytes(part))));
         }
         source.skip(rest)?;
-        // After a scan's head its data, else at once: what is no marker is passed over.
+        // A scan's data follows its head; it is skipped together with anything that is not a
+        // marker.
         source.skip_to_ff()?;
         marker = marker_behind_ff(source)?;
     }
@@ -201,12 +208,12 @@ fn jpeg<R: BufRead + Seek>(source: &mut Source<R>, first: u8) -> Result<Head, Pi
 
 const END_OF_IMAGE: u8 = 0xd9;
 
-/// Start of frame, of whatever process; 0xC4, 0xC8 and 0xCC are something else.
+/// Returns `true` for a start of frame, of any process; 0xC4, 0xC8 and 0xCC are something else.
 fn is_frame(marker: u8) -> bool {
     matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc)
 }
 
-/// Any number of 0xFF may stand before a marker.
+/// Reads a marker, before which any number of 0xFF may stand.
 fn marker_behind_ff<R: BufRead + Seek>(source: &mut Source<R>) -> Result<u8, PictureError> {
     loop {
         match source.bytes()? {
@@ -216,8 +223,11 @@ fn marker_behind_ff<R: BufRead + Seek>(source: &mut Source<R>) -> Result<u8, Pic
     }
 }
 
-/// RFC 9649: chunks, of which the first tells what kind of file it is. All must lie within the file, since a decoder reserves
-/// what they say, and no picture in it may be larger than the canvas, since a decoder compares them only when it has decoded it.
+/// Reads a WebP (RFC 9649): chunks, the first of which tells the kind of file.
+///
+/// All must lie within the file, since a decoder reserves the lengths that they claim, and no
+/// picture in it may be larger than the canvas, since a decoder compares the two only after
+/// decoding.
 fn webp<R: BufRead + Seek>(source: &mut Source<R>) -> Result<Head, PictureError> {
     source.skip(4)?;
     if source.bytes()? != *b"WEBP" {
@@ -233,7 +243,8 @@ fn webp<R: BufRead + Seek>(source: &mut Source<R>) -> Result<Head, PictureError>
         let (kind, length) = chunk(source)?;
         match &kind {
             b"VP8 " | b"VP8L" => check_within(bitstream(source, kind, length)?, canvas)?,
-            // A frame of an animation has chunks of its own behind 16 bytes; they are looked at one by one.
+            // A frame of an animation has chunks of its own after 16 bytes; the loop goes on with
+            // them.
             b"ANMF" => source.skip(16)?,
             _ => skip_chunk(source, length, 0)?,
         }
@@ -256,7 +267,8 @@ fn chunk<R: BufRead + Seek>(source: &mut Source<R>) -> Result<([u8; 4], u64), Pi
     Ok((kind, length))
 }
 
-/// Passes over what was not read of a chunk, whose length is made even; the last byte of the file may be left out.
+/// Skips the unread rest of a chunk, whose length is padded to an even one; the padding of the last
+/// chunk may be missing.
 fn skip_chunk<R: BufRead + Seek>(
     source: &mut Source<R>,
     length: u64,
@@ -276,7 +288,7 @@ fn canvas<R: BufRead + Seek>(
     Ok((size([w0, w1, w2]), size([h0, h1, h2])))
 }
 
-/// The size that a picture of VP8 (RFC 6386, 9.1) or of VP8L (RFC 9649, 3.4) says it has.
+/// Reads the size that a VP8 (RFC 6386, 9.1) or VP8L (RFC 9649, 3.4) bitstream claims.
 fn bitstream<R: BufRead + Seek>(
     source: &mut Source<R>,
     kind: [u8; 4],

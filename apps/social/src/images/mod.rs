@@ -1,5 +1,5 @@
-//! What computes on pictures: on a stage of its own, of at most two threads, so that the rest goes on. (The
-//! thesis' programs 4.3 and 4.4: a dispatcher for image processing.)
+//! Processing of pictures, on a stage of its own, of two threads by default, so that everything
+//! else goes on. (The thesis' programs 4.3 and 4.4: a dispatcher for image processing.)
 
 mod color;
 mod head;
@@ -17,9 +17,10 @@ use crate::config::PictureSettings;
 use crate::model::Author;
 pub use process::{PictureError, Processed};
 
-/// What a pixel is said to cost, so that pictures are charged in proportion; the stage learns how fast the machine is.
+/// The stated cost of a pixel, so that pictures are charged in proportion; the stage learns how
+/// fast the machine is.
 const NANOS_PER_PIXEL: u64 = 25;
-/// And what each picture costs besides, however small it is.
+/// The stated cost of each picture besides, however small it is.
 const LEAST: Duration = Duration::from_millis(1);
 
 /// A stage for pictures; cheap to clone.
@@ -30,10 +31,10 @@ pub struct Images {
 }
 
 impl Images {
-    /// Makes the stage `pictures`.
+    /// Creates the stage `pictures`.
     ///
     /// # Errors
-    /// If the settings ask for no threads.
+    /// Fails if the settings ask for no threads.
     pub fn new(settings: &PictureSettings) -> anyhow::Result<Self> {
         let stage = Stage::builder("pictures")
             .threads(1..=settings.threads)
@@ -46,18 +47,21 @@ impl Images {
         Ok(Self { stage, pixels_max })
     }
 
-    /// Finds out what the file is by its content, and makes its three smaller sizes. A file of too many pixels is refused
-    /// before anything is decoded.
+    /// Detects the kind of a file by its content, and makes its three smaller sizes. A file of too
+    /// many pixels is rejected before anything is decoded.
     ///
-    /// Owners share the stage by the time that their pictures take. A picture is charged by its pixels when it begins, so that who
-    /// brings many large ones keeps nobody waiting with those behind the first, and the wait that is predicted counts them.
+    /// Owners share the stage by the time that their pictures take. A picture is charged by its
+    /// pixels when it begins, so an owner who brings many large ones keeps nobody waiting behind
+    /// more than the first, and the predicted wait counts them.
     ///
     /// # Errors
-    /// [`Failure::Unsupported`] and [`Failure::TooLarge`] as the file deserves, [`Failure::Unavailable`] if too many
-    /// pictures wait.
+    /// [`Failure::Unsupported`] and [`Failure::TooLarge`] by the fault of the file,
+    /// [`Failure::Unavailable`] if too many pictures wait.
     pub async fn process(&self, owner: &Author, file: PathBuf) -> Result<Processed, Failure> {
         let pixels_max = self.pixels_max;
         let path = file.clone();
+        // The head is read before the picture queues, since the number of pixels is its stated
+        // cost.
         let look = tokio::task::spawn_blocking(move || process::look(&path, pixels_max));
         let pixels = look.await.map_err(Failure::internal)??;
         let owner = Client::named(&format!("user {}", owner.id));
@@ -91,7 +95,7 @@ impl From<PictureError> for Failure {
     }
 }
 
-/// A file of ours cannot be read or written: the disk is full, mostly.
+/// Converts an error of a file of this server: mostly the disk is full.
 pub(crate) fn io_failure(error: io::Error) -> Failure {
     Failure::Unavailable {
         what: "the place for files",

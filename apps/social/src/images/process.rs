@@ -17,75 +17,79 @@ use crate::model::Media;
 
 /// JPEG quality of the smaller sizes, from 1 to 100.
 const QUALITY: u8 = 82;
-/// What a decoder may allocate for each pixel that is allowed, in bytes: 8 for the widest kind of pixel, and as much again for its own use.
+/// The bytes that a decoder may allocate for each allowed pixel: 8 for the widest kind of pixel,
+/// and as much again for its own use.
 const BYTES_PER_PIXEL: u64 = 16;
-/// What the decoder of PNG may allocate beside the pixels, in bytes. Profiles and texts are compressed there, up to 1,000 to 1.
+/// The bytes that the decoder of PNG may allocate beside the pixels. Profiles and texts are
+/// compressed there, up to 1,000 to 1.
 const METADATA_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// The longest edge, in pixels: as many as JPEG and GIF can tell. A decoder of PNG allocates whole rows.
+/// The longest edge in pixels: the largest of JPEG and GIF. A decoder of PNG allocates whole rows.
 const EDGE_MAX: u32 = 65_535;
 
-/// A picture that was looked at, and its smaller sizes as JPEG: upright, and without what a camera writes into its files.
+/// A processed picture, with its smaller sizes as JPEG: upright, and without the metadata that
+/// cameras write.
 #[derive(Clone, Debug)]
 pub struct Processed {
-    /// By content.
+    /// The kind of the file, by its content.
     pub media: Media,
-    /// Pixels, upright.
+    /// In pixels, upright.
     pub width: u32,
-    /// Pixels, upright.
+    /// In pixels, upright.
     pub height: u32,
     /// Small, medium and large.
     pub smaller: [(Size, Bytes); 3],
 }
 
-/// Why a file is not taken as a picture.
+/// The reason why a file is not accepted as a picture.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
-    /// By its content.
+    /// The content is of no supported kind.
     #[error("the file is no picture: GIF, JPEG, PNG and WebP are taken")]
     Unknown,
-    /// It begins like a picture.
+    /// It begins like a picture, but cannot be decoded.
     #[error("the picture cannot be read: {0}")]
     Damaged(ImageError),
-    /// By its structure, before it was decoded.
+    /// The structure is wrong, as found before decoding.
     #[error("the picture cannot be read: {0}")]
     Malformed(&'static str),
-    /// It begins like a picture, and has no end.
+    /// It begins like a picture, but its end is missing.
     #[error("the file is cut off: its end is missing; upload it again as a whole")]
     Truncated,
-    /// A profile, or other texts that are compressed.
+    /// A compressed profile or text is too large.
     #[error("the picture has more in it beside the pixels than is read: at most 4 MiB")]
     TooMuchMetadata,
-    /// By what its head says, before it was decoded.
+    /// It is too large, by its head, before decoding.
     #[error(
-        "the picture has {width} x {height} pixels; {pixels_max} in all are allowed, and {EDGE_MAX} along an edge"
+        "the picture has {width} x {height} pixels; {pixels_max} in all are allowed, \
+         and {EDGE_MAX} along an edge"
     )]
     TooManyPixels {
-        /// Pixels.
+        /// In pixels.
         width: u32,
-        /// Pixels.
+        /// In pixels.
         height: u32,
-        /// Pixels in all.
+        /// The limit of `width` times `height`.
         pixels_max: u64,
     },
-    /// Our file, our fault.
+    /// A file of this server cannot be read.
     #[error("a file cannot be read")]
     Read(#[source] io::Error),
-    /// Our fault too.
+    /// A smaller size cannot be encoded.
     #[error("a smaller size cannot be made")]
     Encode(#[source] ImageError),
 }
 
-/// Looks at a file without decoding anything, and gives the number of its pixels.
+/// Checks a file without decoding anything, and returns the number of its pixels.
 pub(super) fn look(path: &Path, pixels_max: u64) -> Result<u64, PictureError> {
     let (_, head) = open(path, pixels_max)?;
     Ok(head.pixels())
 }
 
-/// Computes for some hundred milliseconds.
+/// Decodes a file and makes its smaller sizes, which takes some hundred milliseconds.
 pub(super) fn process(path: &Path, pixels_max: u64) -> Result<Processed, PictureError> {
     let decoded = decode(path, pixels_max)?;
     let (mut width, mut height) = (decoded.picture.width(), decoded.picture.height());
-    // Fewer pixels are cheaper to convert and to turn.
+    // Shrunk first: fewer pixels are cheaper to convert and to turn.
     let large = shrink(decoded.picture, edge(Size::Large));
     let mut large = to_srgb(large, decoded.profile.as_deref());
     large.apply_orientation(decoded.orientation);
@@ -108,7 +112,7 @@ pub(super) fn process(path: &Path, pixels_max: u64) -> Result<Processed, Picture
     })
 }
 
-/// Whether width and height change places.
+/// Returns `true` if the orientation swaps width and height.
 fn is_turned(orientation: Orientation) -> bool {
     matches!(
         orientation,
@@ -119,7 +123,7 @@ fn is_turned(orientation: Orientation) -> bool {
     )
 }
 
-/// The longest edge in pixels.
+/// Returns the longest edge of a size, in pixels.
 fn edge(size: Size) -> u32 {
     match size {
         Size::Small => 200,
@@ -128,7 +132,7 @@ fn edge(size: Size) -> u32 {
     }
 }
 
-/// As it lies in the file, and what tells how it is to be shown.
+/// A decoded picture as stored in the file, with its orientation and colour profile.
 struct Decoded {
     media: Media,
     picture: DynamicImage,
@@ -140,19 +144,19 @@ fn decode(path: &Path, pixels_max: u64) -> Result<Decoded, PictureError> {
     let (file, Head { media, .. }) = open(path, pixels_max)?;
     let mut reader = ImageReader::with_format(file, format(media));
     reader.limits(limits(media, pixels_max));
-    let mut decoder = reader.into_decoder().map_err(refused)?;
-    // A decoder may read the size elsewhere than it was looked for.
+    let mut decoder = reader.into_decoder().map_err(decode_error)?;
+    // A decoder may find another size than `Head` did.
     let (width, height) = decoder.dimensions();
     check_size(width, height, pixels_max)?;
     Ok(Decoded {
         media,
         orientation: decoder.orientation().unwrap_or(Orientation::NoTransforms),
         profile: decoder.icc_profile().ok().flatten(),
-        picture: DynamicImage::from_decoder(decoder).map_err(refused)?,
+        picture: DynamicImage::from_decoder(decoder).map_err(decode_error)?,
     })
 }
 
-/// A file whose head was looked at, from its beginning.
+/// Opens a file, checks its head, and rewinds it.
 fn open(path: &Path, pixels_max: u64) -> Result<(BufReader<File>, Head), PictureError> {
     let file = File::open(path).map_err(PictureError::Read)?;
     let length = file.metadata().map_err(PictureError::Read)?.len();
@@ -175,7 +179,7 @@ fn check_size(width: u32, height: u32, pixels_max: u64) -> Result<(), PictureErr
     })
 }
 
-/// They are given to a decoder before it reads.
+/// Returns the limits that a decoder gets before it reads.
 fn limits(media: Media, pixels_max: u64) -> Limits {
     let mut limits = Limits::default();
     limits.max_image_width = Some(EDGE_MAX);
@@ -187,7 +191,7 @@ fn limits(media: Media, pixels_max: u64) -> Limits {
     limits
 }
 
-fn refused(error: ImageError) -> PictureError {
+fn decode_error(error: ImageError) -> PictureError {
     match error {
         ImageError::Limits(_) => PictureError::TooMuchMetadata,
         error => PictureError::Damaged(error),
@@ -203,7 +207,7 @@ fn format(media: Media) -> ImageFormat {
     }
 }
 
-/// Fast and rough, for the step that sees all pixels.
+/// Shrinks fast and roughly, for the step that reads all pixels.
 fn shrink(picture: DynamicImage, edge: u32) -> DynamicImage {
     if picture.width().max(picture.height()) <= edge {
         return picture;
@@ -228,7 +232,7 @@ fn shrink_finely(picture: &RgbImage, edge: u32) -> RgbImage {
     )
 }
 
-/// JPEG knows no transparency: what shines through is white.
+/// Puts a picture on white, since JPEG has no transparency.
 fn flatten(picture: DynamicImage) -> RgbImage {
     if !picture.color().has_alpha() {
         return picture.into_rgb8();
@@ -237,8 +241,8 @@ fn flatten(picture: DynamicImage) -> RgbImage {
     let mut flat = RgbImage::new(picture.width(), picture.height());
     for (from, to) in picture.pixels().zip(flat.pixels_mut()) {
         let [red, green, blue, alpha] = from.0;
-        let over_white = |part: u8| {
-            let sum = u32::from(part) * u32::from(alpha) + 255 * (255 - u32::from(alpha));
+        let over_white = |channel: u8| {
+            let sum = u32::from(channel) * u32::from(alpha) + 255 * (255 - u32::from(alpha));
             u8::try_from(sum / 255).unwrap_or(u8::MAX)
         };
         *to = Rgb([over_white(red), over_white(green), over_white(blue)]);

@@ -5,28 +5,32 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// Names a user, an album, a picture, a comment or a key: a UUID of version 7 (RFC 9562), written as
-/// 32 hexadecimal digits. Identifiers that were made later sort behind earlier ones, to the
-/// millisecond, on whatever replica they were made.
+/// An identifier of a user, an album, a picture, a comment or a key: a UUID of version 7 (RFC
+/// 9562), written as 32 hexadecimal digits. Identifiers sort by the time of their creation, to the
+/// millisecond, on all replicas together.
 #[derive(Clone, Copy, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, ToSchema)]
 #[serde(into = "String", try_from = "String")]
-#[schema(value_type = String, pattern = "^[0-9a-f]{32}$", example = "0198c0ffee007abc8def0123456789ab")]
+#[schema(
+    value_type = String,
+    pattern = "^[0-9a-f]{32}$",
+    example = "0198c0ffee007abc8def0123456789ab"
+)]
 pub struct Id(Uuid);
 
 impl Id {
-    /// A new one, of now.
+    /// Creates an identifier of the present time.
     #[must_use]
     pub fn new() -> Self {
         Self(Uuid::now_v7())
     }
 
-    /// The 16 bytes, in an order that sorts by time.
+    /// Returns the 16 bytes, in an order that sorts by time.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
 
-    /// From the 16 bytes of [`as_bytes`](Self::as_bytes).
+    /// Creates an identifier from the 16 bytes of [`as_bytes`](Self::as_bytes).
     #[must_use]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
@@ -61,6 +65,7 @@ impl FromStr for Id {
     type Err = ParseIdError;
 
     fn from_str(text: &str) -> Result<Self, ParseIdError> {
+        // One spelling only, since topics and cache keys compare identifiers as texts.
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if text.len() != 32 || !text.bytes().all(is_digit) {
             return Err(ParseIdError);
@@ -77,7 +82,7 @@ impl TryFrom<String> for Id {
     }
 }
 
-/// The text is no identifier.
+/// The error of a text that is not an identifier.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("an identifier is 32 hexadecimal digits in lower case")]
 pub struct ParseIdError;

@@ -1,4 +1,4 @@
-//! What the network is about: plain data, without I/O.
+//! The records of the network: plain data, without I/O.
 
 mod event;
 mod id;

@@ -5,36 +5,37 @@ use utoipa::ToSchema;
 
 use super::Id;
 
-/// Somebody who has signed up.
+/// A user who has signed up.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct User {
-    /// Never changes.
+    /// The identifier, which never changes.
     pub id: Id,
-    /// Unique, and never changes: see [`check_name`](super::check_name).
+    /// The unique name, which never changes: see [`check_name`](super::check_name).
     pub name: String,
-    /// What others read; 1 to 60 characters.
+    /// The name that others read; 1 to 60 characters.
     pub display: String,
-    /// Where mails go.
+    /// The address for mails.
     pub email: String,
-    /// What the user says of themself; up to 500 characters.
+    /// The user's text about themself; up to 500 characters.
     pub about: String,
-    /// A PHC string of argon2id.
+    /// The digest of the password: a PHC string of argon2id.
     pub password: String,
-    /// Where notifications are posted to, beside the browser.
+    /// The webhook that notifications are posted to, besides browsers.
     pub webhook: Option<Url>,
-    /// Whether a digest of the day is mailed.
+    /// True if a digest of the day is mailed.
     pub digest: bool,
     /// The sequence number of the last event of the bell that the user has seen.
     pub bell_seen: u64,
-    /// When they signed up.
+    /// The time of the sign-up.
     pub joined_at: Timestamp,
-    /// Counts how often all sessions were ended: those of an earlier generation hold no more, nor do tickets.
+    /// The number of times that all sessions were ended: sessions and tickets of an earlier
+    /// generation are invalid.
     #[serde(default)]
     pub generation: u64,
 }
 
 impl User {
-    /// The part that pictures and comments carry.
+    /// Returns the fields that pictures and comments carry.
     #[must_use]
     pub fn author(&self) -> Author {
         Author {
@@ -44,16 +45,16 @@ impl User {
     }
 }
 
-/// Who made something. A name never changes, so it can be kept beside what was made.
+/// The author of something. A name never changes, so it can be stored beside what was made.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, ToSchema)]
 pub struct Author {
     /// The user.
     pub id: Id,
-    /// Their unique name.
+    /// The user's unique name.
     pub name: String,
 }
 
-/// What of a user changes; `None` leaves it.
+/// A change of a user; `None` leaves a field as it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserChange {
     /// See [`User::display`].
@@ -70,61 +71,63 @@ pub struct UserChange {
     pub email: Option<String>,
     /// See [`User::password`].
     pub password: Option<String>,
-    /// Whether a new [generation](User::generation) begins: sessions, tickets, and browsers that get notifications
-    /// belong to the old one, and are deleted.
+    /// True if a new [generation](User::generation) begins: sessions, tickets, and browsers that
+    /// get notifications belong to the old one, and are deleted.
     pub ends_sessions: bool,
 }
 
-/// A log-in that lasts.
+/// A session of a user who has logged in.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Session {
-    /// The SHA-256 of the token in the cookie, as hexadecimal digits: who reads the database cannot log in.
+    /// The SHA-256 of the token in the cookie, in hexadecimal digits: a reader of the database
+    /// cannot log in.
     pub token_hash: String,
-    /// Whose it is.
+    /// The user to whom it belongs.
     pub user: Id,
-    /// What a form or a script must send back with each change.
+    /// The token that a form or a script must send back with each change.
     pub csrf: String,
-    /// When it ends by itself.
+    /// The end, unless it is ended earlier.
     pub expires_at: Timestamp,
-    /// Of its user when it began: see [`User::generation`].
+    /// The [generation](User::generation) of its user when it began.
     #[serde(default)]
     pub generation: u64,
 }
 
-/// A right that was sent by mail: to do one thing, once, without a password. Each is good for as long as the user's
-/// [generation](User::generation) is the same.
+/// A right sent by mail: to do one thing, once, without a password. It is valid for as long as the
+/// user's [generation](User::generation) is the same.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Ticket {
-    /// The SHA-256 of the token in the mail, as hexadecimal digits: who reads the database can do nothing with it.
+    /// The SHA-256 of the token in the mail, in hexadecimal digits: a reader of the database can do
+    /// nothing with it.
     pub token_hash: String,
-    /// Whose it is.
+    /// The user to whom it belongs.
     pub user: Id,
-    /// What it is for.
+    /// The purpose.
     pub purpose: TicketPurpose,
-    /// The address that it was sent to: for a new password the user's own, which must still be theirs; else the one
-    /// that is to become theirs.
+    /// The address that it was sent to: for a new password the user's own, which must still be
+    /// theirs; else the one that is to become theirs.
     pub email: String,
-    /// Of the user when it was made.
+    /// The generation of the user when it was created.
     pub generation: u64,
-    /// From then on it is good for nothing.
+    /// The time from which it is invalid.
     pub expires_at: Timestamp,
 }
 
-/// What a [`Ticket`] is for.
+/// The purpose of a [`Ticket`].
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TicketPurpose {
-    /// To say that mails to an address arrive.
+    /// To confirm that mails to an address arrive.
     ConfirmEmail,
     /// To set another password.
     ResetPassword,
 }
 
 impl TicketPurpose {
-    /// All of them.
+    /// All purposes.
     pub const ALL: [Self; 2] = [Self::ConfirmEmail, Self::ResetPassword];
 
-    /// As it is stored: `reset_password`.
+    /// Returns the name that is stored, such as `reset_password`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -134,18 +137,19 @@ impl TicketPurpose {
     }
 }
 
-/// A shared secret with which a program signs its requests.
+/// A shared secret that a program signs its requests with.
 #[derive(Clone, Deserialize, PartialEq, Serialize)]
 pub struct ApiKey {
     /// The `keyid` of signatures.
     pub id: Id,
-    /// For whom requests are made.
+    /// The user on whose behalf requests are made.
     pub user: Id,
-    /// What the user calls it; 1 to 60 characters.
+    /// The name that the user has given it; 1 to 60 characters.
     pub name: String,
-    /// 32 random bytes, the key of HMAC-SHA256. It must be there in plain to check signatures.
+    /// The key of HMAC-SHA256, 32 random bytes. It is stored in plain, since signatures cannot be
+    /// checked otherwise.
     pub secret: Vec<u8>,
-    /// When it was made.
+    /// The time of its creation.
     pub created_at: Timestamp,
 }
 
@@ -162,16 +166,16 @@ impl std::fmt::Debug for ApiKey {
 /// A browser that wants notifications (the Push API's `PushSubscription`).
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PushSubscription {
-    /// Where the push service takes messages for this browser; unique.
+    /// The address at which the push service takes messages for this browser; unique.
     pub endpoint: Url,
-    /// Whose browser it is.
+    /// The user of the browser.
     pub user: Id,
     /// The browser's public key, base64url, uncompressed point of P-256.
     pub p256dh: String,
     /// The shared authentication secret, base64url, 16 bytes.
     pub auth: String,
-    /// The [hash](Session::token_hash) of the session by which it subscribed, and with which it ends; `None` for a
-    /// program that signs.
+    /// The [hash](Session::token_hash) of the session that it subscribed by, and with which it
+    /// ends; `None` for a program that signs.
     #[serde(default)]
     pub session: Option<String>,
 }

@@ -4,57 +4,58 @@ use utoipa::ToSchema;
 
 use super::{Author, Id};
 
-/// Pictures that belong together.
+/// An album of pictures.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, ToSchema)]
 pub struct Album {
-    /// Never changes.
+    /// The identifier, which never changes.
     pub id: Id,
-    /// Who may add pictures and delete it.
+    /// The user who may add pictures and delete it.
     pub owner: Author,
-    /// 1 to 100 characters.
+    /// The title; 1 to 100 characters.
     pub title: String,
-    /// When it was made.
+    /// The time of its creation.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }
 
-/// A picture; its files are found by its identifier.
+/// A picture, whose identifier names its files.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, ToSchema)]
 pub struct Picture {
-    /// Never changes; later pictures sort behind earlier ones.
+    /// The identifier, which never changes; later pictures sort behind earlier ones.
     pub id: Id,
     /// The album that it is in.
     pub album: Id,
-    /// Who uploaded it: the album's owner.
+    /// The user who uploaded it: the album's owner.
     pub owner: Author,
-    /// Up to 500 characters.
+    /// The caption; up to 500 characters.
     pub caption: String,
-    /// What it shows, in words, for who cannot see it; up to 500 characters, and none if its owner has said nothing.
+    /// A text for readers who cannot see it; up to 500 characters, empty if its owner has given
+    /// none.
     #[serde(default)]
     pub alt: String,
-    /// What the uploaded file is, by its content.
+    /// The kind of the uploaded file, by its content.
     pub media: Media,
-    /// Pixels, upright.
+    /// In pixels, upright.
     pub width: u32,
-    /// Pixels, upright.
+    /// In pixels, upright.
     pub height: u32,
-    /// Of the uploaded file.
+    /// The size of the uploaded file.
     pub bytes: u64,
-    /// When it was uploaded.
+    /// The time of the upload.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }
 
-/// What a user's pictures take, as they were uploaded; those that are deleted are not counted.
+/// The storage that a user's uploads take, without those that are deleted.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct StorageUsed {
-    /// How many there are.
+    /// The number of pictures.
     pub pictures: u64,
-    /// Of the uploaded files, together.
+    /// The size of the uploaded files, together.
     pub bytes: u64,
 }
 
-/// Kinds of files that are taken as pictures.
+/// The kinds of files that are accepted as pictures.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Media {
@@ -69,10 +70,10 @@ pub enum Media {
 }
 
 impl Media {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Gif, Self::Jpeg, Self::Png, Self::Webp];
 
-    /// As in JSON and in the ends of file names: `jpeg`.
+    /// Returns the name in JSON and in file extensions, such as `jpeg`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -83,7 +84,7 @@ impl Media {
         }
     }
 
-    /// The media type of RFC 9110: `image/jpeg`.
+    /// Returns the media type (RFC 9110), such as `image/jpeg`.
     #[must_use]
     pub fn content_type(self) -> &'static str {
         match self {
@@ -95,18 +96,18 @@ impl Media {
     }
 }
 
-/// What somebody says about a picture.
+/// A comment on a picture.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, ToSchema)]
 pub struct Comment {
-    /// Never changes; later comments sort behind earlier ones.
+    /// The identifier, which never changes; later comments sort behind earlier ones.
     pub id: Id,
-    /// What it is about.
+    /// The picture that it is on.
     pub picture: Id,
-    /// Who says it.
+    /// The author.
     pub author: Author,
-    /// 1 to 1,000 characters.
+    /// The text; 1 to 1,000 characters.
     pub text: String,
-    /// When it was said.
+    /// The time at which it was written.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }

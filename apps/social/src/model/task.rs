@@ -4,16 +4,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What is to be done later, and certainly: an entry of the outbox.
+/// A task to be done later, and certainly: a new entry of the outbox.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewTask {
-    /// Unique for ever. A task of a key that is there, or was there and is done, is not added again.
+    /// The key, unique for ever. A task whose key is there, or was there and is done, is not added
+    /// again.
     pub key: String,
-    /// Who does it.
+    /// The kind, which decides the actor that does it.
     pub kind: TaskKind,
-    /// What its doer needs to know.
+    /// The input of that actor.
     pub payload: Value,
-    /// Not before.
+    /// The earliest time to do it.
     pub due: Timestamp,
 }
 
@@ -26,13 +27,13 @@ pub struct Task {
     pub kind: TaskKind,
     /// See [`NewTask::payload`].
     pub payload: Value,
-    /// How often it was claimed, this time included: from 1.
+    /// The number of times that it was claimed, this one included: from 1.
     pub attempts: u32,
-    /// When it was added.
+    /// The time at which it was added.
     pub added_at: Timestamp,
 }
 
-/// Kinds of tasks, by who does them.
+/// The kinds of tasks, each with the actor that does it.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskKind {
@@ -40,18 +41,18 @@ pub enum TaskKind {
     Mail,
     /// Notifier sends a message to a browser, by Web Push.
     Push,
-    /// Janitor deletes the files of pictures that are gone, and then what is left of their records; and what users have made who
-    /// are gone.
+    /// Janitor deletes the files of deleted pictures, then the rest of their records; and the
+    /// content of deleted users.
     Remove,
     /// Notifier posts to a user's webhook.
     Webhook,
 }
 
 impl TaskKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Mail, Self::Push, Self::Remove, Self::Webhook];
 
-    /// As it is stored: `mail`.
+    /// Returns the name that is stored, such as `mail`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -69,18 +70,18 @@ impl Display for TaskKind {
     }
 }
 
-/// What a task came to.
+/// The outcome of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// It is done; it is kept, as done, until it is pruned.
+    /// Done; it is kept, as done, until it is pruned.
     Done,
-    /// It cannot be done, for this reason; it is kept, as given up, until it is pruned.
+    /// Given up for this reason; it is kept, as given up, until it is pruned.
     GaveUp(String),
-    /// It is to be tried again.
+    /// Failed for now; it is to be tried again.
     Retry {
-        /// Not before.
+        /// The earliest time to do it.
         due: Timestamp,
-        /// Why it failed.
+        /// The cause of the failure.
         error: String,
     },
 }

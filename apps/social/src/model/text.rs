@@ -1,23 +1,23 @@
-/// A text that is not allowed, and what is.
+/// The error of a text that is not allowed, with the rule that it breaks.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{field}: {rule}")]
 pub struct TextError {
     /// The field's name in JSON and in forms.
     pub field: &'static str,
-    /// What is allowed, in a sentence.
+    /// The rule, in a sentence.
     pub rule: String,
 }
 
-fn refuse(field: &'static str, rule: impl Into<String>) -> TextError {
+fn violated(field: &'static str, rule: impl Into<String>) -> TextError {
     let rule = rule.into();
     TextError { field, rule }
 }
 
-/// A user's unique name: 3 to 30 of `a` to `z`, `0` to `9`, `_` and `-`, beginning with a letter.
-/// Capital letters are made small.
+/// Checks a user's unique name: 3 to 30 of `a` to `z`, `0` to `9`, `_` and `-`, beginning with a
+/// letter. Returns it in lower case.
 ///
 /// # Errors
-/// Names the field `name`.
+/// Fails with the field `name`.
 pub fn check_name(name: &str) -> Result<String, TextError> {
     let name = name.to_ascii_lowercase();
     let is_allowed =
@@ -30,41 +30,42 @@ pub fn check_name(name: &str) -> Result<String, TextError> {
         return Ok(name);
     }
     let rule = "a name has 3 to 30 letters a to z, digits, _ or -, and begins with a letter";
-    Err(refuse("name", rule))
+    Err(violated("name", rule))
 }
 
-/// A password: 10 to 200 characters, whatever they are.
+/// Checks a password: 10 to 200 characters of any kind.
 ///
 /// # Errors
-/// Names the field `password`.
+/// Fails with the field `password`.
 pub fn check_password(password: &str) -> Result<(), TextError> {
     if (10..=200).contains(&password.chars().count()) {
         return Ok(());
     }
-    Err(refuse("password", "a password has 10 to 200 characters"))
+    Err(violated("password", "a password has 10 to 200 characters"))
 }
 
-/// An address that mails can go to, as far as its form tells. Capital letters are made small, so that it is found again however
-/// it is written.
+/// Checks the form of an address for mails. Returns it in lower case, so that it is found again
+/// however it is written.
 ///
 /// # Errors
-/// Names the field `email`.
+/// Fails with the field `email`.
 pub fn check_email(email: &str) -> Result<String, TextError> {
     let email = email.trim();
     let is_short = email.len() <= 254;
     match email.parse::<lettre::Address>() {
         Ok(_) if is_short => Ok(email.to_ascii_lowercase()),
-        _ => Err(refuse(
+        _ => Err(violated(
             "email",
             "an address for mails is needed, such as ada@example.org",
         )),
     }
 }
 
-/// A text for people: trimmed, of `least` to `most` characters, without control characters but for line ends.
+/// Checks a text for people: `least` to `most` characters, without control characters other than
+/// line ends. Returns it trimmed.
 ///
 /// # Errors
-/// Names `field`.
+/// Fails with `field`.
 pub fn check_text(
     field: &'static str,
     text: &str,
@@ -76,10 +77,10 @@ pub fn check_text(
         .chars()
         .any(|character| character.is_control() && character != '\n');
     if has_control {
-        return Err(refuse(field, "no control characters are allowed"));
+        return Err(violated(field, "no control characters are allowed"));
     }
     if !(least..=most).contains(&text.chars().count()) {
-        return Err(refuse(
+        return Err(violated(
             field,
             format!("{least} to {most} characters are allowed"),
         ));

@@ -1,5 +1,6 @@
-//! What computes digests of passwords: on a stage of its own, of at most two threads, so that log-ins take neither the pages'
-//! threads nor their place in the queue. Each digest needs 19 MiB and some ten milliseconds, by design.
+//! Hashing of passwords, on a stage of its own, of two threads by default, so that log-ins take
+//! neither the pages' threads nor their slots in the queue. Each digest needs 19 MiB and some ten
+//! milliseconds, by design.
 
 use anyhow::Context;
 use argon2::Argon2;
@@ -9,8 +10,9 @@ use greenroom::{Stage, StageError};
 use crate::Failure;
 use crate::config::PasswordSettings;
 
-/// What the password of a name that nobody has is compared with; no password fits.
-const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$pWZ0dVlHxKJ6BP0yWS8Ej5MVmg2gCzVZsfc/BMn4TtE";
+/// The digest that the password of an unknown name is compared with; no password matches it.
+const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1\
+    $c29tZXNhbHRzb21lc2FsdA$pWZ0dVlHxKJ6BP0yWS8Ej5MVmg2gCzVZsfc/BMn4TtE";
 
 /// A stage for passwords; cheap to clone.
 #[derive(Clone, Debug)]
@@ -19,10 +21,10 @@ pub struct Passwords {
 }
 
 impl Passwords {
-    /// Makes the stage `passwords`.
+    /// Creates the stage `passwords`.
     ///
     /// # Errors
-    /// If the settings ask for no threads.
+    /// Fails if the settings ask for no threads.
     pub fn new(settings: &PasswordSettings) -> anyhow::Result<Self> {
         let stage = Stage::builder("passwords")
             .threads(1..=settings.threads)
@@ -34,8 +36,8 @@ impl Passwords {
         Ok(Self { stage })
     }
 
-    /// What is stored of a password: a PHC string of argon2id, with a salt of its own. Clients share the stage by the time that
-    /// they take.
+    /// Hashes a password: the result is a PHC string of argon2id, with a salt of its own. Clients
+    /// share the stage by the time that they take.
     ///
     /// # Errors
     /// [`Failure::Unavailable`] if too many passwords wait.
@@ -45,8 +47,10 @@ impl Passwords {
         hashed.map_err(overloaded)?
     }
 
-    /// Whether a password is the one of which `stored` was made. `None` takes as long, and no password fits: so names cannot be
-    /// guessed by the time that it takes.
+    /// Returns `true` if `stored` was made from this password.
+    ///
+    /// `None` takes as long, and no password matches: so names cannot be guessed by the time that
+    /// it takes.
     ///
     /// # Errors
     /// [`Failure::Unavailable`] if too many passwords wait.

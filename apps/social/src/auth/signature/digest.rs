@@ -7,7 +7,7 @@ use super::parse::combined;
 
 const HEADER: &str = "content-digest";
 
-/// The SHA-256 that the body must have.
+/// Returns the SHA-256 that `Content-Digest` claims of the body (RFC 9530).
 pub(super) fn expected(headers: &HeaderMap) -> Result<Vec<u8>, Error> {
     let value = combined(headers, HEADER)?;
     let digests: Dictionary = Parser::new(&value)

@@ -1,5 +1,7 @@
-//! Requests that programs sign: HTTP Message Signatures (RFC 9421) with a shared secret, over the method, the path, the
-//! query and the digest of the body (RFC 9530). Each is good for half a minute and once.
+//! Signed requests of programs: HTTP Message Signatures (RFC 9421) with a shared secret, over the
+//! method, the path, the query and the digest of the body (RFC 9530).
+//!
+//! A signature is valid for half a minute and once.
 
 mod digest;
 mod parse;
@@ -21,14 +23,14 @@ use crate::{App, Failure};
 pub use self::uploads::SignedUploads;
 pub use self::verify::WINDOW_SECONDS;
 
-/// Who has signed the request, and with which key; in its extensions if its signature is right.
+/// The signer of a request, in its extensions once the signature is verified.
 #[derive(Clone, Debug)]
 pub(super) struct Signer {
     pub(super) author: Author,
     pub(super) key: Id,
 }
 
-/// What is wrong with a signature.
+/// The fault of a signature.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 enum Error {
     #[error("the header `{0}` is missing")]
@@ -39,17 +41,21 @@ enum Error {
         "exactly one signature is taken, of the same label in `Signature-Input` and `Signature`"
     )]
     Label,
-    #[error(r#"the signature must cover ("@method" "@path" "@query" "content-digest"), and nothing else"#)]
+    #[error(
+        "the signature must cover (\"@method\" \"@path\" \"@query\" \"content-digest\"), \
+         and nothing else"
+    )]
     Components,
     #[error(
-        r#"the signature must have the parameters created (an integer), nonce, keyid, alg="hmac-sha256" (texts), and no others"#
+        "the signature must have the parameters created (an integer), nonce, keyid, \
+         alg=\"hmac-sha256\" (texts), and no others"
     )]
     Parameters,
     #[error("a nonce has 8 to 64 characters")]
     Nonce,
     #[error(
-        "the signature was made at {created}, but here it is {now} (seconds since 1970): they must not be more than \
-         {WINDOW_SECONDS} s apart; GET /time tells the time"
+        "the signature was made at {created}, but here it is {now} (seconds since 1970): \
+         they must not be more than {WINDOW_SECONDS} s apart; GET /time tells the time"
     )]
     Window { created: i64, now: i64 },
     #[error("there is no such key, or the signature is not made with it for this request")]
@@ -66,12 +72,15 @@ impl From<Error> for Failure {
     }
 }
 
-/// Middleware that checks the signature of requests that have one, the body included: it is read whole, within the limit of the
-/// route, or of [`SignedUploads`] if that is in the extensions: then the user has one of its places until the answer is there.
-/// Requests without a signature pass as they are.
+/// Middleware that verifies the signature of requests that have one, the body included.
+///
+/// The body is read whole, within the limit of the route, or of [`SignedUploads`] if that is in the
+/// extensions; then the user holds one of its permits until the response is there. Requests without
+/// a signature pass unchanged.
 ///
 /// # Errors
-/// [`Failure::BadSignature`], and for uploads [`Failure::TooLarge`], [`Failure::TooMany`] and [`Failure::Unavailable`].
+/// [`Failure::BadSignature`], and for uploads [`Failure::TooLarge`], [`Failure::TooMany`] and
+/// [`Failure::Unavailable`].
 pub async fn check_signature(
     State(app): State<App>,
     request: Request,
@@ -84,7 +93,7 @@ pub async fn check_signature(
     let signature = parse::parse(&parts)?;
     let signer = verify::verify(&app, &signature).await?;
     let uploads = parts.extensions.get::<SignedUploads>();
-    let _place = uploads
+    let _permit = uploads
         .map(|uploads| uploads.take(signer.author.id))
         .transpose()?;
     match whole(&parts, body).await? {
@@ -93,15 +102,15 @@ pub async fn check_signature(
             request.extensions_mut().insert(signer);
             Ok(next.run(request).await)
         }
-        Err(unread) => Ok(unread),
+        Err(rejection) => Ok(rejection),
     }
 }
 
-/// The body, or the answer to who has sent too much of it.
+/// Returns the whole body, or the response for a body over the route's limit.
 async fn whole(parts: &Parts, body: Body) -> Result<Result<Bytes, Response>, Failure> {
     let expected = digest::expected(&parts.headers)?;
     let mut request = Request::new(body);
-    // The limit of the route is in there.
+    // The route's body limit is one of the extensions.
     *request.extensions_mut() = parts.extensions.clone();
     let upload_max = parts.extensions.get().map(SignedUploads::bytes_max);
     if let Some(bytes_max) = upload_max {
@@ -111,12 +120,12 @@ async fn whole(parts: &Parts, body: Body) -> Result<Result<Bytes, Response>, Fai
     let body = match Bytes::from_request(request, &()).await {
         Ok(body) => body,
         Err(rejection) => {
-            let refused = rejection.into_response();
+            let response = rejection.into_response();
             return match upload_max {
-                Some(bytes_max) if refused.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                Some(bytes_max) if response.status() == StatusCode::PAYLOAD_TOO_LARGE => {
                     Err(too_large(bytes_max))
                 }
-                _ => Ok(Err(refused)),
+                _ => Ok(Err(response)),
             };
         }
     };
@@ -128,6 +137,7 @@ async fn whole(parts: &Parts, body: Body) -> Result<Result<Bytes, Response>, Fai
 
 fn too_large(bytes_max: ByteSize) -> Failure {
     Failure::TooLarge(format!(
-        "a signed upload has at most {bytes_max}, which is one picture; send more of them by a session"
+        "a signed upload has at most {bytes_max}, which is one picture; \
+         send more of them by a session"
     ))
 }

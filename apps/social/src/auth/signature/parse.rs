@@ -9,20 +9,20 @@ const INPUT: &str = "signature-input";
 const SIGNATURE: &str = "signature";
 const DIGEST: &str = "content-digest";
 
-/// What a signature must cover.
+/// The components that a signature must cover, sorted.
 const COMPONENTS: [&str; 4] = ["@method", "@path", "@query", DIGEST];
-/// The parameters that it must have.
+/// The parameters that it must have, sorted.
 const PARAMETERS: [&str; 4] = ["alg", "created", "keyid", "nonce"];
 const ALGORITHM: &str = "hmac-sha256";
-/// Characters of a nonce.
+/// The allowed lengths of a nonce, in characters.
 const NONCE_LENGTHS: std::ops::RangeInclusive<usize> = 8..=64;
 
-/// A signature that is well-formed; whether it is right is not known yet.
+/// A well-formed signature that is not yet verified.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Signature {
-    /// What is signed (RFC 9421, section 2.5).
+    /// The signature base (RFC 9421, section 2.5).
     pub(super) base: String,
-    /// HMAC-SHA256 of that, they say.
+    /// The claimed HMAC-SHA256 of the base.
     pub(super) tag: Vec<u8>,
     pub(super) key: Id,
     /// Seconds since 1970.
@@ -30,7 +30,7 @@ pub(super) struct Signature {
     pub(super) nonce: String,
 }
 
-/// Whether the request claims to be signed.
+/// Returns `true` if the request claims to be signed.
 pub(super) fn is_signed(headers: &HeaderMap) -> bool {
     headers.contains_key(INPUT) || headers.contains_key(SIGNATURE)
 }
@@ -68,7 +68,7 @@ fn dictionary(headers: &HeaderMap, name: &'static str) -> Result<Dictionary, Err
     parsed.map_err(|_| Error::Malformed(name))
 }
 
-/// All lines of a header as one (RFC 9110, section 5.2).
+/// Returns all lines of a header field as one value (RFC 9110, section 5.2).
 pub(super) fn combined(headers: &HeaderMap, name: &'static str) -> Result<String, Error> {
     let lines = headers.get_all(name).iter();
     let texts: Result<Vec<_>, _> = lines.map(|line| line.to_str().map(str::trim)).collect();
@@ -87,7 +87,7 @@ fn only(dictionary: Dictionary) -> Result<(String, ListEntry), Error> {
     }
 }
 
-/// In any order, each once, without parameters.
+/// Checks that all components are covered: in any order, each once, without parameters.
 fn check_components(input: &InnerList) -> Result<(), Error> {
     let mut covered = Vec::new();
     for item in &input.items {
@@ -126,7 +126,7 @@ fn parameters(input: &InnerList) -> Result<(Id, i64, String), Error> {
     if !NONCE_LENGTHS.contains(&nonce.len()) {
         return Err(Error::Nonce);
     }
-    // A key that cannot be is like one that is not there.
+    // A malformed identifier fails like one of no key, so the response tells nothing more.
     let key = text("keyid")?.parse().map_err(|_| Error::Wrong)?;
     Ok((key, created, nonce))
 }

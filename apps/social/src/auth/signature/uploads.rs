@@ -7,44 +7,47 @@ use bytesize::ByteSize;
 use crate::Failure;
 use crate::model::Id;
 
-/// When to try again what found no place.
+/// The time after which to retry without a permit.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// The places of signed uploads, of which each is in memory as a whole; cheap to clone. In the extensions of a request it says
-/// that the request is an upload.
+/// The permits of signed uploads, each of which is in memory as a whole; cheap to clone.
+///
+/// In the extensions of a request it marks the request as an upload.
 #[derive(Clone, Debug)]
 pub struct SignedUploads {
-    places_max: usize,
+    permits_max: usize,
     bytes_max: ByteSize,
     holders: Arc<Mutex<HashSet<Id>>>,
 }
 
 impl SignedUploads {
-    /// So many places, for bodies of at most so many bytes.
+    /// Creates `permits_max` permits, for bodies of at most `bytes_max`.
     #[must_use]
-    pub fn new(places_max: usize, bytes_max: ByteSize) -> Self {
+    pub fn new(permits_max: usize, bytes_max: ByteSize) -> Self {
         Self {
-            places_max,
+            permits_max,
             bytes_max,
             holders: Arc::default(),
         }
     }
 
-    /// The longest body.
+    /// Returns the largest size of a body.
     pub(super) fn bytes_max(&self) -> ByteSize {
         self.bytes_max
     }
 
-    /// A place until it is dropped. A user has at most one, whatever keys they sign with: else one user could hold them all.
+    /// Takes a permit, released when it is dropped.
+    ///
+    /// A user has at most one, with all their keys together: else one user could hold them all.
     ///
     /// # Errors
-    /// [`Failure::TooMany`] if the user has one, [`Failure::Unavailable`] if none is free.
-    pub(super) fn take(&self, user: Id) -> Result<Place, Failure> {
+    /// [`Failure::TooMany`] if the user holds one, [`Failure::Unavailable`] if none is free.
+    pub(super) fn take(&self, user: Id) -> Result<Permit, Failure> {
         let mut holders = self.holders();
         if holders.contains(&user) {
             return Err(Failure::TooMany { retry_after: RETRY });
         }
-        if holders.len() >= self.places_max {
+        if holders.len() >= self.permits_max {
             return Err(Failure::Unavailable {
                 what: "a place for one more signed upload",
                 retry_after: RETRY,
@@ -52,7 +55,7 @@ impl SignedUploads {
             });
         }
         holders.insert(user);
-        Ok(Place {
+        Ok(Permit {
             uploads: self.clone(),
             user,
         })
@@ -63,14 +66,14 @@ impl SignedUploads {
     }
 }
 
-/// A place that is taken.
+/// A permit for one upload.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Permit {
     uploads: SignedUploads,
     user: Id,
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.uploads.holders().remove(&self.user);
     }
@@ -81,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_place_for_each_user() {
+    fn one_permit_for_each_user() {
         let uploads = SignedUploads::new(2, ByteSize::mib(1));
         let (ada, grace, linus) = (Id::new(), Id::new(), Id::new());
         let first = uploads.take(ada).expect("all are free");

@@ -10,20 +10,22 @@ use crate::model::{Author, Id};
 use crate::service;
 use crate::{App, Failure};
 
-/// How far the clocks may be apart, and how long a request may take to come here, in seconds.
+/// The allowed difference of the clocks together with the time in transit, in seconds.
 pub const WINDOW_SECONDS: i64 = 30;
-/// How long behind its making a nonce is remembered: longer than its signature is good for.
+/// The time that a nonce is remembered, from `created` on: longer than its signature is valid.
 const NONCE_SECONDS: i64 = 2 * WINDOW_SECONDS;
-/// How long a user's name is read from the cache, at most. It never changes.
+/// The longest time that a user's name is read from the cache. It never changes.
 const AUTHOR_TTL: Duration = Duration::from_mins(1);
 
-/// Who has signed. The nonce is used from then on, whatever becomes of the request.
+/// Verifies the signature and returns its signer. From then on the nonce is used, even if the
+/// request fails.
 pub(super) async fn verify(app: &App, signature: &Signature) -> Result<Signer, Failure> {
     check_window(signature.created, Timestamp::now().as_second())?;
     let key = app.store.key(signature.key).await?.ok_or(Error::Wrong)?;
     check_tag(&key.secret, signature)?;
     let expires = signature.created + NONCE_SECONDS;
     let expires = Timestamp::from_second(expires).map_err(Failure::internal)?;
+    // Only after the tag is verified: else anybody could use up the nonces of a key.
     if !app
         .store
         .use_nonce(key.id, &signature.nonce, expires)
@@ -76,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_tells_both_times_and_where_to_ask() {
+    fn a_rejection_tells_both_times_and_where_to_ask() {
         let error = check_window(1_700_000_000, 1_700_000_031).expect_err("it is too old");
         let text = error.to_string();
         for part in ["1700000000", "1700000031", "30 s", "GET /time"] {

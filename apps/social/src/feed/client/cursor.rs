@@ -4,18 +4,18 @@ use super::super::frame::{Events, Notices};
 use super::super::log::{Log, Reading};
 use super::super::page::Page;
 
-/// How far a client has read a topic.
+/// The position of a client in a topic.
 #[derive(Debug)]
 pub(super) struct Cursor {
     log: Arc<Log>,
     /// The number of the last event that the client has.
     position: u64,
-    /// The client was not told yet that its watch is in force.
+    /// The client has not been told yet that its watch is in force.
     is_new: bool,
 }
 
 impl Cursor {
-    /// One that begins where the client says, or at the log's end.
+    /// Creates a cursor that begins at the client's position, or at the log's end.
     pub(super) fn new(log: Arc<Log>, position: Option<u64>) -> Self {
         let position = position.unwrap_or_else(|| log.last());
         Self {
@@ -33,13 +33,14 @@ impl Cursor {
         self.position
     }
 
-    /// The client wants to begin elsewhere.
+    /// Moves the cursor to where the client wants to begin.
     pub(super) fn rewind(&mut self, position: Option<u64>) {
         *self = Self::new(Arc::clone(&self.log), position);
     }
 
-    /// Puts into the frame what is new. False if only the storage knows what comes next, or whether the position
-    /// is one at all.
+    /// Adds new events to the frame.
+    ///
+    /// Returns `false` if only the storage knows the next event, or if the position exists at all.
     pub(super) fn advance(
         &mut self,
         page: &mut Option<Page>,
@@ -71,18 +72,18 @@ impl Cursor {
         }
     }
 
-    /// The storage says that the position is the end of its log.
+    /// Handles that the position is the end of the storage's log.
     pub(super) fn is_at_end(&mut self, notices: &mut Notices) {
         let last = self.log.last();
         if last > self.position {
-            // The storage has less than we have seen: the topic was deleted.
+            // The storage has less than the log in memory: the topic was deleted.
             self.reset(last, notices);
         } else {
             self.confirm(notices);
         }
     }
 
-    /// The client is to load its state anew, and goes on from there.
+    /// Tells the client to load its state anew, and to continue from there.
     pub(super) fn reset(&mut self, end: u64, notices: &mut Notices) {
         self.position = end;
         self.is_new = false;

@@ -1,4 +1,4 @@
-//! One WebSocket: a cursor for each topic that it watches.
+//! The actor of one WebSocket: a cursor for each topic that it watches.
 
 mod cursor;
 mod rate;
@@ -12,24 +12,25 @@ use greenroom::actor::{Actor, AsyncHandler, BoxError, Context, Failure, Handler,
 use jiff::Timestamp;
 
 use super::Shared;
-use super::bell::Bell;
 use super::command::Command;
 use super::feeder::{Unwatch, Watch};
 use super::frame::{Events, Notices};
 use super::page::{self, Found, Page};
-use super::sessions::{self, Standing, Watcher};
+use super::sessions::{self, ConnectionGuard, Watcher};
+use super::waker::Waker;
 use cursor::Cursor;
 use rate::Rate;
 
-/// Frames that wait for a client at most: one of each kind. The next ones are written when these are gone.
+/// The most frames that wait for a client: one of each kind. The next ones are written when these
+/// are sent.
 pub(super) const OUTBOX_FRAMES: usize = 4;
-/// What a client sends beyond this is not read before the rest was handled.
+/// The messages of a client that may wait; the next one is not read before.
 const MAILBOX_MESSAGES: u32 = 16;
-/// When the storage is asked again that did not answer.
+/// The time after which the storage is asked again if it has failed.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// "Unsupported data", "invalid payload data", "policy violation", "internal error" (RFC 6455, 7.4.1) and "service restart"
-/// (the registry of close codes).
+/// "Unsupported data", "invalid payload data", "policy violation", "internal error" (RFC 6455,
+/// 7.4.1) and "service restart" (the registry of close codes).
 const UNSUPPORTED: u16 = 1003;
 const NOT_UNDERSTOOD: u16 = 1007;
 const POLICY: u16 = 1008;
@@ -37,33 +38,34 @@ const INTERNAL_ERROR: u16 = 1011;
 const RESTART: u16 = 1012;
 /// "Try again later" (the registry of close codes).
 const TRY_AGAIN: u16 = 1013;
-/// What a close frame holds beside the code, in bytes (RFC 6455, 5.5).
+/// The longest reason of a close frame, in bytes (RFC 6455, 5.5).
 const REASON_BYTES_MAX: usize = 123;
 
-/// The connection of a client.
+/// An actor that serves the connection of a client.
 #[derive(Debug)]
 pub(super) struct Client {
     outbox: Outbox<Frame>,
     notices: Notices,
     watching: watching::Watching,
-    /// Where the next frame begins, so that a busy topic does not crowd out the others.
+    /// The cursor that the next frame begins with, so that a busy topic does not crowd out the
+    /// others.
     turn: usize,
     page: Option<Page>,
     is_reading: bool,
-    waits_for_room: bool,
+    awaits_drain: bool,
     rate: Rate,
-    /// Of a user.
-    standing: Option<Standing>,
-    /// Its session was looked for after it could be found here.
+    /// The entry of a known user's connection.
+    entry: Option<ConnectionGuard>,
+    /// The session was looked up again after the connection was listed.
     is_confirmed: bool,
     shared: Arc<Shared>,
 }
 
-/// There is something to look at.
+/// There are new events to read.
 pub(super) struct Wake;
 
-/// The outbox is empty again.
-struct Room;
+/// The outbox has been drained.
+struct Drained;
 
 /// The storage may be asked again.
 struct Retry;
@@ -71,7 +73,7 @@ struct Retry;
 /// The session has expired.
 struct Expired;
 
-/// What was asked of the storage.
+/// A page was read from the storage.
 struct Looked {
     topic: Arc<str>,
     position: u64,
@@ -88,7 +90,7 @@ impl Client {
         let viewer = watcher.as_ref().map(|watcher| watcher.user);
         let enter = |watcher| shared.connections.enter(watcher, outbox.clone());
         Self {
-            standing: watcher.map(enter),
+            entry: watcher.map(enter),
             is_confirmed: false,
             outbox,
             notices: Notices::default(),
@@ -96,19 +98,19 @@ impl Client {
             turn: 0,
             page: None,
             is_reading: false,
-            waits_for_room: false,
+            awaits_drain: false,
             rate: Rate::default(),
             shared,
         }
     }
 
-    /// Writes what is new, if the connection has taken what was written before.
+    /// Writes new events, if the connection has taken the frames before.
     fn advance(&mut self, context: &mut Context<Self>) {
-        if self.waits_for_room {
+        if self.awaits_drain {
             return;
         }
         if self.outbox.waiting() > 0 {
-            self.wait_for_room(context);
+            self.wait_for_drain(context);
             return;
         }
         let mut events = Events::default();
@@ -119,11 +121,12 @@ impl Client {
             self.look_up(topic, position, context);
         }
         if is_more {
-            self.wait_for_room(context);
+            self.wait_for_drain(context);
         }
     }
 
-    /// Puts what is new into the frame. Gives the first place that only the storage knows.
+    /// Adds new events to the frame. Returns the first position that only the storage can continue
+    /// from.
     fn gather(&mut self, events: &mut Events) -> Option<(Arc<str>, u64)> {
         let mut older = None;
         let count = self.watching.cursors.len();
@@ -146,16 +149,16 @@ impl Client {
         meters.events.increment(events.count());
         for frame in self.notices.take().chain(events.finish()) {
             meters.frames.increment(1);
-            // Fails only when the connection is about to end.
+            // This fails only if the connection is about to end.
             let _ = self.outbox.tell(frame);
         }
     }
 
-    fn wait_for_room(&mut self, context: &mut Context<Self>) {
+    fn wait_for_drain(&mut self, context: &mut Context<Self>) {
         let outbox = self.outbox.clone();
-        let room = async move { outbox.drained().await };
+        let drained = async move { outbox.drained().await };
         // There are two futures at most: this one and that of `look_up`.
-        self.waits_for_room = context.pipe(room, |()| Room).is_ok();
+        self.awaits_drain = context.pipe(drained, |()| Drained).is_ok();
     }
 
     fn look_up(&mut self, topic: Arc<str>, position: u64, context: &mut Context<Self>) {
@@ -171,15 +174,17 @@ impl Client {
         self.is_reading = context.pipe(look, |looked| looked).is_ok();
     }
 
-    /// Whether the session or the key holds still, asked once: it may have ended after the request was let in and before the
-    /// connection could be found here. If not, or if that is not known, the connection is closed.
+    /// Returns `true` if the session or the key is still live, which is checked once: it may have
+    /// ended after the request was authenticated and before the connection was listed.
+    ///
+    /// If it has ended, or if that is not known, the connection is closed.
     async fn confirm_session(&mut self) -> bool {
-        let Some(standing) = self.standing.as_ref().filter(|_| !self.is_confirmed) else {
+        let Some(entry) = self.entry.as_ref().filter(|_| !self.is_confirmed) else {
             return true;
         };
-        // The semaphore is never closed, and if it were, to read would still be right.
-        let _turn = self.shared.reads.acquire().await;
-        match sessions::is_live(&*self.shared.store, &standing.watcher.credential).await {
+        // The semaphore is never closed, and if it were, reading would still be right.
+        let _permit = self.shared.reads.acquire().await;
+        match sessions::is_live(&*self.shared.store, &entry.watcher.credential).await {
             Ok(true) => self.is_confirmed = true,
             Ok(false) => self.close(sessions::UNAUTHORIZED, sessions::REASON),
             Err(_) => self.close(TRY_AGAIN, "the storage is away: connect again"),
@@ -187,7 +192,7 @@ impl Client {
         self.is_confirmed
     }
 
-    async fn obey(&mut self, command: Command, context: &mut Context<Self>) {
+    async fn execute(&mut self, command: Command, context: &mut Context<Self>) {
         let left = self.watching.unwatch(command.unwatch, &mut self.notices);
         let Ok(asked) = self.watching.watch(command.watch, &mut self.notices) else {
             self.close(POLICY, "too many topics that cannot be watched");
@@ -200,13 +205,13 @@ impl Client {
         {
             self.page = None;
         }
-        let bell = self.watching.bell(context);
+        let waker = self.watching.waker(context);
         let feeder = &self.shared.feeder;
-        // Fails only when the feed is about to end, and the connection with it.
+        // These fail only if the feed is about to end, and the connection with it.
         if !left.is_empty() {
             let _ = feeder
                 .send(Unwatch {
-                    bell: Arc::clone(&bell),
+                    waker: Arc::clone(&waker),
                     topics: left,
                 })
                 .await;
@@ -214,7 +219,7 @@ impl Client {
         if !asked.is_empty() {
             let _ = feeder
                 .send(Watch {
-                    bell,
+                    waker,
                     topics: asked,
                 })
                 .await;
@@ -227,7 +232,7 @@ impl Client {
             end -= 1;
         }
         if let Err(error) = self.outbox.close(code, &reason[..end]) {
-            tracing::error!(%error, "a connection was not closed as it should be");
+            tracing::error!(%error, "a connection could not be closed");
         }
     }
 }
@@ -238,7 +243,7 @@ impl Actor for Client {
     }
 
     async fn started(&mut self, context: &mut Context<Self>) -> Result<(), BoxError> {
-        let watcher = self.standing.as_ref().map(|standing| &standing.watcher);
+        let watcher = self.entry.as_ref().map(|entry| &entry.watcher);
         if let Some(expires_at) = watcher.and_then(|watcher| watcher.expires_at) {
             let rest = expires_at.duration_since(Timestamp::now());
             context.once(Duration::try_from(rest).unwrap_or_default(), Expired);
@@ -246,7 +251,8 @@ impl Actor for Client {
         Ok(())
     }
 
-    /// The positions are gone with the old state; only the client knows them.
+    /// Closes the connection: the positions are gone with the old state, and only the client knows
+    /// them.
     async fn restarted(&mut self, _: &Failure, _: &mut Context<Self>) -> Result<(), BoxError> {
         self.close(INTERNAL_ERROR, "internal error: connect again");
         Ok(())
@@ -269,7 +275,7 @@ impl AsyncHandler<Frame> for Client {
                 self.close(POLICY, "too many messages, or topics in them");
                 return;
             }
-            Ok(command) => self.obey(command, context).await,
+            Ok(command) => self.execute(command, context).await,
             Err(error) => self.close(NOT_UNDERSTOOD, &error.to_string()),
         }
         self.advance(context);
@@ -280,9 +286,9 @@ impl Handler<Wake> for Client {
     type Reply = ();
 
     fn handle(&mut self, _: Wake, context: &mut Context<Self>) {
-        let bell: Arc<Bell> = self.watching.bell(context);
-        let opened = bell.answer();
-        if bell.is_lost() {
+        let waker: Arc<Waker> = self.watching.waker(context);
+        let opened = waker.take_opened();
+        if waker.is_lost() {
             self.close(RESTART, "the feed begins anew: connect again");
             return;
         }
@@ -291,11 +297,11 @@ impl Handler<Wake> for Client {
     }
 }
 
-impl Handler<Room> for Client {
+impl Handler<Drained> for Client {
     type Reply = ();
 
-    fn handle(&mut self, _: Room, context: &mut Context<Self>) {
-        self.waits_for_room = false;
+    fn handle(&mut self, _: Drained, context: &mut Context<Self>) {
+        self.awaits_drain = false;
         self.advance(context);
     }
 }

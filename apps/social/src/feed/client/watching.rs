@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use greenroom::actor::Context;
 
-use super::super::bell::Bell;
 use super::super::frame::Notices;
 use super::super::log::Log;
+use super::super::waker::Waker;
 use super::super::watchable;
 use super::{Client, Cursor};
 use crate::model::Id;
@@ -15,14 +15,14 @@ use crate::model::Id;
 pub(super) struct Watching {
     viewer: Option<Id>,
     topics_max: usize,
-    /// Made with the first watch.
-    bell: Option<Arc<Bell>>,
+    /// The client's waker, created by the first watch.
+    waker: Option<Arc<Waker>>,
     pub(super) cursors: Vec<Cursor>,
-    /// Those that the Feeder has not opened yet, with where they are to begin.
+    /// Topics that the Feeder has not opened yet, with the positions to begin at.
     asked: HashMap<Arc<str>, Option<u64>>,
 }
 
-/// So many topics were refused that the client is sent away.
+/// The client asked for too many topics that it may not watch, and is disconnected.
 #[derive(Debug)]
 pub(super) struct TooManyRefused;
 
@@ -31,20 +31,20 @@ impl Watching {
         Self {
             viewer,
             topics_max,
-            bell: None,
+            waker: None,
             cursors: Vec::new(),
             asked: HashMap::new(),
         }
     }
 
-    pub(super) fn bell(&mut self, context: &Context<Client>) -> Arc<Bell> {
-        let bell = self
-            .bell
-            .get_or_insert_with(|| Arc::new(Bell::new(context.myself().clone())));
-        Arc::clone(bell)
+    pub(super) fn waker(&mut self, context: &Context<Client>) -> Arc<Waker> {
+        let waker = self
+            .waker
+            .get_or_insert_with(|| Arc::new(Waker::new(context.myself().clone())));
+        Arc::clone(waker)
     }
 
-    /// Takes these topics away, and gives those that were watched.
+    /// Removes these topics, and returns those that were watched.
     pub(super) fn unwatch(&mut self, topics: Vec<String>, notices: &mut Notices) -> Vec<Arc<str>> {
         let mut left = Vec::new();
         for topic in topics {
@@ -58,7 +58,7 @@ impl Watching {
         left
     }
 
-    /// Adds topics, or sets their positions anew. Gives those that the Feeder is to open.
+    /// Adds topics, or resets their positions. Returns those that the Feeder is to open.
     pub(super) fn watch(
         &mut self,
         topics: BTreeMap<String, Option<u64>>,
@@ -84,7 +84,7 @@ impl Watching {
         Ok(new)
     }
 
-    /// The Feeder has opened these.
+    /// Adds cursors for the logs that the Feeder has opened.
     pub(super) fn open(&mut self, logs: Vec<Arc<Log>>) {
         for log in logs {
             if let Some(position) = self.asked.remove(log.topic()) {
@@ -96,15 +96,15 @@ impl Watching {
         }
     }
 
-    /// The cursor of a topic, if it still stands there.
+    /// Returns the cursor of a topic, if it is still at this position.
     pub(super) fn cursor_at(&mut self, topic: &str, position: u64) -> Option<&mut Cursor> {
         let index = self.find(topic)?;
         Some(&mut self.cursors[index]).filter(|cursor| cursor.position() == position)
     }
 
     pub(super) fn leave(&self) {
-        if let Some(bell) = &self.bell {
-            bell.leave();
+        if let Some(waker) = &self.waker {
+            waker.leave();
         }
     }
 

@@ -5,17 +5,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::bell::Bell;
+use super::super::waker::Waker;
 
-/// When which client is to be woken: at once if it was not for the length of the pace, else when that is over. One timer
-/// serves all.
+/// The times at which clients are to be woken: at once if the last time is longer ago than the
+/// pace, else when the pace is over.
+///
+/// One timer serves all.
 #[derive(Debug)]
 pub(super) struct Agenda {
     began: Instant,
     pace_millis: u64,
-    /// By the millisecond in which they are due.
-    due: BTreeMap<u64, Vec<Arc<Bell>>>,
-    /// The millisecond for which a timer is set.
+    /// The clients by the millisecond in which they are due.
+    due: BTreeMap<u64, Vec<Arc<Waker>>>,
+    /// The millisecond that a timer is set for.
     awaited: Option<u64>,
 }
 
@@ -29,42 +31,43 @@ impl Agenda {
         }
     }
 
-    /// These have something new to read.
-    pub(super) fn announce(&mut self, bells: &[Arc<Bell>]) {
+    /// Schedules clients that have new events to read.
+    pub(super) fn announce(&mut self, wakers: &[Arc<Waker>]) {
         let now = self.now();
-        for bell in bells {
-            if bell.is_due.load(Relaxed) {
+        for waker in wakers {
+            if waker.is_due.load(Relaxed) {
                 continue;
             }
-            let rests_until = bell.rests_until.load(Relaxed);
+            let rests_until = waker.rests_until.load(Relaxed);
             if rests_until <= now {
-                self.ring_at(bell, now);
+                self.wake_at(waker, now);
             } else {
-                self.put(bell, rests_until);
+                self.put(waker, rests_until);
             }
         }
     }
 
-    /// Wakes a client that has asked for something and waits for it, whether it rests or not.
-    pub(super) fn ring(&mut self, bell: &Arc<Bell>) {
-        if !bell.ring() {
-            self.put(bell, self.now() + 1);
+    /// Wakes a client that waits for its request, without regard to the pace.
+    pub(super) fn wake(&mut self, waker: &Arc<Waker>) {
+        if !waker.wake() {
+            self.put(waker, self.now() + 1);
         }
     }
 
-    /// Wakes whoever is due.
-    pub(super) fn ring_due(&mut self) {
+    /// Wakes all clients that are due.
+    pub(super) fn wake_due(&mut self) {
         self.awaited = None;
         let now = self.now();
         let later = self.due.split_off(&(now + 1));
         let due = std::mem::replace(&mut self.due, later);
-        for bell in due.into_values().flatten() {
-            bell.is_due.store(false, Relaxed);
-            self.ring_at(&bell, now);
+        for waker in due.into_values().flatten() {
+            waker.is_due.store(false, Relaxed);
+            self.wake_at(&waker, now);
         }
     }
 
-    /// After which time to call [`ring_due`](Self::ring_due), if that was not said before.
+    /// Returns the time after which to call [`wake_due`](Self::wake_due), unless a timer is already
+    /// set for it.
     pub(super) fn next(&mut self) -> Option<Duration> {
         let (&first, _) = self.due.first_key_value()?;
         if self.awaited.is_some_and(|awaited| awaited <= first) {
@@ -74,18 +77,18 @@ impl Agenda {
         Some((self.began + Duration::from_millis(first)).duration_since(Instant::now()))
     }
 
-    fn ring_at(&mut self, bell: &Arc<Bell>, now: u64) {
+    fn wake_at(&mut self, waker: &Arc<Waker>, now: u64) {
         let rests_until = now + self.pace_millis;
-        bell.rests_until.store(rests_until, Relaxed);
-        if !bell.ring() {
-            // At least a millisecond later, also without a pace.
-            self.put(bell, rests_until.max(now + 1));
+        waker.rests_until.store(rests_until, Relaxed);
+        if !waker.wake() {
+            // At least a millisecond later, even without a pace.
+            self.put(waker, rests_until.max(now + 1));
         }
     }
 
-    fn put(&mut self, bell: &Arc<Bell>, due: u64) {
-        if !bell.is_due.swap(true, Relaxed) {
-            self.due.entry(due).or_default().push(Arc::clone(bell));
+    fn put(&mut self, waker: &Arc<Waker>, due: u64) {
+        if !waker.is_due.swap(true, Relaxed) {
+            self.due.entry(due).or_default().push(Arc::clone(waker));
         }
     }
 

@@ -8,19 +8,19 @@ use super::{BATCH, Feeder};
 use crate::model::Head;
 use crate::store;
 
-/// When the storage is asked again that did not answer.
+/// The time after which the storage is asked again if it has failed.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The ends of topics that are to be looked up, one batch after the other.
+/// The topics whose ends are to be looked up, one batch after the other.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     wanted: VecDeque<Arc<str>>,
     is_looking: bool,
-    /// The storage did not answer, and is left alone for a moment.
+    /// The storage has failed, and is not asked for a moment.
     is_resting: bool,
 }
 
-/// What the storage says.
+/// The ends of a batch were read from the storage.
 struct Looked {
     topics: Vec<Arc<str>>,
     heads: store::Result<HashMap<String, Head>>,
@@ -30,12 +30,12 @@ struct Looked {
 struct Rested;
 
 impl Heads {
-    /// Whether all that was wanted was looked up.
+    /// Returns `true` if no lookups are pending.
     pub(super) fn is_done(&self) -> bool {
         self.wanted.is_empty()
     }
 
-    /// Somebody waits for these.
+    /// Puts topics that a client waits for at the front.
     pub(super) fn want_first(&mut self, topics: Vec<Arc<str>>) {
         for topic in topics {
             self.wanted.push_front(topic);
@@ -44,7 +44,7 @@ impl Heads {
 }
 
 impl Feeder {
-    /// Looks whether anything is missing anywhere.
+    /// Looks up the ends of all topics, those that are not open yet first.
     pub(super) fn look_up_all_heads(&mut self, context: &mut Context<Self>) {
         let (open, opening): (Vec<_>, Vec<_>) = self
             .topics
@@ -77,8 +77,8 @@ impl Feeder {
         match topic.last() {
             None => {
                 topic.open(name, end, self.settings.recent_max);
-                for bell in topic.watchers() {
-                    self.agenda.ring(bell);
+                for waker in topic.watchers() {
+                    self.agenda.wake(waker);
                 }
             }
             Some(last) if last < end => self.pages.want(name),

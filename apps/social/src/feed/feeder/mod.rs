@@ -1,4 +1,4 @@
-//! Who watches which topic, and when they are woken.
+//! The actor that knows the watchers of topics, and wakes them.
 
 mod agenda;
 mod heads;
@@ -13,8 +13,8 @@ use greenroom::actor::{Actor, ActorRef, AskError, BoxError, Context, Handler, Ma
 use greenroom::bus::Bus;
 
 use super::DISPATCHER;
-use super::bell::Bell;
 use super::subscriber::{ESTABLISH_WAIT, Subscribe, Subscribed, Subscriber};
+use super::waker::Waker;
 use crate::config::FeedSettings;
 use crate::store::Store;
 use agenda::Agenda;
@@ -22,16 +22,17 @@ use heads::Heads;
 use pages::Pages;
 use topic::{Arrival, Topic};
 
-/// Topics that are subscribed to, or looked up, at a time.
+/// The topics of one batch of subscriptions or lookups.
 const BATCH: usize = 500;
-/// Batches that wait for the bus at a time.
+/// The batches that wait for the bus at a time.
 const SUBSCRIBING_MAX: usize = 4;
-/// How long an event waits for those before it, that other replicas published at the same time.
+/// The time that an event waits for those before it, which other replicas published at the same
+/// time.
 const GAP_WAIT: Duration = Duration::from_millis(20);
-/// Messages that may wait; more wait with their senders.
+/// The messages that may wait; senders of more wait.
 const MAILBOX_MESSAGES: u32 = 8_192;
 
-/// Keeps the logs of watched topics, and wakes who watches them.
+/// An actor that keeps the logs of watched topics, and wakes their watchers.
 #[derive(Debug)]
 pub(super) struct Feeder {
     bus: Bus,
@@ -44,50 +45,51 @@ pub(super) struct Feeder {
     pages: Pages,
     to_subscribe: Vec<Arc<str>>,
     subscribing: usize,
-    /// Topics that miss events before one that has come, and how far their logs reached then.
+    /// Topics that miss events before one that has arrived, and the ends of their logs at that
+    /// time.
     gaps: HashMap<Arc<str>, u64>,
-    /// The bus has lost something, and all topics are about to be looked at.
+    /// The bus has lost messages, and all topics are about to be looked up.
     has_missed: bool,
 }
 
-/// A client wants to hear of topics that it does not watch yet.
+/// A client asks for topics that it does not watch yet.
 pub(super) struct Watch {
-    pub(super) bell: Arc<Bell>,
+    pub(super) waker: Arc<Waker>,
     pub(super) topics: Vec<Arc<str>>,
 }
 
-/// A client no longer wants to hear of these.
+/// A client leaves these topics.
 pub(super) struct Unwatch {
-    pub(super) bell: Arc<Bell>,
+    pub(super) waker: Arc<Waker>,
     pub(super) topics: Vec<Arc<str>>,
 }
 
-/// An event has come on the bus.
+/// An event has arrived on the bus.
 pub(super) struct Arrived {
     pub(super) topic: Arc<str>,
     pub(super) seq: u64,
     pub(super) text: Box<str>,
 }
 
-/// The bus has lost something, nobody knows what.
+/// The bus has lost messages, of unknown topics.
 pub(super) struct Missed;
 
-/// What came of subscribing to these topics.
+/// The outcome of subscribing to these topics.
 struct Joined {
     topics: Vec<Arc<str>>,
     subscribed: Result<Vec<Subscribed>, AskError>,
 }
 
-/// Somebody in the agenda is due.
+/// A client in the agenda is due.
 struct Due;
 
-/// What was to come before early events has not come.
+/// The wait for the predecessors of early events is over.
 struct GapsDue;
 
-/// All that the bus has lost at once was told by now.
+/// The wait for further reports of loss is over.
 struct MissedDue;
 
-/// It is time to look whether anything is missing, or left over.
+/// The periodic check for missing events and unwatched topics is due.
 #[derive(Clone)]
 struct Check;
 
@@ -126,7 +128,7 @@ impl Feeder {
         }
     }
 
-    /// Tells who watches a topic that there is something new.
+    /// Wakes the watchers of a topic that has new events.
     fn announce(&mut self, topic: &str, context: &mut Context<Self>) {
         if let Some(topic) = self.topics.get(topic) {
             self.agenda.announce(topic.watchers());
@@ -183,16 +185,16 @@ impl Actor for Feeder {
 impl Handler<Watch> for Feeder {
     type Reply = ();
 
-    fn handle(&mut self, Watch { bell, topics }: Watch, context: &mut Context<Self>) {
+    fn handle(&mut self, Watch { waker, topics }: Watch, context: &mut Context<Self>) {
         for name in topics {
             let is_new = !self.topics.contains_key(&name);
             let topic = self.topics.entry(Arc::clone(&name)).or_default();
-            topic.join(&bell);
+            topic.join(&waker);
             if is_new {
                 self.to_subscribe.push(name);
             }
         }
-        self.agenda.ring(&bell);
+        self.agenda.wake(&waker);
         self.wait_for_agenda(context);
         self.subscribe_next(context);
     }
@@ -201,10 +203,10 @@ impl Handler<Watch> for Feeder {
 impl Handler<Unwatch> for Feeder {
     type Reply = ();
 
-    fn handle(&mut self, Unwatch { bell, topics }: Unwatch, _: &mut Context<Self>) {
+    fn handle(&mut self, Unwatch { waker, topics }: Unwatch, _: &mut Context<Self>) {
         for name in topics {
             if let Some(topic) = self.topics.get_mut(&name) {
-                topic.leave(&bell);
+                topic.leave(&waker);
             }
         }
     }
@@ -256,7 +258,7 @@ impl Handler<Arrived> for Feeder {
     }
 }
 
-/// After a break of the connection the bus says so for each topic.
+/// After a reconnect the bus reports a loss for each topic; they are handled together.
 impl Handler<Missed> for Feeder {
     type Reply = ();
 
@@ -280,7 +282,7 @@ impl Handler<Due> for Feeder {
     type Reply = ();
 
     fn handle(&mut self, _: Due, context: &mut Context<Self>) {
-        self.agenda.ring_due();
+        self.agenda.wake_due();
         self.wait_for_agenda(context);
     }
 }
@@ -308,7 +310,7 @@ impl Handler<Check> for Feeder {
     fn handle(&mut self, _: Check, context: &mut Context<Self>) {
         self.sweep();
         self.subscribe_next(context);
-        // A round that is not over goes on: begun anew each time, it would never come to its end.
+        // An unfinished round continues: restarted each time, it would never complete.
         if self.heads.is_done() {
             self.look_up_all_heads(context);
         } else {
@@ -317,11 +319,11 @@ impl Handler<Check> for Feeder {
     }
 }
 
-/// Whether it failed or was stopped: the clients are to connect anew.
+/// Asks all clients to reconnect, after a failure as after a stop.
 impl Drop for Feeder {
     fn drop(&mut self) {
         for topic in self.topics.values() {
-            topic.watchers().iter().for_each(|bell| bell.lose());
+            topic.watchers().iter().for_each(|waker| waker.lose());
         }
     }
 }

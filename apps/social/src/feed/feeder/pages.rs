@@ -7,19 +7,19 @@ use super::{Feeder, Topic};
 use crate::model::Event;
 use crate::store::{self, Store};
 
-/// Topics that are read at a time.
+/// The topics that are read at a time.
 const READING_MAX: usize = 8;
 
-/// Topics whose logs lack something that the storage has.
+/// The topics whose logs lack events that the storage has.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     wanted: VecDeque<Arc<str>>,
-    /// Those that wait or are being read.
+    /// Topics that wait or are being read.
     known: HashSet<Arc<str>>,
     reading: usize,
 }
 
-/// What the storage has.
+/// Events were read from the storage.
 struct Read {
     topic: Arc<str>,
     events: store::Result<Vec<Event>>,
@@ -58,7 +58,7 @@ impl Feeder {
     }
 }
 
-/// The events behind `last`; or the last ones, if there are more than the log holds anyway.
+/// Reads the events after `last`; or the last ones, if there are more than the log holds anyway.
 async fn read(store: &dyn Store, topic: &str, last: u64, limit: u32) -> store::Result<Vec<Event>> {
     let events = store.events(topic, last, limit).await?;
     if events.len() < limit as usize {
@@ -80,7 +80,7 @@ impl Handler<Read> for Feeder {
                 }
                 self.announce(&read.topic, context);
             }
-            // The next check comes upon it again.
+            // The next periodic check finds it again.
             Err(error) => {
                 tracing::debug!(topic = &*read.topic, %error, "a log is not caught up for now");
             }

@@ -3,70 +3,71 @@ use std::sync::Arc;
 
 use greenroom::bus::SinkSubscription;
 
-use super::super::bell::Bell;
 use super::super::frame::text_of;
 use super::super::log::Log;
+use super::super::waker::Waker;
 use crate::model::Event;
 
-/// A topic that somebody watches.
+/// A topic that clients watch.
 #[derive(Debug, Default)]
 pub(super) struct Topic {
-    /// There once its end was looked up.
+    /// The log, present once its end has been looked up.
     log: Option<Arc<Log>>,
-    watchers: Vec<Arc<Bell>>,
-    /// Events that came before those in front of them, or before the log.
+    watchers: Vec<Arc<Waker>>,
+    /// Events that arrived before their predecessors, or before the log was opened.
     early: BTreeMap<u64, Box<str>>,
-    /// Ends with the topic.
+    /// The subscription, which ends with the topic.
     subscription: Option<Arc<SinkSubscription>>,
-    /// It was asked for a subscription, and the answer was none.
+    /// The bus has rejected the subscription.
     is_unheard: bool,
-    /// Nobody watched it at the last sweep.
+    /// The topic had no watchers at the last sweep.
     is_idle: bool,
 }
 
-/// What an event that has come is.
+/// The relation of an arrived event to the log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Arrival {
-    /// The next one.
+    /// The event is the next one.
     New,
-    /// Of those before it, some are missing.
+    /// Events before it are missing.
     Early,
-    /// There already, or of a log that is not open.
+    /// The event is in the log already, or the log is not open.
     Known,
 }
 
 impl Topic {
-    pub(super) fn watchers(&self) -> &[Arc<Bell>] {
+    pub(super) fn watchers(&self) -> &[Arc<Waker>] {
         &self.watchers
     }
 
-    /// The number of the last event; `None` if that is not known yet.
+    /// Returns the number of the last event; `None` if that is not known yet.
     pub(super) fn last(&self) -> Option<u64> {
         self.log.as_ref().map(|log| log.last())
     }
 
-    /// Adds a watcher, who gets the log, now or as soon as it is open. To be followed by a ring.
-    pub(super) fn join(&mut self, bell: &Arc<Bell>) {
+    /// Adds a watcher, which gets the log, now or as soon as it is open. The caller must wake it
+    /// then.
+    pub(super) fn join(&mut self, waker: &Arc<Waker>) {
         self.is_idle = false;
-        self.watchers.push(Arc::clone(bell));
+        self.watchers.push(Arc::clone(waker));
         if let Some(log) = &self.log {
-            bell.open(Arc::clone(log));
+            waker.open(Arc::clone(log));
         }
     }
 
-    pub(super) fn leave(&mut self, bell: &Arc<Bell>) {
+    pub(super) fn leave(&mut self, waker: &Arc<Waker>) {
         if let Some(index) = self
             .watchers
             .iter()
-            .position(|watcher| Arc::ptr_eq(watcher, bell))
+            .position(|watcher| Arc::ptr_eq(watcher, waker))
         {
             self.watchers.swap_remove(index);
         }
     }
 
-    /// Forgets watchers that have left. False if nobody was there last time either.
+    /// Forgets watchers that have left. Returns `false` if there were none last time either.
     pub(super) fn sweep(&mut self) -> bool {
-        self.watchers.retain(|bell| !bell.is_left());
+        self.watchers.retain(|waker| !waker.is_left());
         self.watchers.shrink_to(2 * self.watchers.len());
         let was_idle = std::mem::replace(&mut self.is_idle, self.watchers.is_empty());
         !(was_idle && self.is_idle)
@@ -77,7 +78,7 @@ impl Topic {
         self.subscription = subscription;
     }
 
-    /// Whether to ask for a subscription once more.
+    /// Returns `true` if the topic needs a new subscription.
     pub(super) fn is_unheard(&self) -> bool {
         let has_ended = self
             .subscription
@@ -86,17 +87,18 @@ impl Topic {
         self.is_unheard || has_ended
     }
 
-    /// Begins the log behind the event `last`, and hands it to the watchers. To be followed by rings.
+    /// Opens the log after the event `last`, and hands it to the watchers. The caller must wake
+    /// them then.
     pub(super) fn open(&mut self, name: Arc<str>, last: u64, capacity: usize) {
         let log = Arc::new(Log::new(name, last, capacity));
-        for bell in &self.watchers {
-            bell.open(Arc::clone(&log));
+        for waker in &self.watchers {
+            waker.open(Arc::clone(&log));
         }
         self.log = Some(log);
         self.append_early();
     }
 
-    /// Takes an event from the bus.
+    /// Handles an event from the bus.
     pub(super) fn arrive(&mut self, seq: u64, text: Box<str>, early_max: usize) -> Arrival {
         let last = self.last();
         if last.is_some_and(|last| seq <= last) {
@@ -117,13 +119,13 @@ impl Topic {
         }
     }
 
-    /// Whether the event behind `last` is still missing, though later ones have come.
+    /// Returns `true` if the event after `last` is still missing, though later ones have arrived.
     pub(super) fn has_gap_behind(&self, last: u64) -> bool {
         self.last() == Some(last) && !self.early.is_empty()
     }
 
-    /// Takes events that were read from the storage, of which those between may be missing that are further
-    /// back than the log reaches.
+    /// Adds events that were read from the storage. Some before them may be missing, if they are
+    /// older than the log reaches.
     pub(super) fn fill(&mut self, events: &[Event]) {
         let Some(log) = &self.log else { return };
         for event in events {

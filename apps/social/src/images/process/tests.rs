@@ -75,7 +75,7 @@ fn the_type_is_by_content() {
     assert!(matches!(error, PictureError::Unknown), "{error:?}");
 }
 
-/// The head of a PNG of 60,000 x 60,000 pixels: decoded it would be 14 GB.
+/// The head of a PNG of 60,000 x 60,000 pixels, which would decode to 14 GB.
 #[test]
 fn a_decompression_bomb_is_refused_by_its_head() {
     let mut content = std::fs::read(picture(1, 1, ImageFormat::Png).path()).expect("it is there");
@@ -112,7 +112,7 @@ fn transparency_becomes_white() {
     assert!(flat.pixels().all(|pixel| pixel.0 == [255; 3]));
 }
 
-/// 64 MiB of noughts as a colour profile, which have 64 KiB in the file.
+/// A colour profile of 64 MiB of zeros, which take 64 KiB in the file.
 #[test]
 fn a_profile_that_is_a_bomb_is_not_unpacked() {
     let content = png_with_profile(vec![0; 64 * 1024 * 1024]);
@@ -140,7 +140,7 @@ fn smaller_sizes_have_the_colours_of_srgb() {
     let [(_, small), ..] = processed.smaller;
     let small = image::load_from_memory(&small).expect("it is JPEG");
     let [red, green, blue] = small.into_rgb8().get_pixel(4, 4).0;
-    // What Display P3 calls 200, 100, 100; JPEG is not exact.
+    // The sRGB of 200, 100, 100 in Display P3; JPEG is not exact.
     let is_near = |found: u8, expected: u8| found.abs_diff(expected) <= 4;
     assert!(
         is_near(red, 215) && is_near(green, 92) && is_near(blue, 96),
@@ -163,7 +163,7 @@ fn a_jpeg_without_its_end_is_cut_off() {
     process(file(&longer).path(), PIXELS_MAX).expect("it has its end");
 }
 
-/// Of an animation, a frame that is larger than the screen it is to be shown on.
+/// A frame of an animation that is larger than the screen it is shown on.
 #[test]
 fn a_gif_is_as_large_as_its_frame() {
     let mut content = std::fs::read(picture(2, 2, ImageFormat::Gif).path()).expect("it is there");
@@ -181,7 +181,8 @@ fn a_gif_is_as_large_as_its_frame() {
     );
 }
 
-/// A canvas of one pixel, and on it a picture of 16,383 x 16,383, which a decoder compares with it at its end.
+/// A canvas of one pixel, and on it a picture of 16,383 x 16,383, which a decoder compares with it
+/// only at the end.
 #[test]
 fn a_webp_is_not_larger_than_its_canvas() {
     let mut content = b"RIFF\x2e\0\0\0WEBPVP8X\x0a\0\0\0".to_vec();
@@ -192,7 +193,7 @@ fn a_webp_is_not_larger_than_its_canvas() {
     assert!(matches!(error, PictureError::Malformed(_)), "{error:?}");
     let whole = picture(30, 20, ImageFormat::WebP);
     process(whole.path(), PIXELS_MAX).expect("it is a picture");
-    // Of four gigabytes, as its head says.
+    // The length of the chunk becomes four gigabytes.
     let length = content.len() - 14;
     content[length..length + 4].copy_from_slice(&[0xff; 4]);
     let error = process(file(&content).path(), PIXELS_MAX).expect_err("it is cut off");

@@ -6,29 +6,30 @@ use greenroom::actor::ActorRef;
 use super::client::{Client, Wake};
 use super::log::Log;
 
-/// What the Feeder and a client have in common: the Feeder rings, the client comes and looks.
+/// The state that the Feeder and a client share: the Feeder wakes the client, which then reads.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct Waker {
     client: ActorRef<Client>,
-    /// It was rung, and the client has not come yet.
-    is_rung: AtomicBool,
+    /// The client has been woken, and has not handled that yet.
+    is_woken: AtomicBool,
     /// The client has left.
     is_left: AtomicBool,
-    /// The Feeder that knew of this client's topics is no more.
+    /// The Feeder that knew of this client's topics has ended.
     is_lost: AtomicBool,
-    /// It stands in the Feeder's agenda. The Feeder's own.
+    /// The client is in the Feeder's agenda. Only the Feeder uses this.
     pub(super) is_due: AtomicBool,
-    /// Not to be rung before, in milliseconds of the Feeder's clock. The Feeder's own.
+    /// The earliest time to wake it again, in milliseconds of the Feeder's clock. Only the Feeder
+    /// uses this.
     pub(super) rests_until: AtomicU64,
-    /// Logs of topics that it asked to watch and now does.
+    /// Logs of topics that the client asked for and may now read.
     opened: Mutex<Vec<Arc<Log>>>,
 }
 
-impl Bell {
+impl Waker {
     pub(super) fn new(client: ActorRef<Client>) -> Self {
         Self {
             client,
-            is_rung: AtomicBool::new(false),
+            is_woken: AtomicBool::new(false),
             is_left: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
             is_due: AtomicBool::new(false),
@@ -37,15 +38,16 @@ impl Bell {
         }
     }
 
-    /// Wakes the client, unless it is about to come anyway; false if it is too busy, and is to be rung again.
-    pub(super) fn ring(&self) -> bool {
-        if self.is_left() || self.is_rung.swap(true, Ordering::AcqRel) {
+    /// Wakes the client, unless it has been woken already. Returns `false` if its mailbox is full,
+    /// and it is to be woken later.
+    pub(super) fn wake(&self) -> bool {
+        if self.is_left() || self.is_woken.swap(true, Ordering::AcqRel) {
             return true;
         }
         match self.client.tell(Wake) {
             Ok(()) => true,
             Err(error) if error.is_full() => {
-                self.is_rung.store(false, Ordering::Release);
+                self.is_woken.store(false, Ordering::Release);
                 false
             }
             Err(_) => {
@@ -55,7 +57,7 @@ impl Bell {
         }
     }
 
-    /// Hands over the log of a topic that the client asked for. To be followed by a ring.
+    /// Hands the log of a topic to the client that asked for it. The caller must wake it then.
     pub(super) fn open(&self, log: Arc<Log>) {
         self.opened
             .lock()
@@ -63,9 +65,10 @@ impl Bell {
             .push(log);
     }
 
-    /// The client comes: whatever happens from now on rings anew.
-    pub(super) fn answer(&self) -> Vec<Arc<Log>> {
-        self.is_rung.swap(false, Ordering::AcqRel);
+    /// Returns the new logs to the client; from now on the next event wakes it again.
+    pub(super) fn take_opened(&self) -> Vec<Arc<Log>> {
+        // Reset before the logs are taken: one that is opened later then wakes the client again.
+        self.is_woken.swap(false, Ordering::AcqRel);
         std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -77,10 +80,10 @@ impl Bell {
         self.is_left.load(Ordering::Acquire)
     }
 
-    /// Nobody will ring any more.
+    /// Wakes the client for the last time, since the Feeder has ended.
     pub(super) fn lose(&self) {
         self.is_lost.store(true, Ordering::Release);
-        self.ring();
+        self.wake();
     }
 
     pub(super) fn is_lost(&self) -> bool {
