@@ -1,4 +1,4 @@
-//! The actor that works off the tasks of one kind.
+//! The actor that does the tasks of one kind.
 
 use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
@@ -18,50 +18,51 @@ use crate::store::{self, Store, StoreError};
 
 /// Tasks of one kind that one replica does at a time.
 const AT_ONCE: usize = 16;
-/// For how long a claimed task is this replica's.
+/// Time for which a claimed task belongs to this replica.
 const LEASE: Duration = Duration::from_mins(1);
-/// The longest that one try may take, so that its end can be noted within the lease.
+/// Longest time of one try, so that its outcome can be recorded within the lease.
 pub(super) const TRY_MAX: Duration = Duration::from_secs(35);
-/// How long the end of a try is noted again and again while the storage is away. Then the task is done again.
+/// Time during which recording an outcome is retried while the storage is unavailable. After it the
+/// task is done again.
 const SETTLE_MAX: Duration = Duration::from_secs(15);
-/// How often it looks though nobody has called: for tasks of replicas that are gone.
+/// Interval of looking for tasks without a notification: for tasks of replicas that are gone.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// The shortest time between two looks that nobody has asked for.
+/// Shortest time between two looks without a notification.
 const LOOK_MIN: Duration = Duration::from_millis(100);
 
-/// Does tasks of one kind.
+/// The work on tasks of one kind.
 pub(super) trait Doer: Send + Sync + 'static {
-    /// The kind.
+    /// The kind of its tasks.
     const KIND: TaskKind;
-    /// How often [`chore`](Self::chore) is due; `None` if there is none.
+    /// Interval of [`chore`](Self::chore); `None` if there is none.
     const CHORE_EVERY: Option<Duration> = None;
 
-    /// How long a task is tried. Default: for ever.
+    /// Time after which a task is given up. Default: never.
     fn give_up_after(&self) -> Option<Duration> {
         None
     }
 
-    /// Does it, once.
+    /// Tries a task once.
     fn attempt(&self, task: &Task) -> impl Future<Output = Result<(), Setback>> + Send;
 
-    /// What is done regularly, first at the start; if it fails it is done the next time.
+    /// Does regular work, first at the start; if it fails, it is done at the next interval.
     fn chore(&self) -> impl Future<Output = store::Result<()>> + Send {
         std::future::ready(Ok(()))
     }
 }
 
-/// Why a task was not done.
+/// The reason for which a task was not done.
 #[derive(Debug, PartialEq)]
 pub(super) enum Setback {
-    /// It never will be, for this reason.
+    /// It will never succeed, for this reason.
     Permanent(String),
-    /// It may be later.
+    /// It may succeed later.
     Temporary {
         error: String,
-        /// Not before this time has passed, if somebody said so.
+        /// The delay that a remote server asked for, if any.
         after: Option<Duration>,
     },
-    /// It went well, and there is more of it than one try should do.
+    /// It went well, and there is more to do than fits in one try.
     Unfinished,
 }
 
@@ -82,26 +83,26 @@ impl From<StoreError> for Setback {
     }
 }
 
-/// A task's payload as its doer reads it.
+/// Parses a task's payload.
 pub(super) fn payload<T: serde::de::DeserializeOwned>(task: &Task) -> Result<T, Setback> {
     serde_json::from_value(task.payload.clone())
         .map_err(|error| Setback::Permanent(format!("its payload cannot be understood: {error}")))
 }
 
-/// Looks for tasks that are due.
+/// A message to look for tasks that are due.
 #[derive(Clone, Debug)]
 pub(super) struct Look;
 
-/// What a look found.
+/// The result of a look.
 struct Looked(store::Result<Found>);
 
 struct Found {
     tasks: Vec<Task>,
-    /// Until the next one is due.
+    /// Time until the next task is due.
     next: Option<Duration>,
 }
 
-/// A task has come to its end, for now.
+/// A message that a task has ended, for now.
 struct Finished;
 
 #[derive(Clone)]
@@ -109,7 +110,7 @@ struct Chore;
 
 struct ChoreDone;
 
-/// What the actor shares with the tasks that it has under way.
+/// State that the actor shares with its running tasks.
 pub(super) struct Desk<D> {
     doer: D,
     store: Arc<dyn Store>,
@@ -120,11 +121,11 @@ pub(super) struct Desk<D> {
 enum Looking {
     No,
     Yes,
-    /// Somebody called meanwhile.
+    /// A notification came during the look.
     AndAgain,
 }
 
-/// Claims tasks of one kind and does them, up to [`AT_ONCE`] at a time.
+/// An actor that claims tasks of one kind and does them, up to [`AT_ONCE`] at a time.
 pub(super) struct Worker<D> {
     desk: Arc<Desk<D>>,
     looking: Looking,
@@ -162,7 +163,7 @@ impl<D: Doer> Worker<D> {
             let (desk, me) = (Arc::clone(&self.desk), context.myself().clone());
             self.under_way.spawn(async move {
                 desk.work_off(task).await;
-                // An actor that has ended needs not know.
+                // An error means that the actor has ended and needs no message.
                 let _ = me.send(Finished).await;
             });
         }
@@ -185,7 +186,7 @@ impl<D: Doer> Actor for Worker<D> {
         Ok(())
     }
 
-    /// What is under way is finished, so that an orderly end sends nothing twice.
+    /// Finishes the running tasks, so that an orderly shutdown sends nothing twice.
     async fn stopped(&mut self, _: &mut Context<Self>) {
         while self.under_way.join_next().await.is_some() {}
     }

@@ -1,12 +1,12 @@
-//! What third parties answer, of which nothing is believed.
+//! Reading of third parties' responses, which are not trusted.
 
 use anyhow::bail;
 use reqwest::Response;
 
-/// The longest answer.
+/// Longest body, in bytes.
 const BYTES_MAX: usize = 64 * 1024;
 
-/// Reads an answer's body, up to [`BYTES_MAX`].
+/// Reads a response's body, up to [`BYTES_MAX`].
 pub(super) async fn read(mut answer: Response) -> anyhow::Result<Vec<u8>> {
     let mut body = Vec::new();
     while let Some(part) = answer.chunk().await.map_err(reqwest::Error::without_url)? {

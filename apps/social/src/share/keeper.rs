@@ -9,18 +9,18 @@ use tokio::time::Instant;
 
 use super::token::{Provider, Token};
 
-/// The longest that a token is used, whatever its provider says.
+/// Longest use of a token, even if its provider allows more.
 const RENEW_EVERY: Duration = Duration::from_mins(30);
-/// The part of its life after which a token is renewed.
+/// The fraction of its lifetime after which a token is renewed.
 const RENEW_AT: f64 = 0.8;
-/// A token that was refused is not renewed if it is younger than this: it is not the token that is wrong.
+/// Age below which a rejected token is not renewed: then the token is not the cause.
 const RENEW_MIN: Duration = Duration::from_secs(1);
-/// The rest after the first failure of the provider; each further one is twice as long…
+/// Delay after the provider's first failure; each further delay is twice as long…
 const REST_FIRST: Duration = Duration::from_secs(1);
 /// … up to this.
 const REST_LONGEST: Duration = Duration::from_mins(1);
 
-/// Asks the provider once for all who want a token, and before the old one expires.
+/// An actor that asks the provider once for all callers, and before the old token expires.
 pub(super) struct TokenKeeper {
     provider: Arc<Provider>,
     held: Option<Held>,
@@ -41,15 +41,15 @@ struct Rest {
     reason: String,
 }
 
-/// The header `Authorization`, or why there is none.
+/// The header `Authorization`, or the error that there is none.
 pub(super) type Answer = Result<HeaderValue, NoToken>;
 
-/// There is no token.
+/// The error that there is no token.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("there is no token for the third party: {reason}")]
 pub(super) struct NoToken {
     reason: String,
-    /// When the provider is asked again.
+    /// Time until the provider is asked again.
     pub(super) retry_after: Duration,
 }
 
@@ -63,7 +63,7 @@ impl Actor for TokenKeeper {
 
 #[messages]
 impl TokenKeeper {
-    /// The token, as soon as there is one.
+    /// Replies with the token, as soon as there is one.
     #[message]
     pub(super) fn current(&mut self, reply: ReplyTo<Answer>, context: &mut Context<Self>) {
         if let Some(held) = self.held.as_ref().filter(|held| held.is_alive()) {
@@ -76,7 +76,7 @@ impl TokenKeeper {
         }
     }
 
-    /// Another token than this one, which was refused.
+    /// Replies with another token than this one, which was rejected.
     #[message]
     pub(super) fn replace(
         &mut self,

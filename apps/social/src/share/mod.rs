@@ -1,4 +1,5 @@
-//! The third party that pictures are shared with. It may hang, fail and lie: that concerns its own answers only.
+//! The third party that pictures are shared with. It may hang, fail and lie: that affects its own
+//! responses only.
 
 mod answer;
 mod breaker;
@@ -28,16 +29,16 @@ use token::Provider;
 
 /// The dispatcher of the actor.
 const DISPATCHER: &str = "actors";
-/// Further tries, if the third party cannot be reached, fails, or is late.
+/// Retries if the third party cannot be reached, fails, or is late.
 const RETRIES_MAX: usize = 2;
-/// The rest before the first of them.
+/// Delay before the first retry.
 const RETRY_REST: Duration = Duration::from_millis(100);
-/// How many time-outs of one try a share may take as a whole.
+/// Longest time of a share as a whole, in time-outs of one try.
 const BOUND: u32 = 2;
-/// When to come again if too many shares are under way.
+/// The `Retry-After` if too many shares are in flight.
 const CROWD_RETRY: Duration = Duration::from_secs(1);
 
-/// Cheap to clone.
+/// A client of the third party; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Share {
     client: Client,
@@ -48,7 +49,7 @@ pub struct Share {
     keeper: ActorRef<TokenKeeper>,
 }
 
-/// What is shared.
+/// A picture to be shared.
 struct Order<'a> {
     picture: Id,
     link: &'a Url,
@@ -56,13 +57,13 @@ struct Order<'a> {
     deadline: Instant,
 }
 
-/// Why a try did not succeed.
+/// The reason for which a try failed.
 #[derive(Debug)]
 enum Mishap {
     Late,
     Unreachable(String),
     Failed(StatusCode),
-    /// The token is not taken.
+    /// The token was rejected.
     Unauthorized,
     Refused(StatusCode),
     Lied(String),
@@ -97,12 +98,13 @@ impl Share {
         })
     }
 
-    /// Shares a picture that is found at `link`; gives where the third party shows it.
-    /// Takes twice the time-out of the settings at most.
+    /// Shares a picture that is found at `link`; returns its address at the third party. Takes
+    /// twice the time-out of the settings at most.
     ///
     /// # Errors
-    /// [`Failure::Unavailable`] if too many shares are under way, the third party is left alone because it fails, or
-    /// gives no token; [`Failure::UpstreamTimeout`] and [`Failure::BadUpstream`] if it is late, fails or lies.
+    /// [`Failure::Unavailable`] if too many shares are in flight, the circuit breaker is open, or
+    /// there is no token; [`Failure::UpstreamTimeout`] and [`Failure::BadUpstream`] if the third
+    /// party is late, fails or lies.
     pub async fn share(&self, picture: Id, link: &Url, caption: &str) -> Result<Url, Failure> {
         let _place = self
             .places
@@ -144,7 +146,7 @@ impl Share {
         token_or_failure(asked)
     }
 
-    /// Tries a few times, as long as there is time and hope.
+    /// Tries several times, as long as there is time and a retry may help.
     async fn persist(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, Mishap> {
         let rests = ExponentialBuilder::default()
             .with_min_delay(RETRY_REST)
@@ -241,12 +243,12 @@ fn mishap(error: &reqwest::Error) -> Mishap {
 }
 
 impl Mishap {
-    /// Whether it may be better the next time.
+    /// True if a retry may succeed.
     fn may_pass(&self) -> bool {
         matches!(self, Self::Late | Self::Unreachable(_) | Self::Failed(_))
     }
 
-    /// Whether it shows that the third party does not work.
+    /// True if it counts as a failure of the third party.
     fn is_failure(&self) -> bool {
         self.may_pass() || matches!(self, Self::Lied(_))
     }

@@ -18,12 +18,12 @@ use crate::config::ShareSettings;
 type OAuth =
     BasicClient<EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
 
-/// What the third party knows us by, for a time.
+/// A token of the third party and its lifetime.
 #[derive(Clone)]
 pub(super) struct Token {
-    /// `Bearer` and the token.
+    /// The header's value: `Bearer` and the token.
     pub(super) authorization: HeaderValue,
-    /// From when it was asked for; `None` if the provider does not say.
+    /// Lifetime from when it was requested; `None` if the provider does not say.
     pub(super) life: Option<Duration>,
 }
 
@@ -36,7 +36,7 @@ impl Debug for Token {
     }
 }
 
-/// Who gives tokens.
+/// The provider of tokens.
 pub(super) struct Provider {
     oauth: OAuth,
     client: Client,
@@ -57,7 +57,7 @@ impl Provider {
         }
     }
 
-    /// Asks for a token, once.
+    /// Requests a token, once.
     pub(super) async fn token(&self) -> anyhow::Result<Token> {
         let client = self.client.clone();
         let call = move |request: HttpRequest| call(client.clone(), request);
@@ -98,7 +98,7 @@ async fn exchange(client: &Client, request: HttpRequest) -> anyhow::Result<HttpR
     Ok(response.body(read(answer).await?)?)
 }
 
-/// A provider may lie.
+/// Validates the provider's response.
 fn checked(answer: &BasicTokenResponse) -> anyhow::Result<Token> {
     let kind = answer.token_type();
     ensure!(

@@ -20,7 +20,7 @@ struct SignUpPage {
     entered: SignUp,
 }
 
-/// What somebody has entered to sign up.
+/// The form to sign up.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SignUp {
@@ -56,7 +56,7 @@ pub(super) async fn sign_up(
             Ok((cookies.add(session.cookie), see("/")).into_response())
         }
         Err(failure) => {
-            // The only thing of a new user that others can have already is the name.
+            // A new user can conflict with others in the name only.
             let trouble = Trouble::of(failure)?.about("name");
             let shell = Shell::anonymous("/sign-up");
             page_with(
@@ -80,7 +80,7 @@ struct LogInPage {
     next: String,
 }
 
-/// Where somebody wanted to go who must log in first.
+/// The page to go to after logging in.
 #[derive(Deserialize)]
 pub(super) struct Wanted {
     #[serde(default)]
@@ -96,7 +96,7 @@ pub(super) async fn show_log_in(shell: Shell, Query(wanted): Query<Wanted>) -> A
     })
 }
 
-/// What somebody has entered to log in.
+/// The form to log in.
 #[derive(Deserialize)]
 pub(super) struct LogIn {
     name: String,

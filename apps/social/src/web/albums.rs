@@ -31,7 +31,7 @@ pub(super) async fn show_new(_: Viewer, shell: Shell) -> Answer {
     })
 }
 
-/// What somebody has entered for a new album.
+/// The form of a new album.
 #[derive(Deserialize)]
 pub(super) struct NewAlbum {
     csrf: String,
@@ -73,19 +73,19 @@ struct AlbumPage {
     texts: Texts,
     bytes_max: u64,
     bytes_max_words: String,
-    /// Of the owner only.
+    /// Shown to the owner only.
     room: Option<Room>,
     blank: [PictureView; 1],
 }
 
-/// What somebody has entered for a picture.
+/// The texts entered for a picture.
 #[derive(Default)]
 pub(super) struct Texts {
     pub(super) caption: String,
     pub(super) alt: String,
 }
 
-/// What is used of what the owner may have, in words.
+/// The owner's use of the quota, in words.
 struct Room {
     pictures: u64,
     pictures_max: u64,
@@ -125,7 +125,7 @@ pub(super) async fn show(
     )
 }
 
-/// The album again, with what was wrong with a picture that was to be added.
+/// Shows the album again, with the reason for which a picture could not be added.
 pub(super) async fn show_trouble(
     app: &App,
     viewer: &Viewer,

@@ -9,7 +9,7 @@ use super::shell::Shell;
 use crate::App;
 use crate::api::{Operation, operations};
 
-/// The API, for who looks at it with a browser.
+/// The API's documentation, as a page.
 #[derive(Template)]
 #[template(path = "pages/api.html")]
 struct ApiPage {
@@ -18,7 +18,7 @@ struct ApiPage {
     operations: Arc<Vec<Operation>>,
 }
 
-/// A text with code in backticks, as parts of which each is code or not.
+/// Splits a text with code in backticks into pieces, each with `true` for code.
 fn spans(text: &str) -> impl Iterator<Item = (bool, &str)> {
     let parts = text.split('`').enumerate();
     parts.map(|(index, part)| (index % 2 == 1, part))

@@ -22,7 +22,7 @@ pub(super) async fn show(State(app): State<App>, viewer: Viewer, shell: Shell) -
     page(&BellPage { shell, bell })
 }
 
-/// Up to where somebody has seen the list.
+/// The position up to which the list was seen.
 #[derive(Deserialize)]
 pub(super) struct Seen {
     csrf: String,

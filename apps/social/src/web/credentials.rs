@@ -1,4 +1,4 @@
-//! The page of what a user logs in with, and the pages that mails lead to.
+//! The page of a user's credentials, and the pages that mails link to.
 
 use askama::Template;
 use axum::Form;
@@ -19,14 +19,14 @@ use crate::{App, Failure, service};
 struct AccountPage {
     shell: Shell,
     email: String,
-    /// What was just done, in words.
+    /// Confirmation of the last action, in words.
     done: &'static str,
     trouble: Trouble,
     /// The address that was entered.
     entered: String,
 }
 
-/// What the page comes after.
+/// The query that names the last action.
 #[derive(Default, Deserialize)]
 pub(super) struct After {
     #[serde(default)]
@@ -79,7 +79,7 @@ async fn again(app: &App, viewer: &Viewer, failure: Failure, entered: String) ->
     page_with(again.trouble.status(), &again)
 }
 
-/// What somebody has entered to have another password.
+/// The form to change the password.
 #[derive(Deserialize)]
 pub(super) struct NewPassword {
     csrf: String,
@@ -110,7 +110,7 @@ pub(super) async fn change_password(
     }
 }
 
-/// What somebody has entered to have another address.
+/// The form to change the address.
 #[derive(Deserialize)]
 pub(super) struct NewEmail {
     csrf: String,
@@ -148,7 +148,7 @@ pub(super) async fn log_out_everywhere(
     Ok((cookies.add(auth::no_cookie(&app)), see("/log-in")).into_response())
 }
 
-/// What somebody has entered to leave for good.
+/// The form to delete the account.
 #[derive(Deserialize)]
 pub(super) struct Goodbye {
     csrf: String,
@@ -181,14 +181,14 @@ pub(super) async fn delete_account(
     }
 }
 
-/// Says that something is done.
+/// A page that confirms an action.
 #[derive(Template)]
 #[template(path = "pages/notice.html")]
 struct NoticePage {
     shell: Shell,
     title: &'static str,
     text: &'static str,
-    /// Where to go on, and what the link is called.
+    /// Address and label of the link to the next page.
     next: (&'static str, &'static str),
 }
 
@@ -219,13 +219,13 @@ pub(super) async fn show_forgot(shell: Shell) -> Answer {
     })
 }
 
-/// The address of somebody who has forgotten their password.
+/// The form of a user who has forgotten their password.
 #[derive(Deserialize)]
 pub(super) struct Forgot {
     email: String,
 }
 
-/// Says the same whether anybody has the address.
+/// Shows the same page for a known and an unknown address.
 pub(super) async fn forgot(
     State(app): State<App>,
     client: Client,
@@ -250,7 +250,7 @@ pub(super) async fn forgot(
     }
 }
 
-/// What a link in a mail says.
+/// The query of a link in a mail.
 #[derive(Deserialize)]
 pub(super) struct Link {
     #[serde(default)]
@@ -263,7 +263,7 @@ struct ResetPage {
     shell: Shell,
     trouble: Trouble,
     token: String,
-    /// Whose password it is; empty if the token is not good.
+    /// The user whose password it is; empty if the token is not valid.
     name: String,
 }
 
@@ -271,7 +271,7 @@ pub(super) async fn show_reset(State(app): State<App>, Query(link): Query<Link>)
     reset_page(&app, link.token, None).await
 }
 
-/// Looks at the token first, so that nobody thinks of a password for nothing.
+/// Checks the token first, so that nobody thinks of a password in vain.
 async fn reset_page(app: &App, token: String, failure: Option<Failure>) -> Answer {
     let found = service::find_ticket(app, &token, TicketPurpose::ResetPassword).await;
     let (name, trouble) = match (found, failure) {
@@ -288,7 +288,7 @@ async fn reset_page(app: &App, token: String, failure: Option<Failure>) -> Answe
     page_with(reset.trouble.status(), &reset)
 }
 
-/// What somebody has entered who comes by a link.
+/// The form to set a password with a token.
 #[derive(Deserialize)]
 pub(super) struct Reset {
     token: String,
@@ -313,11 +313,11 @@ struct ConfirmPage {
     trouble: Trouble,
     token: String,
     name: String,
-    /// That is to become the user's; empty if the token is not good.
+    /// The address to be confirmed; empty if the token is not valid.
     email: String,
 }
 
-/// Changes nothing: programs that look through mails follow links, too.
+/// Shows the page, and changes nothing: programs that scan mails follow links, too.
 pub(super) async fn show_confirm(State(app): State<App>, Query(link): Query<Link>) -> Answer {
     let found = service::find_ticket(&app, &link.token, TicketPurpose::ConfirmEmail).await;
     let (name, email, trouble) = match found {

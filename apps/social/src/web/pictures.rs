@@ -40,7 +40,8 @@ pub(super) async fn show(
 
 async fn load(app: &App, shell: Shell, id: Id, after: Option<Id>) -> Result<PicturePage, Failure> {
     let picture = service::find_picture(app, id).await?;
-    // The count first: a comment that comes in between is told once more, and known by its identifier.
+    // Read before the comments: one that comes in between is delivered once more, and recognised by
+    // its identifier.
     let view = service::one(app, shell.viewer_id(), picture).await?;
     Ok(PicturePage {
         comments: service::comments(app, id, after, COMMENTS).await?,
@@ -54,7 +55,7 @@ async fn load(app: &App, shell: Shell, id: Id, after: Option<Id>) -> Result<Pict
     })
 }
 
-/// What the like button sends.
+/// The form of the like button.
 #[derive(Deserialize)]
 pub(super) struct Like {
     csrf: String,
@@ -75,7 +76,7 @@ pub(super) async fn like(
     Ok(see(&format!("{}#picture-{picture}", like.next)))
 }
 
-/// What somebody says.
+/// The form of a comment.
 #[derive(Deserialize)]
 pub(super) struct Said {
     csrf: String,
@@ -105,7 +106,7 @@ pub(super) async fn comment(
     }
 }
 
-/// What the owner says a picture shows.
+/// The form of a picture's description.
 #[derive(Deserialize)]
 pub(super) struct Description {
     csrf: String,

@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::model::{Author, Comment, Id, Media, Picture};
 use crate::service::PictureView;
 
-/// What a handler of a page gives.
+/// The result of a page's handler.
 pub(super) type Answer = Result<Response, Failure>;
 
 pub(super) fn page(template: &impl Template) -> Answer {
@@ -19,7 +19,7 @@ pub(super) fn page_with(status: StatusCode, template: &impl Template) -> Answer 
     Ok((status, Html(text)).into_response())
 }
 
-/// A picture that scripts fill in when a new one comes; they look for its identifier of noughts.
+/// A template that scripts fill in when a new picture comes; they look for its identifier of zeros.
 pub(super) fn blank_picture() -> PictureView {
     let nobody = Id::from_bytes([0; 16]);
     PictureView {
@@ -43,7 +43,7 @@ pub(super) fn blank_picture() -> PictureView {
     }
 }
 
-/// A comment that scripts fill in when a new one comes.
+/// A template that scripts fill in when a new comment comes.
 pub(super) fn blank_comment() -> Comment {
     let nobody = Id::from_bytes([0; 16]);
     Comment {

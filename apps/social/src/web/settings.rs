@@ -31,7 +31,7 @@ struct Made {
     secret: String,
 }
 
-/// What somebody has entered of themselves. A box that is not checked is not sent.
+/// The form of the settings. A box that is not checked is not sent.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Entered {
@@ -71,7 +71,7 @@ fn webhook(text: &str) -> Result<Option<Url>, TextError> {
     parse_webhook(text).map(Some)
 }
 
-/// Whether the page comes after something was saved.
+/// The query that tells if the settings were just saved.
 #[derive(Deserialize)]
 pub(super) struct After {
     #[serde(default)]
@@ -122,14 +122,15 @@ pub(super) async fn save(
     }
 }
 
-/// What somebody has entered for a new key.
+/// The form of a new key.
 #[derive(Deserialize)]
 pub(super) struct NewKey {
     csrf: String,
     name: String,
 }
 
-/// Answers with the page itself, not with another address: the secret is not kept where it could be asked for again.
+/// Responds with the page itself, not with a redirect: the secret is not kept where it could be
+/// requested again.
 pub(super) async fn make_key(
     State(app): State<App>,
     viewer: Viewer,

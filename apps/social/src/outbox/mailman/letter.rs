@@ -1,4 +1,4 @@
-//! What mails say.
+//! The text of mails.
 
 use askama::Template;
 use lettre::Message;
@@ -12,13 +12,13 @@ use crate::model::{Task, User};
 use crate::outbox::links;
 use crate::outbox::worker::Setback;
 
-/// A mail before it is dressed for its journey.
+/// The content of a mail, before it becomes a MIME message.
 pub(super) struct Letter {
     pub(super) to: Mailbox,
     pub(super) subject: String,
     pub(super) text: String,
     html: String,
-    /// Where such mails are switched off.
+    /// Address of the page that switches such mails off.
     unsubscribe: Option<Url>,
 }
 
@@ -54,7 +54,7 @@ struct DigestHtml<'a> {
     settings: &'a Url,
 }
 
-/// What a mail says that has one link, or none.
+/// The plain text of a mail with one link, or none.
 #[derive(Template)]
 #[template(path = "mail/plain.txt")]
 struct PlainText<'a> {
@@ -79,7 +79,7 @@ struct Plain<'a> {
     subject: &'a str,
     before: &'a str,
     page: Option<&'a Url>,
-    /// What the link is called where it needs not be written out.
+    /// Label of the link, for parts of the mail in which it is not written out.
     link: &'a str,
     after: &'a str,
 }
@@ -179,8 +179,8 @@ pub(super) fn digest(user: &User, base: &Url, news: &News) -> Result<Letter, Set
     })
 }
 
-/// With the name, which is checked strictly: anybody can sign up with a stranger's address, and what is free
-/// could carry a text to them.
+/// Parses the address together with the name, strictly: anybody can sign up with a stranger's
+/// address, and an unchecked name could carry a text to them.
 fn mailbox(user: &User) -> Result<Mailbox, Setback> {
     mailbox_at(user, &user.email)
 }
@@ -195,7 +195,8 @@ fn rendered(template: &impl Template) -> Result<String, Setback> {
 }
 
 impl Letter {
-    /// Whoever gets a task's mail twice sees it by the same `Message-ID`.
+    /// Makes a message. Its `Message-ID` is the same at each try, so a recipient recognises a mail
+    /// that comes twice.
     pub(super) fn message(
         &self,
         from: &Mailbox,

@@ -69,7 +69,7 @@ impl Tables {
         }
     }
 
-    /// The record goes last: it says which topic has the event.
+    /// Removes a comment. The record goes last: it names the topic that has the event.
     pub(super) async fn remove_comment(&self, id: Id) -> Result<()> {
         let text = id.to_string();
         let Some(comment) = self.comment(id).await? else {

@@ -9,10 +9,10 @@ use super::database::Database;
 use super::error;
 use crate::store::{Result, StoreError};
 
-/// So many reads may wait for the disk at a time; each has a connection of its own.
+/// Reads at a time; each has a connection of its own.
 pub(super) const READERS_MAX: usize = 4;
 
-/// Runs what reads, on the stage.
+/// The runner of reads, on the stage.
 #[derive(Debug)]
 pub(super) struct Readers {
     stage: Stage,
@@ -41,7 +41,7 @@ impl Readers {
     }
 }
 
-/// Connections that nobody uses. There are never more than the stage has threads.
+/// The idle connections. There are never more than the stage has threads.
 #[derive(Debug)]
 struct Pool {
     database: Database,
@@ -49,7 +49,7 @@ struct Pool {
 }
 
 impl Pool {
-    /// A connection that failed is closed, not used again.
+    /// Runs a read. A connection that failed is closed, not used again.
     fn read<T>(&self, query: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let connection = match self.take() {
             Some(connection) => connection,

@@ -33,8 +33,8 @@ fn open() -> Fixture {
 }
 
 impl Fixture {
-    /// Lets writes wait until all are in the queue. Gives the answer of what held up the writer, which is the
-    /// first of their batch, and theirs.
+    /// Holds writes back until all are in the queue. Returns the result of the operation that
+    /// blocked the writer, which is the first of their batch, and theirs.
     async fn together<T>(&self, writes: impl Future<Output = T>) -> (Result<()>, T) {
         let (release, released) = channel::<()>();
         let (tell, holds) = oneshot::channel();
@@ -115,7 +115,7 @@ async fn a_batch_that_is_not_committed_is_undone_for_all() {
         matches!(second, Err(StoreError::Unavailable(_))),
         "{second:?}"
     );
-    // On a machine that is very busy they need not be one batch.
+    // On an overloaded machine they need not be one batch.
     let mut stored = Vec::new();
     for (number, answer) in [(1, first), (3, third)] {
         match answer {
