@@ -1,5 +1,6 @@
-//! Two people in two real browsers: on two replicas that share a database and Redis, and on one embedded server. What they do and
-//! what they must see is in `browser/tour.mjs`; here the servers are started, killed and started again when that asks for it.
+//! Two people in two real browsers: on two replicas that share a database and Redis, and on one
+//! embedded server. What they do and what they must see is in `browser/tour.mjs`; here the servers
+//! are started, killed and started again when that asks for it.
 
 mod kit;
 

@@ -38,7 +38,8 @@ async fn raw(server: &FerretDb) -> Database {
     client.expect("the address is right").database("social")
 }
 
-/// Waits until no change that was made is unfinished. Intents of changes that were not made stay longer.
+/// Waits until no change that was made is unfinished. Intents of changes that were not made stay
+/// longer.
 async fn wait_for_the_sweeper(database: &Database) {
     wait_for("the sweeper", async || {
         let intents = database

@@ -19,8 +19,8 @@ use kit::ferretdb::FerretDb;
 use social::store::{Store, mongo, sqlite};
 use tempfile::TempDir;
 
-/// Makes a test of each behaviour. `$open` names a function that gives an empty storage, and a second value that
-/// is kept until the test has ended.
+/// Makes a test of each behaviour. `$open` names a function that gives an empty storage, and a
+/// second value that is kept until the test has ended.
 macro_rules! every_behaviour {
     ($open:path) => {
         every_behaviour! { $open;

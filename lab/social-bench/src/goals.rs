@@ -8,7 +8,7 @@ use bench_kit::{Report, lab_directory, table};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What the cases came to, in their order.
+/// The verdicts of the cases, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Goals(Vec<Goal>);
 
@@ -96,7 +96,7 @@ fn arguments() -> String {
     env::args().skip(1).collect::<Vec<_>>().join(" ")
 }
 
-/// With a mark where files were changed since.
+/// Returns the commit, with a mark if files were changed since.
 fn commit() -> String {
     let described = Command::new("git")
         .current_dir(lab_directory())

@@ -32,7 +32,8 @@ fn operations(description: &Value) -> Vec<(String, String, &Value)> {
     names.map(with_operation).collect()
 }
 
-/// Asks for each operation: the router has all of them, and, as it says itself in the end, no others.
+/// Asks for each operation: the router has all of them, and, as it says itself in the end, no
+/// others.
 pub(crate) async fn the_description_names_every_route(store: StoreSettings) {
     let server = TestApp::on(store).await;
     let client = server.client();
@@ -75,7 +76,8 @@ pub(crate) async fn the_description_names_every_route(store: StoreSettings) {
     }
 }
 
-/// References lead somewhere, names are unique, parameters of paths are described, every operation says what it answers.
+/// References lead somewhere, names are unique, parameters of paths are described, every operation
+/// says what it answers.
 pub(crate) async fn the_description_is_complete(store: StoreSettings) {
     let server = TestApp::on(store).await;
     let answer = server.client().get("/api/openapi.json").await;

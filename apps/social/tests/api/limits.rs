@@ -113,7 +113,8 @@ pub(crate) async fn requests_are_limited_by_client_but_not_the_health_check(stor
     get("192.0.2.2", "/time").await.expect(StatusCode::OK);
 }
 
-/// Each log-in computes for some 30 ms, and pages live on the same stage. A page is not asked for again if it is refused.
+/// Each log-in computes for some 30 ms, and pages live on the same stage. A page is not asked for
+/// again if it is refused.
 pub(crate) async fn a_flood_of_log_ins_from_everywhere_refuses_no_page(store: StoreSettings) {
     const LOG_INS: usize = 40;
     let server = limited(store, |_| {}).await;

@@ -45,7 +45,8 @@ fn token(page: &Answer) -> String {
     page[at..at + end].to_owned()
 }
 
-/// A page is compressed, with texts of others in it: what is secret in it must not be the same each time (BREACH).
+/// A page is compressed, with texts of others in it: what is secret in it must not be the same each
+/// time (BREACH).
 pub(crate) async fn a_token_stands_in_no_two_pages(store: StoreSettings) {
     let server = TestApp::on(store).await;
     let ada = server.user("ada").await;

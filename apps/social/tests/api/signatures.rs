@@ -80,7 +80,8 @@ pub(crate) async fn a_request_that_was_tampered_with_is_refused(store: StoreSett
             ..ada.clone()
         };
         let answer = attack.send(Method::POST, &signed.path, &body).await;
-        // A method that the address does not have is refused for that, or for the signature; either way nothing is done.
+        // A method that the address does not have is refused for that, or for the signature; either
+        // way nothing is done.
         assert!(
             [401, 405].contains(&answer.status.as_u16()),
             "{tampered:?}: {answer:?}"

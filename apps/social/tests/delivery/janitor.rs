@@ -219,7 +219,8 @@ async fn removed(office: &Office, album: Id) -> usize {
     removed.expect("the storage is there").len()
 }
 
-/// A process stored the files of two pictures and the record of one, and was killed while it stored those of a third.
+/// A process stored the files of two pictures and the record of one, and was killed while it stored
+/// those of a third.
 #[tokio::test]
 async fn files_without_a_record_are_swept() {
     let office = Office::open().await;

@@ -84,7 +84,8 @@ async fn mails_wait_for_a_server_that_is_away() {
     assert_eq!(sink.mails().len(), 1);
 }
 
-/// As soon as the first try was noted as failed: its next one is due later, but before a lease would end.
+/// As soon as the first try was noted as failed: its next one is due later, but before a lease
+/// would end.
 async fn failed_once(office: &Office) {
     loop {
         let due = office

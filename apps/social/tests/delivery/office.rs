@@ -99,7 +99,8 @@ impl Office {
         Arc::new(move || Timestamp::now() + ahead.get())
     }
 
-    /// As soon as nothing of this kind is left to do. Puts the clock forward to where the next try is due.
+    /// As soon as nothing of this kind is left to do. Puts the clock forward to where the next try
+    /// is due.
     pub(crate) async fn done(&self, replica: &Replica, kind: TaskKind) {
         let all_done = async {
             while let Some(due) = self

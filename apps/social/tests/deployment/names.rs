@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
-/// Of RFC 1035, 4.1.1: a header's length, and its flags for "recursion is available" and "there is no such name".
+/// Of RFC 1035, 4.1.1: a header's length, and its flags for "recursion is available" and "there is
+/// no such name".
 const HEADER: usize = 12;
 const RESPONSE: u8 = 0x84;
 const NO_SUCH_NAME: u8 = 3;

@@ -1,4 +1,5 @@
-//! A push service and the browsers that it serves. It checks who sends, and decrypts what browsers would get.
+//! A push service and the browsers that it serves. It checks who sends, and decrypts what browsers
+//! would get.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

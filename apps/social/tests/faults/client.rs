@@ -1,4 +1,5 @@
-//! A client of the API that does not give up: it goes to the next replica, and notes what each answer was.
+//! A client of the API that does not give up: it goes to the next replica, and notes what each
+//! answer was.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

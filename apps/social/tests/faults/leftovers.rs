@@ -30,7 +30,8 @@ pub(crate) struct Uploads {
 }
 
 impl Uploads {
-    /// A server on which somebody has an album with a picture, and files without a record are left for a second only.
+    /// A server on which somebody has an album with a picture, and files without a record are left
+    /// for a second only.
     pub(crate) async fn start() -> Self {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let config = directory.path().join("social.toml");
@@ -62,7 +63,8 @@ impl Uploads {
         }
     }
 
-    /// Kills the server as soon as files of an upload are stored, again and again until it was in time.
+    /// Kills the server as soon as files of an upload are stored, again and again until it was in
+    /// time.
     pub(crate) async fn kill_during_an_upload(&mut self) {
         loop {
             let before = self.stored().len();

@@ -105,7 +105,8 @@ impl User {
         self.done
     }
 
-    /// The second time round everybody takes the like back and gives it again: it must still count once.
+    /// The second time round everybody takes the like back and gives it again: it must still count
+    /// once.
     async fn like(&mut self, picture: &str, is_new: bool) {
         let path = format!("/api/pictures/{picture}/like");
         if !is_new {

@@ -34,8 +34,8 @@ pub(crate) async fn check(
     ends
 }
 
-/// A picture and its comments, of one moment. What nobody was told of may still be written while this
-/// looks, so it looks again until nothing was.
+/// A picture and its comments, of one moment. What nobody was told of may still be written while
+/// this looks, so it looks again until nothing was.
 async fn settled(replicas: &Replicas, picture: &str) -> (Value, Vec<String>) {
     let mut before = comments(replicas, picture).await;
     loop {

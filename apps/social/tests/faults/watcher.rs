@@ -1,4 +1,5 @@
-//! Clients of the live feed: they reconnect with their positions, and have seen each event once, in order.
+//! Clients of the live feed: they reconnect with their positions, and have seen each event once, in
+//! order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -144,8 +144,8 @@ async fn other_replicas_forget_too() {
     assert_eq!(get(&there, "another", "new").await, "kept");
 }
 
-/// Has one keep something that the other finds, and gives its key. It takes a few tries while they connect, and when
-/// Redis is slow.
+/// Has one keep something that the other finds, and gives its key. It takes a few tries while they
+/// connect, and when Redis is slow.
 async fn share(one: &Cache, other: &Cache) -> String {
     for attempt in 0.. {
         let key = format!("attempt/{attempt}");

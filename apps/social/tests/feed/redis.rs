@@ -8,8 +8,8 @@ use std::thread;
 
 use tempfile::TempDir;
 
-/// Below the ports that the system gives to connections: a client that tries again and again to connect to a port of those,
-/// while nobody listens, would some day connect to itself.
+/// Below the ports that the system gives to connections: a client that tries again and again to
+/// connect to a port of those, while nobody listens, would some day connect to itself.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 pub(crate) struct Server {

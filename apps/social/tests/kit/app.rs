@@ -201,8 +201,8 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
 }
 
-/// Sends a request and reads the whole answer. What the server refuses unread, because this machine is too busy, is sent again when
-/// it says.
+/// Sends a request and reads the whole answer. What the server refuses unread, because this machine
+/// is too busy, is sent again when it says.
 pub(crate) async fn send(request: RequestBuilder) -> Answer {
     let again = request.try_clone();
     let response = request.send().await.expect("the server answers");

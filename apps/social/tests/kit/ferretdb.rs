@@ -15,8 +15,8 @@ impl FerretDb {
         Self(Program::start(installed("ferretdb/ferretdb"), arguments).await)
     }
 
-    /// Of one of its databases. Many connections only wait for each other: there is one writer at a time,
-    /// and the others look for their turn less and less often.
+    /// Of one of its databases. Many connections only wait for each other: there is one writer at a
+    /// time, and the others look for their turn less and less often.
     pub(crate) fn url(&self, database: &str) -> Url {
         let port = self.0.port();
         let text = format!("mongodb://127.0.0.1:{port}/{database}?maxPoolSize=4");

@@ -58,7 +58,8 @@ impl Program {
         }
     }
 
-    /// Starts it again after [`kill`](Self::kill), on the same port and data, and waits until it answers.
+    /// Starts it again after [`kill`](Self::kill), on the same port and data, and waits until it
+    /// answers.
     pub(crate) async fn restart(&mut self) {
         self.kill();
         let log = File::options()

@@ -15,7 +15,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The longest that a test waits for mails.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// Keeps what it takes in a file, so that nothing which it has answered for is lost when it is killed.
+/// Keeps what it takes in a file, so that nothing which it has answered for is lost when it is
+/// killed.
 pub(crate) struct SmtpSink {
     directory: TempDir,
     port: u16,

@@ -13,7 +13,8 @@ use crate::fakes::Mood;
 use crate::fakes::third_party::ThirdParty;
 use crate::faults::{share, start};
 
-/// Holds the paused clock where it is, though everybody waits for a socket: it moves by `advance` only.
+/// Holds the paused clock where it is, though everybody waits for a socket: it moves by `advance`
+/// only.
 struct Held {
     _until_dropped: mpsc::Sender<()>,
 }

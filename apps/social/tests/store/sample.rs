@@ -106,7 +106,8 @@ pub(crate) fn task(key: &str, kind: TaskKind, due: Timestamp) -> NewTask {
     }
 }
 
-/// What the service stores with a like: an event for the picture, one for its owner, a notification.
+/// What the service stores with a like: an event for the picture, one for its owner, a
+/// notification.
 pub(crate) fn like_effects(picture: &Picture, liked: bool) -> Effects {
     let key = Id::new().to_string();
     let delta = if liked { 1 } else { -1 };

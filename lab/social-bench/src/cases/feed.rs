@@ -16,21 +16,22 @@ use crate::feed::{Board, Crowd, Likers, Received, likes_topic, rate_max};
 use crate::site::{Client, Social, Stores, cpu_seconds};
 
 const CLIENTS: usize = 5_000;
-/// Every one of so many clients of a node reads what it gets.
+/// One of so many clients of a node reads what it gets.
 const READING_STEP: usize = 25;
 /// Likes a second, of all pictures.
 const RATE: f64 = 100.0;
 /// Seconds of likes, for each of those of the command line.
 const SECONDS_FACTOR: u32 = 4;
-/// How long nothing may come before what is missing counts as lost: the ends of topics are looked up every five seconds.
+/// Longest silence before missing events count as lost: the ends of topics are polled every five
+/// seconds.
 const QUIET_MAX: Duration = Duration::from_secs(7);
-/// Until the server's memory has settled.
+/// Time for the server's memory to settle.
 const SETTLING: Duration = Duration::from_secs(1);
-/// What a client may take of the server's memory, in kB (1,024 bytes).
+/// Most of the server's memory for a client, in kB (1,024 bytes).
 const CLIENT_KB_MAX: f64 = 12.0;
-/// How long likes are made as fast as they can, to see what the database does.
+/// Time during which likes are made as fast as possible, to measure the database.
 const TRIAL: Duration = Duration::from_secs(3);
-/// Of what it can do, the part that is asked of a database that cannot do enough.
+/// Fraction of the trial's rate that is requested from a database that cannot do enough.
 const TRIAL_PART: f64 = 0.5;
 
 /// All clients of one replica watch the same pictures.
@@ -68,7 +69,7 @@ pub(super) struct Spec {
     p99_ms_max: f64,
 }
 
-/// Where it runs; all end with this value.
+/// The servers under test; all end with this value.
 enum Site {
     Alone(Alone),
     Replicas {
@@ -82,12 +83,12 @@ enum Site {
 struct Sample {
     rate: f64,
     made_per_second: f64,
-    /// The most that the database did in the trial; 0 without one.
+    /// The database's rate in the trial; 0 without one.
     rate_max: f64,
     p50_ms: f64,
     p99_ms: f64,
     longest_ms: f64,
-    /// Where the likes are made.
+    /// On the replica on which the likes are made.
     near_p99_ms: f64,
     events_read: f64,
     missing: f64,
@@ -282,7 +283,7 @@ impl Site {
         }
     }
 
-    /// Of all replicas.
+    /// Returns the memory of all replicas.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 kB")]
     fn memory_kb(&self) -> anyhow::Result<f64> {
         let replicas = self.replicas().iter();
@@ -312,7 +313,7 @@ impl Clocks {
         })
     }
 
-    /// In per cent of a core.
+    /// Returns the use since `before`, in per cent of a core.
     fn busy_since(self, before: Self, lasted: f64) -> Self {
         Self {
             servers: (self.servers - before.servers) / lasted * PERCENT,
@@ -322,7 +323,7 @@ impl Clocks {
 }
 
 impl Sample {
-    /// What the clients got, beside what is known already.
+    /// Adds what the clients got to the values known already.
     #[expect(clippy::cast_precision_loss, reason = "numbers far below 2^52")]
     fn of(received: &[Received], lasted: f64, known: Self) -> Self {
         let sum = |value: fn(&Received) -> u64| received.iter().map(value).sum::<u64>() as f64;
@@ -349,7 +350,7 @@ fn seconds(context: &Context) -> u32 {
     context.seconds * SECONDS_FACTOR
 }
 
-/// At least one.
+/// Returns the likes of each picture, at least one.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -371,7 +372,7 @@ fn per(kb: f64, clients: usize) -> f64 {
     kb / clients as f64
 }
 
-/// The topics of the pictures, and where each ends.
+/// Returns the pictures' topics, and the end of each.
 fn columns(crowd: &Crowd, pictures: &[String]) -> anyhow::Result<Vec<(String, u64)>> {
     let column = |picture: &String| {
         let topic = likes_topic(picture);

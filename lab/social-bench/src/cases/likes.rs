@@ -1,4 +1,4 @@
-//! Likes with the embedded storage, each of which is durable before it is answered.
+//! Likes with the embedded storage, each of which is durable before its response.
 
 use std::iter;
 use std::path::Path;
@@ -13,18 +13,18 @@ use super::{Alone, Context, Pictures};
 use crate::load::{Load, Running};
 use crate::site::{Client, User, cpu_seconds};
 
-/// A cookie is one user's, and each load generator has one: so many make load at once.
+/// Load generators. Each has one user's cookie, so several make load at once.
 const STREAMS: usize = 4;
 const PICTURES: usize = 5_000;
-/// Of all streams together.
+/// Connections of all streams together.
 const CONNECTIONS: usize = 64;
 /// Likes a second of the open loop, and what the closed one must reach.
 const RATE: usize = 5_000;
 const P99_MS_MAX: f64 = 50.0;
-/// Counts that are read at once.
+/// Concurrent reads of counts.
 const READERS: usize = 16;
 
-/// Of one round: each user has liked each picture once.
+/// The result of one round, in which each user has liked each picture once.
 #[derive(Clone, Debug, Serialize)]
 struct Sample {
     closed_per_second: f64,
@@ -117,7 +117,7 @@ async fn sign_up(client: &Client, round: usize) -> anyhow::Result<Vec<User>> {
     Ok(users)
 }
 
-/// Each user likes all pictures, beginning with another one.
+/// Makes the likes: each user likes all pictures, beginning with another one.
 fn make(
     context: &Context,
     site: &Alone,
@@ -153,7 +153,7 @@ fn open(load: Load, count: usize) -> Load {
         .flags(["-t", &format!("{millis}ms")])
 }
 
-/// Of several generators.
+/// The reports of several generators, summed up.
 struct Told {
     per_second: f64,
     p50_ms: f64,
@@ -184,7 +184,7 @@ impl Told {
     }
 }
 
-/// How many likes all pictures have together.
+/// Returns the likes of all pictures together.
 fn counted(context: &Context, client: &Client, pictures: &[String]) -> anyhow::Result<u64> {
     context.runtime.block_on(async {
         let mut readers = JoinSet::new();

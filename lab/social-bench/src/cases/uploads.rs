@@ -16,14 +16,14 @@ use crate::load::Load;
 use crate::site::large_jpeg;
 
 const UPLOADS: usize = 50;
-/// Of the timeline, a second.
+/// Reads of the timeline a second.
 const RATE: &str = "200";
 const P99_MS_MAX: f64 = 25.0;
 /// Longer than the uploads take; the load ends with them.
 const LOAD_MAX: &str = "10m";
-/// How long the timeline is read before the uploads begin.
+/// Time of reading the timeline before the uploads begin.
 const HEAD_START: Duration = Duration::from_millis(500);
-/// The status with which a server that has too much to do refuses.
+/// The status of a rejection by an overloaded server.
 const REFUSED: u16 = 503;
 /// Pictures that are there already.
 const PICTURES: usize = 60;
@@ -34,10 +34,10 @@ struct Sample {
     p99_ms: f64,
     longest_ms: f64,
     own_delay_ms: f64,
-    /// With 503; they failed too.
+    /// Responses with 503; they count as failed too.
     refused: f64,
     failed: f64,
-    /// Until the last picture was answered; 0 without uploads.
+    /// Time until the response to the last picture; 0 without uploads.
     upload_seconds: f64,
     refused_uploads: f64,
 }
@@ -116,7 +116,7 @@ fn with(
     })
 }
 
-/// How many failed.
+/// Uploads pictures; returns the number that failed.
 async fn upload(pictures: &Pictures, jpeg: &Arc<[u8]>, count: usize) -> anyhow::Result<f64> {
     let mut uploads = JoinSet::new();
     for _ in 0..count {

@@ -1,4 +1,4 @@
-//! Clients that come back at once when their connection breaks, from where they were.
+//! Clients that reconnect at once when their connection breaks, from their last position.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use super::{Message, watch};
 
-/// Before another attempt to connect.
+/// Pause before another attempt to connect.
 const REST: Duration = Duration::from_millis(50);
-/// How often the end is looked for.
+/// Interval of checking for the end.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a connection may take to be established, and an answer to come.
+/// Longest time to establish a connection, and to get a response.
 const OPEN_MAX: Duration = Duration::from_secs(2);
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -31,21 +31,22 @@ pub(crate) struct Returning {
     is_over: Arc<AtomicBool>,
 }
 
-/// What became of a client.
+/// The record of a client.
 #[derive(Debug, Default)]
 pub(crate) struct Returned {
-    /// When its connection broke, and when all its watches were in force again; each time.
+    /// The times at which its connection broke, and at which all its watches were in force again.
     pub(crate) breaks: Vec<(Instant, Instant)>,
     /// Events that came twice, or after one that did not come.
     pub(crate) wrong: u64,
-    /// Positions that the server did not know any more.
+    /// Positions that the server had forgotten.
     pub(crate) resets: u64,
     /// The last event of each topic.
     pub(crate) last: BTreeMap<String, u64>,
 }
 
 impl Returning {
-    /// Connects so many clients, each of which watches all topics; returns when all watches are in force.
+    /// Connects so many clients, each of which watches all topics; returns when all watches are in
+    /// force.
     pub(crate) async fn gather(url: &str, count: usize, topics: &[String]) -> anyhow::Result<Self> {
         let is_over = Arc::new(AtomicBool::new(false));
         let mut clients = JoinSet::new();
@@ -61,7 +62,7 @@ impl Returning {
         Ok(Self { clients, is_over })
     }
 
-    /// Ends all clients; what became of them.
+    /// Ends all clients; returns their records.
     pub(crate) async fn end(mut self) -> anyhow::Result<Vec<Returned>> {
         self.is_over.store(true, Ordering::Release);
         let mut all = Vec::new();
@@ -112,7 +113,7 @@ impl Client {
         }
     }
 
-    /// Connects, and watches from where it was; returns when that is in force.
+    /// Connects, and watches from its last position; returns when that is in force.
     async fn open(&mut self) -> anyhow::Result<Socket> {
         timeout(OPEN_MAX, self.watch())
             .await
@@ -134,7 +135,7 @@ impl Client {
         Ok(socket)
     }
 
-    /// How many watches a message puts in force.
+    /// Returns the number of watches that a message puts in force.
     fn take(&mut self, message: &WebSocketMessage) -> anyhow::Result<usize> {
         let WebSocketMessage::Text(text) = message else {
             return Ok(0);
@@ -151,7 +152,7 @@ impl Client {
         self.told.resets += message.reset.len() as u64;
         let in_force = message.at.len() + message.reset.len();
         for (topic, seq) in message.at.into_iter().chain(message.reset) {
-            // What was known before is what the next event is held against.
+            // The known position stays: the next event is compared with it.
             self.positions.entry(topic).or_default().get_or_insert(seq);
         }
         Ok(in_force)

@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 
 const PASSWORD: &str = "greenroom-bench";
 const CSRF_FIELD: &str = "x-csrf-token";
-/// How long a request may take: that of a large picture waits for others.
+/// Longest time of a request: that of a large picture waits for others.
 const TIMEOUT: Duration = Duration::from_mins(2);
 /// Pictures of one request, as many as are allowed.
 const PICTURES_A_REQUEST: usize = 10;
-/// Uploads under way while pictures are prepared.
+/// Concurrent uploads while pictures are prepared.
 const UPLOADS_AT_ONCE: usize = 4;
-/// How often a refused request is sent again while things are prepared.
+/// Most attempts at a rejected request while data is prepared.
 const ATTEMPTS_MAX: usize = 20;
-/// How long it rests where the answer does not say.
+/// Pause before another attempt where the response names none.
 const REST: Duration = Duration::from_millis(200);
 
 /// A client of one address.
@@ -31,16 +31,16 @@ pub(crate) struct Client {
     origin: String,
 }
 
-/// Somebody who is logged in.
+/// A user who is logged in.
 #[derive(Clone, Debug)]
 pub(crate) struct User {
     client: Client,
-    /// Such as `session=…`.
+    /// The cookie, such as `session=…`.
     pub(crate) cookie: String,
     pub(crate) csrf: String,
 }
 
-/// What became of a like.
+/// The result of a like.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Like {
     /// The place of this change in the topic of the picture's likes.
@@ -57,21 +57,21 @@ struct WithId {
     id: String,
 }
 
-/// What a picture's page says of its likes.
+/// The part of a picture's page on its likes.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Liked {
     pub(crate) likes: u64,
 }
 
 impl Client {
-    /// Of `http://ADDRESS`.
+    /// Makes a client of `http://ADDRESS`.
     pub(crate) fn new(origin: impl Into<String>) -> anyhow::Result<Self> {
         let http = reqwest::Client::builder().timeout(TIMEOUT).build()?;
         let origin = origin.into();
         Ok(Self { http, origin })
     }
 
-    /// A new user, logged in.
+    /// Signs up and logs in a new user.
     pub(crate) async fn sign_up(&self, name: &str) -> anyhow::Result<User> {
         let user =
             json!({ "name": name, "email": format!("{name}@example.org"), "password": PASSWORD });
@@ -80,7 +80,7 @@ impl Client {
         self.log_in(name).await
     }
 
-    /// A user that has signed up before, perhaps at another replica.
+    /// Logs in a user that has signed up before, perhaps at another replica.
     pub(crate) async fn log_in(&self, name: &str) -> anyhow::Result<User> {
         let credentials = json!({ "name": name, "password": PASSWORD });
         let request = || {
@@ -102,14 +102,14 @@ impl Client {
         })
     }
 
-    /// How many like a picture.
+    /// Returns the number of likes of a picture.
     pub(crate) async fn likes(&self, picture: &str) -> anyhow::Result<u64> {
         let request = || self.request(Method::GET, &format!("/api/pictures/{picture}"));
         let liked: Liked = persist(request).await?.json().await?;
         Ok(liked.likes)
     }
 
-    /// One answer to `GET`, wholly read.
+    /// Reads one response to `GET` to its end.
     pub(crate) async fn read(&self, path: &str) -> anyhow::Result<()> {
         let answer = self.request(Method::GET, path).send().await?;
         let status = answer.status();
@@ -124,7 +124,7 @@ impl Client {
 }
 
 impl User {
-    /// The same user, at another replica.
+    /// Returns the same user at another replica.
     pub(crate) fn at(&self, client: Client) -> Self {
         Self {
             client,
@@ -132,7 +132,7 @@ impl User {
         }
     }
 
-    /// A new album; its identifier.
+    /// Adds an album; returns its identifier.
     pub(crate) async fn add_album(&self, title: &str) -> anyhow::Result<String> {
         let album = json!({ "title": title });
         let request = || self.request(Method::POST, "/api/albums").json(&album);
@@ -140,7 +140,7 @@ impl User {
         Ok(album.id)
     }
 
-    /// So many small pictures in an album; their identifiers.
+    /// Adds so many small pictures to an album; returns their identifiers.
     pub(crate) async fn add_pictures(
         &self,
         album: &str,
@@ -172,7 +172,7 @@ impl User {
         Ok(pictures)
     }
 
-    /// One large picture, without a second try.
+    /// Adds one large picture, without a second try.
     pub(crate) async fn add_large(&self, album: &str, jpeg: &Arc<[u8]>) -> anyhow::Result<()> {
         let answer = self.upload(album, jpeg, "large.jpeg", 1).send().await?;
         succeeded(answer).await.context("an upload")?;
@@ -186,7 +186,7 @@ impl User {
         self.request(Method::POST, &path).multipart(form)
     }
 
-    /// Likes a picture, or no longer.
+    /// Likes a picture, or takes the like back.
     pub(crate) async fn set_like(&self, picture: &str, likes: bool) -> anyhow::Result<Like> {
         let method = if likes { Method::PUT } else { Method::DELETE };
         let request = self.request(method, &format!("/api/pictures/{picture}/like"));
@@ -202,7 +202,7 @@ impl User {
     }
 }
 
-/// The pictures of an upload's answer: a list, or an object that has one.
+/// Returns the identifiers of an upload's response: a list, or an object that has one.
 fn identifiers(answer: Value) -> anyhow::Result<Vec<String>> {
     let list = match answer {
         Value::Object(mut object) => object.remove("pictures").unwrap_or_default(),
@@ -212,7 +212,7 @@ fn identifiers(answer: Value) -> anyhow::Result<Vec<String>> {
     Ok(pictures.into_iter().map(|picture| picture.id).collect())
 }
 
-/// Sends a request again while the server asks for that, as it does when many come at once.
+/// Repeats a request while the server asks for that, as it does when many come at once.
 async fn persist(request: impl Fn() -> RequestBuilder) -> anyhow::Result<Response> {
     for _ in 1..ATTEMPTS_MAX {
         let answer = request().send().await?;

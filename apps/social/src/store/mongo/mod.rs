@@ -61,8 +61,8 @@ use crate::model::{
 use sweeper::Sweeper;
 use tables::Tables;
 
-/// Connects to the database at `url`, makes its indexes, and starts to settle what crashed writers
-/// have left behind, on the runtime of the caller, until the store is dropped.
+/// Connects to the database at `url`, makes its indexes, and settles changes abandoned by crashed
+/// writers, on the runtime of the caller, until the store is dropped.
 ///
 /// Each operation ends within 5 seconds, or within `timeoutMS` of the URL, which must be the same
 /// for all replicas.
