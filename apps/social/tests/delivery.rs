@@ -1,4 +1,4 @@
-//! Mails, notifications and removals, as those get them whom they are for.
+//! Mails, notifications and removals, as their recipients see them.
 
 #[expect(dead_code, reason = "each test uses some of the fakes")]
 #[path = "fakes/mod.rs"]

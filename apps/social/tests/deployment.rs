@@ -22,7 +22,7 @@ use kit::program::Program;
 use social::config::{Args, Settings, StoreSettings};
 use url::Url;
 
-/// Far longer than anything here takes.
+/// A time far longer than anything here takes.
 const DEADLINE: Duration = Duration::from_mins(2);
 
 fn path(name: &str) -> PathBuf {
@@ -35,7 +35,7 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(path(name)).expect("it is there")
 }
 
-/// The variables of a file that systemd reads.
+/// Returns the variables of a file for systemd.
 fn variables(name: &str) -> HashMap<String, String> {
     let text = read(name);
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -45,7 +45,7 @@ fn variables(name: &str) -> HashMap<String, String> {
         .collect()
 }
 
-/// What stands behind a key of the compose file, each time, without comments and quotes around it.
+/// Returns the values of a key of the compose file, without comments and quotes.
 fn compose(key: &str) -> Vec<String> {
     let text = read("compose.yaml");
     let lines = text.lines().map(str::trim);

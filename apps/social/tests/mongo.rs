@@ -1,4 +1,4 @@
-//! What the storage that replicas share promises beyond what every storage does.
+//! Promises of the shared storage beyond those of every storage.
 
 mod kit;
 mod mongo {
@@ -22,7 +22,7 @@ use social::store::{Store, mongo as adaptor};
 use kit::ferretdb::FerretDb;
 use url::Url;
 
-/// What is waited for takes seconds; this long it takes only if it never comes.
+/// Longest wait. What is waited for takes seconds; this long it takes only if it never comes.
 const LONG: Duration = Duration::from_mins(2);
 
 const POLL: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ async fn open(url: &Url) -> Arc<dyn Store> {
     store.expect("the server answers")
 }
 
-/// Another program's view of the database.
+/// Returns another program's view of the database.
 async fn raw(server: &FerretDb) -> Database {
     let client = mongodb::Client::with_uri_str(server.url("social")).await;
     client.expect("the address is right").database("social")

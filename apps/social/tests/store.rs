@@ -1,4 +1,4 @@
-//! What every storage promises, shown on each of them.
+//! The promises of every storage, tested on each of them.
 
 mod kit;
 
@@ -19,7 +19,7 @@ use kit::ferretdb::FerretDb;
 use social::store::{Store, mongo, sqlite};
 use tempfile::TempDir;
 
-/// Makes a test of each behaviour. `$open` names a function that gives an empty storage, and a
+/// Makes a test of each behaviour. `$open` names a function that returns an empty storage, and a
 /// second value that is kept until the test has ended.
 macro_rules! every_behaviour {
     ($open:path) => {

@@ -1,4 +1,4 @@
-//! What users log in with changes, and users go.
+//! Changes of credentials, and deletion of accounts.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use crate::kit::app::{Answer, Client, PASSWORD, TestApp, send};
 use crate::kit::smtp::{Mail, SmtpSink};
 
-/// Longer than anything should take.
+/// A time longer than anything here takes.
 const PATIENCE: Duration = Duration::from_mins(1);
 const NEW: &str = "another password of some length";
 
@@ -36,7 +36,7 @@ async fn put(client: &Client, path: &str, body: &Value) -> Answer {
     send(client.request(Method::PUT, path).json(body)).await
 }
 
-/// The mails of this subject, as soon as there are so many.
+/// Returns the mails of this subject, as soon as there are so many.
 async fn mails(sink: &SmtpSink, subject: &str, count: usize) -> Vec<Mail> {
     let found = async {
         loop {
@@ -53,7 +53,7 @@ async fn mails(sink: &SmtpSink, subject: &str, count: usize) -> Vec<Mail> {
     timeout(PATIENCE, found).await.expect("the mails arrive")
 }
 
-/// The token of the link in a mail.
+/// Returns the token of the link in a mail.
 fn token(mail: &Mail) -> String {
     let text = mail.text.split("token=").nth(1).expect("it has a link");
     text.split_whitespace().next().expect("a token").to_owned()
@@ -192,7 +192,7 @@ pub(crate) async fn a_forgotten_password_is_reset_by_mail(store: StoreSettings) 
         StatusCode::UNAUTHORIZED
     );
     assert_eq!(log_in(&server, "ada", NEW).await, StatusCode::CREATED);
-    // Nobody who reads the storage can use what is there.
+    // A reader of the storage cannot use what is there.
     let hash = hex::encode(Sha256::digest(token(&mail)));
     let ticket = server.app.store.ticket(&hash, Timestamp::now()).await;
     assert_eq!(ticket.expect("asked"), None);
@@ -231,7 +231,7 @@ pub(crate) async fn a_token_is_good_for_one_thing_and_not_for_ever(store: StoreS
     for token in [too_old.as_str(), &other, &moved, "", "x", &"d".repeat(43)] {
         assert_eq!(reset(token).await.field(), "token", "{token}");
     }
-    // With the password goes every token that was there.
+    // A new password invalidates every token that was there.
     let good = ticket("e", purpose, theirs, 600).await;
     let body = json!({"old": PASSWORD, "new": NEW});
     put(&ada, "/api/me/password", &body)
@@ -382,7 +382,7 @@ pub(crate) async fn mails_that_are_asked_for_are_limited_by_client(store: StoreS
 struct Feed(WebSocketStream<TcpStream>);
 
 impl Feed {
-    /// Is heard: it has watched something.
+    /// Connects, and watches something, so that the connection is known to be established.
     async fn connect(server: &TestApp, client: &Client) -> Self {
         let mut feed = Self::open(server, client).await;
         feed.watch("/timeline").await;
@@ -416,7 +416,7 @@ impl Feed {
         self.watch(&format!("/user/{user}/bell")).await
     }
 
-    /// With which the server ends it.
+    /// Returns the code with which the server closes it.
     async fn close_code(&mut self) -> u16 {
         loop {
             if let Message::Close(frame) = self.next().await {

@@ -10,7 +10,7 @@ use social::config::StoreSettings;
 use super::signed::Signer;
 use crate::kit::app::{TestApp, send};
 
-/// Method and path of all operations.
+/// Returns method and path of all operations.
 fn operations(description: &Value) -> Vec<(String, String, &Value)> {
     let paths = description["paths"].as_object().expect("it has paths");
     let of_path = |(path, item): (&String, &Value)| {
@@ -32,7 +32,7 @@ fn operations(description: &Value) -> Vec<(String, String, &Value)> {
     names.map(with_operation).collect()
 }
 
-/// Asks for each operation: the router has all of them, and, as it says itself in the end, no
+/// Requests each operation: the router has all of them, and, as it says itself in the end, no
 /// others.
 pub(crate) async fn the_description_names_every_route(store: StoreSettings) {
     let server = TestApp::on(store).await;
@@ -76,8 +76,8 @@ pub(crate) async fn the_description_names_every_route(store: StoreSettings) {
     }
 }
 
-/// References lead somewhere, names are unique, parameters of paths are described, every operation
-/// says what it answers.
+/// References resolve, names are unique, parameters of paths are described, every operation lists
+/// its responses.
 pub(crate) async fn the_description_is_complete(store: StoreSettings) {
     let server = TestApp::on(store).await;
     let answer = server.client().get("/api/openapi.json").await;

@@ -5,8 +5,8 @@ use social::config::StoreSettings;
 use crate::kit::app::{PASSWORD, TestApp, send};
 use crate::kit::ferretdb::FerretDb;
 
-/// Every answer while the database is away says so, and when to try again; nothing hangs, and what
-/// was acknowledged before is there when it is back.
+/// Every response while the database is away says so, and when to try again; nothing hangs, and
+/// what was acknowledged before is there when it is back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_database_everything_is_unavailable_for_now() {
     let mut database = FerretDb::start().await;
@@ -48,7 +48,7 @@ async fn without_the_database_everything_is_unavailable_for_now() {
     server.client().get("/time").await.expect(StatusCode::OK);
 
     database.restart().await;
-    // The driver finds out by itself; until then the answer stays the same.
+    // The driver notices by itself; until then the response stays the same.
     loop {
         let answer = ada.get(&format!("/api/albums/{album}")).await;
         if answer.status == StatusCode::OK {

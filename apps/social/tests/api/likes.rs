@@ -63,7 +63,7 @@ pub(crate) async fn likes_of_many_are_counted(store: StoreSettings) {
     let like = format!("{picture}/like");
     let names: Vec<String> = (0..8).map(|number| format!("user{number}")).collect();
     let users = join_all(names.iter().map(|name| server.user(name))).await;
-    // Each says it three times at once.
+    // Each sends it three times at once.
     let likes = users
         .iter()
         .flat_map(|user| (0..3).map(|_| user.put(&like)));
@@ -130,7 +130,7 @@ pub(crate) async fn a_like_that_comes_again_is_no_news_to_a_webhook(store: Store
     grace.put(&like).await.expect(StatusCode::OK);
     assert_eq!(heard.recv().await, Some(json!("like")));
     all_done().await;
-    // The outbox forgets what it has done.
+    // The outbox forgets finished tasks.
     let later = Timestamp::now() + Duration::from_mins(1);
     storage.prune(later, NOTHING).await.expect("pruned");
     grace.delete(&like).await.expect(StatusCode::OK);

@@ -45,7 +45,7 @@ pub(crate) async fn log_ins_are_limited_by_client_and_by_name(store: StoreSettin
     log_in(&server, "192.0.2.12", "linus")
         .await
         .problem(StatusCode::UNAUTHORIZED);
-    // What the client itself says of where it comes from counts for nothing.
+    // The address that a client claims by itself is ignored.
     too_many(&log_in(&server, "192.0.2.99, 192.0.2.12", "eve").await);
 }
 
@@ -113,8 +113,8 @@ pub(crate) async fn requests_are_limited_by_client_but_not_the_health_check(stor
     get("192.0.2.2", "/time").await.expect(StatusCode::OK);
 }
 
-/// Each log-in computes for some 30 ms, and pages live on the same stage. A page is not asked for
-/// again if it is refused.
+/// Each log-in computes for some 30 ms, and pages run on the same stage. A page that is rejected is
+/// not requested again.
 pub(crate) async fn a_flood_of_log_ins_from_everywhere_refuses_no_page(store: StoreSettings) {
     const LOG_INS: usize = 40;
     let server = limited(store, |_| {}).await;

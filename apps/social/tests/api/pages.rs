@@ -36,7 +36,7 @@ pub(crate) async fn texts_are_compressed_and_pictures_are_not(store: StoreSettin
     }
 }
 
-/// The token of a form, as it stands in a page.
+/// Returns the token of a form in a page.
 fn token(page: &Answer) -> String {
     let page = String::from_utf8_lossy(&page.body).into_owned();
     let begin = "name=\"csrf\" value=\"";
@@ -45,8 +45,8 @@ fn token(page: &Answer) -> String {
     page[at..at + end].to_owned()
 }
 
-/// A page is compressed, with texts of others in it: what is secret in it must not be the same each
-/// time (BREACH).
+/// A page is compressed, with texts of others in it: its secrets must not be the same each time
+/// (BREACH).
 pub(crate) async fn a_token_stands_in_no_two_pages(store: StoreSettings) {
     let server = TestApp::on(store).await;
     let ada = server.user("ada").await;

@@ -14,7 +14,7 @@ pub(crate) async fn the_cookie_is_for_this_site_and_not_for_scripts(store: Store
     assert_eq!(begun["user"]["name"], "ada");
     let cookie = answer.header("set-cookie");
     let (token, flags) = cookie.split_once("; ").expect("it has flags");
-    // 32 bytes, which nobody guesses.
+    // 32 bytes, which cannot be guessed.
     assert_eq!(
         token.strip_prefix("session=").map(str::len),
         Some(43),
@@ -80,7 +80,7 @@ pub(crate) async fn a_change_needs_the_token_of_the_session(store: StoreSettings
     send(create().header("x-csrf-token", &session.csrf))
         .await
         .expect(StatusCode::CREATED);
-    // Reading needs none.
+    // Reading needs no token.
     let request = server.client().request(Method::GET, "/api/me");
     send(request.header(COOKIE, &session.cookie))
         .await
@@ -109,7 +109,7 @@ pub(crate) async fn pages_of_other_origins_change_nothing(store: StoreSettings) 
         .await
         .expect(StatusCode::CREATED);
 
-    // Nor does anybody log in from there: a stranger's session would get what the victim uploads.
+    // Nor does a log-in work from there: a stranger's session would get what the victim uploads.
     let who = json!({"name": "ada", "password": PASSWORD});
     let request = server.client().request(Method::POST, "/api/sessions");
     let answer = send(request.header(ORIGIN, "https://evil.example").json(&who)).await;

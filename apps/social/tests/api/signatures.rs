@@ -80,8 +80,8 @@ pub(crate) async fn a_request_that_was_tampered_with_is_refused(store: StoreSett
             ..ada.clone()
         };
         let answer = attack.send(Method::POST, &signed.path, &body).await;
-        // A method that the address does not have is refused for that, or for the signature; either
-        // way nothing is done.
+        // A method that the address does not have is rejected for that, or for the signature;
+        // either way nothing is done.
         assert!(
             [401, 405].contains(&answer.status.as_u16()),
             "{tampered:?}: {answer:?}"
@@ -171,7 +171,7 @@ pub(crate) async fn every_component_and_parameter_is_needed(store: StoreSettings
     }
 }
 
-/// Not a picture that is easily packed: its file is as long as its pixels, 3 MB.
+/// Returns a picture that does not compress: its file is as long as its pixels, 3 MB.
 fn long_picture() -> Vec<u8> {
     let mut state = 1_u32;
     let mut noise = || {
@@ -244,7 +244,7 @@ pub(crate) async fn a_signed_upload_is_of_one_picture(store: StoreSettings) {
     );
 }
 
-/// Users who each send a part of their upload and no more; eight of them hold all places.
+/// Users who each send a part of their upload and no more; eight of them hold all permits.
 pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
     let (server, ada) = signer(store).await;
     let path = upload_path(&ada).await;
@@ -266,7 +266,7 @@ pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
         stream.write_all(&sent).await.expect("it is read");
         stream
     };
-    // Whichever of the two comes second is refused: ada has a place already.
+    // The second of the two is rejected: ada has a permit already.
     let (mut first, mut second) = (begin(&ada).await, begin(&ada).await);
     let (is_first, refused) = tokio::select! {
         answer = read(&mut first) => (true, answer),
@@ -280,7 +280,7 @@ pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
 
     let mut slow = Vec::new();
     let mut refused = None;
-    // Each that gets a place is silent; the first that gets none is answered.
+    // A connection with a permit is silent; the first without gets a response.
     while refused.is_none() {
         let user = server.user(&format!("user{}", slow.len())).await;
         slow.push(begin(&Signer::of(&user).await).await);
@@ -295,7 +295,7 @@ pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
     );
     assert!(slow.len() >= 8, "{} have a place", slow.len());
 
-    // Ada sends the rest, on the connection that was not refused.
+    // Ada sends the rest, on the connection that was not rejected.
     kept.write_all(&body[10..]).await.expect("it is read");
     let answer = read(&mut kept).await;
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");

@@ -166,7 +166,7 @@ pub(crate) async fn a_bomb_is_refused_by_its_head(store: StoreSettings) {
     assert!(detail.contains("1001 x 1000 pixels; 1000000"), "{detail}");
 }
 
-/// A decoder would make the rest of it grey, and say nothing.
+/// A decoder would silently fill the rest with grey.
 pub(crate) async fn a_jpeg_that_is_cut_off_is_refused(store: StoreSettings) {
     let server = small(store).await;
     let ada = server.user("ada").await;
@@ -206,7 +206,7 @@ pub(crate) async fn a_user_has_so_much_room(store: StoreSettings) {
     let two = ada.upload(&album, &[one[0], one[0]]).await;
     let detail = two.problem(StatusCode::PAYLOAD_TOO_LARGE);
     assert!(detail.contains("there is no room for"), "{detail}");
-    // There is room for one of them, whichever it is.
+    // The quota has room for one of them, either one.
     let (here, there) = tokio::join!(ada.upload(&album, &one), ada.upload(&album, &one));
     let mut statuses = [here.status, there.status];
     statuses.sort();
@@ -310,7 +310,7 @@ pub(crate) async fn other_parts_and_other_bodies_are_refused(store: StoreSetting
     assert_eq!(count(&ada, &album).await, 0);
 }
 
-/// A form whose first part has a head that goes on and on.
+/// A form whose first field has a head without an end.
 pub(crate) async fn the_head_of_a_part_has_an_end(store: StoreSettings) {
     let server = small(store).await;
     let ada = server.user("ada").await;

@@ -1,4 +1,4 @@
-//! What is left of pictures that are gone.
+//! The removal of what deleted pictures and users leave behind.
 
 use std::fs;
 use std::path::PathBuf;
@@ -79,7 +79,7 @@ async fn a_deleted_picture_leaves_nothing_behind() {
     assert_eq!(found.map(|picture| picture.id), Some(kept.id));
 }
 
-/// What comes late, from a request that was let in before, goes too.
+/// Data that comes late, from a request that was admitted before, goes too.
 #[tokio::test]
 async fn a_deleted_user_leaves_nothing_behind() {
     let office = Office::open().await;
@@ -130,7 +130,7 @@ async fn a_deleted_user_leaves_nothing_behind() {
     office.user("ada").await;
 }
 
-/// An album that came as the account was deleted: who has the timeline open sees its pictures go.
+/// The pictures of an album that came as the account was deleted go from open timelines, too.
 #[tokio::test]
 async fn what_goes_with_a_user_is_told_to_who_watches() {
     let office = Office::open().await;
@@ -165,7 +165,7 @@ async fn what_goes_with_a_user_is_told_to_who_watches() {
     );
 }
 
-/// Also no bell for something that has ended before the user went.
+/// Bells about likes that ended before the user went name them no more either.
 #[tokio::test]
 async fn nothing_says_who_a_deleted_user_was() {
     let office = Office::open().await;

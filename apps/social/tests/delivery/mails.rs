@@ -84,7 +84,7 @@ async fn mails_wait_for_a_server_that_is_away() {
     assert_eq!(sink.mails().len(), 1);
 }
 
-/// As soon as the first try was noted as failed: its next one is due later, but before a lease
+/// Waits until the first try was recorded as failed: the next one is due later, but before a lease
 /// would end.
 async fn failed_once(office: &Office) {
     loop {
@@ -101,7 +101,7 @@ async fn failed_once(office: &Office) {
     }
 }
 
-/// It accepts connections, and says nothing.
+/// The server accepts connections, and sends nothing.
 #[tokio::test]
 async fn a_server_that_hangs_is_not_waited_for() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
@@ -193,7 +193,7 @@ async fn without_a_server_mails_go_to_the_log() {
     office.done(&replica, TaskKind::Mail).await;
 }
 
-/// A moment after the hour of today's digest, or tomorrow's if that was before.
+/// Returns the time until just after the hour of today's digest, or tomorrow's if that was before.
 fn digest_is_due(office: &Office) -> Duration {
     let now = Timestamp::now().to_zoned(TimeZone::UTC);
     let today = now.date().at(office.settings.mail.digest_hour, 0, 0, 0);

@@ -141,7 +141,7 @@ async fn a_push_service_is_left_alone_as_long_as_it_asks() {
     assert_eq!(service.messages.count(), 2);
 }
 
-/// How long the next try is away, as soon as that is more than a lease.
+/// Returns the time until the next try, as soon as that is more than a lease.
 async fn settled_until(office: &Office, kind: TaskKind) -> SignedDuration {
     loop {
         let due = office
@@ -215,7 +215,7 @@ async fn a_webhook_that_hangs_does_not_hold_up_others() {
     assert_eq!(slow.posted.count(), 1);
 }
 
-/// The addresses are refused without a connection: nothing arrives, and it is not tried again.
+/// The addresses are rejected before a connection: nothing arrives, and there is no retry.
 #[tokio::test]
 async fn nothing_is_sent_to_private_addresses() {
     let (mut office, program, service) =

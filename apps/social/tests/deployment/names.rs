@@ -1,4 +1,4 @@
-//! A name server for one kind of question: which IPv4 address has this name?
+//! A name server for one kind of question: the IPv4 address of a name.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
-/// Of RFC 1035, 4.1.1: a header's length, and its flags for "recursion is available" and "there is
-/// no such name".
+/// Constants of RFC 1035, 4.1.1: a header's length, and its flags for "recursion is available" and
+/// "there is no such name".
 const HEADER: usize = 12;
 const RESPONSE: u8 = 0x84;
 const NO_SUCH_NAME: u8 = 3;
@@ -34,7 +34,7 @@ impl Names {
         }
     }
 
-    /// From now on the name has this address.
+    /// Sets the name's address from now on.
     pub(crate) fn tell(&self, name: &str, address: IpAddr) {
         let mut addresses = self
             .addresses
@@ -54,13 +54,13 @@ async fn serve(socket: UdpSocket, addresses: Addresses) {
     let mut question = [0; 512];
     while let Ok((length, from)) = socket.recv_from(&mut question).await {
         if let Some(answer) = answer(&question[..length], &addresses) {
-            // Whoever asked asks again.
+            // The client repeats the question if this fails.
             let _ = socket.send_to(&answer, from).await;
         }
     }
 }
 
-/// The question, with the answer behind it. Nothing for what is no question.
+/// Returns the question with the records of the response appended; `None` if it is no question.
 fn answer(message: &[u8], addresses: &Addresses) -> Option<Vec<u8>> {
     let mut name = Vec::new();
     let mut at = HEADER;

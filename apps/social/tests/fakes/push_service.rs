@@ -1,5 +1,5 @@
-//! A push service and the browsers that it serves. It checks who sends, and decrypts what browsers
-//! would get.
+//! A push service and the browsers that it serves. It checks the sender, and decrypts messages as
+//! browsers would.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -32,9 +32,9 @@ pub(crate) struct PushService {
 
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// How it answers for each browser; as it should, if nothing is said.
+    /// The behaviour towards each browser; good by default.
     pub(crate) moods: Cell<HashMap<String, Mood>>,
-    /// What browsers were sent, whether it was taken or not.
+    /// The messages to browsers, accepted or not.
     pub(crate) messages: Log<Message>,
     browsers: Cell<HashMap<String, Browser>>,
     origin: Cell<String>,
@@ -45,9 +45,9 @@ pub(crate) struct Shared {
 pub(crate) struct Message {
     /// The browser.
     pub(crate) to: String,
-    /// What was encrypted.
+    /// The text that was encrypted.
     pub(crate) text: Value,
-    /// Seconds that it is to be kept.
+    /// Seconds for which the message is to be kept.
     pub(crate) ttl: u32,
     /// The key that it was signed with, base64url.
     pub(crate) signed_with: String,
@@ -80,7 +80,7 @@ impl PushService {
         Self { local, state }
     }
 
-    /// A new browser of this name subscribes for a user.
+    /// Subscribes a new browser of this name for a user.
     pub(crate) fn subscribe(&self, name: &str, user: Id) -> PushSubscription {
         let secret =
             SecretKey::from_slice(&ES256KeyPair::generate().to_bytes()).expect("a key is a key");
@@ -144,7 +144,7 @@ fn receive(state: &Shared, to: &str, headers: &HeaderMap, body: &[u8]) -> Result
     })
 }
 
-/// The key of a VAPID signature (RFC 8292) that was made for this service.
+/// Returns the key of a VAPID signature (RFC 8292) that was made for this service.
 fn verify(authorization: &str, origin: String) -> Result<String, String> {
     let fields = authorization
         .strip_prefix("vapid t=")

@@ -25,15 +25,15 @@ pub(crate) struct ThirdParty {
 
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// How the provider of tokens answers.
+    /// The behaviour of the provider of tokens.
     pub(crate) provider: Cell<Mood>,
-    /// How the service answers.
+    /// The behaviour of the service.
     pub(crate) service: Cell<Mood>,
     /// Seconds that tokens are valid, as the provider says.
     pub(crate) expires_in: Cell<Option<i64>>,
     /// Tokens that were asked for.
     pub(crate) tokens: Log<String>,
-    /// What was asked of the service, whether it was done or not.
+    /// The requests to the service, accepted or not.
     pub(crate) shares: Log<Share>,
     valid: Cell<Vec<String>>,
 }
@@ -82,7 +82,7 @@ impl ThirdParty {
         }
     }
 
-    /// No token that was given is taken any more.
+    /// Revokes all tokens given so far.
     pub(crate) fn revoke(&self) {
         self.valid.set(Vec::new());
     }

@@ -1,4 +1,4 @@
-//! A program of a user's that takes webhooks.
+//! A user's program that takes webhooks.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) struct Webhook {
 #[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) mood: Cell<Mood>,
-    /// What was posted, whether it was taken or not.
+    /// The posted notifications, accepted or not.
     pub(crate) posted: Log<Value>,
 }
 

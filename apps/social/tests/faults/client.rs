@@ -1,5 +1,5 @@
-//! A client of the API that does not give up: it goes to the next replica, and notes what each
-//! answer was.
+//! A client of the API that does not give up: it goes to the next replica, and records each
+//! response.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -8,36 +8,37 @@ use std::time::Duration;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
-/// No answer within this is a hang, and fails the test: the storage is given up after 5 s.
+/// Longest time of a request: a longer one hangs, and fails the test. The storage is given up after
+/// 5 s.
 const HANG: Duration = Duration::from_secs(15);
 
-/// What a polite client waits before it tries again.
+/// Pause of a polite client between tries.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What became of one try.
+/// The result of one try.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// With a 2xx.
+    /// Success: a 2xx.
     Acknowledged(Value),
-    /// With a 4xx, that a later try would get too.
+    /// Rejection: a 4xx, that a later try would get too.
     Refused(StatusCode, Value),
-    /// Nobody knows whether it was done: 503, or the connection broke.
+    /// Unknown if it was done: 503, or the connection broke.
     Unknown,
 }
 
-/// The replicas, taken in turns.
+/// The replicas, used in turns.
 #[derive(Debug)]
 pub(crate) struct Replicas {
     pub(crate) addresses: Vec<SocketAddr>,
     http: reqwest::Client,
     turn: AtomicUsize,
-    /// Answers with 503.
+    /// Responses with 503.
     pub(crate) unavailable: AtomicU64,
     /// Connections that were refused or broke.
     pub(crate) broken: AtomicU64,
 }
 
-/// Somebody who has logged in.
+/// A user who has logged in.
 #[derive(Clone, Debug)]
 pub(crate) struct Login {
     pub(crate) name: String,
@@ -47,9 +48,9 @@ pub(crate) struct Login {
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// For the replicas' starts too.
+/// Returns a client, for the replicas' starts too.
 pub(crate) fn http_client() -> reqwest::Client {
-    // It wants a provider of cryptography, whether it speaks TLS or not.
+    // The library needs a provider of cryptography, even without TLS.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().timeout(HANG).build();
     client.expect("a client needs no more than this")
@@ -126,7 +127,7 @@ impl Replicas {
         Answer::Unknown
     }
 
-    /// Tries until there is an answer; only for what may be done twice.
+    /// Tries until there is a definite response; only for requests that may be repeated.
     pub(crate) async fn insist(
         &self,
         login: Option<&Login>,
@@ -143,7 +144,7 @@ impl Replicas {
         }
     }
 
-    /// Waits until so many more tries were answered with 503.
+    /// Waits until so many more tries got 503.
     pub(crate) async fn until_unavailable(&self, answers: u64) {
         let enough = self.unavailable.load(Ordering::Relaxed) + answers;
         while self.unavailable.load(Ordering::Relaxed) < enough {
@@ -155,7 +156,7 @@ impl Replicas {
         self.insist(None, Method::GET, path, None).await
     }
 
-    /// Signs up; a name that is taken was taken by an earlier try of ours.
+    /// Signs up; a name that is taken was taken by an earlier try of this client.
     pub(crate) async fn sign_up(&self, name: &str) {
         let user =
             json!({"name": name, "email": format!("{name}@example.org"), "password": PASSWORD});
@@ -199,7 +200,7 @@ impl Replicas {
         Login { name, cookie, csrf }
     }
 
-    /// Uploads pictures, each a file's content.
+    /// Uploads pictures, given as file contents.
     pub(crate) async fn upload(
         &self,
         login: &Login,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::client::http_client;
 use crate::kit::port;
 
-/// How long a start may take on a busy machine.
+/// Longest time of a start, on an overloaded machine.
 const START: Duration = Duration::from_mins(3);
 
 /// One replica. It is killed when this is dropped.
@@ -22,7 +22,7 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
-    /// Starts the program with these flags on a free port, and waits until it answers.
+    /// Starts the program with these flags on a free port, and waits until it responds.
     pub(crate) async fn start(directory: &Path, name: &str, flags: Vec<String>) -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
         let log = directory.join(format!("{name}.log"));
@@ -37,19 +37,19 @@ impl Replica {
         replica
     }
 
-    /// With SIGKILL.
+    /// Kills it with SIGKILL.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("it runs, and it is ours");
         self.child.wait().expect("it was killed");
     }
 
-    /// Starts it again, on the same port.
+    /// Restarts it, on the same port.
     pub(crate) async fn restart(&mut self) {
         self.child = spawn(self.address, &self.flags, &self.log);
         self.wait_until_it_answers().await;
     }
 
-    /// Polls, because a program of its own tells nobody when it is ready.
+    /// Polls, because a process does not announce that it is ready.
     async fn wait_until_it_answers(&self) {
         let deadline = Instant::now() + START;
         let url = format!("http://{}/health", self.address);

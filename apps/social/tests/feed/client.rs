@@ -12,18 +12,18 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-/// Longer than anything should take.
+/// A time longer than anything here takes.
 const PATIENCE: Duration = Duration::from_mins(3);
-/// A client that does not read is not to have much of it in its socket.
+/// Receive buffer: a client that does not read must not have much in its socket.
 const RECEIVE_BYTES: u32 = 16 * 1024;
 
 pub(crate) struct Client {
     socket: WebSocketStream<TcpStream>,
-    /// The last number of each topic, by what the server has said.
+    /// The last number of each topic, as the server sent it.
     pub(crate) positions: HashMap<String, u64>,
 }
 
-/// What the server says.
+/// A message of the server.
 #[derive(Debug)]
 pub(crate) enum Said {
     At(HashMap<String, u64>),
@@ -33,7 +33,7 @@ pub(crate) enum Said {
 }
 
 impl Client {
-    /// As the query of the address says.
+    /// Connects with this query of the address.
     pub(crate) async fn connect_with(address: SocketAddr, query: &str) -> Self {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket
@@ -59,7 +59,7 @@ impl Client {
         self.send(command.to_string()).await;
     }
 
-    /// Watches a topic, and gives the position at which the server begins.
+    /// Watches a topic, and returns the position at which the server begins.
     pub(crate) async fn watch(&mut self, topic: &str, position: Option<u64>) -> u64 {
         self.say(&json!({"watch": {topic: position}})).await;
         match self.hear().await {
@@ -68,7 +68,8 @@ impl Client {
         }
     }
 
-    /// What the server says next. Events must go on where the last ones of their topic ended.
+    /// Returns the server's next message. Events must go on where the last ones of their topic
+    /// ended.
     pub(crate) async fn hear(&mut self) -> Said {
         let text = match self.next().await {
             Message::Text(text) => text,
@@ -98,7 +99,7 @@ impl Client {
         assert_eq!(self.positions[topic], seq, "more than there is");
     }
 
-    /// The code with which the server closes, now.
+    /// Returns the code with which the server closes the connection now.
     pub(crate) async fn closed(&mut self) -> u16 {
         match self.next().await {
             Message::Close(Some(frame)) => frame.code.into(),

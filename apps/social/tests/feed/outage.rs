@@ -1,4 +1,4 @@
-//! A storage that is away for a while.
+//! A storage that is unavailable for a while.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use social::store::{LikeChange, PicturesOf, Result, Retention, Store, StoreError
 use super::client::Said;
 use super::world::World;
 
-/// The real one, behind a switch.
+/// The real storage, behind a switch.
 #[derive(Debug)]
 struct Switched {
     store: Arc<dyn Store>,
@@ -36,7 +36,7 @@ impl Switched {
         Ok(())
     }
 
-    /// Until it has refused so many questions.
+    /// Waits until it has rejected so many operations.
     async fn has_refused(&self, count: u64) {
         while self.refused.load(Ordering::Relaxed) < count {
             tokio::time::sleep(Duration::from_millis(5)).await;

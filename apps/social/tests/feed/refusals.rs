@@ -1,4 +1,4 @@
-//! What a client may not.
+//! Requests that a client is not allowed.
 
 use serde_json::json;
 use social::config::FeedSettings;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-/// A program has so long to answer. It takes a second on an idle machine.
+/// Longest time until a program responds. It takes a second on an idle machine.
 const START_MAX: Duration = Duration::from_mins(3);
 
 const POLL: Duration = Duration::from_millis(20);
@@ -24,7 +24,8 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Starts it, and waits until it answers. The arguments are made of its port and its directory.
+    /// Starts it, and waits until it responds. The arguments are made from its port and its
+    /// directory.
     pub(crate) async fn start(
         path: PathBuf,
         arguments: impl FnOnce(u16, &Path) -> Vec<OsString>,
@@ -58,8 +59,8 @@ impl Program {
         }
     }
 
-    /// Starts it again after [`kill`](Self::kill), on the same port and data, and waits until it
-    /// answers.
+    /// Restarts it after [`kill`](Self::kill), on the same port and data, and waits until it
+    /// responds.
     pub(crate) async fn restart(&mut self) {
         self.kill();
         let log = File::options()

@@ -78,7 +78,7 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     assert_whole(&*store, &picture, &written).await;
 }
 
-/// What was acknowledged: who liked, and what they said.
+/// Likes and comments until it fails; returns the acknowledged changes.
 async fn write_until_it_fails(
     store: Arc<dyn Store>,
     author: User,

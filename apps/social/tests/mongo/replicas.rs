@@ -1,4 +1,4 @@
-//! Several that use the same database at once.
+//! Several storages that use the same database at once.
 
 use std::sync::Arc;
 

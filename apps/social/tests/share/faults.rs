@@ -1,4 +1,4 @@
-//! What users get while the third party misbehaves.
+//! Responses to users while the third party misbehaves.
 
 use std::time::Duration;
 

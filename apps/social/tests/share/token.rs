@@ -13,8 +13,8 @@ use crate::fakes::Mood;
 use crate::fakes::third_party::ThirdParty;
 use crate::faults::{share, start};
 
-/// Holds the paused clock where it is, though everybody waits for a socket: it moves by `advance`
-/// only.
+/// A guard that holds the paused clock still, though all tasks wait for a socket: it moves by
+/// `advance` only.
 struct Held {
     _until_dropped: mpsc::Sender<()>,
 }

@@ -1,4 +1,4 @@
-//! What the embedded storage promises beside: files, locks, crashes, full disks.
+//! Promises of the embedded storage beyond the common ones: files, locks, crashes, full disks.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +24,7 @@ async fn open(path: &Path) -> Arc<dyn Store> {
         .expect("a database that can be opened")
 }
 
-/// What is said to whoever starts the program.
+/// Returns the error at the start of the program.
 async fn refusal(path: &Path) -> String {
     let refused = sqlite::open(path).await.expect_err("it must not be opened");
     format!("{:#}", anyhow::Error::new(refused))
@@ -281,10 +281,10 @@ async fn who_prunes_is_told_whether_there_is_more() {
     assert_eq!(left().await, 0);
 }
 
-/// Names the directory in which a child process is to work.
+/// The variable with the directory in which a child process is to work.
 const CHILD_DIRECTORY: &str = "SOCIAL_STORE_TEST_DIRECTORY";
 
-/// This program again, to run one of the functions below.
+/// Returns a command that runs one of the functions below in this program.
 fn child(function: &str, directory: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command
@@ -304,10 +304,10 @@ fn childs_directory() -> PathBuf {
         .into()
 }
 
-/// So many users like at the same time …
+/// Users who like at the same time …
 const FANS_AT_ONCE: u32 = 50;
 
-/// … and so many have their answer when the process is killed.
+/// … and likes acknowledged before the process is killed.
 const ACKNOWLEDGED_MIN: usize = 1_000;
 
 fn fan(number: u32) -> Id {
@@ -371,7 +371,7 @@ async fn nothing_is_lost_or_halved_when_the_process_is_killed() {
     }
 }
 
-/// Runs [`likes_until_it_is_killed`]; gives the users who had their answer.
+/// Runs [`likes_until_it_is_killed`]; returns the users whose likes were acknowledged.
 fn kill_while_it_likes(directory: &Path) -> Vec<u32> {
     let mut command = child("likes_until_it_is_killed", directory);
     let mut child: Child = command.stdout(Stdio::piped()).spawn().expect("a child");

@@ -125,7 +125,7 @@ pub(crate) async fn a_hundred_changes_at_once_share_one_log(store: Arc<dyn Store
     }
 }
 
-/// How long events are kept in these tests.
+/// Retention of events in these tests.
 const EVENTS_FOR: Duration = Duration::from_secs(100);
 
 fn keeping(events_max: u64) -> Retention {

@@ -125,7 +125,7 @@ pub(crate) async fn an_album_is_deleted_with_all_its_pictures(store: Arc<dyn Sto
     assert_eq!(page(&*store, Everybody, None).await, [other]);
 }
 
-/// The deleted pictures of an album, in the order of their identifiers.
+/// Returns the deleted pictures of an album, in the order of their identifiers.
 async fn removed(store: &dyn Store, album: &Album) -> Vec<Id> {
     let mut removed = store
         .removed_pictures(album.id, 100)
