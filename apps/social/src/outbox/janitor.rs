@@ -116,7 +116,8 @@ impl Janitor {
             Ok(0) => {}
             Ok(swept) => tracing::info!(swept, "files of unfinished uploads were deleted"),
             Err(error) => {
-                tracing::warn!(%error, "files of unfinished uploads cannot be deleted; it is tried again");
+                tracing::warn!(%error, "files of unfinished uploads cannot be deleted; \
+                    it is tried again");
             }
         }
     }

@@ -217,7 +217,8 @@ impl<D: Doer> Handler<Looked> for Worker<D> {
                     .map_or(LOOK_EVERY, |next| next.clamp(LOOK_MIN, LOOK_EVERY))
             }
             Err(error) => {
-                tracing::warn!(kind = %D::KIND, %error, "the outbox cannot be read; it is tried again");
+                tracing::warn!(kind = %D::KIND, %error, "the outbox cannot be read; it is tried \
+                    again");
                 LOOK_EVERY
             }
         };

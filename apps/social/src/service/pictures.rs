@@ -165,11 +165,13 @@ async fn take_back(app: &App, prepared: &[(Picture, Processed)]) {
             Ok(Some(events)) => publish(app, &events).await,
             Ok(None) => {
                 if let Err(error) = app.files.remove(picture.id).await {
-                    tracing::warn!(picture = %picture.id, %error, "files without a record stay for a while");
+                    let picture = picture.id;
+                    tracing::warn!(%picture, %error, "files without a record stay for a while");
                 }
             }
             Err(error) => {
-                tracing::warn!(picture = %picture.id, %error, "a picture of a failed upload may stay");
+                let picture = picture.id;
+                tracing::warn!(%picture, %error, "a picture of a failed upload may stay");
             }
         }
     }

@@ -37,11 +37,12 @@ impl After {
     fn words(&self) -> &'static str {
         match self.done.as_str() {
             "password" => {
-                "Your password is changed, and you are logged out everywhere else. Notifications are off until you switch \
-                 them on again."
+                "Your password is changed, and you are logged out everywhere else. Notifications \
+                 are off until you switch them on again."
             }
             "email" => {
-                "A mail is on its way to the new address. Follow the link in it within an hour; until then nothing changes."
+                "A mail is on its way to the new address. Follow the link in it within an hour; \
+                 until then nothing changes."
             }
             _ => "",
         }
@@ -172,7 +173,8 @@ pub(super) async fn delete_account(
         Ok(()) => {
             let gone = NoticePage::new(
                 "Your account is deleted",
-                "Your albums and pictures are gone. What you have said and liked goes with them, within a minute or so.",
+                "Your albums and pictures are gone. What you have said and liked goes with them, \
+                 within a minute or so.",
                 ("/", "To the timeline"),
             );
             Ok((cookies.add(auth::no_cookie(&app)), page(&gone)?).into_response())
@@ -235,8 +237,8 @@ pub(super) async fn forgot(
     match service::ask_for_reset(&app, &form.email).await {
         Ok(()) => page(&NoticePage::new(
             "Look into your mails",
-            "If somebody has signed up with this address, a mail with a link is on its way to it. The link is good for an \
-             hour. An address gets such a mail every five minutes at most.",
+            "If somebody has signed up with this address, a mail with a link is on its way to it. \
+             The link is good for an hour. An address gets such a mail every five minutes at most.",
             ("/log-in", "To the log-in"),
         )),
         Err(failure) => {

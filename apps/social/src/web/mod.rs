@@ -39,8 +39,9 @@ use crate::body_limit::body_limit;
 
 /// The Content-Security-Policy: what is ours, and previews of files that the reader has chosen.
 /// Should escaping ever fail, an injected script does not run.
-const POLICY: &str = "default-src 'self'; img-src 'self' blob: data:; connect-src 'self'; object-src 'none'; \
-                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'self'; img-src 'self' blob: data:; connect-src 'self'; \
+                      object-src 'none'; form-action 'self'; base-uri 'none'; \
+                      frame-ancestors 'none'";
 /// Largest form; that of an upload may carry a picture as well.
 const FORM_MAX: ByteSize = ByteSize::kib(64);
 

@@ -35,8 +35,9 @@ pub(crate) async fn one_picture_comes_in_three_sizes_and_as_it_was(store: StoreS
     let views: Value = ada.upload(&album, &parts).await.json(StatusCode::CREATED);
     let view = &views[0];
     let expected = json!({
-        "id": view["id"], "album": album, "owner": view["owner"], "caption": "äh\noh", "alt": "A black square.", "media": "png", "width": 900,
-        "height": 300, "bytes": original.len(), "created_at": view["created_at"], "likes": 0, "likes_seq": 0,
+        "id": view["id"], "album": album, "owner": view["owner"], "caption": "äh\noh",
+        "alt": "A black square.", "media": "png", "width": 900, "height": 300,
+        "bytes": original.len(), "created_at": view["created_at"], "likes": 0, "likes_seq": 0,
         "comments": 0, "comments_seq": 0, "liked": false,
     });
     assert_eq!(view, &expected);

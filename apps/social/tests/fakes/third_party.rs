@@ -109,7 +109,9 @@ async fn token(
             .into_response();
     }
     state.valid.with(|valid| valid.push(token.clone()));
-    let answer = json!({"access_token": token, "token_type": "Bearer", "expires_in": state.expires_in.get()});
+    let answer = json!({
+        "access_token": token, "token_type": "Bearer", "expires_in": state.expires_in.get(),
+    });
     Json(answer).into_response()
 }
 

@@ -138,11 +138,14 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
     execute(
         &path,
         "PRAGMA user_version = 1;
-        INSERT INTO users VALUES (x'0198c0ffee007abc8def0123456789ab', 'ada', 'Ada', 'Ada@Example.org', '', '', NULL, TRUE, 0, 0);
-        INSERT INTO sessions VALUES ('hash', x'0198c0ffee007abc8def0123456789ab', 'csrf', 9000000000000000);
+        INSERT INTO users VALUES (x'0198c0ffee007abc8def0123456789ab', 'ada', 'Ada',
+            'Ada@Example.org', '', '', NULL, TRUE, 0, 0);
+        INSERT INTO sessions VALUES
+            ('hash', x'0198c0ffee007abc8def0123456789ab', 'csrf', 9000000000000000);
         INSERT INTO topics (id, name) VALUES (1, '/picture/1/likes'), (2, '/user/1/bell');
         INSERT INTO events (topic, seq, key, total, at, body) VALUES
-            (1, 1, 'a', 1, 0, '{\"by\":\"ada\",\"liked\":true}'), (1, 2, 'b', 2, 0, '{\"by\":\"gone\",\"liked\":true}'),
+            (1, 1, 'a', 1, 0, '{\"by\":\"ada\",\"liked\":true}'),
+            (1, 2, 'b', 2, 0, '{\"by\":\"gone\",\"liked\":true}'),
             (2, 1, 'a', 1, 0, '{\"by\":\"ada\"}');",
     );
     let store = open(&path).await;

@@ -51,7 +51,7 @@ pub(super) const SPREAD: Spec = Spec {
     ..SAME
 };
 
-/// Likes are made on one replica, and told on both.
+/// Likes are made on one replica, and delivered by both.
 pub(super) const REPLICAS: Spec = Spec {
     case: "feed-replicas",
     replicas: 2,
@@ -138,15 +138,30 @@ impl Spec {
         let clients = context.share_of(CLIENTS);
         let mut notes = vec![
             format!(
-                "medians of {rounds} rounds (least–most), each with servers of its own; {clients} WebSocket clients in one thread, server and clients on both cores; likes for {} s, evenly spread over the pictures",
+                "medians of {rounds} rounds (least–most), each with servers of its own; {clients} \
+                 WebSocket clients in one thread, server and clients on both cores; likes for {} \
+                 s, evenly spread over the pictures",
                 seconds(context)
             ),
-            format!("delivery: from the time at which a like was due to the arrival of its event, in every {READING_STEP}th client, which reads all that it gets; the others count frames. Missing: events that did not come to those, or not in their place"),
-            "memory: of the server with the clients, less that without, by the number of clients, in kB of 1,024 bytes; idle: all watch and nothing happens; busy: after the likes".to_owned(),
-            "CPU: of one core; the driver's is that of the clients and of those who like".to_owned(),
+            format!(
+                "delivery: from the time at which a like was due to the arrival of its event, \
+                in every {READING_STEP}th client, which reads all that it gets; the others count \
+                frames. Missing: events that did not come to those, or not in their place"
+            ),
+            "memory: of the server with the clients, less that without, by the number of clients, \
+             in kB of 1,024 bytes; idle: all watch and nothing happens; busy: after the likes"
+                .to_owned(),
+            "CPU: of one core; the driver's is that of the clients and of those who like"
+                .to_owned(),
         ];
         if self.replicas > 1 {
-            notes.push("the storage is FerretDB, which stands for MongoDB and is no database to be measured: where it cannot do 100 likes a second, half of what it does in a trial is asked. Likes are made on the first replica; delivery is told of the second, `near` of the first".to_owned());
+            notes.push(
+                "the storage is FerretDB, which stands for MongoDB and is no database to \
+                be measured: where it cannot do 100 likes a second, half of what it does in a \
+                trial is asked. Likes are made on the first replica; delivery is that of the \
+                second, `near` of the first"
+                    .to_owned(),
+            );
         }
         notes
     }

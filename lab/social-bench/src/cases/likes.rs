@@ -71,13 +71,25 @@ fn notes(
 ) -> Vec<String> {
     vec![
         format!(
-            "medians of {} rounds (least–most); in each, {STREAMS} users like {} pictures in a closed loop on {CONNECTIONS} connections, and {STREAMS} others at {RATE}/s, one load generator a user; server and load on both cores",
+            "medians of {} rounds (least–most); in each, {STREAMS} users like {} pictures in a \
+             closed loop on {CONNECTIONS} connections, and {STREAMS} others at {RATE}/s, one load \
+             generator a user; server and load on both cores",
             context.rounds,
             pictures.ids.len()
         ),
-        "each like is new: a record, an event in the log of the picture's likes, one on the owner's bell, and a task of the outbox, in one transaction; the answer comes when that is on the disk".to_owned(),
-        "latencies are those of answers with 200, and of several generators the worst is told; own delay: how late the generators were by themselves, p99".to_owned(),
-        format!("{acknowledged} likes were acknowledged, and the pictures count {counted}; the database has {:.0} MiB then, on {}", site.database_mib(), file_system(site.directory.path())),
+        "each like is new: a record, an event in the log of the picture's likes, one on the \
+         owner's bell, and a task of the outbox, in one transaction; the response comes when \
+         that is on the disk"
+            .to_owned(),
+        "latencies are those of responses with 200, and of several generators the worst is \
+         reported; own delay: how late the generators were by themselves, p99"
+            .to_owned(),
+        format!(
+            "{acknowledged} likes were acknowledged, and the pictures count {counted}; the \
+            database has {:.0} MiB then, on {}",
+            site.database_mib(),
+            file_system(site.directory.path())
+        ),
     ]
 }
 

@@ -72,9 +72,20 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
         case: "replicas",
         title: "three replicas behind HAProxy, one killed under load".to_owned(),
         notes: vec![
-            format!("medians of {rounds} rounds (least–most), each with FerretDB, Redis, HAProxy and replicas of its own; {CLIENTS} clients of the feed, 50 reads of the timeline and 10 likes a second, all through HAProxy; `kill -9` of a replica after {BEFORE:?}"),
-            "held: failed, and was under way when the replica was killed; beyond: failed, and was sent later. HAProxy sends again what no replica took, and of what was sent only GET; a like that the killed replica held fails".to_owned(),
-            "back: from the kill until all watches of a client whose connection broke are in force again at another replica, from where it was; the slowest client. Wrong: events that a client did not get, got twice or out of order, from the first to the last".to_owned(),
+            format!(
+                "medians of {rounds} rounds (least–most), each with FerretDB, Redis, HAProxy \
+                and replicas of its own; {CLIENTS} clients of the feed, 50 reads of the timeline \
+                and 10 likes a second, all through HAProxy; `kill -9` of a replica after \
+                {BEFORE:?}"
+            ),
+            "held: failed, and was under way when the replica was killed; beyond: failed, and was \
+             sent later. HAProxy sends again what no replica took, and of what was sent only GET; \
+             a like that the killed replica held fails"
+                .to_owned(),
+            "back: from the kill until all watches of a client whose connection broke are in \
+             force again at another replica, from where it was; the slowest client. Wrong: events \
+             that a client did not get, got twice or out of order, from the first to the last"
+                .to_owned(),
         ],
         table: render(&row),
         verdicts: verdicts(&row).into(),

@@ -66,12 +66,26 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     }
     Ok(Report {
         case: "uploads",
-        title: format!("the timeline while {} pictures of 12 megapixels are uploaded at once", context.share_of(UPLOADS)),
+        title: format!(
+            "the timeline while {} pictures of 12 megapixels are uploaded at once",
+            context.share_of(UPLOADS)
+        ),
         notes: vec![
-            format!("medians of {rounds} rounds (least–most), each with a server of its own; GET /api/timeline {RATE} times a second in an open loop, from {HEAD_START:?} before the uploads to their end; server and load on both cores, all of the same priority"),
-            format!("a JPEG of 4000 x 3000 pixels and {:.1} MB, once in each of {} requests that are sent at once; the server makes three smaller pictures of each", megabytes(jpeg.len()), context.share_of(UPLOADS)),
+            format!(
+                "medians of {rounds} rounds (least–most), each with a server of its own; GET \
+                /api/timeline {RATE} times a second in an open loop, from {HEAD_START:?} before \
+                the uploads to their end; server and load on both cores, all of the same priority"
+            ),
+            format!(
+                "a JPEG of 4000 x 3000 pixels and {:.1} MB, once in each of {} requests that \
+                are sent at once; the server makes three smaller pictures of each",
+                megabytes(jpeg.len()),
+                context.share_of(UPLOADS)
+            ),
             "latencies are those of answers with 200; failed: other answers, and none".to_owned(),
-            "own delay: how late the load generator was by itself, p99: the uploads take both cores from it too".to_owned(),
+            "own delay: how late the load generator was by itself, p99: the uploads take both \
+             cores from it too"
+                .to_owned(),
         ],
         table: render(&rows),
         verdicts: verdicts(&rows[1]).into(),

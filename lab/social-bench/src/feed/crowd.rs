@@ -143,7 +143,8 @@ impl Client {
         let mut socket = TcpStream::connect_timeout(&address, OPEN_MAX)?;
         socket.set_read_timeout(Some(OPEN_MAX))?;
         let request = format!(
-            "GET /feed HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            "GET /feed HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         );
         socket.write_all(request.as_bytes())?;
         let mut head = Vec::new();

@@ -36,7 +36,8 @@ impl ThirdParty {
     /// Returns the program's configuration for it.
     pub(crate) fn toml(&self) -> String {
         format!(
-            "[share]\nurl = \"http://{}/shares\"\ntoken_url = \"http://{}/token\"\nclient_id = \"social\"\nclient_secret = \"secret\"\ntimeout = \"{TIMEOUT}\"\n",
+            "[share]\nurl = \"http://{}/shares\"\ntoken_url = \"http://{}/token\"\n\
+             client_id = \"social\"\nclient_secret = \"secret\"\ntimeout = \"{TIMEOUT}\"\n",
             self.shares, self.provider
         )
     }
@@ -66,7 +67,8 @@ async fn give_tokens(listener: TcpListener) {
 async fn give_token(mut socket: TcpStream) -> std::io::Result<()> {
     let body = r#"{"access_token":"token","token_type":"bearer","expires_in":3600}"#;
     let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n",
         body.len()
     );
     let mut request = [0; 4096];

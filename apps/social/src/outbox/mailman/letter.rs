@@ -113,7 +113,8 @@ pub(super) fn reset(user: &User, page: &Url) -> Result<Letter, Setback> {
     let plain = Plain {
         to: &user.email,
         subject: "A new password for Greenroom social",
-        before: "somebody, hopefully you, wants to set a new password for your account. This link is good for an hour, and once:",
+        before: "somebody, hopefully you, wants to set a new password for your account. This link \
+            is good for an hour, and once:",
         page: Some(page),
         link: "Set a new password",
         after: "If it was not you, you need not do anything: your password stays as it is.",
@@ -125,7 +126,8 @@ pub(super) fn confirm(user: &User, email: &str, page: &Url) -> Result<Letter, Se
     let plain = Plain {
         to: email,
         subject: "Is this your new address?",
-        before: "mails for your account are to come to this address. Please confirm that they arrive. This link is good for an hour, and once:",
+        before: "mails for your account are to come to this address. Please confirm that they \
+            arrive. This link is good for an hour, and once:",
         page: Some(page),
         link: "Yes, this is my address",
         after: "If you know nothing of this, you need not do anything.",
@@ -141,7 +143,8 @@ pub(super) fn moved(user: &User, from: &str, to: &str) -> Result<Letter, Setback
         before: &before,
         page: None,
         link: "",
-        after: "If it was not you who changed that, somebody else knows your password. Write to whoever runs this network.",
+        after: "If it was not you who changed that, somebody else knows your password. Write to \
+            whoever runs this network.",
     };
     plain.letter(user)
 }

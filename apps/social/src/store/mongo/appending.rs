@@ -177,8 +177,8 @@ impl Tables {
         Ok(true)
     }
 
-    /// Raises a topic's hint. Of two concurrent calls that find none, one fails with a taken key, which
-    /// does as well.
+    /// Raises a topic's hint. Of two concurrent calls that find none, one fails with a taken key,
+    /// which does as well.
     async fn leave_hint(&self, topic: &str, seq: i64) -> Result<()> {
         let raise = doc! { "$max": { "seq": seq } };
         let left = self

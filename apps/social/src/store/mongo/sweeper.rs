@@ -106,7 +106,8 @@ async fn settle_or_warn(tables: &Tables, intent: &Intent, age: Duration) {
 
 async fn settle(tables: &Tables, intent: &Intent, age: Duration) -> Result<()> {
     if tables.settle_left_behind(intent).await? {
-        tracing::info!(change = ?intent.change, of = intent.primary, "settled an unfinished change");
+        let (change, of) = (intent.change, intent.primary.as_str());
+        tracing::info!(?change, of, "settled an unfinished change");
     } else if age >= VOID_AFTER {
         delete(&tables.intents, &intent.id).await?;
     }

@@ -132,7 +132,8 @@ impl Database {
 
     /// Rejects a file that is no database of this program, before anything in it is touched.
     fn check(&self, connection: &Connection) -> Result<(), OpenError> {
-        let sql = "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id";
+        let sql = "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM \
+            pragma_application_id";
         let found = connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
         match found.map_err(|error| self.failed(error))? {
             (APPLICATION, _) | (0, 0) => Ok(()),
