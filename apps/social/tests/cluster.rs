@@ -69,8 +69,8 @@ fn logs(directory: &Path) -> String {
 }
 
 async fn timeline() -> reqwest::Result<String> {
-    let answer = reqwest::get(format!("http://{GATEWAY}/api/timeline")).await?;
-    answer.error_for_status()?.text().await
+    let response = reqwest::get(format!("http://{GATEWAY}/api/timeline")).await?;
+    response.error_for_status()?.text().await
 }
 
 /// The page's feed breaks when its replica dies, and is back at the next try.
@@ -113,9 +113,9 @@ async fn the_network_goes_on_while_a_replica_is_dead() {
         timeline().await.expect("one replica is there");
     }
     let again = tokio::time::timeout(Duration::from_mins(1), self::feed()).await;
-    let answer = again.expect("one replica takes it").next().await;
+    let response = again.expect("one replica takes it").next().await;
     assert!(
-        answer.is_some_and(|answer| answer.is_ok()),
+        response.is_some_and(|response| response.is_ok()),
         "the watch is answered"
     );
     cluster.run(&["start", "1"]);

@@ -28,7 +28,7 @@ use janitor::Janitor;
 use mailman::Mailman;
 use notifier::{PushNotifier, Vapid, WebhookNotifier};
 pub(crate) use outside::client;
-use worker::{Desk, Doer, Look, TRY_MAX, Worker};
+use worker::{Doer, Look, Shared, TRY_MAX, Worker};
 
 /// A clock by which tasks become due and leases end.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -164,8 +164,8 @@ struct Starter<'a> {
 
 impl Starter<'_> {
     fn start<D: Doer>(&self, name: &str, doer: D) -> anyhow::Result<ActorRef<Worker<D>>> {
-        let desk = Arc::new(Desk::new(doer, self.store, self.clock));
-        let make = move || Worker::new(&desk);
+        let shared = Arc::new(Shared::new(doer, self.store, self.clock));
+        let make = move || Worker::new(&shared);
         Ok(self
             .system
             .build(make)

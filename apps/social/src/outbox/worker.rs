@@ -111,7 +111,7 @@ struct Chore;
 struct ChoreDone;
 
 /// State that the actor shares with its running tasks.
-pub(super) struct Desk<D> {
+pub(super) struct Shared<D> {
     doer: D,
     store: Arc<dyn Store>,
     clock: Clock,
@@ -127,7 +127,7 @@ enum Looking {
 
 /// An actor that claims tasks of one kind and does them, up to [`AT_ONCE`] at a time.
 pub(super) struct Worker<D> {
-    desk: Arc<Desk<D>>,
+    shared: Arc<Shared<D>>,
     looking: Looking,
     next: Option<Timer>,
     is_at_chore: bool,
@@ -135,9 +135,9 @@ pub(super) struct Worker<D> {
 }
 
 impl<D: Doer> Worker<D> {
-    pub(super) fn new(desk: &Arc<Desk<D>>) -> Self {
+    pub(super) fn new(shared: &Arc<Shared<D>>) -> Self {
         Self {
-            desk: Arc::clone(desk),
+            shared: Arc::clone(shared),
             looking: Looking::No,
             next: None,
             is_at_chore: false,
@@ -147,12 +147,12 @@ impl<D: Doer> Worker<D> {
 
     fn look(&mut self, context: &mut Context<Self>) {
         while self.under_way.try_join_next().is_some() {}
-        let room = AT_ONCE - self.under_way.len();
-        if room < AT_ONCE / 2 {
+        let free = AT_ONCE - self.under_way.len();
+        if free < AT_ONCE / 2 {
             return; // whoever finishes has it look again
         }
-        let desk = Arc::clone(&self.desk);
-        let look = async move { desk.look(room).await };
+        let shared = Arc::clone(&self.shared);
+        let look = async move { shared.look(free).await };
         if context.pipe(look, Looked).is_ok() {
             self.looking = Looking::Yes;
         }
@@ -160,9 +160,9 @@ impl<D: Doer> Worker<D> {
 
     fn begin(&mut self, tasks: Vec<Task>, context: &Context<Self>) {
         for task in tasks {
-            let (desk, me) = (Arc::clone(&self.desk), context.myself().clone());
+            let (shared, me) = (Arc::clone(&self.shared), context.myself().clone());
             self.under_way.spawn(async move {
-                desk.work_off(task).await;
+                shared.run(task).await;
                 // An error means that the actor has ended and needs no message.
                 let _ = me.send(Finished).await;
             });
@@ -244,9 +244,9 @@ impl<D: Doer> Handler<Chore> for Worker<D> {
         if self.is_at_chore {
             return;
         }
-        let desk = Arc::clone(&self.desk);
+        let shared = Arc::clone(&self.shared);
         let chore = async move {
-            if let Err(error) = desk.doer.chore().await {
+            if let Err(error) = shared.doer.chore().await {
                 tracing::warn!(kind = %D::KIND, %error, "a regular chore failed; it is tried again");
             }
         };
@@ -263,7 +263,7 @@ impl<D: Doer> Handler<ChoreDone> for Worker<D> {
     }
 }
 
-impl<D: Doer> Desk<D> {
+impl<D: Doer> Shared<D> {
     pub(super) fn new(doer: D, store: &Arc<dyn Store>, clock: &Clock) -> Self {
         Self {
             doer,
@@ -276,8 +276,8 @@ impl<D: Doer> Desk<D> {
         (self.clock)()
     }
 
-    async fn look(&self, room: usize) -> store::Result<Found> {
-        let limit = u32::try_from(room).unwrap_or(u32::MAX);
+    async fn look(&self, free: usize) -> store::Result<Found> {
+        let limit = u32::try_from(free).unwrap_or(u32::MAX);
         let tasks = self
             .store
             .claim_tasks(D::KIND, self.now(), LEASE, limit)
@@ -289,7 +289,7 @@ impl<D: Doer> Desk<D> {
         Ok(Found { tasks, next })
     }
 
-    async fn work_off(&self, task: Task) {
+    async fn run(&self, task: Task) {
         let outcome = match self.attempt(&task).await {
             Ok(()) => Outcome::Done,
             Err(setback) => backoff::outcome(&task, setback, self.now(), self.doer.give_up_after()),

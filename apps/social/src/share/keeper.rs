@@ -24,7 +24,7 @@ const REST_LONGEST: Duration = Duration::from_mins(1);
 pub(super) struct TokenKeeper {
     provider: Arc<Provider>,
     held: Option<Held>,
-    waiting: Vec<ReplyTo<Answer>>,
+    waiting: Vec<ReplyTo<TokenReply>>,
     is_asking: bool,
     failures: u32,
     resting: Option<Rest>,
@@ -42,7 +42,7 @@ struct Rest {
 }
 
 /// The header `Authorization`, or the error that there is none.
-pub(super) type Answer = Result<HeaderValue, NoToken>;
+pub(super) type TokenReply = Result<HeaderValue, NoToken>;
 
 /// The error that there is no token.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -65,7 +65,7 @@ impl Actor for TokenKeeper {
 impl TokenKeeper {
     /// Replies with the token, as soon as there is one.
     #[message]
-    pub(super) fn current(&mut self, reply: ReplyTo<Answer>, context: &mut Context<Self>) {
+    pub(super) fn current(&mut self, reply: ReplyTo<TokenReply>, context: &mut Context<Self>) {
         if let Some(held) = self.held.as_ref().filter(|held| held.is_alive()) {
             reply.send(Ok(held.token.authorization.clone()));
         } else if let Some(rest) = &self.resting {
@@ -81,7 +81,7 @@ impl TokenKeeper {
     pub(super) fn replace(
         &mut self,
         refused: HeaderValue,
-        reply: ReplyTo<Answer>,
+        reply: ReplyTo<TokenReply>,
         context: &mut Context<Self>,
     ) {
         self.held = self
@@ -105,12 +105,12 @@ impl TokenKeeper {
         context: &mut Context<Self>,
     ) {
         self.is_asking = false;
-        let answer = match result {
+        let outcome = match result {
             Ok(token) => Ok(self.keep(token, asked_at, context)),
             Err(error) => Err(self.rest(&error, context)),
         };
         for reply in self.waiting.drain(..) {
-            reply.send(answer.clone());
+            reply.send(outcome.clone());
         }
     }
 }

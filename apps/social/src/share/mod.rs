@@ -1,9 +1,9 @@
 //! The third party that pictures are shared with. It may hang, fail and lie: that affects its own
 //! responses only.
 
-mod answer;
 mod breaker;
 mod keeper;
+mod response;
 mod token;
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::config::ShareSettings;
 use crate::model::Id;
 use crate::outbox::client;
 use breaker::Breaker;
-use keeper::{Answer, NoToken, TokenKeeper, TokenKeeperMessages};
+use keeper::{NoToken, TokenKeeper, TokenKeeperMessages, TokenReply};
 use token::Provider;
 
 /// The dispatcher of the actor.
@@ -36,7 +36,7 @@ const RETRY_REST: Duration = Duration::from_millis(100);
 /// Longest time of a share as a whole, in time-outs of one try.
 const BOUND: u32 = 2;
 /// The `Retry-After` if too many shares are in flight.
-const CROWD_RETRY: Duration = Duration::from_secs(1);
+const OVERLOAD_RETRY: Duration = Duration::from_secs(1);
 
 /// A client of the third party; cheap to clone.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub struct Share {
     client: Client,
     url: Url,
     timeout: Duration,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     breaker: Breaker,
     keeper: ActorRef<TokenKeeper>,
 }
@@ -59,14 +59,14 @@ struct Order<'a> {
 
 /// The reason for which a try failed.
 #[derive(Debug)]
-enum Mishap {
-    Late,
+enum TryError {
+    TimedOut,
     Unreachable(String),
     Failed(StatusCode),
     /// The token was rejected.
     Unauthorized,
-    Refused(StatusCode),
-    Lied(String),
+    Rejected(StatusCode),
+    Invalid(String),
 }
 
 #[derive(Deserialize)]
@@ -92,7 +92,7 @@ impl Share {
             client,
             url: settings.url.clone(),
             timeout: settings.timeout,
-            places: Arc::new(Semaphore::new(settings.concurrency_max)),
+            permits: Arc::new(Semaphore::new(settings.concurrency_max)),
             breaker: Breaker::new(),
             keeper,
         })
@@ -106,10 +106,10 @@ impl Share {
     /// there is no token; [`Failure::UpstreamTimeout`] and [`Failure::BadUpstream`] if the third
     /// party is late, fails or lies.
     pub async fn share(&self, picture: Id, link: &Url, caption: &str) -> Result<Url, Failure> {
-        let _place = self
-            .places
+        let _permit = self
+            .permits
             .try_acquire()
-            .map_err(|_| unavailable(CROWD_RETRY))?;
+            .map_err(|_| unavailable(OVERLOAD_RETRY))?;
         let _pass = self.breaker.pass().map_err(unavailable)?;
         let order = Order {
             picture,
@@ -119,7 +119,7 @@ impl Share {
         };
         let token = self.token(&order).await?;
         match self.persist(&order, &token).await {
-            Err(Mishap::Unauthorized) => {
+            Err(TryError::Unauthorized) => {
                 let token = self.other_token(&order, token).await?;
                 Ok(self.persist(&order, &token).await?)
             }
@@ -135,11 +135,11 @@ impl Share {
     async fn other_token(
         &self,
         order: &Order<'_>,
-        refused: HeaderValue,
+        rejected: HeaderValue,
     ) -> Result<HeaderValue, Failure> {
         let asked = self
             .keeper
-            .replace(refused)
+            .replace(rejected)
             .ask()
             .timeout(order.left())
             .await;
@@ -147,7 +147,7 @@ impl Share {
     }
 
     /// Tries several times, as long as there is time and a retry may help.
-    async fn persist(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, Mishap> {
+    async fn persist(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, TryError> {
         let rests = ExponentialBuilder::default()
             .with_min_delay(RETRY_REST)
             .with_max_times(RETRIES_MAX)
@@ -155,18 +155,18 @@ impl Share {
         let attempt = || self.attempt(order, token);
         attempt
             .retry(rests)
-            .when(|mishap| mishap.may_pass() && self.breaker.is_closed() && !order.left().is_zero())
+            .when(|error| error.may_pass() && self.breaker.is_closed() && !order.left().is_zero())
             .await
     }
 
-    async fn attempt(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, Mishap> {
+    async fn attempt(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, TryError> {
         let result = self.post(order, token).await;
         self.breaker
-            .record(!result.as_ref().is_err_and(Mishap::is_failure));
+            .record(!result.as_ref().is_err_and(TryError::is_failure));
         result
     }
 
-    async fn post(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, Mishap> {
+    async fn post(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, TryError> {
         let request = self
             .client
             .post(self.url.clone())
@@ -174,8 +174,8 @@ impl Share {
             .header(AUTHORIZATION, token)
             .header("idempotency-key", order.picture.to_string())
             .json(&json!({"picture": order.link, "caption": order.caption}));
-        let answer = request.send().await.map_err(|error| mishap(&error))?;
-        judge(answer).await
+        let response = request.send().await.map_err(|error| classify(&error))?;
+        read_url(response).await
     }
 }
 
@@ -186,83 +186,86 @@ impl Order<'_> {
 }
 
 fn token_or_failure(
-    asked: Result<Answer, greenroom::actor::AskError>,
+    asked: Result<TokenReply, greenroom::actor::AskError>,
 ) -> Result<HeaderValue, Failure> {
     match asked {
         Ok(Ok(token)) => Ok(token),
         Ok(Err(error)) => Err(error.into()),
         Err(error) => Err(Failure::Unavailable {
             what: "sharing",
-            retry_after: CROWD_RETRY,
+            retry_after: OVERLOAD_RETRY,
             source: Some(Box::new(error)),
         }),
     }
 }
 
-async fn judge(answer: Response) -> Result<Url, Mishap> {
-    let status = answer.status();
+async fn read_url(response: Response) -> Result<Url, TryError> {
+    let status = response.status();
     if status == StatusCode::UNAUTHORIZED {
-        return Err(Mishap::Unauthorized);
+        return Err(TryError::Unauthorized);
     }
     if status.is_server_error() {
-        return Err(Mishap::Failed(status));
+        return Err(TryError::Failed(status));
     }
     if !status.is_success() {
-        return Err(Mishap::Refused(status));
+        return Err(TryError::Rejected(status));
     }
-    let body = answer::read(answer)
+    let body = response::read(response)
         .await
-        .map_err(|error| lied_or_late(&error))?;
+        .map_err(|error| invalid_or_timed_out(&error))?;
     let shared: Shared = serde_json::from_slice(&body)
-        .map_err(|error| Mishap::Lied(format!("its answer is not as agreed: {error}")))?;
+        .map_err(|error| TryError::Invalid(format!("its answer is not as agreed: {error}")))?;
     if ["http", "https"].contains(&shared.url.scheme()) {
         return Ok(shared.url);
     }
-    Err(Mishap::Lied(
+    Err(TryError::Invalid(
         "its answer has a link that leads nowhere".to_owned(),
     ))
 }
 
-fn lied_or_late(error: &anyhow::Error) -> Mishap {
+fn invalid_or_timed_out(error: &anyhow::Error) -> TryError {
     match error.downcast_ref::<reqwest::Error>() {
-        Some(error) => mishap(error),
-        None => Mishap::Lied(error.to_string()),
+        Some(error) => classify(error),
+        None => TryError::Invalid(error.to_string()),
     }
 }
 
-fn mishap(error: &reqwest::Error) -> Mishap {
+fn classify(error: &reqwest::Error) -> TryError {
     if error.is_timeout() {
-        return Mishap::Late;
+        return TryError::TimedOut;
     }
     let reason = if error.is_connect() {
         "it cannot be reached"
     } else {
         "its answer broke off"
     };
-    Mishap::Unreachable(reason.to_owned())
+    TryError::Unreachable(reason.to_owned())
 }
 
-impl Mishap {
+impl TryError {
     /// True if a retry may succeed.
     fn may_pass(&self) -> bool {
-        matches!(self, Self::Late | Self::Unreachable(_) | Self::Failed(_))
+        matches!(
+            self,
+            Self::TimedOut | Self::Unreachable(_) | Self::Failed(_)
+        )
     }
 
     /// True if it counts as a failure of the third party.
     fn is_failure(&self) -> bool {
-        self.may_pass() || matches!(self, Self::Lied(_))
+        self.may_pass() || matches!(self, Self::Invalid(_))
     }
 }
 
-impl From<Mishap> for Failure {
-    fn from(mishap: Mishap) -> Self {
-        match mishap {
-            Mishap::Late => Self::UpstreamTimeout,
-            Mishap::Unreachable(reason) | Mishap::Lied(reason) => Self::BadUpstream(reason),
-            Mishap::Failed(status) | Mishap::Refused(status) => {
+impl From<TryError> for Failure {
+    fn from(error: TryError) -> Self {
+        match error {
+            TryError::TimedOut => Self::UpstreamTimeout,
+            TryError::Unreachable(reason) | TryError::Invalid(reason) => Self::BadUpstream(reason),
+            TryError::Failed(status) | TryError::Rejected(status) => {
                 Self::BadUpstream(format!("it answered {status}"))
             }
-            Mishap::Unauthorized => Self::BadUpstream("it does not take our token".to_owned()),
+            TryError::Unauthorized => Self::BadUpstream("it does not take our token".to_owned()),
         }
     }
 }

@@ -12,7 +12,7 @@ use oauth2::{
 use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 
-use super::answer::read;
+use super::response::read;
 use crate::config::ShareSettings;
 
 type OAuth =
@@ -67,7 +67,7 @@ impl Provider {
             .request_async(&call)
             .await
         {
-            Ok(answer) => checked(&answer),
+            Ok(response) => checked(&response),
             Err(RequestTokenError::ServerResponse(refusal)) => {
                 bail!("the provider refuses: {refusal}")
             }
@@ -87,30 +87,30 @@ async fn call(client: Client, request: HttpRequest) -> Result<HttpResponse, Http
 }
 
 async fn exchange(client: &Client, request: HttpRequest) -> anyhow::Result<HttpResponse> {
-    let answer = client
+    let received = client
         .execute(request.try_into()?)
         .await
         .map_err(reqwest::Error::without_url)?;
-    let mut response = http::Response::builder().status(answer.status());
-    if let Some(kind) = answer.headers().get(CONTENT_TYPE) {
+    let mut response = http::Response::builder().status(received.status());
+    if let Some(kind) = received.headers().get(CONTENT_TYPE) {
         response = response.header(CONTENT_TYPE, kind);
     }
-    Ok(response.body(read(answer).await?)?)
+    Ok(response.body(read(received).await?)?)
 }
 
 /// Validates the provider's response.
-fn checked(answer: &BasicTokenResponse) -> anyhow::Result<Token> {
-    let kind = answer.token_type();
+fn checked(response: &BasicTokenResponse) -> anyhow::Result<Token> {
+    let kind = response.token_type();
     ensure!(
         *kind == BasicTokenType::Bearer,
         "the provider's token is not of the type bearer, but {kind:?}"
     );
-    let life = answer.expires_in();
+    let life = response.expires_in();
     ensure!(
         life != Some(Duration::ZERO),
         "the provider's token has expired already"
     );
-    let secret = answer.access_token().secret();
+    let secret = response.access_token().secret();
     ensure!(!secret.is_empty(), "the provider's token is empty");
     let mut authorization = HeaderValue::try_from(format!("Bearer {secret}"))
         .context("the provider's token has characters that no header may have")?;

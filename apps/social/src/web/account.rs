@@ -6,7 +6,7 @@ use axum_extra::extract::cookie::CookieJar;
 use serde::Deserialize;
 
 use super::form::{Press, Trouble, local, see};
-use super::render::{Answer, page, page_with};
+use super::render::{PageResult, page, page_with};
 use super::shell::Shell;
 use crate::App;
 use crate::auth::{self, Client, Viewer};
@@ -30,7 +30,7 @@ pub(super) struct SignUp {
     password: String,
 }
 
-pub(super) async fn show_sign_up(shell: Shell) -> Answer {
+pub(super) async fn show_sign_up(shell: Shell) -> PageResult {
     page(&SignUpPage {
         shell,
         trouble: Trouble::default(),
@@ -43,7 +43,7 @@ pub(super) async fn sign_up(
     client: Client,
     cookies: CookieJar,
     Form(entered): Form<SignUp>,
-) -> Answer {
+) -> PageResult {
     let new = NewUser {
         name: entered.name.clone(),
         display: Some(entered.display.clone()),
@@ -87,7 +87,7 @@ pub(super) struct Wanted {
     next: String,
 }
 
-pub(super) async fn show_log_in(shell: Shell, Query(wanted): Query<Wanted>) -> Answer {
+pub(super) async fn show_log_in(shell: Shell, Query(wanted): Query<Wanted>) -> PageResult {
     page(&LogInPage {
         shell,
         trouble: Trouble::default(),
@@ -110,7 +110,7 @@ pub(super) async fn log_in(
     client: Client,
     cookies: CookieJar,
     Form(entered): Form<LogIn>,
-) -> Answer {
+) -> PageResult {
     match auth::log_in(&app, client, &entered.name, &entered.password).await {
         Ok(session) => Ok((cookies.add(session.cookie), see(&entered.next)).into_response()),
         Err(failure) => {
@@ -131,7 +131,7 @@ pub(super) async fn log_out(
     viewer: Viewer,
     cookies: CookieJar,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     let gone = auth::log_out(&app, &cookies).await?;
     Ok((cookies.add(gone), see("/")).into_response())

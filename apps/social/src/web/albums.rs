@@ -5,7 +5,7 @@ use bytesize::ByteSize;
 use serde::Deserialize;
 
 use super::form::{Position, Press, Trouble, id, see};
-use super::render::{Answer, blank_picture, page, page_with};
+use super::render::{PageResult, blank_picture, page, page_with};
 use super::shell::Shell;
 use crate::auth::{Viewer, check_csrf};
 use crate::model::{Album, Id};
@@ -23,7 +23,7 @@ struct NewAlbumPage {
     title: String,
 }
 
-pub(super) async fn show_new(_: Viewer, shell: Shell) -> Answer {
+pub(super) async fn show_new(_: Viewer, shell: Shell) -> PageResult {
     page(&NewAlbumPage {
         shell,
         trouble: Trouble::default(),
@@ -42,7 +42,7 @@ pub(super) async fn create(
     State(app): State<App>,
     viewer: Viewer,
     Form(new): Form<NewAlbum>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &new.csrf)?;
     match service::create_album(&app, viewer.author.clone(), &new.title).await {
         Ok(album) => Ok(see(&format!("/albums/{}", album.id))),
@@ -74,7 +74,7 @@ struct AlbumPage {
     bytes_max: u64,
     bytes_max_words: String,
     /// Shown to the owner only.
-    room: Option<Room>,
+    room: Option<Quota>,
     blank: [PictureView; 1],
 }
 
@@ -86,14 +86,14 @@ pub(super) struct Texts {
 }
 
 /// The owner's use of the quota, in words.
-struct Room {
+struct Quota {
     pictures: u64,
     pictures_max: u64,
     bytes: String,
     bytes_max: String,
 }
 
-impl Room {
+impl Quota {
     fn of(storage: Storage) -> Self {
         Self {
             pictures: storage.pictures,
@@ -109,7 +109,7 @@ pub(super) async fn show(
     shell: Shell,
     Path(album): Path<String>,
     Query(position): Query<Position>,
-) -> Answer {
+) -> PageResult {
     let album = id(&album, "album")?;
     let before = position.before();
     page(
@@ -132,7 +132,7 @@ pub(super) async fn show_trouble(
     album: Id,
     trouble: Trouble,
     texts: Texts,
-) -> Answer {
+) -> PageResult {
     let shell = Shell::of(app, Some(viewer), &format!("/albums/{album}")).await?;
     let status = trouble.status();
     page_with(
@@ -153,7 +153,7 @@ async fn load(
     let bytes_max = app.settings.pictures.bytes_max;
     let is_mine = shell.is(album.owner.id);
     let room = if is_mine {
-        Some(Room::of(service::storage(app, album.owner.id).await?))
+        Some(Quota::of(service::storage(app, album.owner.id).await?))
     } else {
         None
     };
@@ -176,7 +176,7 @@ pub(super) async fn delete(
     viewer: Viewer,
     Path(album): Path<String>,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     service::delete_album(&app, viewer.author.id, id(&album, "album")?).await?;
     Ok(see(&format!("/users/{}", viewer.author.name)))

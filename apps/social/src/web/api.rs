@@ -4,7 +4,7 @@ use askama::Template;
 use axum::Router;
 use axum::routing::get;
 
-use super::render::{Answer, page};
+use super::render::{PageResult, page};
 use super::shell::Shell;
 use crate::App;
 use crate::api::{Operation, operations};
@@ -30,7 +30,7 @@ pub(super) fn router(app: &App) -> Router<App> {
     Router::new().route("/api", get(show))
 }
 
-fn show(shell: Shell, operations: Arc<Vec<Operation>>) -> Answer {
+fn show(shell: Shell, operations: Arc<Vec<Operation>>) -> PageResult {
     page(&ApiPage {
         shell,
         about: crate::api::ABOUT,

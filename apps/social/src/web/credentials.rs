@@ -8,7 +8,7 @@ use axum_extra::extract::cookie::CookieJar;
 use serde::Deserialize;
 
 use super::form::{Press, Trouble, see};
-use super::render::{Answer, page, page_with};
+use super::render::{PageResult, page, page_with};
 use super::shell::Shell;
 use crate::auth::{self, Client, Viewer, check_csrf};
 use crate::model::TicketPurpose;
@@ -53,7 +53,7 @@ pub(super) async fn show(
     State(app): State<App>,
     viewer: Viewer,
     Query(after): Query<After>,
-) -> Answer {
+) -> PageResult {
     page(&AccountPage {
         done: after.words(),
         ..load(&app, &viewer).await?
@@ -71,7 +71,7 @@ async fn load(app: &App, viewer: &Viewer) -> Result<AccountPage, Failure> {
     })
 }
 
-async fn again(app: &App, viewer: &Viewer, failure: Failure, entered: String) -> Answer {
+async fn again(app: &App, viewer: &Viewer, failure: Failure, entered: String) -> PageResult {
     let again = AccountPage {
         trouble: Trouble::of(failure)?,
         entered,
@@ -94,7 +94,7 @@ pub(super) async fn change_password(
     viewer: Viewer,
     cookies: CookieJar,
     Form(form): Form<NewPassword>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &form.csrf)?;
     let author = &viewer.author;
     let changed = async {
@@ -124,7 +124,7 @@ pub(super) async fn change_email(
     client: Client,
     viewer: Viewer,
     Form(form): Form<NewEmail>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &form.csrf)?;
     let (author, password) = (&viewer.author, &form.email_password);
     let asked = async {
@@ -143,7 +143,7 @@ pub(super) async fn log_out_everywhere(
     viewer: Viewer,
     cookies: CookieJar,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     service::end_sessions(&app, viewer.author.id).await?;
     Ok((cookies.add(auth::no_cookie(&app)), see("/log-in")).into_response())
@@ -162,7 +162,7 @@ pub(super) async fn delete_account(
     viewer: Viewer,
     cookies: CookieJar,
     Form(form): Form<Goodbye>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &form.csrf)?;
     let (author, password) = (&viewer.author, &form.delete_password);
     let deleted = async {
@@ -213,7 +213,7 @@ struct ForgotPage {
     email: String,
 }
 
-pub(super) async fn show_forgot(shell: Shell) -> Answer {
+pub(super) async fn show_forgot(shell: Shell) -> PageResult {
     page(&ForgotPage {
         shell,
         trouble: Trouble::default(),
@@ -232,7 +232,7 @@ pub(super) async fn forgot(
     State(app): State<App>,
     client: Client,
     Form(form): Form<Forgot>,
-) -> Answer {
+) -> PageResult {
     app.limits.mail(client)?;
     match service::ask_for_reset(&app, &form.email).await {
         Ok(()) => page(&NoticePage::new(
@@ -269,12 +269,12 @@ struct ResetPage {
     name: String,
 }
 
-pub(super) async fn show_reset(State(app): State<App>, Query(link): Query<Link>) -> Answer {
+pub(super) async fn show_reset(State(app): State<App>, Query(link): Query<Link>) -> PageResult {
     reset_page(&app, link.token, None).await
 }
 
 /// Checks the token first, so that nobody thinks of a password in vain.
-async fn reset_page(app: &App, token: String, failure: Option<Failure>) -> Answer {
+async fn reset_page(app: &App, token: String, failure: Option<Failure>) -> PageResult {
     let found = service::find_ticket(app, &token, TicketPurpose::ResetPassword).await;
     let (name, trouble) = match (found, failure) {
         (Ok((_, user)), None) => (user.name, Trouble::default()),
@@ -297,7 +297,7 @@ pub(super) struct Reset {
     password: String,
 }
 
-pub(super) async fn reset(State(app): State<App>, Form(form): Form<Reset>) -> Answer {
+pub(super) async fn reset(State(app): State<App>, Form(form): Form<Reset>) -> PageResult {
     match service::reset_password(&app, &form.token, &form.password).await {
         Ok(_) => page(&NoticePage::new(
             "Your password is changed",
@@ -320,7 +320,7 @@ struct ConfirmPage {
 }
 
 /// Shows the page, and changes nothing: programs that scan mails follow links, too.
-pub(super) async fn show_confirm(State(app): State<App>, Query(link): Query<Link>) -> Answer {
+pub(super) async fn show_confirm(State(app): State<App>, Query(link): Query<Link>) -> PageResult {
     let found = service::find_ticket(&app, &link.token, TicketPurpose::ConfirmEmail).await;
     let (name, email, trouble) = match found {
         Ok((ticket, user)) => (user.name, ticket.email, Trouble::default()),
@@ -336,7 +336,7 @@ pub(super) async fn show_confirm(State(app): State<App>, Query(link): Query<Link
     page_with(confirm.trouble.status(), &confirm)
 }
 
-pub(super) async fn confirm(State(app): State<App>, Form(link): Form<Link>) -> Answer {
+pub(super) async fn confirm(State(app): State<App>, Form(link): Form<Link>) -> PageResult {
     match service::confirm_email(&app, &link.token).await {
         Ok(_) => page(&NoticePage::new(
             "Your address is changed",

@@ -108,13 +108,13 @@ async fn show(shell: &Shell, method: &Method, response: Response) -> Result<Resp
         can_retry: method.is_safe()
             && (status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS),
     };
-    let mut answer = render::page_with(status, &page)?;
+    let mut shown = render::page_with(status, &page)?;
     for name in [RETRY_AFTER, ALLOW] {
         if let Some(value) = parts.headers.get(&name) {
-            answer.headers_mut().insert(name, value.clone());
+            shown.headers_mut().insert(name, value.clone());
         }
     }
-    Ok(answer)
+    Ok(shown)
 }
 
 fn title(status: StatusCode) -> &'static str {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::form::{Position, Press, Trouble, id, see};
-use super::render::{Answer, blank_comment, page, page_with};
+use super::render::{PageResult, blank_comment, page, page_with};
 use super::shell::Shell;
 use crate::auth::{Viewer, check_csrf};
 use crate::model::{Comment, Id};
@@ -33,7 +33,7 @@ pub(super) async fn show(
     shell: Shell,
     Path(picture): Path<String>,
     Query(position): Query<Position>,
-) -> Answer {
+) -> PageResult {
     let picture = id(&picture, "picture")?;
     page(&load(&app, shell, picture, position.after()).await?)
 }
@@ -69,7 +69,7 @@ pub(super) async fn like(
     viewer: Viewer,
     Path(picture): Path<String>,
     Form(like): Form<Like>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &like.csrf)?;
     let picture = id(&picture, "picture")?;
     service::set_like(&app, &viewer.author, picture, like.liked).await?;
@@ -88,7 +88,7 @@ pub(super) async fn comment(
     viewer: Viewer,
     Path(picture): Path<String>,
     Form(said): Form<Said>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &said.csrf)?;
     let picture = id(&picture, "picture")?;
     match service::comment(&app, &viewer.author, picture, &said.text).await {
@@ -118,7 +118,7 @@ pub(super) async fn describe(
     viewer: Viewer,
     Path(picture): Path<String>,
     Form(description): Form<Description>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &description.csrf)?;
     let picture = id(&picture, "picture")?;
     service::describe_picture(&app, viewer.author.id, picture, &description.alt).await?;
@@ -138,7 +138,7 @@ pub(super) async fn share(
     viewer: Viewer,
     Path(picture): Path<String>,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     let picture = id(&picture, "picture")?;
     let link = service::share(&app, picture).await?;
@@ -155,7 +155,7 @@ pub(super) async fn delete(
     viewer: Viewer,
     Path(picture): Path<String>,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     let picture = service::find_picture(&app, id(&picture, "picture")?).await?;
     service::delete_picture(&app, viewer.author.id, picture.id).await?;
@@ -167,7 +167,7 @@ pub(super) async fn delete_comment(
     viewer: Viewer,
     Path(comment): Path<String>,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     service::delete_comment(&app, viewer.author.id, id(&comment, "comment")?).await?;
     Ok(see(press.next()))

@@ -8,13 +8,13 @@ use crate::model::{Author, Comment, Id, Media, Picture};
 use crate::service::PictureView;
 
 /// The result of a page's handler.
-pub(super) type Answer = Result<Response, Failure>;
+pub(super) type PageResult = Result<Response, Failure>;
 
-pub(super) fn page(template: &impl Template) -> Answer {
+pub(super) fn page(template: &impl Template) -> PageResult {
     page_with(StatusCode::OK, template)
 }
 
-pub(super) fn page_with(status: StatusCode, template: &impl Template) -> Answer {
+pub(super) fn page_with(status: StatusCode, template: &impl Template) -> PageResult {
     let text = template.render().map_err(Failure::internal)?;
     Ok((status, Html(text)).into_response())
 }

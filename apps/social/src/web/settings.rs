@@ -5,7 +5,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::form::{Press, Trouble, id, see};
-use super::render::{Answer, page, page_with};
+use super::render::{PageResult, page, page_with};
 use super::shell::Shell;
 use crate::api::parse_webhook;
 use crate::auth::{Viewer, check_csrf};
@@ -82,7 +82,7 @@ pub(super) async fn show(
     State(app): State<App>,
     viewer: Viewer,
     Query(after): Query<After>,
-) -> Answer {
+) -> PageResult {
     page(&SettingsPage {
         saved: after.saved,
         ..load(&app, &viewer).await?
@@ -106,7 +106,7 @@ pub(super) async fn save(
     State(app): State<App>,
     viewer: Viewer,
     Form(entered): Form<Entered>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &entered.csrf)?;
     let saved = async { service::change_user(&app, viewer.author.id, entered.change()?).await };
     match saved.await {
@@ -135,7 +135,7 @@ pub(super) async fn make_key(
     State(app): State<App>,
     viewer: Viewer,
     Form(new): Form<NewKey>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &new.csrf)?;
     match service::create_key(&app, viewer.author.id, &new.name).await {
         Ok(key) => page(&SettingsPage {
@@ -160,7 +160,7 @@ pub(super) async fn delete_key(
     viewer: Viewer,
     Path(key): Path<String>,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     service::delete_key(&app, viewer.author.id, id(&key, "key")?).await?;
     Ok(see("/settings"))

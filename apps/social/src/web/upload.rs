@@ -4,7 +4,7 @@ use tempfile::TempPath;
 
 use super::albums::{Texts, show_trouble};
 use super::form::{Trouble, id, see};
-use super::render::Answer;
+use super::render::PageResult;
 use crate::api::spool::{Pace, refused, spool, text};
 use crate::auth::{Viewer, check_csrf};
 use crate::images::io_failure;
@@ -27,7 +27,7 @@ pub(super) async fn receive(
     viewer: Viewer,
     Path(album): Path<String>,
     request: Request,
-) -> Answer {
+) -> PageResult {
     let album = id(&album, "album")?;
     app.limits.upload(viewer.author.id)?;
     // Checked before the file is received.

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::kit::app::{Answer, Client, PASSWORD, TestApp, send};
+use crate::kit::app::{Client, PASSWORD, TestApp, TestResponse, send};
 use crate::kit::smtp::{Mail, SmtpSink};
 
 /// A time longer than anything here takes.
@@ -32,7 +32,7 @@ async fn with_mails(store: StoreSettings, sink: &SmtpSink) -> TestApp {
     .await
 }
 
-async fn put(client: &Client, path: &str, body: &Value) -> Answer {
+async fn put(client: &Client, path: &str, body: &Value) -> TestResponse {
     send(client.request(Method::PUT, path).json(body)).await
 }
 
@@ -162,14 +162,14 @@ pub(crate) async fn a_forgotten_password_is_reset_by_mail(store: StoreSettings) 
     let sink = SmtpSink::start();
     let server = with_mails(store, &sink).await;
     let ada = server.user("ada").await;
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for email in ["nobody@example.org", "Somebody@Example.org"] {
         let body = json!({"email": email});
-        let answer = server.client().post("/api/password/forgotten", &body).await;
-        answers.push((answer.status, answer.body.clone()));
+        let response = server.client().post("/api/password/forgotten", &body).await;
+        responses.push((response.status, response.body.clone()));
     }
-    assert_eq!(answers[0], answers[1], "they tell who has signed up");
-    assert_eq!(answers[0].0, StatusCode::ACCEPTED);
+    assert_eq!(responses[0], responses[1], "they tell who has signed up");
+    assert_eq!(responses[0].0, StatusCode::ACCEPTED);
     let subject = "A new password for Greenroom social";
     let mail = mails(&sink, subject, 1).await.remove(0);
     assert_eq!(mail.to, ["somebody@example.org"]);
@@ -246,8 +246,8 @@ pub(crate) async fn who_logs_out_everywhere_is_nobody_everywhere(store: StoreSet
     let elsewhere = server.client().logged_in("ada", PASSWORD).await;
     let grace = server.user("grace").await;
     let mut feed = Feed::connect(&server, &elsewhere).await;
-    let answer = ada.delete("/api/sessions").await;
-    answer.expect(StatusCode::NO_CONTENT);
+    let response = ada.delete("/api/sessions").await;
+    response.expect(StatusCode::NO_CONTENT);
     for over in [&ada, &elsewhere] {
         over.get("/api/me").await.problem(StatusCode::UNAUTHORIZED);
     }
@@ -276,8 +276,8 @@ pub(crate) async fn a_log_out_ends_what_the_session_has_open(store: StoreSetting
         };
         server.app.store.insert_push(&browser).await.expect("kept");
     }
-    let answer = ada.delete("/api/sessions/current").await;
-    answer.expect(StatusCode::NO_CONTENT);
+    let response = ada.delete("/api/sessions/current").await;
+    response.expect(StatusCode::NO_CONTENT);
     assert_eq!(here.close_code().await, 3000);
     let browsers: Value = elsewhere.get("/api/me/push").await.json(StatusCode::OK);
     assert_eq!(browsers, json!(["https://push.example.org/there"]));
@@ -297,9 +297,9 @@ pub(crate) async fn private_pages_are_kept_nowhere(store: StoreSettings) {
         "/users/ada",
         "/nothing",
     ] {
-        let answer = ada.get(path).await;
+        let response = ada.get(path).await;
         assert_eq!(
-            answer.headers.get(CACHE_CONTROL),
+            response.headers.get(CACHE_CONTROL),
             Some(&"no-store".parse().expect("a value")),
             "{path}"
         );

@@ -44,13 +44,13 @@ pub(crate) async fn the_description_names_every_route(store: StoreSettings) {
         let asked = path.replace("{id}", "0198c0ffee007abc8def0123456789ab");
         let asked = asked.replace("{name}", "nobody").replace("{size}", "small");
         let method: Method = method.parse().expect("a method");
-        let answer = send(client.request(method.clone(), &asked)).await;
+        let response = send(client.request(method.clone(), &asked)).await;
         assert_ne!(
-            answer.status,
+            response.status,
             StatusCode::METHOD_NOT_ALLOWED,
             "{method} {path}"
         );
-        let body = String::from_utf8_lossy(&answer.body);
+        let body = String::from_utf8_lossy(&response.body);
         assert!(!body.contains("address in this API"), "{method} {path}");
     }
     let described: BTreeSet<&str> = operations
@@ -80,8 +80,8 @@ pub(crate) async fn the_description_names_every_route(store: StoreSettings) {
 /// its responses.
 pub(crate) async fn the_description_is_complete(store: StoreSettings) {
     let server = TestApp::on(store).await;
-    let answer = server.client().get("/api/openapi.json").await;
-    let description: Value = answer.json(StatusCode::OK);
+    let response = server.client().get("/api/openapi.json").await;
+    let description: Value = response.json(StatusCode::OK);
     assert!(
         description["openapi"]
             .as_str()

@@ -22,7 +22,7 @@ pub(crate) async fn to_like_twice_is_to_like_once(store: StoreSettings) {
         ada.picture(&ada.album("mine").await).await
     );
     let like = format!("{picture}/like");
-    for (answer, expected) in [
+    for (response, expected) in [
         (
             grace.put(&like).await,
             json!({"liked": true, "likes": 1, "likes_seq": 1}),
@@ -44,7 +44,7 @@ pub(crate) async fn to_like_twice_is_to_like_once(store: StoreSettings) {
             json!({"liked": false, "likes": 1, "likes_seq": 3}),
         ),
     ] {
-        assert_eq!(answer.json::<Value>(StatusCode::OK), expected);
+        assert_eq!(response.json::<Value>(StatusCode::OK), expected);
     }
     for (client, liked) in [(&ada, true), (&grace, false), (&server.client(), false)] {
         let seen: Value = client.get(&picture).await.json(StatusCode::OK);
@@ -67,8 +67,8 @@ pub(crate) async fn likes_of_many_are_counted(store: StoreSettings) {
     let likes = users
         .iter()
         .flat_map(|user| (0..3).map(|_| user.put(&like)));
-    for answer in join_all(likes).await {
-        answer.expect(StatusCode::OK);
+    for response in join_all(likes).await {
+        response.expect(StatusCode::OK);
     }
     let seen: Value = ada.get(&picture).await.json(StatusCode::OK);
     assert_eq!((&seen["likes"], &seen["likes_seq"]), (&json!(8), &json!(8)));

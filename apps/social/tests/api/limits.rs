@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 use social::config::{LimitSettings, Settings, StoreSettings};
 
-use crate::kit::app::{Answer, PASSWORD, TestApp, png, send};
+use crate::kit::app::{PASSWORD, TestApp, TestResponse, png, send};
 
 async fn limited(store: StoreSettings, change: impl FnOnce(&mut LimitSettings)) -> TestApp {
     let server = TestApp::with(|settings: &mut Settings| {
@@ -19,14 +19,17 @@ async fn limited(store: StoreSettings, change: impl FnOnce(&mut LimitSettings)) 
 /// Five a minute: one at once, and the next one after 12 s.
 const FEW: u32 = 5;
 
-fn too_many(answer: &Answer) {
-    let detail = answer.problem(StatusCode::TOO_MANY_REQUESTS);
+fn too_many(response: &TestResponse) {
+    let detail = response.problem(StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(detail, "too many requests");
-    let seconds: u64 = answer.header("retry-after").parse().expect("whole seconds");
+    let seconds: u64 = response
+        .header("retry-after")
+        .parse()
+        .expect("whole seconds");
     assert!((1..=60).contains(&seconds), "{seconds}");
 }
 
-async fn log_in(server: &TestApp, from: &str, name: &str) -> Answer {
+async fn log_in(server: &TestApp, from: &str, name: &str) -> TestResponse {
     let request = server.client().request(Method::POST, "/api/sessions");
     let who = json!({"name": name, "password": "wrong, wrong"});
     send(request.header("x-forwarded-for", from).json(&who)).await

@@ -2,9 +2,9 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use social::config::StoreSettings;
 
-use crate::kit::app::{Answer, Client, TestApp, send};
+use crate::kit::app::{Client, TestApp, TestResponse, send};
 
-async fn patch(client: &Client, change: &Value) -> Answer {
+async fn patch(client: &Client, change: &Value) -> TestResponse {
     send(client.request(Method::PATCH, "/api/me").json(change)).await
 }
 

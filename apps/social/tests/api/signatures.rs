@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::signed::{Sent, Signer};
-use crate::kit::app::{Answer, TestApp, form, png, send};
+use crate::kit::app::{TestApp, TestResponse, form, png, send};
 
 async fn signer(store: StoreSettings) -> (TestApp, Signer) {
     let server = TestApp::on(store).await;
@@ -16,8 +16,8 @@ async fn signer(store: StoreSettings) -> (TestApp, Signer) {
     (server, signer)
 }
 
-fn refused(answer: &Answer) -> String {
-    answer.problem(StatusCode::UNAUTHORIZED)
+fn refused(response: &TestResponse) -> String {
+    response.problem(StatusCode::UNAUTHORIZED)
 }
 
 pub(crate) async fn a_signed_request_is_its_keys_user(store: StoreSettings) {
@@ -79,12 +79,12 @@ pub(crate) async fn a_request_that_was_tampered_with_is_refused(store: StoreSett
             sent: Some(tampered.clone()),
             ..ada.clone()
         };
-        let answer = attack.send(Method::POST, &signed.path, &body).await;
+        let response = attack.send(Method::POST, &signed.path, &body).await;
         // A method that the address does not have is rejected for that, or for the signature;
         // either way nothing is done.
         assert!(
-            [401, 405].contains(&answer.status.as_u16()),
-            "{tampered:?}: {answer:?}"
+            [401, 405].contains(&response.status.as_u16()),
+            "{tampered:?}: {response:?}"
         );
     }
     let albums: Value = ada.get("/api/users/ada/albums").await.json(StatusCode::OK);
@@ -269,8 +269,8 @@ pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
     // The second of the two is rejected: ada has a permit already.
     let (mut first, mut second) = (begin(&ada).await, begin(&ada).await);
     let (is_first, refused) = tokio::select! {
-        answer = read(&mut first) => (true, answer),
-        answer = read(&mut second) => (false, answer),
+        response = read(&mut first) => (true, response),
+        response = read(&mut second) => (false, response),
     };
     assert!(
         refused.starts_with("HTTP/1.1 429") && refused.contains("retry-after: 2"),
@@ -288,17 +288,17 @@ pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
         refused = answer_of_any(&slow);
         assert!(slow.len() <= 20, "there are at most eight places");
     }
-    let answer = refused.expect("the loop ended with it");
+    let response = refused.expect("the loop ended with it");
     assert!(
-        answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 2"),
-        "{answer}"
+        response.starts_with("HTTP/1.1 503") && response.contains("retry-after: 2"),
+        "{response}"
     );
     assert!(slow.len() >= 8, "{} have a place", slow.len());
 
     // Ada sends the rest, on the connection that was not rejected.
     kept.write_all(&body[10..]).await.expect("it is read");
-    let answer = read(&mut kept).await;
-    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    let response = read(&mut kept).await;
+    assert!(response.starts_with("HTTP/1.1 201"), "{response}");
 }
 
 fn answer_of_any(streams: &[TcpStream]) -> Option<String> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use social::model::Id;
 
-use crate::kit::app::{Answer, Client, send};
+use crate::kit::app::{Client, TestResponse, send};
 
 /// The components that must be covered, in the order of the RFC's examples.
 pub(crate) const COVERED: &str = r#"("@method" "@path" "@query" "content-digest")"#;
@@ -93,7 +93,7 @@ impl Signer {
         ]
     }
 
-    pub(crate) async fn send(&self, method: Method, path: &str, body: &str) -> Answer {
+    pub(crate) async fn send(&self, method: Method, path: &str, body: &str) -> TestResponse {
         let headers = self.headers(&method, path, body.as_bytes());
         let signed = Sent {
             method,
@@ -111,7 +111,7 @@ impl Signer {
         send(request).await
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
         self.send(Method::GET, path, "").await
     }
 }

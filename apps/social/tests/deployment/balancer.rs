@@ -51,9 +51,9 @@ impl Replica {
     pub(crate) async fn start(address: &str, name: &'static str) -> Self {
         let listener = TcpListener::bind(address).await.expect("it is free");
         let address = listener.local_addr().expect("it is bound");
-        let answer = Router::new().fallback(get(move || async move { name }));
+        let router = Router::new().fallback(get(move || async move { name }));
         let task = tokio::spawn(async move {
-            axum::serve(listener, answer).await.expect("it listens");
+            axum::serve(listener, router).await.expect("it listens");
         });
         Self { address, task }
     }
@@ -104,7 +104,7 @@ impl Balancer {
             while !self
                 .ask()
                 .await
-                .is_ok_and(|answer| answer.starts_with(text))
+                .is_ok_and(|response| response.starts_with(text))
             {
                 sleep(Duration::from_millis(50)).await;
             }

@@ -53,15 +53,15 @@ impl Drop for Names {
 async fn serve(socket: UdpSocket, addresses: Addresses) {
     let mut question = [0; 512];
     while let Ok((length, from)) = socket.recv_from(&mut question).await {
-        if let Some(answer) = answer(&question[..length], &addresses) {
+        if let Some(response) = response(&question[..length], &addresses) {
             // The client repeats the question if this fails.
-            let _ = socket.send_to(&answer, from).await;
+            let _ = socket.send_to(&response, from).await;
         }
     }
 }
 
 /// Returns the question with the records of the response appended; `None` if it is no question.
-fn answer(message: &[u8], addresses: &Addresses) -> Option<Vec<u8>> {
+fn response(message: &[u8], addresses: &Addresses) -> Option<Vec<u8>> {
     let mut name = Vec::new();
     let mut at = HEADER;
     while let length @ 1.. = usize::from(*message.get(at)?) {
@@ -76,16 +76,16 @@ fn answer(message: &[u8], addresses: &Addresses) -> Option<Vec<u8>> {
         .unwrap_or_else(PoisonError::into_inner)
         .get(&name)
         .copied();
-    let mut answer = message.get(..question_end)?.to_vec();
-    answer[2] = RESPONSE;
-    answer[3] = if known.is_some() { 0 } else { NO_SUCH_NAME };
+    let mut response = message.get(..question_end)?.to_vec();
+    response[2] = RESPONSE;
+    response[3] = if known.is_some() { 0 } else { NO_SUCH_NAME };
     // No records but the question's.
-    answer[6..HEADER].fill(0);
+    response[6..HEADER].fill(0);
     if let (true, Some(IpAddr::V4(address))) = (is_a, known) {
-        answer[7] = 1;
+        response[7] = 1;
         // The question's name, an address of the internet, for one second, four bytes.
-        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
-        answer.extend(address.octets());
+        response.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
+        response.extend(address.octets());
     }
-    Some(answer)
+    Some(response)
 }

@@ -121,8 +121,8 @@ async fn push(
         Ok(message) => state.messages.push(message),
         Err(reason) => return (StatusCode::BAD_REQUEST, reason).into_response(),
     }
-    let answer = mood.misbehave().await;
-    answer.unwrap_or_else(|| StatusCode::CREATED.into_response())
+    let response = mood.misbehave().await;
+    response.unwrap_or_else(|| StatusCode::CREATED.into_response())
 }
 
 fn receive(state: &Shared, to: &str, headers: &HeaderMap, body: &[u8]) -> Result<Message, String> {

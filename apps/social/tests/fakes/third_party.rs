@@ -96,8 +96,8 @@ async fn token(
     let mood = state.provider.get();
     let token = format!("token-{}", state.tokens.count() + 1);
     state.tokens.push(token.clone());
-    if let Some(answer) = mood.misbehave().await {
-        return answer;
+    if let Some(response) = mood.misbehave().await {
+        return response;
     }
     let secret = SECRET.replace(' ', "+").replace(':', "%3A");
     let expected = format!("Basic {}", STANDARD.encode(format!("{CLIENT}:{secret}")));
@@ -109,10 +109,10 @@ async fn token(
             .into_response();
     }
     state.valid.with(|valid| valid.push(token.clone()));
-    let answer = json!({
+    let response = json!({
         "access_token": token, "token_type": "Bearer", "expires_in": state.expires_in.get(),
     });
-    Json(answer).into_response()
+    Json(response).into_response()
 }
 
 async fn share(
@@ -133,8 +133,8 @@ async fn share(
     });
     let url = format!("https://third.example/{}", share.key);
     state.shares.push(share);
-    if let Some(answer) = mood.misbehave().await {
-        return answer;
+    if let Some(response) = mood.misbehave().await {
+        return response;
     }
     if !is_known {
         return StatusCode::UNAUTHORIZED.into_response();

@@ -49,6 +49,6 @@ impl Webhook {
 async fn hook(State(state): State<Arc<Shared>>, Json(body): Json<Value>) -> Response {
     let mood = state.mood.get();
     state.posted.push(body);
-    let answer = mood.misbehave().await;
-    answer.unwrap_or_else(|| StatusCode::NO_CONTENT.into_response())
+    let response = mood.misbehave().await;
+    response.unwrap_or_else(|| StatusCode::NO_CONTENT.into_response())
 }

@@ -17,11 +17,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The result of one try.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum Outcome {
     /// Success: a 2xx.
     Acknowledged(Value),
     /// Rejection: a 4xx, that a later try would get too.
-    Refused(StatusCode, Value),
+    Rejected(StatusCode, Value),
     /// Unknown if it was done: 503, or the connection broke.
     Unknown,
 }
@@ -78,7 +78,7 @@ impl Replicas {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Answer {
+    ) -> Outcome {
         let mut request = self
             .http
             .request(method, format!("http://{}{path}", self.next()));
@@ -93,38 +93,38 @@ impl Replicas {
         self.read(request.send().await).await
     }
 
-    async fn read(&self, answer: reqwest::Result<Response>) -> Answer {
-        let answer = match answer {
-            Ok(answer) => answer,
+    async fn read(&self, response: reqwest::Result<Response>) -> Outcome {
+        let response = match response {
+            Ok(response) => response,
             Err(error) => return self.note_broken(&error),
         };
-        let status = answer.status();
+        let status = response.status();
         if status == StatusCode::SERVICE_UNAVAILABLE {
             assert!(
-                answer.headers().contains_key("retry-after"),
-                "503 without Retry-After: {answer:?}"
+                response.headers().contains_key("retry-after"),
+                "503 without Retry-After: {response:?}"
             );
             self.unavailable.fetch_add(1, Ordering::Relaxed);
-            return Answer::Unknown;
+            return Outcome::Unknown;
         }
-        assert!(!status.is_server_error(), "{status}: {answer:?}");
-        match answer.bytes().await {
+        assert!(!status.is_server_error(), "{status}: {response:?}");
+        match response.bytes().await {
             Ok(body) => {
                 let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
                 if status.is_success() {
-                    Answer::Acknowledged(body)
+                    Outcome::Acknowledged(body)
                 } else {
-                    Answer::Refused(status, body)
+                    Outcome::Rejected(status, body)
                 }
             }
             Err(error) => self.note_broken(&error),
         }
     }
 
-    fn note_broken(&self, error: &reqwest::Error) -> Answer {
+    fn note_broken(&self, error: &reqwest::Error) -> Outcome {
         assert!(!error.is_timeout(), "no answer within {HANG:?}: {error:?}");
         self.broken.fetch_add(1, Ordering::Relaxed);
-        Answer::Unknown
+        Outcome::Unknown
     }
 
     /// Tries until there is a definite response; only for requests that may be repeated.
@@ -137,16 +137,16 @@ impl Replicas {
     ) -> Value {
         loop {
             match self.send(login, method.clone(), path, body).await {
-                Answer::Acknowledged(value) => return value,
-                Answer::Refused(status, value) => panic!("{method} {path}: {status} {value}"),
-                Answer::Unknown => tokio::time::sleep(PAUSE).await,
+                Outcome::Acknowledged(value) => return value,
+                Outcome::Rejected(status, value) => panic!("{method} {path}: {status} {value}"),
+                Outcome::Unknown => tokio::time::sleep(PAUSE).await,
             }
         }
     }
 
     /// Waits until so many more tries got 503.
-    pub(crate) async fn until_unavailable(&self, answers: u64) {
-        let enough = self.unavailable.load(Ordering::Relaxed) + answers;
+    pub(crate) async fn until_unavailable(&self, responses: u64) {
+        let enough = self.unavailable.load(Ordering::Relaxed) + responses;
         while self.unavailable.load(Ordering::Relaxed) < enough {
             tokio::time::sleep(PAUSE).await;
         }
@@ -165,9 +165,9 @@ impl Replicas {
                 .send(None, Method::POST, "/api/users", Some(&user))
                 .await
             {
-                Answer::Acknowledged(_) | Answer::Refused(StatusCode::CONFLICT, _) => return,
-                Answer::Refused(status, value) => panic!("sign-up: {status} {value}"),
-                Answer::Unknown => tokio::time::sleep(PAUSE).await,
+                Outcome::Acknowledged(_) | Outcome::Rejected(StatusCode::CONFLICT, _) => return,
+                Outcome::Rejected(status, value) => panic!("sign-up: {status} {value}"),
+                Outcome::Unknown => tokio::time::sleep(PAUSE).await,
             }
         }
     }
@@ -175,15 +175,15 @@ impl Replicas {
     pub(crate) async fn log_in(&self, name: &str) -> Login {
         let body = json!({"name": name, "password": PASSWORD});
         let url = format!("http://{}/api/sessions", self.next());
-        let answer = self
+        let response = self
             .http
             .post(url)
             .json(&body)
             .send()
             .await
             .expect("all replicas run");
-        assert_eq!(answer.status(), StatusCode::CREATED);
-        let cookie = answer.headers()["set-cookie"]
+        assert_eq!(response.status(), StatusCode::CREATED);
+        let cookie = response.headers()["set-cookie"]
             .to_str()
             .expect("a cookie is text");
         let cookie = cookie
@@ -191,7 +191,10 @@ impl Replicas {
             .next()
             .expect("a cookie has a value")
             .to_owned();
-        let body: Value = answer.json().await.expect("a log-in is answered with JSON");
+        let body: Value = response
+            .json()
+            .await
+            .expect("a log-in is answered with JSON");
         let csrf = body["csrf"]
             .as_str()
             .expect("with a token for changes")
@@ -207,7 +210,7 @@ impl Replicas {
         album: &str,
         pictures: Vec<Vec<u8>>,
     ) -> Vec<String> {
-        let Answer::Acknowledged(body) = self.try_upload(login, album, pictures).await else {
+        let Outcome::Acknowledged(body) = self.try_upload(login, album, pictures).await else {
             panic!("all replicas run, and there is room for pictures");
         };
         let pictures = body.as_array().expect("uploads are answered with a list");
@@ -221,7 +224,7 @@ impl Replicas {
         login: &Login,
         album: &str,
         pictures: Vec<Vec<u8>>,
-    ) -> Answer {
+    ) -> Outcome {
         let part = |picture| reqwest::multipart::Part::bytes(picture).file_name("picture.png");
         let form = pictures
             .into_iter()

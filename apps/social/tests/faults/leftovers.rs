@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::client::{Answer, Login, Replicas};
+use super::client::{Login, Outcome, Replicas};
 use super::replica::Replica;
 
 /// Pictures of one upload: their files are stored one after the other.
@@ -77,8 +77,8 @@ impl Uploads {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
             self.replica.kill();
-            let answer = upload.await.expect("it does not panic");
-            if matches!(answer, Answer::Unknown) && !self.incoming().is_empty() {
+            let outcome = upload.await.expect("it does not panic");
+            if matches!(outcome, Outcome::Unknown) && !self.incoming().is_empty() {
                 return;
             }
             self.replica.restart().await;

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::client::{Answer, Login, Replicas};
+use super::client::{Login, Outcome, Replicas};
 
 /// Longest time of one change, on an overloaded machine.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -134,12 +134,12 @@ impl User {
             .send(Some(&self.login), Method::POST, &path, Some(&body))
             .await
         {
-            Answer::Acknowledged(_) => {
+            Outcome::Acknowledged(_) => {
                 self.done.comments.push(comment);
                 self.note();
             }
-            Answer::Unknown => self.done.perhaps.push(comment),
-            Answer::Refused(status, value) => panic!("a comment: {status} {value}"),
+            Outcome::Unknown => self.done.perhaps.push(comment),
+            Outcome::Rejected(status, value) => panic!("a comment: {status} {value}"),
         }
     }
 

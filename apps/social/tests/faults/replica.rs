@@ -59,7 +59,7 @@ impl Replica {
                 .get(&url)
                 .send()
                 .await
-                .is_ok_and(|answer| answer.status().is_success())
+                .is_ok_and(|response| response.status().is_success())
             {
                 return;
             }

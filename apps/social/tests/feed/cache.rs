@@ -46,8 +46,8 @@ async fn of_many_who_ask_one_loads() {
             Ok::<_, Infallible>(loads.fetch_add(1, Ordering::Relaxed) + 1)
         })
     };
-    let answers = join_all((0..100).map(|_| ask())).await;
-    assert!(answers.iter().all(|answer| *answer == Ok(1)));
+    let results = join_all((0..100).map(|_| ask())).await;
+    assert!(results.iter().all(|result| *result == Ok(1)));
     assert_eq!(ask().await, Ok(1));
 }
 
@@ -79,10 +79,10 @@ async fn when_the_one_who_loads_leaves_another_one_does() {
 async fn an_error_is_told_and_not_kept() {
     let cache = alone();
     let failing = || cache.get_or_load::<String, _>(KEY, TTL, async { Err("no") });
-    let answers = join_all([failing(), failing(), failing()]).await;
+    let results = join_all([failing(), failing(), failing()]).await;
     assert!(
-        answers.iter().all(|answer| *answer == Err("no")),
-        "{answers:?}"
+        results.iter().all(|result| *result == Err("no")),
+        "{results:?}"
     );
     assert_eq!(get(&cache, KEY, "yes").await, "yes");
 }

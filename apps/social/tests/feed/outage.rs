@@ -45,10 +45,10 @@ impl Switched {
 }
 
 macro_rules! switched {
-    ($($name:ident($($argument:ident: $of:ty),*) -> $answer:ty;)*) => {
+    ($($name:ident($($argument:ident: $of:ty),*) -> $output:ty;)*) => {
         #[async_trait]
         impl Store for Switched {
-            $(async fn $name(&self, $($argument: $of),*) -> Result<$answer> {
+            $(async fn $name(&self, $($argument: $of),*) -> Result<$output> {
                 self.admit()?;
                 self.store.$name($($argument),*).await
             })*

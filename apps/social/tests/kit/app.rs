@@ -130,9 +130,9 @@ impl Client {
     /// Logs in.
     pub(crate) async fn logged_in(mut self, name: &str, password: &str) -> Self {
         let who = json!({"name": name, "password": password});
-        let answer = self.post("/api/sessions", &who).await;
-        let cookie = answer.header(SET_COOKIE.as_str()).split(';').next();
-        let begun: Value = answer.json(StatusCode::CREATED);
+        let response = self.post("/api/sessions", &who).await;
+        let cookie = response.header(SET_COOKIE.as_str()).split(';').next();
+        let begun: Value = response.json(StatusCode::CREATED);
         self.session = Some(Session {
             cookie: cookie.unwrap_or_default().to_owned(),
             csrf: begun["csrf"].as_str().expect("a token").to_owned(),
@@ -152,19 +152,19 @@ impl Client {
         }
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
         send(self.request(Method::GET, path)).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> TestResponse {
         send(self.request(Method::POST, path).json(body)).await
     }
 
-    pub(crate) async fn put(&self, path: &str) -> Answer {
+    pub(crate) async fn put(&self, path: &str) -> TestResponse {
         send(self.request(Method::PUT, path)).await
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> TestResponse {
         send(self.request(Method::DELETE, path)).await
     }
 
@@ -179,13 +179,13 @@ impl Client {
 
     /// Uploads a small picture and returns its identifier.
     pub(crate) async fn picture(&self, album: &str) -> String {
-        let answer = self.upload(album, &[("picture", &png(8, 8))]).await;
-        let pictures: Value = answer.json(StatusCode::CREATED);
+        let response = self.upload(album, &[("picture", &png(8, 8))]).await;
+        let pictures: Value = response.json(StatusCode::CREATED);
         pictures[0]["id"].as_str().expect("it has one").to_owned()
     }
 
     /// Sends a form of these fields.
-    pub(crate) async fn upload(&self, album: &str, parts: &[(&str, &[u8])]) -> Answer {
+    pub(crate) async fn upload(&self, album: &str, parts: &[(&str, &[u8])]) -> TestResponse {
         let (media_type, body) = form(parts);
         let path = format!("/api/albums/{album}/pictures");
         let request = self.request(Method::POST, &path);
@@ -195,7 +195,7 @@ impl Client {
 
 /// A response, wholly read.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -203,25 +203,25 @@ pub(crate) struct Answer {
 
 /// Sends a request and reads the whole response. A request that the server rejects unread, because
 /// this machine is overloaded, is sent again after `Retry-After`.
-pub(crate) async fn send(request: RequestBuilder) -> Answer {
+pub(crate) async fn send(request: RequestBuilder) -> TestResponse {
     let again = request.try_clone();
     let response = request.send().await.expect("the server answers");
-    let answer = Answer {
+    let response = TestResponse {
         status: response.status(),
         headers: response.headers().clone(),
         body: response.bytes().await.expect("the answer is whole"),
     };
     match again {
-        Some(again) if answer.body.trim_ascii() == b"overloaded" => {
-            let seconds = answer.header("retry-after").parse();
+        Some(again) if response.body.trim_ascii() == b"overloaded" => {
+            let seconds = response.header("retry-after").parse();
             tokio::time::sleep(Duration::from_secs(seconds.unwrap_or(1))).await;
             Box::pin(send(again)).await
         }
-        _ => answer,
+        _ => response,
     }
 }
 
-impl Answer {
+impl TestResponse {
     /// Returns a header; empty, if there is none of this name.
     pub(crate) fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);

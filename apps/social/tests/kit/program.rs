@@ -77,8 +77,8 @@ impl Program {
             .spawn()
             .expect("the program can be started");
         self.child = Some(child);
-        let answers = tokio::time::timeout(START_MAX, self.wait_for_answer()).await;
-        assert!(answers.is_ok(), "no answer in time; {}", self.said());
+        let responded = tokio::time::timeout(START_MAX, self.wait_for_answer()).await;
+        assert!(responded.is_ok(), "no answer in time; {}", self.said());
     }
 
     /// Sends a signal, such as `STOP` and `CONT`.

@@ -38,12 +38,12 @@ async fn a_server_that_hangs_is_not_waited_for() {
     let server = FerretDb::start().await;
     let store = open(&server.url("social")).await;
     server.signal("STOP");
-    let answers = join_all([store.ping(), store.ping()]).await;
+    let results = join_all([store.ping(), store.ping()]).await;
     server.signal("CONT");
-    for answer in answers {
+    for result in results {
         assert!(
-            matches!(answer, Err(StoreError::Unavailable(_))),
-            "{answer:?}"
+            matches!(result, Err(StoreError::Unavailable(_))),
+            "{result:?}"
         );
     }
     wait_for("the server", async || store.ping().await.is_ok()).await;

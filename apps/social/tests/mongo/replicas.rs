@@ -117,8 +117,8 @@ fn like_five_times_on_a_loop_of_its_own(store: &dyn Store, picture: Id) {
         .enable_all()
         .build();
     let likes = (0..5).map(|_| store.set_like(picture, Id::new(), true, Effects::default()));
-    let answers = runtime
+    let results = runtime
         .expect("a loop can be made")
         .block_on(join_all(likes));
-    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
 }

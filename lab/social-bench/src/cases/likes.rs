@@ -102,9 +102,9 @@ fn measure(
     let users = context.runtime.block_on(sign_up(&site.client, round))?;
     let (first, others) = users.split_at(STREAMS);
     let before = cpu_seconds(site.social.pid())?;
-    let closed = Told::of(&make(context, site, pictures, first, closed)?);
+    let closed = Summary::of(&make(context, site, pictures, first, closed)?);
     let used = cpu_seconds(site.social.pid())? - before;
-    let open = Told::of(&make(context, site, pictures, others, open)?);
+    let open = Summary::of(&make(context, site, pictures, others, open)?);
     #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     let cpu_us = used * 1e6 / closed.good.max(1) as f64;
     Ok(Sample {
@@ -166,7 +166,7 @@ fn open(load: Load, count: usize) -> Load {
 }
 
 /// The reports of several generators, summed up.
-struct Told {
+struct Summary {
     per_second: f64,
     p50_ms: f64,
     p99_ms: f64,
@@ -176,7 +176,7 @@ struct Told {
     bad: f64,
 }
 
-impl Told {
+impl Summary {
     #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     fn of(reports: &[GreenroomReport]) -> Self {
         let most =

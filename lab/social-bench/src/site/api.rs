@@ -87,14 +87,14 @@ impl Client {
             self.request(Method::POST, "/api/sessions")
                 .json(&credentials)
         };
-        let answer = persist(request).await.context("log-in")?;
-        let cookies = answer.headers().get_all(SET_COOKIE).iter();
+        let response = persist(request).await.context("log-in")?;
+        let cookies = response.headers().get_all(SET_COOKIE).iter();
         let cookie = cookies
             .filter_map(|cookie| cookie.to_str().ok()?.split(';').next())
             .find(|cookie| cookie.starts_with("session="))
             .context("the log-in's answer has no cookie `session`")?
             .to_owned();
-        let session: Session = answer.json().await.context("the log-in's answer")?;
+        let session: Session = response.json().await.context("the log-in's answer")?;
         Ok(User {
             client: self.clone(),
             cookie,
@@ -111,9 +111,9 @@ impl Client {
 
     /// Reads one response to `GET` to its end.
     pub(crate) async fn read(&self, path: &str) -> anyhow::Result<()> {
-        let answer = self.request(Method::GET, path).send().await?;
-        let status = answer.status();
-        answer.bytes().await?;
+        let response = self.request(Method::GET, path).send().await?;
+        let status = response.status();
+        response.bytes().await?;
         ensure!(status.is_success(), "GET {path}: {status}");
         Ok(())
     }
@@ -162,8 +162,8 @@ impl User {
         size: usize,
     ) -> anyhow::Result<Vec<String>> {
         let request = || self.upload(album, png, "small.png", size);
-        let answer = persist(request).await.context("an upload")?;
-        let pictures = identifiers(answer.json().await.context("an upload's answer")?)?;
+        let response = persist(request).await.context("an upload")?;
+        let pictures = identifiers(response.json().await.context("an upload's answer")?)?;
         ensure!(
             pictures.len() == size,
             "{} pictures instead of {size}",
@@ -174,8 +174,8 @@ impl User {
 
     /// Adds one large picture, without a second try.
     pub(crate) async fn add_large(&self, album: &str, jpeg: &Arc<[u8]>) -> anyhow::Result<()> {
-        let answer = self.upload(album, jpeg, "large.jpeg", 1).send().await?;
-        succeeded(answer).await.context("an upload")?;
+        let response = self.upload(album, jpeg, "large.jpeg", 1).send().await?;
+        succeeded(response).await.context("an upload")?;
         Ok(())
     }
 
@@ -190,8 +190,8 @@ impl User {
     pub(crate) async fn set_like(&self, picture: &str, likes: bool) -> anyhow::Result<Like> {
         let method = if likes { Method::PUT } else { Method::DELETE };
         let request = self.request(method, &format!("/api/pictures/{picture}/like"));
-        let answer = succeeded(request.send().await?).await?;
-        answer.json().await.context("the answer to a like")
+        let response = succeeded(request.send().await?).await?;
+        response.json().await.context("the answer to a like")
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -203,8 +203,8 @@ impl User {
 }
 
 /// Returns the identifiers of an upload's response: a list, or an object that has one.
-fn identifiers(answer: Value) -> anyhow::Result<Vec<String>> {
-    let list = match answer {
+fn identifiers(response: Value) -> anyhow::Result<Vec<String>> {
+    let list = match response {
         Value::Object(mut object) => object.remove("pictures").unwrap_or_default(),
         other => other,
     };
@@ -215,27 +215,27 @@ fn identifiers(answer: Value) -> anyhow::Result<Vec<String>> {
 /// Repeats a request while the server asks for that, as it does when many come at once.
 async fn persist(request: impl Fn() -> RequestBuilder) -> anyhow::Result<Response> {
     for _ in 1..ATTEMPTS_MAX {
-        let answer = request().send().await?;
+        let response = request().send().await?;
         let is_busy = [
             StatusCode::SERVICE_UNAVAILABLE,
             StatusCode::TOO_MANY_REQUESTS,
         ];
-        if !is_busy.contains(&answer.status()) {
-            return succeeded(answer).await;
+        if !is_busy.contains(&response.status()) {
+            return succeeded(response).await;
         }
-        let seconds = answer.headers().get(RETRY_AFTER);
+        let seconds = response.headers().get(RETRY_AFTER);
         let seconds = seconds.and_then(|value| value.to_str().ok()?.parse().ok());
         tokio::time::sleep(seconds.map_or(REST, Duration::from_secs)).await;
     }
     succeeded(request().send().await?).await
 }
 
-async fn succeeded(answer: Response) -> anyhow::Result<Response> {
-    let status = answer.status();
+async fn succeeded(response: Response) -> anyhow::Result<Response> {
+    let status = response.status();
     if status.is_success() {
-        return Ok(answer);
+        return Ok(response);
     }
-    let url = answer.url().clone();
-    let body = answer.text().await.unwrap_or_default();
+    let url = response.url().clone();
+    let body = response.text().await.unwrap_or_default();
     bail!("{url}: {status}: {body}")
 }

@@ -99,7 +99,7 @@ impl Social {
 
 /// True if it responds to `/health` with 200.
 pub(super) fn is_well(address: SocketAddr) -> bool {
-    health(address).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+    health(address).is_ok_and(|response| response.starts_with("HTTP/1.1 200"))
 }
 
 fn health(address: SocketAddr) -> std::io::Result<String> {
@@ -107,7 +107,7 @@ fn health(address: SocketAddr) -> std::io::Result<String> {
     socket.set_read_timeout(Some(HEALTH_MAX))?;
     let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     socket.write_all(request.as_bytes())?;
-    let mut answer = String::new();
-    socket.read_to_string(&mut answer)?;
-    Ok(answer)
+    let mut response = String::new();
+    socket.read_to_string(&mut response)?;
+    Ok(response)
 }

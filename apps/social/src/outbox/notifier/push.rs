@@ -94,8 +94,8 @@ impl PushNotifier {
             return Ok(()); // nobody is there to be told, or nothing to tell of
         };
         let request = request(browser, vapid, &self.text(notice, &picture))?;
-        let answer = self.outside.send(request).await?;
-        self.judge(&answer, endpoint).await
+        let response = self.outside.send(request).await?;
+        self.judge(&response, endpoint).await
     }
 
     fn text(&self, notice: &Notice, picture: &Picture) -> String {
@@ -104,25 +104,27 @@ impl PushNotifier {
         json!({"title": notice.title(), "body": caption, "url": page}).to_string()
     }
 
-    async fn judge(&self, answer: &Response, endpoint: &Url) -> Result<(), Setback> {
-        let status = answer.status();
+    async fn judge(&self, response: &Response, endpoint: &Url) -> Result<(), Setback> {
+        let status = response.status();
         match status {
             _ if status.is_success() => Ok(()),
             StatusCode::NOT_FOUND | StatusCode::GONE => {
                 Ok(self.store.delete_push(endpoint.as_str()).await?)
             }
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Err(self.later(answer)),
-            _ if status.is_server_error() => Err(self.later(answer)),
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
+                Err(self.later(response))
+            }
+            _ if status.is_server_error() => Err(self.later(response)),
             _ => Err(Setback::Permanent(format!(
                 "the push service answered {status}"
             ))),
         }
     }
 
-    fn later(&self, answer: &Response) -> Setback {
+    fn later(&self, response: &Response) -> Setback {
         Setback::Temporary {
-            error: format!("the push service answered {}", answer.status()),
-            after: retry_after(answer.headers(), (self.clock)()),
+            error: format!("the push service answered {}", response.status()),
+            after: retry_after(response.headers(), (self.clock)()),
         }
     }
 }

@@ -70,11 +70,11 @@ impl Doer for WebhookNotifier {
         let Some(webhook) = user.and_then(|user| user.webhook) else {
             return Ok(()); // nobody wants to know any more
         };
-        let answer = self
+        let response = self
             .outside
             .send(self.request(task, &notice, webhook))
             .await?;
-        match answer.status() {
+        match response.status() {
             status if status.is_success() => Ok(()),
             StatusCode::GONE => Err(Setback::permanent("the webhook is gone (410)")),
             status => Err(Setback::Temporary {

@@ -34,8 +34,8 @@ impl Readers {
     ) -> Result<T> {
         let pool = Arc::clone(&self.pool);
         let reading = self.stage.run(move || pool.read(query));
-        let answer = timeout(OPERATION_MAX, reading).await;
-        answer
+        let result = timeout(OPERATION_MAX, reading).await;
+        result
             .map_err(|_| StoreError::unavailable("the storage did not answer in time"))?
             .map_err(error::of_stage)?
     }
@@ -55,9 +55,9 @@ impl Pool {
             Some(connection) => connection,
             None => self.database.open_reading()?,
         };
-        let answer = query(&connection)?;
+        let result = query(&connection)?;
         self.idle().push(connection);
-        Ok(answer)
+        Ok(result)
     }
 
     fn take(&self) -> Option<Connection> {

@@ -48,7 +48,7 @@ impl Writer {
         &self,
         operation: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (caller, answer) = oneshot::channel();
+        let (caller, reply) = oneshot::channel();
         let pending = Pending {
             operation: Some(operation),
             result: None,
@@ -60,7 +60,7 @@ impl Writer {
                 TrySendError::Full(_) => StoreError::unavailable(NotBegun::QueueFull),
                 TrySendError::Closed(_) => StoreError::unavailable(NotBegun::WriterEnded),
             })?;
-        match timeout(OPERATION_MAX, answer).await {
+        match timeout(OPERATION_MAX, reply).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(StoreError::unavailable(NotBegun::WriterEnded)),
             Err(_) => Err(StoreError::unavailable(
@@ -95,7 +95,7 @@ impl Batches {
                 tracing::info!("writes are stored again");
             }
             for operation in batch {
-                operation.answer(stored.clone());
+                operation.reply(stored.clone());
             }
         }
     }
@@ -155,7 +155,7 @@ trait Operation: Send {
     /// Fails if the whole batch has been rolled back, as on a full disk.
     fn run(&mut self, db: &Connection) -> Result<Fate>;
 
-    fn answer(self: Box<Self>, stored: Result<(), NotStored>);
+    fn reply(self: Box<Self>, stored: Result<(), NotStored>);
 }
 
 /// The fate of an operation's changes.
@@ -192,14 +192,14 @@ where
         Ok(fate)
     }
 
-    fn answer(self: Box<Self>, stored: Result<(), NotStored>) {
-        let answer = match stored {
+    fn reply(self: Box<Self>, stored: Result<(), NotStored>) {
+        let reply = match stored {
             Ok(()) => self.result,
             Err(error) => Some(Err(error.into())),
         };
-        if let Some(answer) = answer {
+        if let Some(reply) = reply {
             // A caller that has left needs no result.
-            let _ = self.caller.send(answer);
+            let _ = self.caller.send(reply);
         }
     }
 }

@@ -7,9 +7,13 @@ use reqwest::Response;
 const BYTES_MAX: usize = 64 * 1024;
 
 /// Reads a response's body, up to [`BYTES_MAX`].
-pub(super) async fn read(mut answer: Response) -> anyhow::Result<Vec<u8>> {
+pub(super) async fn read(mut response: Response) -> anyhow::Result<Vec<u8>> {
     let mut body = Vec::new();
-    while let Some(part) = answer.chunk().await.map_err(reqwest::Error::without_url)? {
+    while let Some(part) = response
+        .chunk()
+        .await
+        .map_err(reqwest::Error::without_url)?
+    {
         if body.len() + part.len() > BYTES_MAX {
             bail!("the answer is longer than {BYTES_MAX} bytes");
         }
