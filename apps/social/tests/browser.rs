@@ -126,7 +126,7 @@ fn take_tour(name: &str, replicas: &mut [Replica]) {
 
 fn find<'a>(replicas: &'a mut [Replica], name: &str) -> &'a mut Replica {
     let found = replicas.iter_mut().find(|replica| replica.name == name);
-    found.expect("the script names one that it was told of")
+    found.expect("the script names a known one")
 }
 
 /// Starts the script, which writes what it sees to standard error, and orders to standard output.

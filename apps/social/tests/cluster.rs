@@ -97,7 +97,7 @@ async fn the_network_goes_on_while_a_replica_is_dead() {
         .next()
         .await
         .expect("it stays")
-        .expect("the watch is answered");
+        .expect("the watch gets a response");
     assert!(
         first.to_text().is_ok_and(|text| text.contains("\"at\"")),
         "{first:?}"
@@ -116,7 +116,7 @@ async fn the_network_goes_on_while_a_replica_is_dead() {
     let response = again.expect("one replica takes it").next().await;
     assert!(
         response.is_some_and(|response| response.is_ok()),
-        "the watch is answered"
+        "the watch gets a response"
     );
     cluster.run(&["start", "1"]);
 }

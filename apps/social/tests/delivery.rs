@@ -6,11 +6,11 @@ mod fakes;
 #[path = "kit/smtp.rs"]
 mod smtp;
 
+#[path = "delivery/fixture.rs"]
+mod fixture;
 #[path = "delivery/janitor.rs"]
 mod janitor;
 #[path = "delivery/mails.rs"]
 mod mails;
 #[path = "delivery/notifications.rs"]
 mod notifications;
-#[path = "delivery/office.rs"]
-mod office;

@@ -272,16 +272,18 @@ async fn a_replica_that_comes_back_at_another_address_is_found() {
     let names = Names::start().await;
     let old = Replica::start("127.0.0.2:0", "old").await;
     let port = old.address.port();
-    names.tell("replica.test", old.address.ip());
+    names.set("replica.test", old.address.ip());
     let balancer = Balancer::start(
         &read("haproxy.cfg"),
         &names,
         &format!("replica.test:{port}"),
     );
-    balancer.until_answer("old", DEADLINE).await;
+    balancer.until_response("old", DEADLINE).await;
     drop(old);
-    balancer.until_answer("no replica answers", DEADLINE).await;
+    balancer
+        .until_response("no replica answers", DEADLINE)
+        .await;
     let new = Replica::start(&format!("127.0.0.3:{port}"), "new").await;
-    names.tell("replica.test", new.address.ip());
-    balancer.until_answer("new", DEADLINE).await;
+    names.set("replica.test", new.address.ip());
+    balancer.until_response("new", DEADLINE).await;
 }

@@ -29,7 +29,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 async fn open(url: &Url) -> Arc<dyn Store> {
     let store = adaptor::open(url).await;
-    store.expect("the server answers")
+    store.expect("the server responds")
 }
 
 /// Returns another program's view of the database.
@@ -63,7 +63,7 @@ async fn was_made(database: &Database, intent: &Document) -> bool {
             .collection::<Document>(name)
             .find_one(doc! { "intent": id })
             .await;
-        primary.expect("the server answers").is_some()
+        primary.expect("the server responds").is_some()
     });
     join_all(primaries).await.contains(&true)
 }

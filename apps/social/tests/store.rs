@@ -133,5 +133,5 @@ mod on_mongo {
 async fn empty_mongo() -> (Arc<dyn Store>, FerretDb) {
     let server = FerretDb::start().await;
     let store = mongo::open(&server.patient_url("social")).await;
-    (store.expect("the server answers"), server)
+    (store.expect("the server responds"), server)
 }

@@ -155,7 +155,7 @@ impl Janitor {
             }
             for comment in &comments {
                 check_time(began)?;
-                let effects = told(NewEvent::comment_deleted(comment));
+                let effects = event_only(NewEvent::comment_deleted(comment));
                 let events = self.store.delete_comment(comment.id, effects).await?;
                 self.feed.publish(&events.unwrap_or_default()).await;
             }
@@ -178,7 +178,7 @@ impl Janitor {
 
     /// Removes a like; `false` if the picture is gone: then its likes go with it.
     async fn remove_like(&self, picture: Id, user: Id) -> Result<bool, Setback> {
-        let effects = told(NewEvent::like(picture, user, false));
+        let effects = event_only(NewEvent::like(picture, user, false));
         match self.store.set_like(picture, user, false, effects).await {
             Ok(change) => {
                 self.feed.publish(&change.events).await;
@@ -211,7 +211,7 @@ fn check_time(began: Instant) -> Result<(), Setback> {
     Ok(())
 }
 
-fn told(event: NewEvent) -> Effects {
+fn event_only(event: NewEvent) -> Effects {
     Effects {
         events: vec![event],
         tasks: Vec::new(),

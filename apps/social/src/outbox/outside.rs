@@ -90,8 +90,8 @@ fn setback(error: reqwest::Error) -> Setback {
     let mut source: Option<&(dyn Error + 'static)> = Some(&error);
     let mut deepest = error.to_string();
     while let Some(cause) = source {
-        if let Some(refused) = cause.downcast_ref::<PrivateAddress>() {
-            return Setback::permanent(refused);
+        if let Some(denied) = cause.downcast_ref::<PrivateAddress>() {
+            return Setback::permanent(denied);
         }
         deepest = cause.to_string();
         source = cause.source();
@@ -241,16 +241,16 @@ mod tests {
     #[test]
     fn how_long_to_wait_is_said_in_seconds_or_as_a_date() {
         let now = "2026-10-21T07:27:00Z".parse().expect("it is a time");
-        let said = |value| {
+        let delay = |value| {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(value))]);
             retry_after(&headers, now)
         };
-        assert_eq!(said("120"), Some(Duration::from_mins(2)));
+        assert_eq!(delay("120"), Some(Duration::from_mins(2)));
         assert_eq!(
-            said("Wed, 21 Oct 2026 07:28:00 GMT"),
+            delay("Wed, 21 Oct 2026 07:28:00 GMT"),
             Some(Duration::from_mins(1))
         );
-        assert_eq!(said("Wed, 21 Oct 2026 07:26:00 GMT"), None);
-        assert_eq!(said("soon"), None);
+        assert_eq!(delay("Wed, 21 Oct 2026 07:26:00 GMT"), None);
+        assert_eq!(delay("soon"), None);
     }
 }

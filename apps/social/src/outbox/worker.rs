@@ -149,7 +149,7 @@ impl<D: Doer> Worker<D> {
         while self.under_way.try_join_next().is_some() {}
         let free = AT_ONCE - self.under_way.len();
         if free < AT_ONCE / 2 {
-            return; // whoever finishes has it look again
+            return; // the next finished task triggers another look
         }
         let shared = Arc::clone(&self.shared);
         let look = async move { shared.look(free).await };

@@ -165,7 +165,7 @@ mod tests {
         fail(&breaker, 5);
         let probe = pass_after_rest(&breaker);
         assert!(breaker.pass().is_err());
-        drop(probe); // whoever tried has left without a result
+        drop(probe); // the caller left without a result
         let probe = breaker.pass().expect("another one may try");
         breaker.record(false);
         drop(probe);

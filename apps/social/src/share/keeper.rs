@@ -80,14 +80,14 @@ impl TokenKeeper {
     #[message]
     pub(super) fn replace(
         &mut self,
-        refused: HeaderValue,
+        rejected: HeaderValue,
         reply: ReplyTo<TokenReply>,
         context: &mut Context<Self>,
     ) {
         self.held = self
             .held
             .take()
-            .filter(|held| held.is_worth_a_try(&refused));
+            .filter(|held| held.is_worth_a_try(&rejected));
         self.current(reply, context);
     }
 
@@ -178,8 +178,8 @@ impl Held {
             .is_none_or(|life| self.since.elapsed() < life)
     }
 
-    fn is_worth_a_try(&self, refused: &HeaderValue) -> bool {
-        self.token.authorization != refused || self.since.elapsed() < RENEW_MIN
+    fn is_worth_a_try(&self, rejected: &HeaderValue) -> bool {
+        self.token.authorization != rejected || self.since.elapsed() < RENEW_MIN
     }
 }
 

@@ -214,12 +214,12 @@ async fn read_url(response: Response) -> Result<Url, TryError> {
         .await
         .map_err(|error| invalid_or_timed_out(&error))?;
     let shared: Shared = serde_json::from_slice(&body)
-        .map_err(|error| TryError::Invalid(format!("its answer is not as agreed: {error}")))?;
+        .map_err(|error| TryError::Invalid(format!("its response is not as agreed: {error}")))?;
     if ["http", "https"].contains(&shared.url.scheme()) {
         return Ok(shared.url);
     }
     Err(TryError::Invalid(
-        "its answer has a link that leads nowhere".to_owned(),
+        "its response has a link that leads nowhere".to_owned(),
     ))
 }
 
@@ -237,7 +237,7 @@ fn classify(error: &reqwest::Error) -> TryError {
     let reason = if error.is_connect() {
         "it cannot be reached"
     } else {
-        "its answer broke off"
+        "its response broke off"
     };
     TryError::Unreachable(reason.to_owned())
 }
@@ -263,7 +263,7 @@ impl From<TryError> for Failure {
             TryError::TimedOut => Self::UpstreamTimeout,
             TryError::Unreachable(reason) | TryError::Invalid(reason) => Self::BadUpstream(reason),
             TryError::Failed(status) | TryError::Rejected(status) => {
-                Self::BadUpstream(format!("it answered {status}"))
+                Self::BadUpstream(format!("it responded with {status}"))
             }
             TryError::Unauthorized => Self::BadUpstream("it does not take our token".to_owned()),
         }

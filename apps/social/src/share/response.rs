@@ -15,7 +15,7 @@ pub(super) async fn read(mut response: Response) -> anyhow::Result<Vec<u8>> {
         .map_err(reqwest::Error::without_url)?
     {
         if body.len() + part.len() > BYTES_MAX {
-            bail!("the answer is longer than {BYTES_MAX} bytes");
+            bail!("the response is longer than {BYTES_MAX} bytes");
         }
         body.extend_from_slice(&part);
     }

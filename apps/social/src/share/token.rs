@@ -68,15 +68,15 @@ impl Provider {
             .await
         {
             Ok(response) => checked(&response),
-            Err(RequestTokenError::ServerResponse(refusal)) => {
-                bail!("the provider refuses: {refusal}")
+            Err(RequestTokenError::ServerResponse(rejection)) => {
+                bail!("the provider rejects the request: {rejection}")
             }
             Err(RequestTokenError::Request(error)) => Err(error.0),
             Err(RequestTokenError::Parse(error, _)) => {
-                bail!("the provider's answer is no token: {error}")
+                bail!("the provider's response is no token: {error}")
             }
             Err(RequestTokenError::Other(reason)) => {
-                bail!("the provider's answer is no token: {reason}")
+                bail!("the provider's response is no token: {reason}")
             }
         }
     }

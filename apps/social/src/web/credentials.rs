@@ -344,14 +344,14 @@ pub(super) async fn confirm(State(app): State<App>, Form(link): Form<Link>) -> P
             ("/", "To the timeline"),
         )),
         Err(failure) => {
-            let refused = ConfirmPage {
+            let rejected = ConfirmPage {
                 shell: Shell::anonymous("/confirm-email"),
                 trouble: Trouble::of(failure)?,
                 token: String::new(),
                 name: String::new(),
                 email: String::new(),
             };
-            page_with(refused.trouble.status(), &refused)
+            page_with(rejected.trouble.status(), &rejected)
         }
     }
 }

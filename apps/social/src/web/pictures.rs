@@ -78,7 +78,7 @@ pub(super) async fn like(
 
 /// The form of a comment.
 #[derive(Deserialize)]
-pub(super) struct Said {
+pub(super) struct CommentForm {
     csrf: String,
     text: String,
 }
@@ -87,18 +87,18 @@ pub(super) async fn comment(
     State(app): State<App>,
     viewer: Viewer,
     Path(picture): Path<String>,
-    Form(said): Form<Said>,
+    Form(comment_form): Form<CommentForm>,
 ) -> PageResult {
-    check_csrf(&viewer, &said.csrf)?;
+    check_csrf(&viewer, &comment_form.csrf)?;
     let picture = id(&picture, "picture")?;
-    match service::comment(&app, &viewer.author, picture, &said.text).await {
+    match service::comment(&app, &viewer.author, picture, &comment_form.text).await {
         Ok(comment) => Ok(see(&format!("/pictures/{picture}#comment-{}", comment.id))),
         Err(failure) => {
             let trouble = Trouble::of(failure)?;
             let shell = Shell::of(&app, Some(&viewer), &format!("/pictures/{picture}")).await?;
             let again = PicturePage {
                 trouble,
-                text: said.text,
+                text: comment_form.text,
                 ..load(&app, shell, picture, None).await?
             };
             page_with(again.trouble.status(), &again)

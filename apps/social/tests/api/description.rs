@@ -165,10 +165,10 @@ pub(crate) async fn programs_learn_the_time(store: StoreSettings) {
     let server = TestApp::on(store).await;
     let before = Timestamp::now().as_millisecond();
     let time: Value = server.client().get("/time").await.json(StatusCode::OK);
-    let told = time["unix_millis"].as_i64().expect("a number");
+    let reported = time["unix_millis"].as_i64().expect("a number");
     assert!(
-        (before..=Timestamp::now().as_millisecond()).contains(&told),
-        "{told}"
+        (before..=Timestamp::now().as_millisecond()).contains(&reported),
+        "{reported}"
     );
 }
 
@@ -201,7 +201,7 @@ pub(crate) async fn the_example_of_the_documentation_works(store: StoreSettings)
         .expect("there is a shell");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let made: Value = serde_json::from_slice(&output.stdout).expect("it shows the answer");
+    let made: Value = serde_json::from_slice(&output.stdout).expect("it shows the response");
     assert_eq!(made["title"], "From a script", "{made}");
     let albums: Value = ada.get("/api/users/ada/albums").await.json(StatusCode::OK);
     assert_eq!(albums, json!([made]));

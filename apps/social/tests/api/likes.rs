@@ -99,12 +99,12 @@ pub(crate) async fn a_like_that_comes_again_is_no_news_to_a_webhook(store: Store
         settings.webhook.allow_private = true;
     })
     .await;
-    let (posted, mut heard) = mpsc::unbounded_channel();
+    let (posted, mut received) = mpsc::unbounded_channel();
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("it is bound");
     let hook = move |Json(body): Json<Value>| {
-        let told = posted.send(body["kind"].clone());
-        ready(told.map_or(StatusCode::GONE, |()| StatusCode::NO_CONTENT))
+        let sent = posted.send(body["kind"].clone());
+        ready(sent.map_or(StatusCode::GONE, |()| StatusCode::NO_CONTENT))
     };
     let hook = Router::new().fallback(hook);
     let serving = tokio::spawn(async move { axum::serve(listener, hook).await });
@@ -128,7 +128,7 @@ pub(crate) async fn a_like_that_comes_again_is_no_news_to_a_webhook(store: Store
     };
 
     grace.put(&like).await.expect(StatusCode::OK);
-    assert_eq!(heard.recv().await, Some(json!("like")));
+    assert_eq!(received.recv().await, Some(json!("like")));
     all_done().await;
     // The outbox forgets finished tasks.
     let later = Timestamp::now() + Duration::from_mins(1);
@@ -138,8 +138,8 @@ pub(crate) async fn a_like_that_comes_again_is_no_news_to_a_webhook(store: Store
     let said = json!({"text": "fine"});
     let said = grace.post(&format!("{path}/comments"), &said).await;
     said.expect(StatusCode::CREATED);
-    assert_eq!(heard.recv().await, Some(json!("comment")));
+    assert_eq!(received.recv().await, Some(json!("comment")));
     all_done().await;
-    assert!(heard.try_recv().is_err());
+    assert!(received.try_recv().is_err());
     serving.abort();
 }

@@ -285,7 +285,7 @@ pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
         let user = server.user(&format!("user{}", slow.len())).await;
         slow.push(begin(&Signer::of(&user).await).await);
         server.client().get("/health").await.expect(StatusCode::OK);
-        refused = answer_of_any(&slow);
+        refused = response_of_any(&slow);
         assert!(slow.len() <= 20, "there are at most eight places");
     }
     let response = refused.expect("the loop ended with it");
@@ -301,7 +301,7 @@ pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
     assert!(response.starts_with("HTTP/1.1 201"), "{response}");
 }
 
-fn answer_of_any(streams: &[TcpStream]) -> Option<String> {
+fn response_of_any(streams: &[TcpStream]) -> Option<String> {
     let mut buffer = [0; 4_096];
     let mut lengths = streams.iter().map(|stream| stream.try_read(&mut buffer));
     let length = lengths.find_map(Result::ok)?;
@@ -310,6 +310,6 @@ fn answer_of_any(streams: &[TcpStream]) -> Option<String> {
 
 async fn read(stream: &mut TcpStream) -> String {
     let mut buffer = [0; 4_096];
-    let length = stream.read(&mut buffer).await.expect("it is answered");
+    let length = stream.read(&mut buffer).await.expect("it gets a response");
     String::from_utf8_lossy(&buffer[..length]).into_owned()
 }

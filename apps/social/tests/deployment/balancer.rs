@@ -99,7 +99,7 @@ impl Balancer {
     }
 
     /// Sends requests until the response begins so.
-    pub(crate) async fn until_answer(&self, text: &str, deadline: Duration) {
+    pub(crate) async fn until_response(&self, text: &str, deadline: Duration) {
         let asked = timeout(deadline, async {
             while !self
                 .ask()

@@ -35,7 +35,7 @@ impl Names {
     }
 
     /// Sets the name's address from now on.
-    pub(crate) fn tell(&self, name: &str, address: IpAddr) {
+    pub(crate) fn set(&self, name: &str, address: IpAddr) {
         let mut addresses = self
             .addresses
             .lock()

@@ -22,29 +22,29 @@ const PATIENCE: Duration = Duration::from_mins(3);
 
 /// The behaviour of a fake.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Mood {
+pub(crate) enum Behaviour {
     /// It responds as it should.
     #[default]
-    Answers,
+    Responds,
     /// It never responds.
     Hangs,
     /// It fails with this status, this header `Retry-After`, and no body.
     Fails(StatusCode, Option<u32>),
     /// It responds with 200 and this body, as JSON.
-    Says(String),
+    RespondsWith(String),
 }
 
-impl Mood {
+impl Behaviour {
     /// Returns the response of a misbehaving fake; `None` if it behaves.
     pub(crate) async fn misbehave(&self) -> Option<Response> {
         match self {
-            Self::Answers => None,
+            Self::Responds => None,
             Self::Hangs => std::future::pending().await,
             Self::Fails(status, None) => Some(status.into_response()),
             Self::Fails(status, Some(seconds)) => {
                 Some((*status, [("retry-after", seconds.to_string())]).into_response())
             }
-            Self::Says(body) => {
+            Self::RespondsWith(body) => {
                 Some(([("content-type", "application/json")], body.clone()).into_response())
             }
         }

@@ -23,7 +23,7 @@ use web_push_native::p256::SecretKey;
 use web_push_native::p256::elliptic_curve::sec1::ToEncodedPoint;
 use web_push_native::{Auth, decrypt};
 
-use super::{Cell, Local, Log, Mood};
+use super::{Behaviour, Cell, Local, Log};
 
 pub(crate) struct PushService {
     local: Local,
@@ -33,7 +33,7 @@ pub(crate) struct PushService {
 #[derive(Default)]
 pub(crate) struct Shared {
     /// The behaviour towards each browser; good by default.
-    pub(crate) moods: Cell<HashMap<String, Mood>>,
+    pub(crate) behaviours: Cell<HashMap<String, Behaviour>>,
     /// The messages to browsers, accepted or not.
     pub(crate) messages: Log<Message>,
     browsers: Cell<HashMap<String, Browser>>,
@@ -102,8 +102,9 @@ impl PushService {
         self.local.url(&format!("/push/{name}"))
     }
 
-    pub(crate) fn set_mood(&self, name: &str, mood: Mood) {
-        self.moods.with(|moods| moods.insert(name.to_owned(), mood));
+    pub(crate) fn set_behaviour(&self, name: &str, behaviour: Behaviour) {
+        self.behaviours
+            .with(|behaviours| behaviours.insert(name.to_owned(), behaviour));
     }
 }
 
@@ -113,15 +114,15 @@ async fn push(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let mood = state
-        .moods
-        .with(|moods| moods.get(&to).cloned())
+    let behaviour = state
+        .behaviours
+        .with(|behaviours| behaviours.get(&to).cloned())
         .unwrap_or_default();
     match receive(&state, &to, &headers, &body) {
         Ok(message) => state.messages.push(message),
         Err(reason) => return (StatusCode::BAD_REQUEST, reason).into_response(),
     }
-    let response = mood.misbehave().await;
+    let response = behaviour.misbehave().await;
     response.unwrap_or_else(|| StatusCode::CREATED.into_response())
 }
 

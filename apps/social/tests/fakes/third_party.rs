@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use social::config::ShareSettings;
 
-use super::{Cell, Local, Log, Mood};
+use super::{Behaviour, Cell, Local, Log};
 
 const CLIENT: &str = "greenroom";
 const SECRET: &str = "a secret with: spaces";
@@ -26,9 +26,9 @@ pub(crate) struct ThirdParty {
 #[derive(Default)]
 pub(crate) struct Shared {
     /// The behaviour of the provider of tokens.
-    pub(crate) provider: Cell<Mood>,
+    pub(crate) provider: Cell<Behaviour>,
     /// The behaviour of the service.
-    pub(crate) service: Cell<Mood>,
+    pub(crate) service: Cell<Behaviour>,
     /// Seconds that tokens are valid, as the provider says.
     pub(crate) expires_in: Cell<Option<i64>>,
     /// Tokens that were asked for.
@@ -93,10 +93,10 @@ async fn token(
     headers: HeaderMap,
     Form(form): Form<TokenRequest>,
 ) -> Response {
-    let mood = state.provider.get();
+    let behaviour = state.provider.get();
     let token = format!("token-{}", state.tokens.count() + 1);
     state.tokens.push(token.clone());
-    if let Some(response) = mood.misbehave().await {
+    if let Some(response) = behaviour.misbehave().await {
         return response;
     }
     let secret = SECRET.replace(' ', "+").replace(':', "%3A");
@@ -120,7 +120,7 @@ async fn share(
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Response {
-    let mood = state.service.get();
+    let behaviour = state.service.get();
     let share = Share {
         authorization: header(&headers, "authorization"),
         key: header(&headers, "idempotency-key"),
@@ -133,7 +133,7 @@ async fn share(
     });
     let url = format!("https://third.example/{}", share.key);
     state.shares.push(share);
-    if let Some(response) = mood.misbehave().await {
+    if let Some(response) = behaviour.misbehave().await {
         return response;
     }
     if !is_known {

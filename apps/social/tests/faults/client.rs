@@ -122,7 +122,10 @@ impl Replicas {
     }
 
     fn note_broken(&self, error: &reqwest::Error) -> Outcome {
-        assert!(!error.is_timeout(), "no answer within {HANG:?}: {error:?}");
+        assert!(
+            !error.is_timeout(),
+            "no response within {HANG:?}: {error:?}"
+        );
         self.broken.fetch_add(1, Ordering::Relaxed);
         Outcome::Unknown
     }
@@ -191,10 +194,7 @@ impl Replicas {
             .next()
             .expect("a cookie has a value")
             .to_owned();
-        let body: Value = response
-            .json()
-            .await
-            .expect("a log-in is answered with JSON");
+        let body: Value = response.json().await.expect("a log-in responds with JSON");
         let csrf = body["csrf"]
             .as_str()
             .expect("with a token for changes")
@@ -213,7 +213,7 @@ impl Replicas {
         let Outcome::Acknowledged(body) = self.try_upload(login, album, pictures).await else {
             panic!("all replicas run, and there is room for pictures");
         };
-        let pictures = body.as_array().expect("uploads are answered with a list");
+        let pictures = body.as_array().expect("uploads respond with a list");
         let id = |picture: &Value| picture["id"].as_str().expect("of identifiers").to_owned();
         pictures.iter().map(id).collect()
     }

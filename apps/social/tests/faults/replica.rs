@@ -33,7 +33,7 @@ impl Replica {
             log,
             child,
         };
-        replica.wait_until_it_answers().await;
+        replica.wait_until_ready().await;
         replica
     }
 
@@ -46,11 +46,11 @@ impl Replica {
     /// Restarts it, on the same port.
     pub(crate) async fn restart(&mut self) {
         self.child = spawn(self.address, &self.flags, &self.log);
-        self.wait_until_it_answers().await;
+        self.wait_until_ready().await;
     }
 
     /// Polls, because a process does not announce that it is ready.
-    async fn wait_until_it_answers(&self) {
+    async fn wait_until_ready(&self) {
         let deadline = Instant::now() + START;
         let url = format!("http://{}/health", self.address);
         let client = http_client();
@@ -63,14 +63,14 @@ impl Replica {
             {
                 return;
             }
-            assert!(Instant::now() < deadline, "{}", self.tell());
+            assert!(Instant::now() < deadline, "{}", self.log_tail());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
-    fn tell(&self) -> String {
+    fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-        format!("{} does not answer; its log:\n{log}", self.address)
+        format!("{} does not respond; its log:\n{log}", self.address)
     }
 }
 

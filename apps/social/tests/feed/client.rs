@@ -25,11 +25,11 @@ pub(crate) struct Client {
 
 /// A message of the server.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum ServerMessage {
     At(HashMap<String, u64>),
     Events(Vec<Event>),
     Reset(HashMap<String, u64>),
-    Refused(HashMap<String, String>),
+    Rejected(HashMap<String, String>),
 }
 
 impl Client {
@@ -62,31 +62,31 @@ impl Client {
     /// Watches a topic, and returns the position at which the server begins.
     pub(crate) async fn watch(&mut self, topic: &str, position: Option<u64>) -> u64 {
         self.say(&json!({"watch": {topic: position}})).await;
-        match self.hear().await {
-            Said::At(at) if at.len() == 1 => at[topic],
+        match self.next_message().await {
+            ServerMessage::At(at) if at.len() == 1 => at[topic],
             other => panic!("not in force: {other:?}"),
         }
     }
 
     /// Returns the server's next message. Events must go on where the last ones of their topic
     /// ended.
-    pub(crate) async fn hear(&mut self) -> Said {
+    pub(crate) async fn next_message(&mut self) -> ServerMessage {
         let text = match self.next().await {
             Message::Text(text) => text,
             other => panic!("no text: {other:?}"),
         };
-        let said = parse(&text);
-        match &said {
-            Said::At(at) | Said::Reset(at) => self.positions.extend(at.clone()),
-            Said::Events(events) => events.iter().for_each(|event| self.note(event)),
-            Said::Refused(_) => {}
+        let received = parse(&text);
+        match &received {
+            ServerMessage::At(at) | ServerMessage::Reset(at) => self.positions.extend(at.clone()),
+            ServerMessage::Events(events) => events.iter().for_each(|event| self.note(event)),
+            ServerMessage::Rejected(_) => {}
         }
-        said
+        received
     }
 
     pub(crate) async fn events(&mut self) -> Vec<Event> {
-        match self.hear().await {
-            Said::Events(events) => events,
+        match self.next_message().await {
+            ServerMessage::Events(events) => events,
             other => panic!("no events: {other:?}"),
         }
     }
@@ -132,15 +132,15 @@ impl Client {
     }
 }
 
-fn parse(text: &str) -> Said {
-    let mut said: HashMap<String, Value> = serde_json::from_str(text).expect("it is JSON");
-    assert_eq!(said.len(), 1, "one thing at a time: {text}");
-    let (what, value) = said.drain().next().expect("there is one");
+fn parse(text: &str) -> ServerMessage {
+    let mut received: HashMap<String, Value> = serde_json::from_str(text).expect("it is JSON");
+    assert_eq!(received.len(), 1, "one thing at a time: {text}");
+    let (what, value) = received.drain().next().expect("there is one");
     match &*what {
-        "at" => serde_json::from_value(value).map(Said::At),
-        "events" => serde_json::from_value(value).map(Said::Events),
-        "reset" => serde_json::from_value(value).map(Said::Reset),
-        "refused" => serde_json::from_value(value).map(Said::Refused),
+        "at" => serde_json::from_value(value).map(ServerMessage::At),
+        "events" => serde_json::from_value(value).map(ServerMessage::Events),
+        "reset" => serde_json::from_value(value).map(ServerMessage::Reset),
+        "refused" => serde_json::from_value(value).map(ServerMessage::Rejected),
         _ => panic!("not of the protocol: {text}"),
     }
     .expect("it is of the protocol's shape")

@@ -205,11 +205,11 @@ pub(crate) struct TestResponse {
 /// this machine is overloaded, is sent again after `Retry-After`.
 pub(crate) async fn send(request: RequestBuilder) -> TestResponse {
     let again = request.try_clone();
-    let response = request.send().await.expect("the server answers");
+    let response = request.send().await.expect("the server responds");
     let response = TestResponse {
         status: response.status(),
         headers: response.headers().clone(),
-        body: response.bytes().await.expect("the answer is whole"),
+        body: response.bytes().await.expect("the response is whole"),
     };
     match again {
         Some(again) if response.body.trim_ascii() == b"overloaded" => {

@@ -77,8 +77,12 @@ impl Program {
             .spawn()
             .expect("the program can be started");
         self.child = Some(child);
-        let responded = tokio::time::timeout(START_MAX, self.wait_for_answer()).await;
-        assert!(responded.is_ok(), "no answer in time; {}", self.said());
+        let responded = tokio::time::timeout(START_MAX, self.wait_until_listening()).await;
+        assert!(
+            responded.is_ok(),
+            "no response in time; {}",
+            self.log_tail()
+        );
     }
 
     /// Sends a signal, such as `STOP` and `CONT`.
@@ -91,19 +95,23 @@ impl Program {
         );
     }
 
-    async fn wait_for_answer(&mut self) {
+    async fn wait_until_listening(&mut self) {
         while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))
             .await
             .is_err()
         {
             let child = self.child.as_mut().expect("it was started");
             let ended = child.try_wait().expect("a child can be asked for");
-            assert!(ended.is_none(), "it ended with {ended:?}; {}", self.said());
+            assert!(
+                ended.is_none(),
+                "it ended with {ended:?}; {}",
+                self.log_tail()
+            );
             tokio::time::sleep(POLL).await;
         }
     }
 
-    fn said(&self) -> String {
+    fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(self.log()).unwrap_or_default();
         format!("{} said:\n{log}", self.path.display())
     }

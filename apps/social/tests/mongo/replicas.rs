@@ -108,7 +108,7 @@ async fn the_storage_works_on_other_loops_also_after_one_has_ended() {
             ended.expect("the loop ended well");
         }
         let likes = store.liked(Id::new(), &[picture.id]).await;
-        assert_eq!(likes.expect("it answers here too"), [], "round {number}");
+        assert_eq!(likes.expect("it responds here too"), [], "round {number}");
     }
 }
 

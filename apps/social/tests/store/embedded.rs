@@ -25,7 +25,7 @@ async fn open(path: &Path) -> Arc<dyn Store> {
 }
 
 /// Returns the error at the start of the program.
-async fn refusal(path: &Path) -> String {
+async fn open_error(path: &Path) -> String {
     let refused = sqlite::open(path).await.expect_err("it must not be opened");
     format!("{:#}", anyhow::Error::new(refused))
 }
@@ -86,8 +86,11 @@ async fn it_is_open_once() {
     let directory = directory();
     let path = directory.path().join("social.db");
     let store = open(&path).await;
-    let refusal = refusal(&path).await;
-    assert!(refusal.contains("is open in another process"), "{refusal}");
+    let open_error = open_error(&path).await;
+    assert!(
+        open_error.contains("is open in another process"),
+        "{open_error}"
+    );
     insert_user(&*store, "ada").await;
     drop(store);
     let store = open(&path).await;
@@ -100,10 +103,10 @@ async fn what_is_no_database_is_refused() {
     let path = directory.path().join("letter.txt");
     let letter = "Dear Ada, ".repeat(1_000);
     std::fs::write(&path, &letter).expect("written");
-    let refusal = refusal(&path).await;
+    let open_error = open_error(&path).await;
     assert!(
-        refusal.contains("letter.txt is no SQLite database"),
-        "{refusal}"
+        open_error.contains("letter.txt is no SQLite database"),
+        "{open_error}"
     );
     let kept = std::fs::read_to_string(&path).expect("read");
     assert_eq!(kept, letter, "it is nobody's to change");
@@ -114,19 +117,19 @@ async fn other_databases_are_refused() {
     let directory = directory();
     let foreign = directory.path().join("bookmarks.db");
     execute(&foreign, "CREATE TABLE bookmarks (url TEXT)");
-    let refusal_of_foreign = refusal(&foreign).await;
+    let error_of_foreign = open_error(&foreign).await;
     assert!(
-        refusal_of_foreign.contains("is a database of another program"),
-        "{refusal_of_foreign}"
+        error_of_foreign.contains("is a database of another program"),
+        "{error_of_foreign}"
     );
 
     let newer = directory.path().join("newer.db");
     drop(open(&newer).await);
     execute(&newer, "PRAGMA user_version = 1000");
-    let refusal_of_newer = refusal(&newer).await;
+    let error_of_newer = open_error(&newer).await;
     assert!(
-        refusal_of_newer.contains("newer version of this program"),
-        "{refusal_of_newer}"
+        error_of_newer.contains("newer version of this program"),
+        "{error_of_newer}"
     );
 }
 
@@ -172,8 +175,8 @@ fn execute(path: &Path, sql: &str) {
 #[tokio::test]
 async fn a_directory_is_no_database() {
     let directory = directory();
-    let refusal = refusal(directory.path()).await;
-    assert!(refusal.contains("cannot be opened"), "{refusal}");
+    let open_error = open_error(directory.path()).await;
+    assert!(open_error.contains("cannot be opened"), "{open_error}");
 }
 
 #[tokio::test]

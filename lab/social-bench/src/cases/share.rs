@@ -63,7 +63,8 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
                 context.rounds,
                 seconds(context)
             ),
-            "latencies are those of answers with 200; failed: other answers, and none".to_owned(),
+            "latencies are those of responses with 200; failed: other responses, and none"
+                .to_owned(),
             "the third party gives tokens, takes connections, and never responds; a try may take \
              3 s. When enough tries have failed the circuit breaker opens, and shares are rejected \
              at once"

@@ -24,7 +24,7 @@ const LOAD_MAX: &str = "10m";
 /// Time of reading the timeline before the uploads begin.
 const HEAD_START: Duration = Duration::from_millis(500);
 /// The status of a rejection by an overloaded server.
-const REFUSED: u16 = 503;
+const REJECTED: u16 = 503;
 /// Pictures that are there already.
 const PICTURES: usize = 60;
 
@@ -82,7 +82,8 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
                 megabytes(jpeg.len()),
                 context.share_of(UPLOADS)
             ),
-            "latencies are those of answers with 200; failed: other answers, and none".to_owned(),
+            "latencies are those of responses with 200; failed: other responses, and none"
+                .to_owned(),
             "own delay: how late the load generator was by itself, p99: the uploads take both \
              cores from it too"
                 .to_owned(),
@@ -161,7 +162,7 @@ impl Sample {
             p99_ms: latency.p99_ms,
             longest_ms: latency.max_ms,
             own_delay_ms: report.lag().p99_ms,
-            refused: stream.answered_with(REFUSED) as f64,
+            refused: stream.answered_with(REJECTED) as f64,
             failed: report.requests().answered.saturating_sub(report.good()) as f64
                 + stream.failed(&["timeout", "reset", "closed-early", "refused"]) as f64,
             upload_seconds: 0.0,

@@ -176,7 +176,7 @@ impl Client {
         let mut at = BTreeMap::new();
         let mut input = [0; 4096];
         while at.len() < self.watched.len() {
-            let read = self.socket.read(&mut input).context("no answer")?;
+            let read = self.socket.read(&mut input).context("no response")?;
             ensure!(read > 0, "the server closed the connection");
             self.frames.feed(&input[..read], |frame| {
                 if let Frame::Text(text) = frame {

@@ -54,7 +54,7 @@ impl Returning {
             let mut client = Client {
                 url: url.to_owned(),
                 positions: topics.iter().map(|topic| (topic.clone(), None)).collect(),
-                told: Returned::default(),
+                record: Returned::default(),
             };
             let socket = client.open().await?;
             clients.spawn(client.stay(socket, Arc::clone(&is_over)));
@@ -76,7 +76,7 @@ impl Returning {
 struct Client {
     url: String,
     positions: BTreeMap<String, Option<u64>>,
-    told: Returned,
+    record: Returned,
 }
 
 impl Client {
@@ -93,10 +93,10 @@ impl Client {
             }
         }
         let known = self.positions.into_iter();
-        self.told.last = known
+        self.record.last = known
             .filter_map(|(topic, position)| Some((topic, position?)))
             .collect();
-        Ok(self.told)
+        Ok(self.record)
     }
 
     async fn come_back(&mut self, is_over: &AtomicBool) -> anyhow::Result<Socket> {
@@ -104,7 +104,7 @@ impl Client {
         loop {
             match self.open().await {
                 Ok(socket) => {
-                    self.told.breaks.push((broken, Instant::now()));
+                    self.record.breaks.push((broken, Instant::now()));
                     return Ok(socket);
                 }
                 Err(error) if is_over.load(Ordering::Acquire) => return Err(error),
@@ -117,7 +117,7 @@ impl Client {
     async fn open(&mut self) -> anyhow::Result<Socket> {
         timeout(OPEN_MAX, self.watch())
             .await
-            .context("no connection, or no answer, in time")?
+            .context("no connection, or no response, in time")?
     }
 
     async fn watch(&mut self) -> anyhow::Result<Socket> {
@@ -145,11 +145,11 @@ impl Client {
             let position = self.positions.get_mut(event.topic.as_ref());
             let position = position.context("a topic that is not watched")?;
             if position.is_some_and(|position| event.seq != position + 1) {
-                self.told.wrong += 1;
+                self.record.wrong += 1;
             }
             *position = Some(event.seq);
         }
-        self.told.resets += message.reset.len() as u64;
+        self.record.resets += message.reset.len() as u64;
         let in_force = message.at.len() + message.reset.len();
         for (topic, seq) in message.at.into_iter().chain(message.reset) {
             // The known position stays: the next event is compared with it.

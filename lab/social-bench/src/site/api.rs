@@ -92,9 +92,9 @@ impl Client {
         let cookie = cookies
             .filter_map(|cookie| cookie.to_str().ok()?.split(';').next())
             .find(|cookie| cookie.starts_with("session="))
-            .context("the log-in's answer has no cookie `session`")?
+            .context("the log-in's response has no cookie `session`")?
             .to_owned();
-        let session: Session = response.json().await.context("the log-in's answer")?;
+        let session: Session = response.json().await.context("the log-in's response")?;
         Ok(User {
             client: self.clone(),
             cookie,
@@ -163,7 +163,7 @@ impl User {
     ) -> anyhow::Result<Vec<String>> {
         let request = || self.upload(album, png, "small.png", size);
         let response = persist(request).await.context("an upload")?;
-        let pictures = identifiers(response.json().await.context("an upload's answer")?)?;
+        let pictures = identifiers(response.json().await.context("an upload's response")?)?;
         ensure!(
             pictures.len() == size,
             "{} pictures instead of {size}",
@@ -191,7 +191,7 @@ impl User {
         let method = if likes { Method::PUT } else { Method::DELETE };
         let request = self.request(method, &format!("/api/pictures/{picture}/like"));
         let response = succeeded(request.send().await?).await?;
-        response.json().await.context("the answer to a like")
+        response.json().await.context("the response to a like")
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {

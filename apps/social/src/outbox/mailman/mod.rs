@@ -135,7 +135,11 @@ impl Mailman {
             return Ok(());
         };
         let sent = tokio::time::timeout(self.timeout, smtp.send(&message)).await;
-        sent.unwrap_or_else(|_| Err(Setback::temporary("the mail server did not answer in time")))
+        sent.unwrap_or_else(|_| {
+            Err(Setback::temporary(
+                "the mail server did not respond in time",
+            ))
+        })
     }
 
     fn set_digests_of(&self, day: Date) {

@@ -23,7 +23,7 @@ const IDLE_MAX: usize = 4;
 const IDLE_FOR: Duration = Duration::from_secs(30);
 /// Codes with which a server rejects a mail permanently, as long as it rejects this mail and not
 /// the sender.
-const REFUSED: std::ops::RangeInclusive<u16> = 550..=559;
+const REJECTED: std::ops::RangeInclusive<u16> = 550..=559;
 
 /// A mail server and the connections to it.
 pub(super) struct Smtp {
@@ -157,7 +157,7 @@ fn unverified(host: &str) -> Result<TlsParameters, Error> {
 
 fn setback(error: Error) -> Setback {
     let code = error.status().map(u16::from);
-    if code.is_some_and(|code| REFUSED.contains(&code)) {
+    if code.is_some_and(|code| REJECTED.contains(&code)) {
         return Setback::permanent(error);
     }
     Setback::temporary(error)

@@ -91,7 +91,7 @@ impl PushNotifier {
             .find(|browser| browser.endpoint == *endpoint);
         let picture = self.store.picture(notice.picture).await?;
         let (Some(browser), Some(picture)) = (browser, picture) else {
-            return Ok(()); // nobody is there to be told, or nothing to tell of
+            return Ok(()); // no browser to notify, or nothing to notify of
         };
         let request = request(browser, vapid, &self.text(notice, &picture))?;
         let response = self.outside.send(request).await?;
@@ -116,14 +116,14 @@ impl PushNotifier {
             }
             _ if status.is_server_error() => Err(self.later(response)),
             _ => Err(Setback::Permanent(format!(
-                "the push service answered {status}"
+                "the push service responded with {status}"
             ))),
         }
     }
 
     fn later(&self, response: &Response) -> Setback {
         Setback::Temporary {
-            error: format!("the push service answered {}", response.status()),
+            error: format!("the push service responded with {}", response.status()),
             after: retry_after(response.headers(), (self.clock)()),
         }
     }

@@ -68,7 +68,7 @@ impl Doer for WebhookNotifier {
         let notice: Notice = payload(task)?;
         let user = self.store.user(notice.user).await?;
         let Some(webhook) = user.and_then(|user| user.webhook) else {
-            return Ok(()); // nobody wants to know any more
+            return Ok(()); // the webhook was removed meanwhile
         };
         let response = self
             .outside
@@ -78,7 +78,7 @@ impl Doer for WebhookNotifier {
             status if status.is_success() => Ok(()),
             StatusCode::GONE => Err(Setback::permanent("the webhook is gone (410)")),
             status => Err(Setback::Temporary {
-                error: format!("the webhook answered {status}"),
+                error: format!("the webhook responded with {status}"),
                 after: None,
             }),
         }

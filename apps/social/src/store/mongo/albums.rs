@@ -47,7 +47,7 @@ impl Tables {
         let intent = Intent::new(Change::DeleteAlbum, &album_tombstone(id), id, &effects);
         match self.make(&intent, Tombstone::now()).await? {
             Settled::Done(events) => Ok(Some(events)),
-            Settled::Refused | Settled::TakenBack => Ok(None),
+            Settled::Rejected | Settled::Undone => Ok(None),
         }
     }
 

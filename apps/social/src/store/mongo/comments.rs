@@ -21,10 +21,10 @@ impl Tables {
         let intent = Intent::new(Change::InsertComment, &comment.id, comment.picture, effects);
         match self.make(&intent, comment).await? {
             Settled::Done(events) => Ok(events),
-            Settled::Refused => Err(StoreError::Conflict(
+            Settled::Rejected => Err(StoreError::Conflict(
                 "there is a comment of this identifier",
             )),
-            Settled::TakenBack => Err(gone()),
+            Settled::Undone => Err(gone()),
         }
     }
 
@@ -65,7 +65,7 @@ impl Tables {
         let intent = Intent::new(Change::DeleteComment, &format!("comment:{id}"), id, effects);
         match self.make(&intent, Tombstone::now()).await? {
             Settled::Done(events) => Ok(Some(events)),
-            Settled::Refused | Settled::TakenBack => Ok(None),
+            Settled::Rejected | Settled::Undone => Ok(None),
         }
     }
 

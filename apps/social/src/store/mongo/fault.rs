@@ -46,8 +46,8 @@ fn is_our_fault(error: &Error) -> bool {
 
 fn code(error: &Error) -> Option<i32> {
     match &*error.kind {
-        ErrorKind::Command(refusal) => Some(refusal.code),
-        ErrorKind::Write(WriteFailure::WriteError(refusal)) => Some(refusal.code),
+        ErrorKind::Command(server_error) => Some(server_error.code),
+        ErrorKind::Write(WriteFailure::WriteError(server_error)) => Some(server_error.code),
         _ => None,
     }
 }

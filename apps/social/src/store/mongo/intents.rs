@@ -58,9 +58,9 @@ pub(super) enum Settled {
     /// It has happened, with these events.
     Done(Vec<Event>),
     /// Its primary document was not inserted: the unique key is taken.
-    Refused,
+    Rejected,
     /// Its picture or album is gone, so it was undone.
-    TakenBack,
+    Undone,
 }
 
 impl Intent {
@@ -94,7 +94,7 @@ impl Tables {
         let collection = self.database.collection(intent.change.collection());
         if !insert(&collection, &primary).await? {
             delete(&self.intents, &intent.id).await?;
-            return Ok(Settled::Refused);
+            return Ok(Settled::Rejected);
         }
         self.finish(intent).await
     }
@@ -136,7 +136,7 @@ impl Tables {
     async fn finish(&self, intent: &Intent) -> Result<Settled> {
         if self.is_without_subject(intent).await? {
             self.take_back(intent).await?;
-            return Ok(Settled::TakenBack);
+            return Ok(Settled::Undone);
         }
         self.complete_deletion(intent).await?;
         let events = self.append_all(&intent.events, &intent.id).await?;

@@ -129,8 +129,8 @@ impl Tables {
         let intent = Intent::new(Change::SetLike, &id, picture, effects);
         let events = match self.make(&intent, toggle).await? {
             Settled::Done(events) => events,
-            Settled::Refused => return Ok(None),
-            Settled::TakenBack => return Err(gone()),
+            Settled::Rejected => return Ok(None),
+            Settled::Undone => return Err(gone()),
         };
         let topic = topic::likes(picture);
         let likes = match events.iter().rfind(|event| event.topic == topic) {

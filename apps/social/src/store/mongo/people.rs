@@ -17,7 +17,7 @@ impl Tables {
         let intent = Intent::new(Change::InsertUser, &user.id, user.id, effects);
         match self.make(&intent, user).await? {
             Settled::Done(events) => Ok(events),
-            Settled::Refused | Settled::TakenBack => Err(StoreError::Conflict("the name is taken")),
+            Settled::Rejected | Settled::Undone => Err(StoreError::Conflict("the name is taken")),
         }
     }
 

@@ -26,10 +26,10 @@ impl Tables {
         let intent = Intent::new(Change::InsertPicture, &picture.id, picture.album, effects);
         match self.make(&intent, picture).await? {
             Settled::Done(events) => Ok(events),
-            Settled::Refused => Err(StoreError::Conflict(
+            Settled::Rejected => Err(StoreError::Conflict(
                 "there is a picture of this identifier",
             )),
-            Settled::TakenBack => Err(gone()),
+            Settled::Undone => Err(gone()),
         }
     }
 
@@ -69,7 +69,7 @@ impl Tables {
         let intent = Intent::new(Change::DeletePicture, &tombstone(id), id, &effects);
         match self.make(&intent, Tombstone::now()).await? {
             Settled::Done(events) => Ok(Some(events)),
-            Settled::Refused | Settled::TakenBack => Ok(None),
+            Settled::Rejected | Settled::Undone => Ok(None),
         }
     }
 

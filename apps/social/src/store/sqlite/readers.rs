@@ -36,7 +36,7 @@ impl Readers {
         let reading = self.stage.run(move || pool.read(query));
         let result = timeout(OPERATION_MAX, reading).await;
         result
-            .map_err(|_| StoreError::unavailable("the storage did not answer in time"))?
+            .map_err(|_| StoreError::unavailable("the storage did not respond in time"))?
             .map_err(error::of_stage)?
     }
 }

@@ -64,7 +64,7 @@ impl Writer {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(StoreError::unavailable(NotBegun::WriterEnded)),
             Err(_) => Err(StoreError::unavailable(
-                "whether it was stored is not known: the disk did not answer in time",
+                "it is unknown if it was stored: the disk did not respond in time",
             )),
         }
     }

@@ -22,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Longest wait.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-pub(crate) struct Office {
+pub(crate) struct Fixture {
     pub(crate) settings: Settings,
     pub(crate) store: Arc<dyn Store>,
     _directory: TempDir,
@@ -36,7 +36,7 @@ pub(crate) struct Replica {
     pub(crate) bus: Bus,
 }
 
-impl Office {
+impl Fixture {
     pub(crate) async fn open() -> Self {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let mut settings = Settings {
