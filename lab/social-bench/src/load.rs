@@ -1,4 +1,4 @@
-//! `greenroom bench`, several at once.
+//! Load by `greenroom bench`, several at once.
 
 use std::fs::File;
 use std::io::{BufReader, Write as _};

@@ -148,6 +148,7 @@ impl<D: Doer> Worker<D> {
     fn look(&mut self, context: &mut Context<Self>) {
         while self.under_way.try_join_next().is_some() {}
         let free = AT_ONCE - self.under_way.len();
+        // Claims several at a time: one look for each finished task would be a query each.
         if free < AT_ONCE / 2 {
             return; // the next finished task triggers another look
         }

@@ -98,7 +98,7 @@ impl TokenKeeper {
     }
 
     #[message]
-    fn answered(
+    fn received(
         &mut self,
         asked_at: Instant,
         result: anyhow::Result<Token>,
@@ -134,8 +134,8 @@ impl TokenKeeper {
         }
         let (provider, asked_at) = (Arc::clone(&self.provider), Instant::now());
         let token = async move { provider.token().await };
-        let answered = move |result| Answered { asked_at, result };
-        self.is_asking = context.pipe(token, answered).is_ok();
+        let received = move |result| Received { asked_at, result };
+        self.is_asking = context.pipe(token, received).is_ok();
     }
 
     fn keep(&mut self, token: Token, since: Instant, context: &mut Context<Self>) -> HeaderValue {

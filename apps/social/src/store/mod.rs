@@ -42,9 +42,9 @@ pub async fn open(settings: &StoreSettings) -> Result<Arc<dyn Store>> {
 pub enum PicturesOf {
     /// The timeline: everybody's.
     Everybody,
-    /// Those of one album.
+    /// Pictures of one album.
     Album(Id),
-    /// All that a user has uploaded.
+    /// Pictures of one user.
     Owner(Id),
 }
 

@@ -1,4 +1,4 @@
-//! From a position to the present, without loss or repetition.
+//! Catching up from a position to the present, without loss or repetition.
 
 use std::time::Duration;
 

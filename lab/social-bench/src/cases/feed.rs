@@ -16,7 +16,7 @@ use crate::feed::{Board, Crowd, Likers, Received, likes_topic, rate_max};
 use crate::site::{Client, Social, Stores, cpu_seconds};
 
 const CLIENTS: usize = 5_000;
-/// One of so many clients of a node reads what it gets.
+/// Step of the clients that read: one of so many of a node; the others only count frames.
 const READING_STEP: usize = 25;
 /// Likes a second, of all pictures.
 const RATE: f64 = 100.0;
@@ -34,7 +34,7 @@ const TRIAL: Duration = Duration::from_secs(3);
 /// Fraction of the trial's rate that is requested from a database that cannot do enough.
 const TRIAL_PART: f64 = 0.5;
 
-/// All clients of one replica watch the same pictures.
+/// One replica, all of whose clients watch the same pictures.
 pub(super) const SAME: Spec = Spec {
     case: "feed",
     pictures: 10,
@@ -43,7 +43,7 @@ pub(super) const SAME: Spec = Spec {
     p99_ms_max: 100.0,
 };
 
-/// Each client of one replica watches one picture.
+/// One replica, each of whose clients watches one picture.
 pub(super) const SPREAD: Spec = Spec {
     case: "feed-spread",
     pictures: 100,
@@ -51,7 +51,7 @@ pub(super) const SPREAD: Spec = Spec {
     ..SAME
 };
 
-/// Likes are made on one replica, and delivered by both.
+/// Two replicas: likes are made on one, and delivered by both.
 pub(super) const REPLICAS: Spec = Spec {
     case: "feed-replicas",
     replicas: 2,
@@ -59,7 +59,7 @@ pub(super) const REPLICAS: Spec = Spec {
     ..SAME
 };
 
-/// One way to read the goal.
+/// A reading of the goal.
 pub(super) struct Spec {
     case: &'static str,
     pictures: usize,
@@ -88,7 +88,7 @@ struct Sample {
     p50_ms: f64,
     p99_ms: f64,
     longest_ms: f64,
-    /// On the replica on which the likes are made.
+    /// The same p99 on the replica on which the likes are made.
     near_p99_ms: f64,
     events_read: f64,
     missing: f64,

@@ -129,7 +129,7 @@ async fn sign_up(client: &Client, round: usize) -> anyhow::Result<Vec<User>> {
     Ok(users)
 }
 
-/// Makes the likes: each user likes all pictures, beginning with another one.
+/// Makes the likes. Each user likes all pictures, beginning with another one.
 fn make(
     context: &Context,
     site: &Alone,

@@ -19,9 +19,9 @@ use crate::site::{Balancer, Client, Social, Stores, User};
 const REPLICAS: usize = 3;
 const CLIENTS: usize = 100;
 const PICTURES: usize = 5;
-/// Between two reads of the timeline: 50 a second.
+/// Interval of reads of the timeline: 50 a second.
 const READ_EVERY: Duration = Duration::from_millis(20);
-/// Between two likes of a picture: 10 a second of all.
+/// Interval of likes of a picture: 10 a second of all.
 const LIKE_EVERY: Duration = Duration::from_millis(500);
 /// Time of load before the kill, and after it.
 const BEFORE: Duration = Duration::from_secs(3);

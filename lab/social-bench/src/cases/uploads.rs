@@ -19,7 +19,7 @@ const UPLOADS: usize = 50;
 /// Reads of the timeline a second.
 const RATE: &str = "200";
 const P99_MS_MAX: f64 = 25.0;
-/// Longer than the uploads take; the load ends with them.
+/// Longest load: longer than the uploads take; the load ends with them.
 const LOAD_MAX: &str = "10m";
 /// Time of reading the timeline before the uploads begin.
 const HEAD_START: Duration = Duration::from_millis(500);

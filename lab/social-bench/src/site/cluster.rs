@@ -19,7 +19,7 @@ pub(crate) struct Stores {
     storage: Storage,
 }
 
-/// `HAProxy`; it ends with this value.
+/// The balancer, `HAProxy`; it ends with this value.
 #[derive(Debug)]
 pub(crate) struct Balancer {
     _process: Process,

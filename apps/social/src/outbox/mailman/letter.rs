@@ -198,8 +198,8 @@ fn rendered(template: &impl Template) -> Result<String, Setback> {
 }
 
 impl Letter {
-    /// Makes a message. Its `Message-ID` is the same at each try, so a recipient recognises a mail
-    /// that comes twice.
+    /// Returns the MIME message. Its `Message-ID` is the same at each try, so a recipient
+    /// recognises a mail that comes twice.
     pub(super) fn message(
         &self,
         from: &Mailbox,

@@ -113,6 +113,7 @@ impl Tables {
             let _turn = queue.turn.lock().await;
             match reply.try_recv() {
                 Ok(event) => return Ok(event),
+                // Not served by those before: this one serves all that wait.
                 Err(TryRecvError::Empty) => {
                     self.serve(&planned.topic, queue.take(&planned.topic))
                         .await?;

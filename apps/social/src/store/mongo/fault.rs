@@ -4,7 +4,7 @@ use mongodb::error::{Error, ErrorKind, WriteFailure};
 
 use crate::store::StoreError;
 
-/// `MongoDB`'s code for a document whose unique key is taken.
+/// The `MongoDB` code of a document whose unique key is taken.
 const DUPLICATE_KEY: i32 = 11_000;
 
 /// Codes of wrong commands, for which a retry is useless: `BadValue`, `FailedToParse`,

@@ -55,7 +55,7 @@ impl Change {
 /// The result of a change.
 #[derive(Debug)]
 pub(super) enum Settled {
-    /// It has happened, with these events.
+    /// Done, with these events.
     Done(Vec<Event>),
     /// Its primary document was not inserted: the unique key is taken.
     Rejected,
@@ -82,7 +82,7 @@ impl Intent {
 }
 
 impl Tables {
-    /// Makes the change that consists in inserting this record.
+    /// Makes a change, which consists in inserting this record.
     pub(super) async fn make<T>(&self, intent: &Intent, record: T) -> Result<Settled>
     where
         T: Serialize + Send + Sync,
@@ -126,6 +126,7 @@ impl Tables {
             .database
             .collection::<Document>(intent.change.collection());
         let primary = find(&collection, &intent.primary).await?;
+        // Another change may have inserted a document of the same key.
         Ok(
             primary
                 .is_some_and(|primary| primary.get_str("intent").is_ok_and(|by| by == intent.id)),
@@ -142,6 +143,7 @@ impl Tables {
         let events = self.append_all(&intent.events, &intent.id).await?;
         self.add_stored_tasks(&intent.tasks).await?;
         let was_there = delete(&self.intents, &intent.id).await?;
+        // A sweeper took the slow writer for dead, and has removed the picture.
         if !was_there && intent.change == Change::InsertPicture {
             return Err(StoreError::unavailable(
                 "the picture took too long and was taken back",

@@ -79,7 +79,7 @@ impl Tables {
         }
     }
 
-    /// Does the work, or fails when its time is over.
+    /// Runs the work, or fails when its time is over.
     pub(super) async fn within<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::time::timeout(self.operation_max, work)
             .await

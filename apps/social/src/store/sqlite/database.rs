@@ -22,7 +22,7 @@ const STEPS: &[M<'static>] = &[
 /// The `PRAGMA application_id` of databases of this program; set by the first step.
 const APPLICATION: i32 = 0x736f_6369;
 
-/// Only the user of the program may read what is stored.
+/// Mode of the files: only the user of the program may read what is stored.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 

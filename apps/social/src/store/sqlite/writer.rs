@@ -184,6 +184,7 @@ where
         };
         let result = without_panic(|| operation(db));
         let fate = match result {
+            // SQLite has rolled back the whole transaction by itself, as on a full disk.
             Err(error) if db.is_autocommit() => return Err(error),
             Err(_) => Fate::Undo,
             Ok(_) => Fate::Keep,
