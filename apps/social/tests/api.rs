@@ -24,8 +24,8 @@ use tempfile::TempDir;
 
 use crate::kit::ferretdb::FerretDb;
 
-/// Makes a test of each behaviour. `$open` names a function that gives an empty storage, and a second value that is kept until
-/// the test has ended.
+/// Makes a test of each behaviour. `$open` names a function that returns an empty storage, and a
+/// second value that is kept until the test has ended.
 macro_rules! every_behaviour {
     ($open:path) => {
         every_behaviour! { $open;

@@ -1,5 +1,6 @@
-//! Two people in two real browsers: on two replicas that share a database and Redis, and on one embedded server. What they do and
-//! what they must see is in `browser/tour.mjs`; here the servers are started, killed and started again when that asks for it.
+//! Two people in two real browsers: on two replicas that share a database and Redis, and on one
+//! embedded server. Their actions and expectations are in `browser/tour.mjs`; here the servers are
+//! started, killed and restarted when that script orders it.
 
 mod kit;
 
@@ -82,7 +83,7 @@ impl Replica {
         self.child = Some(child);
     }
 
-    /// As `kill -9` does.
+    /// Kills it as `kill -9` does.
     fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().expect("a child can be killed");
@@ -125,10 +126,10 @@ fn take_tour(name: &str, replicas: &mut [Replica]) {
 
 fn find<'a>(replicas: &'a mut [Replica], name: &str) -> &'a mut Replica {
     let found = replicas.iter_mut().find(|replica| replica.name == name);
-    found.expect("the script names one that it was told of")
+    found.expect("the script names a known one")
 }
 
-/// The script writes what it sees on standard error, and orders on standard output.
+/// Starts the script, which writes what it sees to standard error, and orders to standard output.
 fn start_tour(name: &str, replicas: &[Replica], directory: &TempDir) -> Child {
     assert!(
         Path::new(CHROMIUM).exists(),

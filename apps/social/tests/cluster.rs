@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::Message;
 
-/// Of documentation (RFC 5737), so that it is nobody's.
+/// A network for documentation (RFC 5737), so that it is nobody's.
 const NETWORK: &str = "198.51.100";
 const GATEWAY: &str = "198.51.100.1:5001";
 
@@ -21,7 +21,7 @@ impl Cluster {
     fn up() -> Self {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let cluster = Self { directory };
-        // What an interrupted run has left.
+        // Removes what an interrupted run has left.
         cluster.run(&["down"]);
         cluster.run(&["up"]);
         cluster
@@ -69,11 +69,11 @@ fn logs(directory: &Path) -> String {
 }
 
 async fn timeline() -> reqwest::Result<String> {
-    let answer = reqwest::get(format!("http://{GATEWAY}/api/timeline")).await?;
-    answer.error_for_status()?.text().await
+    let response = reqwest::get(format!("http://{GATEWAY}/api/timeline")).await?;
+    response.error_for_status()?.text().await
 }
 
-/// The page's feed: it is cut when its replica dies, and is there again at the next try.
+/// The page's feed breaks when its replica dies, and is back at the next try.
 async fn feed()
 -> impl StreamExt<Item = Result<Message, tokio_tungstenite::tungstenite::Error>> + Unpin {
     let (mut socket, _) = connect_async(format!("ws://{GATEWAY}/feed"))
@@ -86,7 +86,7 @@ async fn feed()
 
 #[tokio::test]
 async fn the_network_goes_on_while_a_replica_is_dead() {
-    // For the client: the program installs its own.
+    // For the client: the program installs a provider of its own.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cluster = Cluster::up();
     let page = timeline().await.expect("the balancer has replicas");
@@ -97,14 +97,14 @@ async fn the_network_goes_on_while_a_replica_is_dead() {
         .next()
         .await
         .expect("it stays")
-        .expect("the watch is answered");
+        .expect("the watch gets a response");
     assert!(
         first.to_text().is_ok_and(|text| text.contains("\"at\"")),
         "{first:?}"
     );
 
     cluster.run(&["kill", "1"]);
-    // Whoever asks while the balancer still believes in replica 1 is sent to another one.
+    // Requests before the balancer notices the loss of replica 1 are retried at another one.
     for _ in 0..50 {
         timeline().await.expect("two replicas are there");
     }
@@ -113,10 +113,10 @@ async fn the_network_goes_on_while_a_replica_is_dead() {
         timeline().await.expect("one replica is there");
     }
     let again = tokio::time::timeout(Duration::from_mins(1), self::feed()).await;
-    let answer = again.expect("one replica takes it").next().await;
+    let response = again.expect("one replica takes it").next().await;
     assert!(
-        answer.is_some_and(|answer| answer.is_ok()),
-        "the watch is answered"
+        response.is_some_and(|response| response.is_ok()),
+        "the watch gets a response"
     );
     cluster.run(&["start", "1"]);
 }

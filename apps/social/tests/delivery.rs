@@ -1,4 +1,4 @@
-//! Mails, notifications and removals, as those get them whom they are for.
+//! Mails, notifications and removals, as their recipients see them.
 
 #[expect(dead_code, reason = "each test uses some of the fakes")]
 #[path = "fakes/mod.rs"]
@@ -6,11 +6,11 @@ mod fakes;
 #[path = "kit/smtp.rs"]
 mod smtp;
 
+#[path = "delivery/fixture.rs"]
+mod fixture;
 #[path = "delivery/janitor.rs"]
 mod janitor;
 #[path = "delivery/mails.rs"]
 mod mails;
 #[path = "delivery/notifications.rs"]
 mod notifications;
-#[path = "delivery/office.rs"]
-mod office;

@@ -22,7 +22,7 @@ use kit::program::Program;
 use social::config::{Args, Settings, StoreSettings};
 use url::Url;
 
-/// Far longer than anything here takes.
+/// A time far longer than anything here takes.
 const DEADLINE: Duration = Duration::from_mins(2);
 
 fn path(name: &str) -> PathBuf {
@@ -35,7 +35,7 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(path(name)).expect("it is there")
 }
 
-/// The variables of a file that systemd reads.
+/// Returns the variables of a file for systemd.
 fn variables(name: &str) -> HashMap<String, String> {
     let text = read(name);
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -45,7 +45,7 @@ fn variables(name: &str) -> HashMap<String, String> {
         .collect()
 }
 
-/// What stands behind a key of the compose file, each time, without comments and quotes around it.
+/// Returns the values of a key of the compose file, without comments and quotes.
 fn compose(key: &str) -> Vec<String> {
     let text = read("compose.yaml");
     let lines = text.lines().map(str::trim);
@@ -272,16 +272,18 @@ async fn a_replica_that_comes_back_at_another_address_is_found() {
     let names = Names::start().await;
     let old = Replica::start("127.0.0.2:0", "old").await;
     let port = old.address.port();
-    names.tell("replica.test", old.address.ip());
+    names.set("replica.test", old.address.ip());
     let balancer = Balancer::start(
         &read("haproxy.cfg"),
         &names,
         &format!("replica.test:{port}"),
     );
-    balancer.until_answer("old", DEADLINE).await;
+    balancer.until_response("old", DEADLINE).await;
     drop(old);
-    balancer.until_answer("no replica answers", DEADLINE).await;
+    balancer
+        .until_response("no replica answers", DEADLINE)
+        .await;
     let new = Replica::start(&format!("127.0.0.3:{port}"), "new").await;
-    names.tell("replica.test", new.address.ip());
-    balancer.until_answer("new", DEADLINE).await;
+    names.set("replica.test", new.address.ip());
+    balancer.until_response("new", DEADLINE).await;
 }

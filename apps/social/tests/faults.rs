@@ -1,4 +1,5 @@
-//! What becomes of a network under load when a part of it is killed: every acknowledged write is there afterwards, once.
+//! A network under load, a part of which is killed: every acknowledged write is there afterwards,
+//! once.
 
 #[path = "kit/mod.rs"]
 mod kit;

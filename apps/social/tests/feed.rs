@@ -1,4 +1,5 @@
-//! The live feed over real connections, and the cache: on `SQLite`, on a bus in the process and on Redis.
+//! The live feed over real connections, and the cache: on `SQLite`, on a bus in the process and on
+//! Redis.
 
 mod feed {
     mod cache;

@@ -1,4 +1,4 @@
-//! What the storage that replicas share promises beyond what every storage does.
+//! Promises of the shared storage beyond those of every storage.
 
 mod kit;
 mod mongo {
@@ -22,23 +22,24 @@ use social::store::{Store, mongo as adaptor};
 use kit::ferretdb::FerretDb;
 use url::Url;
 
-/// What is waited for takes seconds; this long it takes only if it never comes.
+/// Longest wait. What is waited for takes seconds; this long it takes only if it never comes.
 const LONG: Duration = Duration::from_mins(2);
 
 const POLL: Duration = Duration::from_millis(50);
 
 async fn open(url: &Url) -> Arc<dyn Store> {
     let store = adaptor::open(url).await;
-    store.expect("the server answers")
+    store.expect("the server responds")
 }
 
-/// Another program's view of the database.
+/// Returns another program's view of the database.
 async fn raw(server: &FerretDb) -> Database {
     let client = mongodb::Client::with_uri_str(server.url("social")).await;
     client.expect("the address is right").database("social")
 }
 
-/// Waits until no change that was made is unfinished. Intents of changes that were not made stay longer.
+/// Waits until no change that was made is unfinished. Intents of changes that were not made stay
+/// longer.
 async fn wait_for_the_sweeper(database: &Database) {
     wait_for("the sweeper", async || {
         let intents = database
@@ -62,7 +63,7 @@ async fn was_made(database: &Database, intent: &Document) -> bool {
             .collection::<Document>(name)
             .find_one(doc! { "intent": id })
             .await;
-        primary.expect("the server answers").is_some()
+        primary.expect("the server responds").is_some()
     });
     join_all(primaries).await.contains(&true)
 }

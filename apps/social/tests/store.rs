@@ -1,4 +1,4 @@
-//! What every storage promises, shown on each of them.
+//! The promises of every storage, tested on each of them.
 
 mod kit;
 
@@ -19,8 +19,8 @@ use kit::ferretdb::FerretDb;
 use social::store::{Store, mongo, sqlite};
 use tempfile::TempDir;
 
-/// Makes a test of each behaviour. `$open` names a function that gives an empty storage, and a second value that
-/// is kept until the test has ended.
+/// Makes a test of each behaviour. `$open` names a function that returns an empty storage, and a
+/// second value that is kept until the test has ended.
 macro_rules! every_behaviour {
     ($open:path) => {
         every_behaviour! { $open;
@@ -133,5 +133,5 @@ mod on_mongo {
 async fn empty_mongo() -> (Arc<dyn Store>, FerretDb) {
     let server = FerretDb::start().await;
     let store = mongo::open(&server.patient_url("social")).await;
-    (store.expect("the server answers"), server)
+    (store.expect("the server responds"), server)
 }

@@ -14,7 +14,8 @@ pub(crate) struct Args {
     /// Only this case; may be repeated
     #[arg(long, value_enum, value_name = "CASE")]
     case: Vec<Case>,
-    /// The program FerretDB, which stands for MongoDB [default: the one that `cargo xtask tools` builds]
+    /// The program FerretDB, which stands for MongoDB [default: the one that `cargo xtask tools`
+    /// builds]
     #[arg(long, value_name = "FILE")]
     pub(crate) ferretdb: Option<PathBuf>,
     #[command(flatten)]

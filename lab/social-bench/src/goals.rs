@@ -8,7 +8,7 @@ use bench_kit::{Report, lab_directory, table};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What the cases came to, in their order.
+/// The verdicts of the cases, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Goals(Vec<Goal>);
 
@@ -16,12 +16,12 @@ pub(crate) struct Goals(Vec<Goal>);
 #[derive(Debug)]
 struct Goal {
     case: &'static str,
-    told: Told,
+    verdict: ParsedVerdict,
 }
 
 /// A verdict, as its JSON has it.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct ParsedVerdict {
     what: String,
     measured: Option<f64>,
     at_least: Option<f64>,
@@ -59,31 +59,34 @@ impl Goals {
 
 impl Goal {
     fn of(case: &'static str, value: Value) -> anyhow::Result<Self> {
-        let told = serde_json::from_value(value).context("a verdict's JSON")?;
-        Ok(Self { case, told })
+        let verdict = serde_json::from_value(value).context("a verdict's JSON")?;
+        Ok(Self { case, verdict })
     }
 
     fn is_met(&self) -> Option<bool> {
-        let measured = self.told.measured?;
-        let enough = self.told.at_least.is_none_or(|least| measured >= least);
-        Some(enough && self.told.at_most.is_none_or(|most| measured <= most))
+        let measured = self.verdict.measured?;
+        let enough = self.verdict.at_least.is_none_or(|least| measured >= least);
+        Some(enough && self.verdict.at_most.is_none_or(|most| measured <= most))
     }
 
     fn row(&self) -> [String; 5] {
-        let unit = &self.told.unit;
-        let must = match (self.told.at_least, self.told.at_most) {
+        let unit = &self.verdict.unit;
+        let must = match (self.verdict.at_least, self.verdict.at_most) {
             (Some(least), _) => format!(">= {least}{unit}"),
             (None, Some(most)) => format!("<= {most}{unit}"),
             (None, None) => "-".to_owned(),
         };
-        let measured = self.told.measured.map(|value| format!("{value:.2}{unit}"));
+        let measured = self
+            .verdict
+            .measured
+            .map(|value| format!("{value:.2}{unit}"));
         let met = match self.is_met() {
             Some(true) => "yes",
             Some(false) => "NO",
             None => "not measured",
         };
         [
-            self.told.what.clone(),
+            self.verdict.what.clone(),
             self.case.to_owned(),
             must,
             measured.unwrap_or_else(|| "-".to_owned()),
@@ -96,7 +99,7 @@ fn arguments() -> String {
     env::args().skip(1).collect::<Vec<_>>().join(" ")
 }
 
-/// With a mark where files were changed since.
+/// Returns the commit, with a mark if files were changed since.
 fn commit() -> String {
     let described = Command::new("git")
         .current_dir(lab_directory())

@@ -1,4 +1,4 @@
-//! `greenroom bench`, several at once.
+//! Load by `greenroom bench`, several at once.
 
 use std::fs::File;
 use std::io::{BufReader, Write as _};
@@ -11,12 +11,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::{NamedTempFile, TempDir};
 
-/// The program's exit status when it could not keep the asked rate; its report says so too.
+/// The program's exit status when it could not keep the requested rate; its report says so too.
 const RATE_MISSED: i32 = 3;
-/// Its exit status when it was interrupted; it reports what there was.
+/// Its exit status when it was interrupted; it reports what was measured until then.
 const INTERRUPTED: i32 = 130;
 
-/// What is to be sent.
+/// A load to be generated.
 #[derive(Debug)]
 pub(crate) struct Load {
     program: PathBuf,
@@ -24,17 +24,17 @@ pub(crate) struct Load {
     urls: Option<NamedTempFile>,
 }
 
-/// Load that is being made; it ends with this value.
+/// A load that is being generated; it ends with this value.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
     directory: TempDir,
-    /// Read when the program begins, and so kept until it ends.
+    /// The list of URLs, read when the program begins, and so kept until it ends.
     _urls: Option<NamedTempFile>,
 }
 
 impl Load {
-    /// A request of nothing, from the program `greenroom`.
+    /// Starts a load without flags, by the program `greenroom`.
     pub(crate) fn new(program: PathBuf) -> Self {
         Self {
             program,
@@ -43,13 +43,13 @@ impl Load {
         }
     }
 
-    /// Further flags of `greenroom bench`, or a URL.
+    /// Adds flags of `greenroom bench`, or a URL.
     pub(crate) fn flags<A: Into<String>>(mut self, flags: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(flags.into_iter().map(Into::into));
         self
     }
 
-    /// Each of these once, in this order.
+    /// Requests each of these URLs once, in this order.
     pub(crate) fn urls(mut self, urls: impl IntoIterator<Item = String>) -> anyhow::Result<Self> {
         let mut file = NamedTempFile::new().context("a file of URLs")?;
         let lines: String = urls.into_iter().map(|url| url + "\n").collect();
@@ -95,7 +95,7 @@ impl Running {
         serde_json::from_reader(BufReader::new(file)).context("the report of greenroom bench")
     }
 
-    /// Ends it now, and gives what it has measured until now.
+    /// Ends it now, and returns what it has measured until now.
     pub(crate) fn interrupt(self) -> anyhow::Result<GreenroomReport> {
         let pid = Pid::from_raw(i32::try_from(self.child.id())?);
         kill(pid, Signal::SIGINT).context("SIGINT")?;

@@ -22,7 +22,7 @@ fn main() -> anyhow::Result<()> {
     require(["taskset"])?;
     raise_descriptors()?;
     let mut binaries = Binaries::default();
-    // It makes the load.
+    // The load generator.
     binaries.build_greenroom()?;
     binaries.build_program("social", "social")?;
     let context = Context::new(&args, binaries)?;
@@ -39,7 +39,8 @@ fn main() -> anyhow::Result<()> {
     run.store(&args.run)
 }
 
-/// Thousands of clients live in this process, and their connections in a server that it starts.
+/// Raises the limit of descriptors: thousands of clients live in this process, and their
+/// connections in a server that it starts.
 fn raise_descriptors() -> anyhow::Result<()> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).context("limit of descriptors")?;
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).context("limit of descriptors")

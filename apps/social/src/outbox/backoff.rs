@@ -1,4 +1,4 @@
-//! When a task that failed is tried again, and when no more.
+//! Retry times: when a failed task is tried again, and when it is given up.
 
 use std::time::Duration;
 
@@ -7,16 +7,18 @@ use jiff::Timestamp;
 use super::worker::Setback;
 use crate::model::{Outcome, Task};
 
-/// The rest after the first try; each further one is twice as long…
+/// Delay after the first try; each further delay is twice as long…
 const FIRST: Duration = Duration::from_secs(2);
 /// … up to this.
 const LONGEST: Duration = Duration::from_mins(15);
-/// The longest that somebody else may ask us to wait.
+/// Longest delay that a remote server may ask for.
 const ASKED_MAX: Duration = Duration::from_hours(24);
-/// What is added by chance, at most, as a part of the rest: tasks that failed together do not come again together.
+/// Largest random addition to a delay, as a fraction of it: tasks that failed together are not
+/// retried together.
 const JITTER: f64 = 0.2;
 
-/// What a task that failed comes to. `give_up_after` counts from when it was added; `None` never gives up.
+/// Returns the outcome of a task that failed. `give_up_after` counts from the time it was added;
+/// `None` never gives up.
 pub(super) fn outcome(
     task: &Task,
     setback: Setback,
@@ -38,7 +40,7 @@ pub(super) fn outcome(
     Outcome::Retry { due, error }
 }
 
-/// At once: nothing has failed.
+/// Retries at once: nothing has failed.
 fn go_on(now: Timestamp) -> Outcome {
     Outcome::Retry {
         due: now,
@@ -46,7 +48,7 @@ fn go_on(now: Timestamp) -> Outcome {
     }
 }
 
-/// The rest after a number of tries; `chance` is 0 to 1.
+/// Returns the delay after a number of tries; `chance` is 0 to 1.
 fn rest(tries: u32, chance: f64) -> Duration {
     let doublings = tries.saturating_sub(1).min(16);
     let rest = FIRST.saturating_mul(1 << doublings).min(LONGEST);

@@ -1,4 +1,4 @@
-//! Deletes what is left of pictures and of users that are gone, and what has expired.
+//! Deletes what deleted pictures and users leave behind, and what has expired.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,19 @@ use crate::files::Files;
 use crate::model::{Effects, Id, NewEvent, Task, TaskKind};
 use crate::store::{self, Retention, Store, StoreError};
 
-/// How often the storage is pruned.
+/// Interval between prunings of the storage.
 const PRUNE_EVERY: Duration = Duration::from_mins(1);
-/// How often it is pruned again at once, at most, while there is more: up to a million of each kind.
+/// Most prunings in a row while there is more to prune: up to a million rows of each kind.
 const PRUNES_MAX: u32 = 100;
-/// How long one try removes an album's pictures, or a user's comments and likes. Then the next try goes on, before this one has taken too long.
+/// Time that one try spends removing an album's pictures, or a user's comments and likes. The next
+/// try goes on from there, so that none exceeds its lease.
 const WORK_MAX: Duration = Duration::from_secs(20);
-/// Pictures, comments or likes that are looked up at a time.
+/// Pictures, comments or likes read at a time.
 const PAGE: u32 = 100;
-/// How long after its user was deleted a request may still be under way that was let in before.
+/// Time after a user's deletion during which a request admitted before it may still be running.
 const LATE: Duration = Duration::from_secs(30);
 
-/// How long is kept what nobody needs any more.
+/// Retention of events and finished tasks.
 const RETENTION: Retention = Retention {
     events_max: 10_000,
     events_for: Duration::from_hours(7 * 24),
@@ -32,7 +33,8 @@ const RETENTION: Retention = Retention {
     tasks_for: Duration::from_hours(48),
 };
 
-/// Deletes files first and records last: as long as there are files, a record says whose they are.
+/// An actor that deletes files first and records last: as long as there are files, a record names
+/// their owner.
 pub(super) struct Janitor {
     store: Arc<dyn Store>,
     files: Files,
@@ -46,7 +48,7 @@ pub(super) struct Janitor {
 enum Gone {
     Album(Id),
     Picture(Id),
-    /// Files that were stored for a picture; its record may never have been.
+    /// Files that were stored for a picture whose record may never have been.
     Unkept(Id),
     User(Id),
 }
@@ -92,7 +94,8 @@ impl Janitor {
         Ok(self.store.purge_picture(picture).await?)
     }
 
-    /// A process that was killed between the files and the record left them behind.
+    /// Deletes the files of a picture without a record: a process was killed between storing the
+    /// two.
     async fn sweep_picture(&self, picture: Id) -> Result<(), Setback> {
         if self.store.picture(picture).await?.is_some() {
             return Ok(());
@@ -103,7 +106,7 @@ impl Janitor {
             .map_err(Setback::temporary)
     }
 
-    /// What is younger may be of an upload that is under way, here or on another replica.
+    /// Deletes old unfinished uploads. Younger ones may be in progress, here or on another replica.
     async fn sweep_uploads(&self) {
         let now = (self.clock)();
         let Ok(until) = now.checked_sub(self.leftovers_after) else {
@@ -113,15 +116,17 @@ impl Janitor {
             Ok(0) => {}
             Ok(swept) => tracing::info!(swept, "files of unfinished uploads were deleted"),
             Err(error) => {
-                tracing::warn!(%error, "files of unfinished uploads cannot be deleted; it is tried again");
+                tracing::warn!(%error, "files of unfinished uploads cannot be deleted; \
+                    it is tried again");
             }
         }
     }
 }
 
-/// What a user has made. Events tell open pages of it.
+/// The removal of what a user has made. Events notify open pages.
 impl Janitor {
-    /// The record goes last, and not before what may still come has come.
+    /// Removes a deleted user. The record goes last, after the last request that may still add
+    /// something.
     async fn remove_user(&self, user: Id, task: &Task) -> Result<(), Setback> {
         let began = Instant::now();
         for album in self.store.albums(user).await? {
@@ -150,7 +155,7 @@ impl Janitor {
             }
             for comment in &comments {
                 check_time(began)?;
-                let effects = told(NewEvent::comment_deleted(comment));
+                let effects = event_only(NewEvent::comment_deleted(comment));
                 let events = self.store.delete_comment(comment.id, effects).await?;
                 self.feed.publish(&events.unwrap_or_default()).await;
             }
@@ -171,9 +176,9 @@ impl Janitor {
         }
     }
 
-    /// `false` if the picture is gone: then its likes go with it.
+    /// Removes a like; `false` if the picture is gone: then its likes go with it.
     async fn remove_like(&self, picture: Id, user: Id) -> Result<bool, Setback> {
-        let effects = told(NewEvent::like(picture, user, false));
+        let effects = event_only(NewEvent::like(picture, user, false));
         match self.store.set_like(picture, user, false, effects).await {
             Ok(change) => {
                 self.feed.publish(&change.events).await;
@@ -184,7 +189,7 @@ impl Janitor {
         }
     }
 
-    /// No bell says any longer that it was this user who has done something, be it undone since.
+    /// Blanks the user's name in all bells, also for likes that were undone since.
     async fn unring(&self, user: Id, began: Instant) -> Result<(), Setback> {
         loop {
             let rings = self.store.rings_by(user, PAGE).await?;
@@ -206,7 +211,7 @@ fn check_time(began: Instant) -> Result<(), Setback> {
     Ok(())
 }
 
-fn told(event: NewEvent) -> Effects {
+fn event_only(event: NewEvent) -> Effects {
     Effects {
         events: vec![event],
         tasks: Vec::new(),

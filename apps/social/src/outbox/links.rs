@@ -1,25 +1,25 @@
-//! Pages that mails and notifications lead to.
+//! Addresses of the pages that mails and notifications link to.
 
 use url::Url;
 
 use crate::model::Id;
 
-/// A picture's page.
+/// Returns the address of a picture's page.
 pub(super) fn picture(base: &Url, picture: Id) -> Url {
     page(base, &["pictures", &picture.to_string()])
 }
 
-/// Where a user chooses what mails they get.
+/// Returns the address of the page of mail settings.
 pub(super) fn settings(base: &Url) -> Url {
     page(base, &["settings"])
 }
 
-/// Where somebody sets another password with a token.
+/// Returns the address of the page that sets another password with a token.
 pub(super) fn reset_password(base: &Url, token: &str) -> Url {
     with_token(page(base, &["reset-password"]), token)
 }
 
-/// Where somebody confirms with a token that mails arrive.
+/// Returns the address of the page that confirms an email address with a token.
 pub(super) fn confirm_email(base: &Url, token: &str) -> Url {
     with_token(page(base, &["confirm-email"]), token)
 }

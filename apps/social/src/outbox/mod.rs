@@ -1,7 +1,8 @@
-//! What is done later, and certainly: mails, notifications, removals.
+//! Work that is done later, but certainly: mails, notifications, removals.
 //!
-//! Tasks are stored in one step with the change that they follow from. For each kind of task an actor claims what is
-//! due, does it, and notes what it came to. A task whose doer dies is claimed again, by whichever replica, when its lease is over.
+//! Tasks are stored in one step with the change that they follow from. For each kind of task an
+//! actor claims those that are due, does them, and records the outcome. If a worker dies, its task
+//! is claimed again, by any replica, when the lease is over.
 
 mod backoff;
 mod janitor;
@@ -27,15 +28,15 @@ use janitor::Janitor;
 use mailman::Mailman;
 use notifier::{PushNotifier, Vapid, WebhookNotifier};
 pub(crate) use outside::client;
-use worker::{Desk, Doer, Look, TRY_MAX, Worker};
+use worker::{Doer, Look, Shared, TRY_MAX, Worker};
 
-/// Tells the time by which tasks become due and leases end.
+/// A clock by which tasks become due and leases end.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// The dispatcher of the actors.
 const DISPATCHER: &str = "actors";
 
-/// Cheap to clone.
+/// A handle to the actors of the outbox; cheap to clone.
 #[derive(Clone)]
 pub struct Outbox {
     actors: Arc<Actors>,
@@ -50,10 +51,12 @@ struct Actors {
 }
 
 impl Outbox {
-    /// Starts the actors Mailman, Notifier (one for browsers, one for webhooks) and Janitor on the system's dispatcher `actors`.
+    /// Starts the actors Mailman, Notifier (one for browsers, one for webhooks) and Janitor on the
+    /// system's dispatcher `actors`.
     ///
     /// # Errors
-    /// If a setting cannot be understood, `mail.timeout` or `webhook.timeout` is longer than a try may take, the key of VAPID can be neither read nor made, or there is no such dispatcher.
+    /// If a setting cannot be understood, `mail.timeout` or `webhook.timeout` is longer than a try
+    /// may take, the VAPID key can be neither read nor created, or there is no such dispatcher.
     pub fn start(
         system: &ActorSystem,
         store: &Arc<dyn Store>,
@@ -108,7 +111,8 @@ impl Outbox {
         })
     }
 
-    /// Says that there is a new task of this kind, so that its actor looks at once. It looks every few seconds in any case.
+    /// Notifies the actor of this kind of a new task, so that it looks at once. It looks every few
+    /// seconds in any case.
     pub fn wake(&self, kind: TaskKind) {
         let actor = match kind {
             TaskKind::Mail => &self.actors.mailman,
@@ -116,11 +120,12 @@ impl Outbox {
             TaskKind::Remove => &self.actors.janitor,
             TaskKind::Webhook => &self.actors.webhooks,
         };
-        // A mailbox that is full holds looks that will find the task.
+        // A full mailbox already holds a message that will find the task.
         let _ = actor.tell(Look);
     }
 
-    /// The public key of VAPID, base64url, for browsers that subscribe; `None` if there is no Web Push.
+    /// The public key of VAPID, base64url, for browsers that subscribe; `None` if there is no Web
+    /// Push.
     #[must_use]
     pub fn push_key(&self) -> Option<&str> {
         self.actors.push_key.as_deref()
@@ -136,7 +141,7 @@ impl Debug for Outbox {
     }
 }
 
-/// A mail or a call that took longer than a try may would fail each time.
+/// Rejects time-outs longer than a try may take: such a mail or call would fail each time.
 fn check_timeouts(settings: &Settings) -> anyhow::Result<()> {
     let timeouts = [
         ("mail.timeout", settings.mail.timeout),
@@ -159,8 +164,8 @@ struct Starter<'a> {
 
 impl Starter<'_> {
     fn start<D: Doer>(&self, name: &str, doer: D) -> anyhow::Result<ActorRef<Worker<D>>> {
-        let desk = Arc::new(Desk::new(doer, self.store, self.clock));
-        let make = move || Worker::new(&desk);
+        let shared = Arc::new(Shared::new(doer, self.store, self.clock));
+        let make = move || Worker::new(&shared);
         Ok(self
             .system
             .build(make)

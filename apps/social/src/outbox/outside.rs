@@ -14,28 +14,28 @@ use url::{Host, Url};
 
 use super::worker::Setback;
 
-/// A client for HTTP and HTTPS that follows no redirects and uses no proxy. The first call installs
-/// ring as the cryptography of rustls in this process.
+/// Returns a client for HTTP and HTTPS that follows no redirects and uses no proxy. The first call
+/// installs ring as the cryptography provider of rustls in this process.
 pub(crate) fn client() -> ClientBuilder {
-    // An error says that there is one already, which does as well.
+    // An error means that a provider is installed already, which does as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder().no_proxy().redirect(Policy::none())
 }
 
-/// Sends requests to the outside only, unless it may go everywhere.
+/// A client that sends requests to public addresses only, unless private ones are allowed.
 #[derive(Clone, Debug)]
 pub(super) struct Outside {
     client: Client,
     allow_private: bool,
 }
 
-/// An address that is not of the outside.
+/// The error of an address that is not public.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is at a private address, where nothing may be sent to")]
 struct PrivateAddress(String);
 
 impl Outside {
-    /// `timeout` is for one request as a whole.
+    /// Makes a client. `timeout` is for one request as a whole.
     pub(super) fn new(allow_private: bool, timeout: Duration) -> anyhow::Result<Self> {
         let builder = client().timeout(timeout);
         let builder = if allow_private {
@@ -50,13 +50,13 @@ impl Outside {
         })
     }
 
-    /// The answer's body is not read.
+    /// Sends a request. The response's body is not read.
     pub(super) async fn send(&self, request: Request) -> Result<Response, Setback> {
         self.check(request.url())?;
         self.client.execute(request).await.map_err(setback)
     }
 
-    /// What can be told without asking for the name's address.
+    /// Checks what can be checked without resolving the name.
     fn check(&self, url: &Url) -> Result<(), Setback> {
         if self.allow_private {
             return Ok(());
@@ -80,7 +80,7 @@ impl Outside {
     }
 }
 
-/// Scheme and host only: what follows them is often a secret.
+/// Returns scheme and host only: the rest of such an address is often a secret.
 fn place(url: &Url) -> String {
     format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default())
 }
@@ -90,8 +90,8 @@ fn setback(error: reqwest::Error) -> Setback {
     let mut source: Option<&(dyn Error + 'static)> = Some(&error);
     let mut deepest = error.to_string();
     while let Some(cause) = source {
-        if let Some(refused) = cause.downcast_ref::<PrivateAddress>() {
-            return Setback::permanent(refused);
+        if let Some(denied) = cause.downcast_ref::<PrivateAddress>() {
+            return Setback::permanent(denied);
         }
         deepest = cause.to_string();
         source = cause.source();
@@ -102,8 +102,8 @@ fn setback(error: reqwest::Error) -> Setback {
     }
 }
 
-/// Resolves names, and refuses those that lead into private networks: at the moment of connecting, so that
-/// a name cannot change its address after it was checked.
+/// A resolver that rejects names which lead into private networks. It runs at the moment of
+/// connecting, so that a name cannot change its address after the check.
 struct PublicOnly;
 
 impl Resolve for PublicOnly {
@@ -119,7 +119,7 @@ impl Resolve for PublicOnly {
     }
 }
 
-/// Whether an address is of the public Internet (the IANA registries of special-purpose addresses).
+/// True if an address is of the public Internet (the IANA registries of special-purpose addresses).
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -144,7 +144,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || is_shared(address.octets()))
 }
 
-/// Of `2000::/3`, which is all that is routed, without documentation and the tunnels that carry other addresses.
+/// True for `2000::/3`, which is all that is routed, without documentation and the tunnels that
+/// carry other addresses.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
         [0x2001, 0 | 0xdb8, ..] | [0x2002 | 0x3fff, ..] => false,
@@ -152,7 +153,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// How long an answer asks us to wait: in seconds, or until a date.
+/// Returns the delay that a response asks for in `Retry-After`: in seconds, or until a date.
 pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {
@@ -240,16 +241,16 @@ mod tests {
     #[test]
     fn how_long_to_wait_is_said_in_seconds_or_as_a_date() {
         let now = "2026-10-21T07:27:00Z".parse().expect("it is a time");
-        let said = |value| {
+        let delay = |value| {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(value))]);
             retry_after(&headers, now)
         };
-        assert_eq!(said("120"), Some(Duration::from_mins(2)));
+        assert_eq!(delay("120"), Some(Duration::from_mins(2)));
         assert_eq!(
-            said("Wed, 21 Oct 2026 07:28:00 GMT"),
+            delay("Wed, 21 Oct 2026 07:28:00 GMT"),
             Some(Duration::from_mins(1))
         );
-        assert_eq!(said("Wed, 21 Oct 2026 07:26:00 GMT"), None);
-        assert_eq!(said("soon"), None);
+        assert_eq!(delay("Wed, 21 Oct 2026 07:26:00 GMT"), None);
+        assert_eq!(delay("soon"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The actor that works off the tasks of one kind.
+//! The actor that does the tasks of one kind.
 
 use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
@@ -18,50 +18,51 @@ use crate::store::{self, Store, StoreError};
 
 /// Tasks of one kind that one replica does at a time.
 const AT_ONCE: usize = 16;
-/// For how long a claimed task is this replica's.
+/// Time for which a claimed task belongs to this replica.
 const LEASE: Duration = Duration::from_mins(1);
-/// The longest that one try may take, so that its end can be noted within the lease.
+/// Longest time of one try, so that its outcome can be recorded within the lease.
 pub(super) const TRY_MAX: Duration = Duration::from_secs(35);
-/// How long the end of a try is noted again and again while the storage is away. Then the task is done again.
+/// Time during which recording an outcome is retried while the storage is unavailable. After it the
+/// task is done again.
 const SETTLE_MAX: Duration = Duration::from_secs(15);
-/// How often it looks though nobody has called: for tasks of replicas that are gone.
+/// Interval of looking for tasks without a notification: for tasks of replicas that are gone.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// The shortest time between two looks that nobody has asked for.
+/// Shortest time between two looks without a notification.
 const LOOK_MIN: Duration = Duration::from_millis(100);
 
-/// Does tasks of one kind.
+/// The work on tasks of one kind.
 pub(super) trait Doer: Send + Sync + 'static {
-    /// The kind.
+    /// The kind of its tasks.
     const KIND: TaskKind;
-    /// How often [`chore`](Self::chore) is due; `None` if there is none.
+    /// Interval of [`chore`](Self::chore); `None` if there is none.
     const CHORE_EVERY: Option<Duration> = None;
 
-    /// How long a task is tried. Default: for ever.
+    /// Time after which a task is given up. Default: never.
     fn give_up_after(&self) -> Option<Duration> {
         None
     }
 
-    /// Does it, once.
+    /// Tries a task once.
     fn attempt(&self, task: &Task) -> impl Future<Output = Result<(), Setback>> + Send;
 
-    /// What is done regularly, first at the start; if it fails it is done the next time.
+    /// Does regular work, first at the start; if it fails, it is done at the next interval.
     fn chore(&self) -> impl Future<Output = store::Result<()>> + Send {
         std::future::ready(Ok(()))
     }
 }
 
-/// Why a task was not done.
+/// The reason for which a task was not done.
 #[derive(Debug, PartialEq)]
 pub(super) enum Setback {
-    /// It never will be, for this reason.
+    /// It will never succeed, for this reason.
     Permanent(String),
-    /// It may be later.
+    /// It may succeed later.
     Temporary {
         error: String,
-        /// Not before this time has passed, if somebody said so.
+        /// The delay that a remote server asked for, if any.
         after: Option<Duration>,
     },
-    /// It went well, and there is more of it than one try should do.
+    /// It went well, and there is more to do than fits in one try.
     Unfinished,
 }
 
@@ -82,26 +83,26 @@ impl From<StoreError> for Setback {
     }
 }
 
-/// A task's payload as its doer reads it.
+/// Parses a task's payload.
 pub(super) fn payload<T: serde::de::DeserializeOwned>(task: &Task) -> Result<T, Setback> {
     serde_json::from_value(task.payload.clone())
         .map_err(|error| Setback::Permanent(format!("its payload cannot be understood: {error}")))
 }
 
-/// Looks for tasks that are due.
+/// A message to look for tasks that are due.
 #[derive(Clone, Debug)]
 pub(super) struct Look;
 
-/// What a look found.
+/// The result of a look.
 struct Looked(store::Result<Found>);
 
 struct Found {
     tasks: Vec<Task>,
-    /// Until the next one is due.
+    /// Time until the next task is due.
     next: Option<Duration>,
 }
 
-/// A task has come to its end, for now.
+/// A message that a task has ended, for now.
 struct Finished;
 
 #[derive(Clone)]
@@ -109,8 +110,8 @@ struct Chore;
 
 struct ChoreDone;
 
-/// What the actor shares with the tasks that it has under way.
-pub(super) struct Desk<D> {
+/// State that the actor shares with its running tasks.
+pub(super) struct Shared<D> {
     doer: D,
     store: Arc<dyn Store>,
     clock: Clock,
@@ -120,13 +121,13 @@ pub(super) struct Desk<D> {
 enum Looking {
     No,
     Yes,
-    /// Somebody called meanwhile.
+    /// A notification came during the look.
     AndAgain,
 }
 
-/// Claims tasks of one kind and does them, up to [`AT_ONCE`] at a time.
+/// An actor that claims tasks of one kind and does them, up to [`AT_ONCE`] at a time.
 pub(super) struct Worker<D> {
-    desk: Arc<Desk<D>>,
+    shared: Arc<Shared<D>>,
     looking: Looking,
     next: Option<Timer>,
     is_at_chore: bool,
@@ -134,9 +135,9 @@ pub(super) struct Worker<D> {
 }
 
 impl<D: Doer> Worker<D> {
-    pub(super) fn new(desk: &Arc<Desk<D>>) -> Self {
+    pub(super) fn new(shared: &Arc<Shared<D>>) -> Self {
         Self {
-            desk: Arc::clone(desk),
+            shared: Arc::clone(shared),
             looking: Looking::No,
             next: None,
             is_at_chore: false,
@@ -146,12 +147,13 @@ impl<D: Doer> Worker<D> {
 
     fn look(&mut self, context: &mut Context<Self>) {
         while self.under_way.try_join_next().is_some() {}
-        let room = AT_ONCE - self.under_way.len();
-        if room < AT_ONCE / 2 {
-            return; // whoever finishes has it look again
+        let free = AT_ONCE - self.under_way.len();
+        // Claims several at a time: one look for each finished task would be a query each.
+        if free < AT_ONCE / 2 {
+            return; // the next finished task triggers another look
         }
-        let desk = Arc::clone(&self.desk);
-        let look = async move { desk.look(room).await };
+        let shared = Arc::clone(&self.shared);
+        let look = async move { shared.look(free).await };
         if context.pipe(look, Looked).is_ok() {
             self.looking = Looking::Yes;
         }
@@ -159,10 +161,10 @@ impl<D: Doer> Worker<D> {
 
     fn begin(&mut self, tasks: Vec<Task>, context: &Context<Self>) {
         for task in tasks {
-            let (desk, me) = (Arc::clone(&self.desk), context.myself().clone());
+            let (shared, me) = (Arc::clone(&self.shared), context.myself().clone());
             self.under_way.spawn(async move {
-                desk.work_off(task).await;
-                // An actor that has ended needs not know.
+                shared.run(task).await;
+                // An error means that the actor has ended and needs no message.
                 let _ = me.send(Finished).await;
             });
         }
@@ -185,7 +187,7 @@ impl<D: Doer> Actor for Worker<D> {
         Ok(())
     }
 
-    /// What is under way is finished, so that an orderly end sends nothing twice.
+    /// Finishes the running tasks, so that an orderly shutdown sends nothing twice.
     async fn stopped(&mut self, _: &mut Context<Self>) {
         while self.under_way.join_next().await.is_some() {}
     }
@@ -216,7 +218,8 @@ impl<D: Doer> Handler<Looked> for Worker<D> {
                     .map_or(LOOK_EVERY, |next| next.clamp(LOOK_MIN, LOOK_EVERY))
             }
             Err(error) => {
-                tracing::warn!(kind = %D::KIND, %error, "the outbox cannot be read; it is tried again");
+                tracing::warn!(kind = %D::KIND, %error, "the outbox cannot be read; it is tried \
+                    again");
                 LOOK_EVERY
             }
         };
@@ -242,9 +245,9 @@ impl<D: Doer> Handler<Chore> for Worker<D> {
         if self.is_at_chore {
             return;
         }
-        let desk = Arc::clone(&self.desk);
+        let shared = Arc::clone(&self.shared);
         let chore = async move {
-            if let Err(error) = desk.doer.chore().await {
+            if let Err(error) = shared.doer.chore().await {
                 tracing::warn!(kind = %D::KIND, %error, "a regular chore failed; it is tried again");
             }
         };
@@ -261,7 +264,7 @@ impl<D: Doer> Handler<ChoreDone> for Worker<D> {
     }
 }
 
-impl<D: Doer> Desk<D> {
+impl<D: Doer> Shared<D> {
     pub(super) fn new(doer: D, store: &Arc<dyn Store>, clock: &Clock) -> Self {
         Self {
             doer,
@@ -274,8 +277,8 @@ impl<D: Doer> Desk<D> {
         (self.clock)()
     }
 
-    async fn look(&self, room: usize) -> store::Result<Found> {
-        let limit = u32::try_from(room).unwrap_or(u32::MAX);
+    async fn look(&self, free: usize) -> store::Result<Found> {
+        let limit = u32::try_from(free).unwrap_or(u32::MAX);
         let tasks = self
             .store
             .claim_tasks(D::KIND, self.now(), LEASE, limit)
@@ -287,7 +290,7 @@ impl<D: Doer> Desk<D> {
         Ok(Found { tasks, next })
     }
 
-    async fn work_off(&self, task: Task) {
+    async fn run(&self, task: Task) {
         let outcome = match self.attempt(&task).await {
             Ok(()) => Outcome::Done,
             Err(setback) => backoff::outcome(&task, setback, self.now(), self.doer.give_up_after()),

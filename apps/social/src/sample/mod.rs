@@ -1,4 +1,4 @@
-//! A few users and pictures, for who looks at the application for the first time.
+//! Sample data: a few users and pictures, to try the application with.
 
 mod paint;
 
@@ -12,7 +12,7 @@ use crate::model::{Album, Author, Effects, Id, User};
 use crate::service::{self, Upload};
 use paint::Scene;
 
-/// Of all users of the sample.
+/// The password of all users of the sample.
 const PASSWORD: &str = "greenroom!";
 
 /// A user of the sample, and their only album.
@@ -44,7 +44,7 @@ const PEOPLE: [Person; 3] = [
     },
 ];
 
-/// Whose picture, what it shows, and what its owner says. The last stands on top.
+/// The pictures: index of the owner, scene, and caption. The last stands on top.
 const PICTURES: [(usize, Scene, &str); 12] = [
     (2, Scene::Snow { seed: 11 }, "First snow of the year."),
     (
@@ -84,7 +84,7 @@ const PICTURES: [(usize, Scene, &str); 12] = [
     (1, Scene::Sunset { seed: 13 }, "Same place, a year later."),
 ];
 
-/// Which picture, by whom, and what they say.
+/// The comments: index of the picture, index of the author, and text.
 const COMMENTS: [(usize, usize, &str); 7] = [
     (3, 1, "What did you have for breakfast up there?"),
     (3, 0, "Tea, and the rest of yesterday's bread."),
@@ -95,7 +95,7 @@ const COMMENTS: [(usize, usize, &str); 7] = [
     (11, 2, "Good light."),
 ];
 
-/// Fills the storage, if it has no user. Nobody is mailed.
+/// Fills the storage, if it has no user. No mails are sent.
 ///
 /// # Errors
 /// Those of the storage.

@@ -1,4 +1,4 @@
-//! Pictures that are painted by code, so that none have to be shipped.
+//! Pictures painted by code, so that none have to be shipped.
 
 use std::io::Cursor;
 
@@ -9,12 +9,12 @@ use image::{ImageResult, Rgb, RgbImage};
 const WIDTH: u32 = 960;
 /// Pixels.
 const HEIGHT: u32 = 640;
-/// From 1 to 100.
+/// JPEG quality, from 1 to 100.
 const QUALITY: u8 = 88;
 
 type Colour = [f32; 3];
 
-/// What a picture shows; the seed makes each one different.
+/// The subject of a picture; the seed makes each one different.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scene {
     Forest { seed: u32 },
@@ -27,7 +27,7 @@ pub(super) enum Scene {
 }
 
 impl Scene {
-    /// As a file.
+    /// Paints the picture as a JPEG file.
     ///
     /// # Errors
     /// Those of the encoder.
@@ -163,7 +163,8 @@ fn waves(x: f32, y: f32, seed: u32) -> Colour {
     mix(deep, [0.80, 0.93, 0.90], wave.powi(6) * 0.8)
 }
 
-/// Layers of mountains, the nearest in front; `None` above all of them. `from` is the height of the farthest and the way from one to the next.
+/// Returns the layer of mountains at a point, the nearest in front; `None` above all of them.
+/// `from` is the height of the farthest and the distance from one to the next.
 fn ridges(
     x: f32,
     y: f32,
@@ -188,13 +189,13 @@ fn ridges(
     Some(mix(colour, colours.0, haze))
 }
 
-/// Noise of several sizes, from 0 to 1.
+/// Returns noise of several sizes, from 0 to 1.
 fn layered(x: f32, y: f32, seed: u32) -> f32 {
     let octave = |times: f32, share: f32| noise(x * times, y * times, seed) * share;
     octave(1.0, 0.52) + octave(2.1, 0.26) + octave(4.3, 0.13) + octave(8.7, 0.09)
 }
 
-/// Value noise, from 0 to 1: random at whole coordinates, smooth between them.
+/// Returns value noise, from 0 to 1: random at whole coordinates, smooth between them.
 fn noise(x: f32, y: f32, seed: u32) -> f32 {
     let (column, row) = (floor_to_u32(x + 64.0), floor_to_u32(y + 64.0));
     let smooth = |part: f32| part * part * (3.0 - 2.0 * part);
@@ -207,7 +208,7 @@ fn noise(x: f32, y: f32, seed: u32) -> f32 {
     upper + (lower - upper) * down
 }
 
-/// From 0 to 1, always the same for the same numbers.
+/// Returns a hash from 0 to 1, always the same for the same numbers.
 #[expect(clippy::cast_precision_loss, reason = "24 bits fit")]
 fn random(x: u32, y: u32, seed: u32) -> f32 {
     let mut bits =
@@ -231,7 +232,7 @@ fn distance(one: (f32, f32), other: (f32, f32)) -> f32 {
     (one.0 - other.0).hypot(one.1 - other.1)
 }
 
-/// 0 below 0, 1 above `width`, and smooth between, so that edges have no steps.
+/// Returns 0 below 0, 1 above `width`, and smooth values between, so that edges have no steps.
 fn step(value: f32, width: f32) -> f32 {
     (value / width).clamp(0.0, 1.0)
 }

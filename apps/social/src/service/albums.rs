@@ -6,13 +6,15 @@ use crate::{App, Failure};
 
 /// The most albums of a user.
 const ALBUMS_MAX: usize = 500;
-/// The most pictures of a deleted album that leave the cache with it; others are found there for some seconds more.
+/// Most pictures of a deleted album that are removed from the cache with it; others stay there for
+/// some seconds more.
 const FORGOTTEN_MAX: u32 = 10_000;
 
 /// Makes an album.
 ///
 /// # Errors
-/// [`Failure::Invalid`] if the title is not allowed, [`Failure::Conflict`] if the user has too many.
+/// [`Failure::Invalid`] if the title is not allowed, [`Failure::Conflict`] if the user has too
+/// many.
 pub async fn create_album(app: &App, owner: Author, title: &str) -> Result<Album, Failure> {
     let title = check_text("title", title, 1, 100)?;
     if app.store.albums(owner.id).await?.len() >= ALBUMS_MAX {
@@ -29,7 +31,7 @@ pub async fn create_album(app: &App, owner: Author, title: &str) -> Result<Album
     Ok(album)
 }
 
-/// An album.
+/// Returns an album.
 ///
 /// # Errors
 /// [`Failure::NotFound`].
@@ -37,7 +39,7 @@ pub async fn album(app: &App, id: Id) -> Result<Album, Failure> {
     app.store.album(id).await?.ok_or(Failure::NotFound("album"))
 }
 
-/// An album, for its owner to add pictures to.
+/// Returns an album to which its owner may add pictures.
 ///
 /// # Errors
 /// [`Failure::NotFound`], and [`Failure::Forbidden`] for somebody else's.
@@ -51,7 +53,7 @@ pub async fn album_to_fill(app: &App, user: Id, id: Id) -> Result<Album, Failure
     Ok(album)
 }
 
-/// A user's albums, the newest first.
+/// Returns a user's albums, the newest first.
 ///
 /// # Errors
 /// Those of the storage.
@@ -59,8 +61,9 @@ pub async fn albums(app: &App, owner: Id) -> Result<Vec<Album>, Failure> {
     Ok(app.store.albums(owner).await?)
 }
 
-/// Deletes an album. Its pictures are gone when this returns; their files are deleted later, by the actor Janitor. (The
-/// thesis' `deleteAlbum`; here the outbox remembers what is to be deleted, so a crash does not forget it.)
+/// Deletes an album. Its pictures are gone when this returns; their files are deleted later, by the
+/// actor Janitor. (The thesis' `deleteAlbum`; here the outbox remembers what is to be deleted, so a
+/// crash does not forget it.)
 ///
 /// # Errors
 /// [`Failure::NotFound`], and [`Failure::Forbidden`] for somebody else's.

@@ -9,37 +9,38 @@ use crate::model::{
 };
 use crate::{App, Failure};
 
-/// How many entries of the bell are shown.
+/// Most entries of the bell that are shown.
 const BELL_ENTRIES: u32 = 30;
 
-/// What others did with somebody's pictures.
+/// A user's notifications of what others did with their pictures.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 pub struct Bell {
-    /// How many entries were not seen yet.
+    /// Number of entries that were not seen yet.
     pub unseen: u64,
-    /// The place in the topic `/user/ID/bell` that this shows: watch it from here, and say that it was seen up to here.
+    /// The position in the topic `/user/ID/bell` that this shows: watch it from here, and report it
+    /// as seen up to here.
     pub seq: u64,
-    /// The newest first; at most 30.
+    /// The entries, the newest first; at most 30.
     pub entries: Vec<BellEntry>,
 }
 
-/// Something that somebody did with a picture.
+/// One notification.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 pub struct BellEntry {
-    /// Its place in the topic.
+    /// Its number in the topic.
     pub seq: u64,
     /// `like` or `comment`.
     pub kind: String,
-    /// The name of who did it.
+    /// The name of the user who did it.
     pub by: String,
-    /// With which picture.
+    /// The picture concerned.
     pub picture: Id,
-    /// When.
+    /// Time of the event.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
 }
 
-/// A user's bell.
+/// Returns a user's bell.
 ///
 /// # Errors
 /// Those of the storage; [`Failure::NotFound`] if the user is gone.
@@ -61,7 +62,8 @@ pub async fn bell(app: &App, user: Id) -> Result<Bell, Failure> {
     })
 }
 
-/// Notes that a user has seen their bell up to a place in its topic, and gives what it shows then. A place beyond the end is the end.
+/// Notes that a user has seen their bell up to a position in its topic, and returns the bell. A
+/// position beyond the end counts as the end.
 ///
 /// # Errors
 /// Those of [`bell`].
@@ -99,8 +101,9 @@ fn entry(event: Event) -> Option<BellEntry> {
     })
 }
 
-/// What follows for a picture's owner from what somebody did with it: nothing from what they did themselves, and nothing beyond the
-/// bell's event, which is not written twice, if the bell has one of this key.
+/// Returns the effects for a picture's owner of a user's action: the bell's event, and tasks for
+/// notifications. There are none for the owner's own actions, and no tasks if the bell already has
+/// an event of this key.
 pub(super) async fn tell_owner(
     app: &App,
     by: &Author,

@@ -12,7 +12,7 @@ const POINT_BYTES: usize = 65;
 /// RFC 8291, section 3.2.
 const SECRET_BYTES: usize = 16;
 
-/// A user's browsers that get notifications.
+/// Returns a user's browsers that get notifications.
 ///
 /// # Errors
 /// Those of the storage.
@@ -20,11 +20,11 @@ pub async fn browsers(app: &App, user: Id) -> Result<Vec<PushSubscription>, Fail
     Ok(app.store.pushes(user).await?)
 }
 
-/// Sends notifications to one more browser of a user.
+/// Adds a browser of a user that gets notifications.
 ///
 /// # Errors
-/// [`Failure::Invalid`] for a field that is not as the Push API makes it, [`Failure::Conflict`] if there is no Web Push here, or
-/// the user has too many browsers.
+/// [`Failure::Invalid`] for a field that is not as the Push API makes it, [`Failure::Conflict`] if
+/// there is no Web Push here, or the user has too many browsers.
 pub async fn add_browser(app: &App, browser: &PushSubscription) -> Result<(), Failure> {
     if app.outbox.push_key().is_none() {
         return Err(Failure::Conflict("Web Push is not set up here".to_owned()));
@@ -49,7 +49,7 @@ pub async fn add_browser(app: &App, browser: &PushSubscription) -> Result<(), Fa
     Ok(())
 }
 
-/// Sends a browser of a user no more notifications; one that gets none is no error.
+/// Removes a browser of a user, which gets no more notifications; an unknown one is no error.
 ///
 /// # Errors
 /// Those of the storage.

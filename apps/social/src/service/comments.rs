@@ -9,19 +9,20 @@ use super::{now, publish, wake};
 use crate::model::{Author, Comment, Effects, Id, NewEvent, check_text, topic};
 use crate::{App, Failure};
 
-/// A part of a picture's comments.
+/// A page of a picture's comments.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 pub struct CommentPage {
-    /// The oldest first.
+    /// The comments, the oldest first.
     pub comments: Vec<Comment>,
-    /// Give this as `after` to get the next page; none if this is the last.
+    /// The `after` of the next page; `None` if this is the last.
     pub next: Option<Id>,
 }
 
-/// Says something about a picture.
+/// Adds a comment to a picture.
 ///
 /// # Errors
-/// [`Failure::NotFound`] if there is no such picture, [`Failure::Invalid`] if the text is not allowed.
+/// [`Failure::NotFound`] if there is no such picture, [`Failure::Invalid`] if the text is not
+/// allowed.
 pub async fn comment(
     app: &App,
     author: &Author,
@@ -51,7 +52,7 @@ pub async fn comment(
     Ok(comment)
 }
 
-/// A picture's comments.
+/// Returns a page of a picture's comments.
 ///
 /// # Errors
 /// [`Failure::NotFound`] if there is no such picture.

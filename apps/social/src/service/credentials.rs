@@ -1,4 +1,5 @@
-//! How users change what they log in with, and how they go. Who asks has given their password, or a token from a mail.
+//! Changes of credentials, and deletion of accounts. The caller has checked the user's password, or
+//! a token from a mail.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -13,13 +14,14 @@ use crate::model::{
 };
 use crate::{App, Failure, secret};
 
-/// An address gets one mail in so many seconds that somebody asks for, whoever asks, and on whatever replica.
+/// Interval in which an address gets one requested mail, in seconds, by all replicas together.
 const MAIL_EVERY_SECONDS: i64 = 300;
 
-/// Sets another password, and ends all sessions.
+/// Sets a new password, and ends all sessions.
 ///
 /// # Errors
-/// [`Failure::Invalid`], which names `field`, if the password is not allowed; [`Failure::NotFound`] if the user is gone.
+/// [`Failure::Invalid`], which names `field`, if the password is not allowed; [`Failure::NotFound`]
+/// if the user is gone.
 pub async fn set_password(
     app: &App,
     id: Id,
@@ -43,8 +45,8 @@ async fn password_change(
     })
 }
 
-/// Ends all sessions of a user, on all replicas, with their connections to the feed, and the browsers that get notifications. Keys for
-/// programs stay.
+/// Ends all sessions of a user, on all replicas, with their connections to the feed, and the
+/// browsers that get notifications. API keys stay.
 ///
 /// # Errors
 /// [`Failure::NotFound`] if the user is gone.
@@ -58,20 +60,21 @@ pub async fn end_sessions(app: &App, id: Id) -> Result<(), Failure> {
 
 async fn end_sessions_by(app: &App, id: Id, change: UserChange) -> Result<User, Failure> {
     let changed = app.store.update_user(id, change).await;
-    // Also if that failed: it may have been done all the same.
+    // Also if that failed: the change may have been stored all the same.
     forget(app, id).await;
     changed?.ok_or(Failure::NotFound("user"))
 }
 
-/// All that is kept in memory of who a user is.
+/// Drops a user's cached identity, and ends their connections to the feed.
 async fn forget(app: &App, id: Id) {
     let keys = [generation_key(id), author_key(id), reach_key(id)];
     app.cache.invalidate(&keys).await;
     app.feed.end_connections(id, None);
 }
 
-/// Has a mail sent to each user of an address, with a link to set another password. Whether there is any is found out only when
-/// that is done, so neither the answer nor its time tells it.
+/// Requests a mail to each user of an address, with a link to set a new password. The users are
+/// looked up only when the mails are sent, so neither the response nor its time tells if there are
+/// any.
 ///
 /// # Errors
 /// [`Failure::Invalid`] if it is no address.
@@ -82,7 +85,7 @@ pub async fn ask_for_reset(app: &App, email: &str) -> Result<(), Failure> {
     add_mail(app, key, payload).await
 }
 
-/// Sets another password with a token from a mail, and ends all sessions.
+/// Sets a new password with a token from a mail, and ends all sessions.
 ///
 /// # Errors
 /// [`Failure::Invalid`], which names `password`, or `token` if that is not good any more.
@@ -93,7 +96,8 @@ pub async fn reset_password(app: &App, token: &str, password: &str) -> Result<Us
     end_sessions_by(app, user.id, change).await
 }
 
-/// Has a mail sent to what is to become a user's address, with a link to confirm it. Until then nothing changes.
+/// Requests a mail to the address that a user wants to have, with a link to confirm it. Until then
+/// nothing changes.
 ///
 /// # Errors
 /// [`Failure::Invalid`] if it is no address, or theirs already.
@@ -108,14 +112,16 @@ pub async fn ask_for_email(app: &App, user: &User, email: &str) -> Result<(), Fa
     add_mail(app, key, payload).await
 }
 
-/// Makes the address of which a mail's token comes the user's. The one that was theirs is told of it by a mail.
+/// Sets the address that a mail's token confirms as the user's. The former address is notified by a
+/// mail.
 ///
 /// # Errors
 /// [`Failure::Invalid`], which names `token`, if that is not good any more.
 pub async fn confirm_email(app: &App, token: &str) -> Result<User, Failure> {
     let (ticket, user) = find_ticket(app, token, TicketPurpose::ConfirmEmail).await?;
     use_up(app, &ticket).await?;
-    // Before the change, so that none is without it; Mailman looks whether the change was made.
+    // Added before the change, so that no change is without it; Mailman checks if the change was
+    // made.
     let key = format!("moved:{}", ticket.token_hash);
     let payload = json!({"mail": "moved", "user": user.id, "from": user.email, "to": ticket.email});
     add_mail(app, key, payload).await?;
@@ -127,7 +133,7 @@ pub async fn confirm_email(app: &App, token: &str) -> Result<User, Failure> {
     changed.ok_or(Failure::NotFound("user"))
 }
 
-/// The user of a token that is good.
+/// Returns the ticket and the user of a valid token.
 ///
 /// # Errors
 /// See [`confirm_email`].
@@ -149,7 +155,7 @@ pub async fn find_ticket(
     Ok((ticket, user))
 }
 
-/// Of several at once with the same token, one goes on.
+/// Deletes the ticket: of several requests with the same token, one proceeds.
 async fn use_up(app: &App, ticket: &Ticket) -> Result<(), Failure> {
     if app.store.delete_ticket(&ticket.token_hash).await? {
         return Ok(());
@@ -163,7 +169,7 @@ fn no_ticket() -> Failure {
     TextError { field, rule }.into()
 }
 
-/// A part of a task's key, which is unique for ever.
+/// Returns the part of a task's key that changes with the interval; a key is unique for ever.
 fn once_in_a_while(email: &str, now: Timestamp) -> String {
     let digest = Sha256::digest(email);
     let time = now.as_second() / MAIL_EVERY_SECONDS;
@@ -182,8 +188,9 @@ async fn add_mail(app: &App, key: String, payload: serde_json::Value) -> Result<
     Ok(())
 }
 
-/// Deletes a user, at once, with their albums, pictures, sessions, keys and browsers. What they have said and liked is deleted
-/// later, by the actor Janitor, and their name is free when that is done.
+/// Deletes a user, at once, with their albums, pictures, sessions, keys and browsers. Their
+/// comments and likes are deleted later, by the actor Janitor, and their name is free when that is
+/// done.
 ///
 /// # Errors
 /// [`Failure::NotFound`] if they are gone already.

@@ -27,7 +27,7 @@ pub async fn create_key(app: &App, user: Id, name: &str) -> Result<ApiKey, Failu
     Ok(key)
 }
 
-/// A user's keys, the oldest first.
+/// Returns a user's keys, the oldest first.
 ///
 /// # Errors
 /// Those of the storage.
@@ -35,7 +35,8 @@ pub async fn keys(app: &App, user: Id) -> Result<Vec<ApiKey>, Failure> {
     Ok(app.store.keys(user).await?)
 }
 
-/// Deletes a user's key: what is signed with it is refused from then on, and its connections to the feed end.
+/// Deletes a user's key: requests signed with it are rejected from then on, and its connections to
+/// the feed end.
 ///
 /// # Errors
 /// [`Failure::NotFound`] if the user has no such key.

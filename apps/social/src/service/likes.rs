@@ -7,19 +7,19 @@ use super::{publish, wake};
 use crate::model::{Author, Effects, Id, NewEvent};
 use crate::{App, Failure};
 
-/// What became of a like.
+/// The result of a like.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 pub struct LikeView {
-    /// Whether the one who asks likes the picture now.
+    /// True if the caller likes the picture now.
     pub liked: bool,
-    /// How many like it.
+    /// Number of users who like it.
     pub likes: i64,
-    /// The place in the topic `/picture/ID/likes` at which it is so many.
+    /// The position in the topic `/picture/ID/likes` at which this number holds.
     pub likes_seq: u64,
 }
 
-/// Makes a user like a picture, or no longer. To say it twice changes nothing. The owner is told of the first time only: a like
-/// that comes again after its end rings no more.
+/// Likes a picture, or takes a like back. Repeating either changes nothing. The owner is notified
+/// of a user's first like only.
 ///
 /// # Errors
 /// [`Failure::NotFound`] if there is no such picture.

@@ -1,5 +1,5 @@
-//! What users can do, whether by a page or by the API. Each change is stored together with what follows from it,
-//! then told to the feed and to the actors of the outbox.
+//! The operations of users, for the pages and the API alike. Each change is stored together with
+//! its effects, then sent to the feed and to the actors of the outbox.
 
 mod albums;
 mod bell;
@@ -36,13 +36,14 @@ use jiff::Timestamp;
 use crate::App;
 use crate::model::{Event, TaskKind};
 
-/// The time to the millisecond, as every storage keeps it: what is answered now and what is read later are the same.
+/// Returns the time to the millisecond, the precision of every storage: a response shows the same
+/// value as a later read.
 fn now() -> Timestamp {
     let now = Timestamp::now();
     Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
 }
 
-/// Tells the feed, on all replicas.
+/// Publishes events to the feed, on all replicas.
 async fn publish(app: &App, events: &[Event]) {
     if !events.is_empty() {
         app.feed.publish(events).await;

@@ -14,43 +14,46 @@ pub const PAGE_MAX: u32 = 60;
 
 /// The first page of the timeline in the cache.
 pub(super) const TIMELINE_KEY: &str = "timeline";
-/// Its first page is read from the cache for at most so long.
+/// Longest age of the timeline's first page in the cache.
 const TIMELINE_TTL: Duration = Duration::from_secs(10);
-/// What is kept of it: enough for any page.
+/// Pictures of it in the cache: enough for any page.
 const TIMELINE_KEPT: u32 = PAGE_MAX + 1;
-/// Counts are read from the cache for at most so long; the feed brings what is newer, because each count comes with its place in the log.
+/// Longest age of counts in the cache; the feed delivers newer ones, because each count comes with
+/// its position in the log.
 const HEADS_TTL: Duration = Duration::from_secs(1);
 
-/// A part of a longer list.
+/// A page of a longer list of pictures.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 pub struct Page {
-    /// The newest first.
+    /// The pictures, the newest first.
     pub pictures: Vec<PictureView>,
-    /// Give this as `before` to get the next page; none if this is the last.
+    /// The `before` of the next page; `None` if this is the last.
     pub next: Option<Id>,
-    /// The place in the topic `/timeline` that this page shows: watch it from here.
+    /// The position in the topic `/timeline` that this page shows: watch it from here.
     pub timeline_seq: u64,
 }
 
-/// A picture as users see it.
+/// A picture with its counts, as a user sees it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 pub struct PictureView {
-    /// What was uploaded.
+    /// The picture itself.
     #[serde(flatten)]
     pub picture: Picture,
-    /// How many like it.
+    /// Number of users who like it.
     pub likes: i64,
-    /// The place in the topic `/picture/ID/likes` at which it was so many: watch it from here.
+    /// The position in the topic `/picture/ID/likes` at which this number holds: watch it from
+    /// here.
     pub likes_seq: u64,
-    /// How many comments there are.
+    /// Number of comments.
     pub comments: i64,
-    /// The place in the topic `/picture/ID/comments` at which there were so many: watch it from here.
+    /// The position in the topic `/picture/ID/comments` at which this number holds: watch it from
+    /// here.
     pub comments_seq: u64,
-    /// Whether the one who asks likes it.
+    /// True if the caller likes it.
     pub liked: bool,
 }
 
-/// What everybody has uploaded.
+/// Returns a page of everybody's pictures.
 ///
 /// # Errors
 /// Those of the storage.
@@ -68,8 +71,9 @@ pub async fn timeline(
     }
 }
 
-/// Pictures, and the place in the topic that they show. They are kept together: a list from the cache beside a place from the
-/// storage could lack a picture that the feed would not tell of either.
+/// Pictures, and the position in the topic that they show. They are cached together: a list from
+/// the cache beside a position from the storage could lack a picture that the feed would not
+/// deliver either.
 #[derive(Clone, Deserialize, Serialize)]
 struct Listed {
     seq: u64,
@@ -89,7 +93,7 @@ async fn list(
     before: Option<Id>,
     limit: u32,
 ) -> Result<Listed, Failure> {
-    // Before the pictures: a picture that comes in between is in both, and not in neither.
+    // Read before the pictures: one that comes in between is in both, and not in neither.
     let heads = read_heads(app, &[topic::TIMELINE.to_owned()]).await?;
     Ok(Listed {
         seq: heads.get(topic::TIMELINE).map_or(0, |head| head.seq),
@@ -97,7 +101,7 @@ async fn list(
     })
 }
 
-/// An album's pictures.
+/// Returns a page of an album's pictures.
 ///
 /// # Errors
 /// Those of the storage.
@@ -111,7 +115,7 @@ pub async fn of_album(
     listed(app, viewer, PicturesOf::Album(album), before, limit).await
 }
 
-/// A user's pictures.
+/// Returns a page of a user's pictures.
 ///
 /// # Errors
 /// Those of the storage.
@@ -137,7 +141,7 @@ async fn listed(
     page(app, viewer, listed, limit, false).await
 }
 
-/// One picture.
+/// Returns one picture with its counts.
 ///
 /// # Errors
 /// Those of the storage.
@@ -147,7 +151,7 @@ pub async fn one(app: &App, viewer: Option<Id>, picture: Picture) -> Result<Pict
     Ok(view(picture, &counts, &liked))
 }
 
-/// One picture more than `limit` says that there is a next page.
+/// Makes a page. One picture more than `limit` means that there is a next page.
 async fn page(
     app: &App,
     viewer: Option<Id>,
@@ -183,7 +187,8 @@ fn topics(pictures: &[Picture]) -> Vec<String> {
     pictures.iter().flat_map(both).collect()
 }
 
-/// From the cache: kept for exactly these topics, so that a page whose pictures have moved has counts of its own.
+/// Returns the ends of topics, from the cache if possible. The cache's key is the list of topics,
+/// so that a page whose pictures have moved has counts of its own.
 async fn heads(app: &App, topics: &[String]) -> Result<HashMap<String, Head>, Failure> {
     let names = Sha256::digest(topics.concat());
     let key = format!("heads:{}", hex::encode(names));

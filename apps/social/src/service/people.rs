@@ -12,32 +12,33 @@ use crate::model::{
 };
 use crate::{App, Failure};
 
-/// How long a user is read from the cache, at most.
+/// Longest age of a user in the cache.
 const USER_TTL: Duration = Duration::from_secs(10);
 
-/// The longest address that we are told to call, in bytes.
+/// Longest webhook address, in bytes.
 const ADDRESS_BYTES_MAX: usize = 2_000;
 
-/// What is asked of somebody who signs up.
+/// The form of a user who signs up.
 #[derive(Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewUser {
     /// Unique: 3 to 30 letters `a` to `z`, digits, `_` or `-`, beginning with a letter.
     pub name: String,
-    /// What others read, 1 to 60 characters; the name, if it is not given.
+    /// Displayed name, 1 to 60 characters; the name, if it is not given.
     #[serde(default)]
     pub display: Option<String>,
-    /// Where mails go.
+    /// Address for mails.
     pub email: String,
-    /// 10 to 200 characters.
+    /// Password, 10 to 200 characters.
     pub password: String,
 }
 
-/// Adds a user, whose welcome mail is in the outbox from then on. (The thesis' program 4.1; here the storage decides
-/// who of two gets a name.)
+/// Adds a user, whose welcome mail is in the outbox from then on. (The thesis' program 4.1; here
+/// the storage decides which of two users gets a name.)
 ///
 /// # Errors
-/// [`Failure::Invalid`] for a field that is not allowed, [`Failure::Conflict`] if the name is taken.
+/// [`Failure::Invalid`] for a field that is not allowed, [`Failure::Conflict`] if the name is
+/// taken.
 pub async fn register(app: &App, new: NewUser) -> Result<User, Failure> {
     let user = checked(&new)?;
     let password = app.passwords.hash(&new.password).await?;
@@ -51,7 +52,7 @@ pub async fn register(app: &App, new: NewUser) -> Result<User, Failure> {
     Ok(user)
 }
 
-/// A user without a password.
+/// Validates the form, and returns the user without a password.
 fn checked(new: &NewUser) -> Result<User, Failure> {
     let name = check_name(&new.name)?;
     let display = new
@@ -86,8 +87,8 @@ fn welcome(user: &User) -> NewTask {
     }
 }
 
-/// Who has this name and this password. Takes as long for a name that does not exist, so that names cannot be guessed by
-/// the time it takes.
+/// Returns the user with this name and password. Takes as long for a name that does not exist, so
+/// that names cannot be guessed by the time it takes.
 ///
 /// # Errors
 /// [`Failure::Unauthenticated`], which does not tell which of the two is wrong.
@@ -106,7 +107,7 @@ pub async fn authenticate(app: &App, name: &str, password: &str) -> Result<User,
     }
 }
 
-/// The user of a name.
+/// Returns the user of a name.
 ///
 /// # Errors
 /// [`Failure::NotFound`].
@@ -116,7 +117,7 @@ pub async fn user(app: &App, name: &str) -> Result<User, Failure> {
     found.ok_or(Failure::NotFound("user"))
 }
 
-/// Changes what users may change of themselves.
+/// Changes a user's profile and settings.
 ///
 /// # Errors
 /// [`Failure::Invalid`] for a field that is not allowed, [`Failure::NotFound`] if the user is gone.
@@ -140,7 +141,8 @@ pub async fn change_user(app: &App, id: Id, change: UserChange) -> Result<User, 
     changed.ok_or(Failure::NotFound("user"))
 }
 
-/// An address that we are to call. Whether it is a public one is found out when it is called.
+/// Checks the form of an address that the application is to call. If it is a public one is checked
+/// when it is called.
 pub(super) fn check_outside(
     field: &'static str,
     url: &Url,
@@ -156,7 +158,7 @@ pub(super) fn check_outside(
     Err(TextError { field, rule })
 }
 
-/// By what ways a user is told of things, beside the bell.
+/// The ways in which a user is notified, beside the bell.
 #[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
 pub(super) struct Reach {
     pub(super) push: bool,
@@ -167,12 +169,12 @@ pub(crate) fn reach_key(user: Id) -> String {
     format!("reach:{user}")
 }
 
-/// Under which the cache has the [generation](User::generation) of a user's sessions.
+/// Returns the cache's key for the [generation](User::generation) of a user's sessions.
 pub(crate) fn generation_key(user: Id) -> String {
     format!("generation:{user}")
 }
 
-/// Under which the cache has who a key's user is.
+/// Returns the cache's key for the user of an API key.
 pub(crate) fn author_key(user: Id) -> String {
     format!("author:{user}")
 }

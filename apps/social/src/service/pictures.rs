@@ -15,26 +15,27 @@ use crate::model::{
 };
 use crate::{App, Failure};
 
-/// How long a picture's record is read from the cache, at most.
+/// Longest age of a picture's record in the cache.
 const PICTURE_TTL: Duration = Duration::from_secs(10);
 
-/// A file that came from a client.
+/// An uploaded file.
 #[derive(Debug)]
 pub struct Upload {
-    /// Where it was put; deleted when this is dropped.
+    /// The file's place; deleted when this is dropped.
     pub file: TempPath,
-    /// Up to 500 characters.
+    /// Caption of up to 500 characters.
     pub caption: String,
-    /// What it shows: up to 500 characters.
+    /// Description for those who cannot see it: up to 500 characters.
     pub alt: String,
 }
 
-/// Adds pictures to an album: all of them, or none if one is not taken. They are processed side by side, as far
-/// as the stage has threads, and answered together. (The thesis' program 4.2.)
+/// Adds pictures to an album: all of them, or none if one is rejected. They are processed in
+/// parallel, as far as the stage has threads, and returned together. (The thesis' program 4.2.)
 ///
 /// # Errors
-/// [`Failure::Forbidden`] for somebody else's album, [`Failure::NotFound`], [`Failure::TooLarge`] if the user has no room for them
-/// all, and what [`Images::process`](crate::images::Images::process) says of a file.
+/// [`Failure::Forbidden`] for somebody else's album, [`Failure::NotFound`], [`Failure::TooLarge`]
+/// if they exceed the user's quota, and those of
+/// [`Images::process`](crate::images::Images::process).
 pub async fn upload(
     app: &App,
     user: &Author,
@@ -44,7 +45,8 @@ pub async fn upload(
     let album = album_to_fill(app, user.id, album).await?;
     let processing = uploads.iter().map(|upload| prepare(app, &album, upload));
     let prepared = try_join_all(processing).await?;
-    // One upload of a user at a time, so that none is kept in the room of another. Other replicas do not wait for it.
+    // One upload of a user at a time, so that two do not use the same rest of a quota. Other
+    // replicas do not wait for it.
     let turn = app.keeping.take(user.id).await?;
     let bytes = prepared.iter().map(|(picture, _)| picture.bytes).sum();
     let storage = storage(app, user.id).await?;
@@ -67,10 +69,11 @@ pub async fn upload(
     Ok(prepared.into_iter().map(view).collect())
 }
 
-/// Checks that a user may add a picture to an album, before anything is received in vain.
+/// Checks that a user may add a picture to an album, before its body is read.
 ///
 /// # Errors
-/// Those of [`album_to_fill`], and [`Failure::TooLarge`] if there is no room for another picture.
+/// Those of [`album_to_fill`], and [`Failure::TooLarge`] if the quota has no room for another
+/// picture.
 pub async fn check_room(app: &App, user: Id, album: Id) -> Result<(), Failure> {
     album_to_fill(app, user, album).await?;
     storage(app, user).await?.check(1, 1)
@@ -110,7 +113,8 @@ fn check_alt(alt: &str) -> Result<String, TextError> {
     check_text("alt", alt, 0, 500)
 }
 
-/// Files first: a record without files would show a broken picture, files without a record are only a waste.
+/// Stores files first: a record without files would show a broken picture, files without a record
+/// only take space.
 async fn keep_all(
     app: &App,
     prepared: &[(Picture, Processed)],
@@ -126,7 +130,8 @@ async fn keep_all(
     Ok(())
 }
 
-/// What deletes the files later whose records were never stored, should this process die in between.
+/// Returns tasks that delete the files later if their records are never stored, should this process
+/// die in between.
 fn sweeping(app: &App, prepared: &[(Picture, Processed)]) -> Vec<NewTask> {
     let task = |(picture, _): &(Picture, Processed)| NewTask {
         key: format!("sweep-picture:{}", picture.id),
@@ -152,25 +157,28 @@ async fn keep(app: &App, picture: &Picture) -> Result<(), Failure> {
     Ok(())
 }
 
-/// So that a client may simply try again. What cannot be taken back now, because the storage is away, is told to the log.
+/// Undoes a partial upload, so that a client may simply try again. What cannot be undone now,
+/// because the storage is unavailable, is logged.
 async fn take_back(app: &App, prepared: &[(Picture, Processed)]) {
     for (picture, _) in prepared {
         match app.store.delete_picture(picture.id).await {
             Ok(Some(events)) => publish(app, &events).await,
             Ok(None) => {
                 if let Err(error) = app.files.remove(picture.id).await {
-                    tracing::warn!(picture = %picture.id, %error, "files without a record stay for a while");
+                    let picture = picture.id;
+                    tracing::warn!(%picture, %error, "files without a record stay for a while");
                 }
             }
             Err(error) => {
-                tracing::warn!(picture = %picture.id, %error, "a picture of a failed upload may stay");
+                let picture = picture.id;
+                tracing::warn!(%picture, %error, "a picture of a failed upload may stay");
             }
         }
     }
     wake(app, &[TaskKind::Remove]);
 }
 
-/// A picture's record, maybe some seconds old.
+/// Returns a picture's record, at most some seconds old.
 ///
 /// # Errors
 /// [`Failure::NotFound`].
@@ -204,7 +212,7 @@ pub async fn delete_picture(app: &App, user: Id, id: Id) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Changes what a picture is said to show.
+/// Changes a picture's description.
 ///
 /// # Errors
 /// [`Failure::Invalid`], [`Failure::NotFound`], and [`Failure::Forbidden`] for somebody else's.
@@ -218,16 +226,16 @@ pub async fn describe_picture(app: &App, user: Id, id: Id, alt: &str) -> Result<
     described.ok_or(Failure::NotFound("picture"))
 }
 
-/// What is in the cache of a picture that has changed.
+/// Removes a changed picture from the cache.
 async fn forget(app: &App, id: Id) {
     let keys = [picture_key(id), TIMELINE_KEY.to_owned()];
     app.cache.invalidate(&keys).await;
 }
 
-/// Shares a picture with the third party; gives where that shows it.
+/// Shares a picture with the third party; returns its address there.
 ///
 /// # Errors
-/// [`Failure::NotFound`], and what [`Share::share`](crate::share::Share::share) says.
+/// [`Failure::NotFound`], and those of [`Share::share`](crate::share::Share::share).
 pub async fn share(app: &App, id: Id) -> Result<Url, Failure> {
     let share = app.share.as_ref().ok_or(Failure::NotFound(
         "service to share with: none is configured",

@@ -5,20 +5,21 @@ use utoipa::ToSchema;
 use crate::model::{Id, StorageUsed};
 use crate::{App, Failure};
 
-/// What a user's pictures take, and may.
+/// A user's use of storage, and its quota.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ToSchema)]
 pub struct Storage {
-    /// How many there are.
+    /// Number of pictures.
     pub pictures: u64,
-    /// How many there may be.
+    /// Most pictures allowed.
     pub pictures_max: u64,
-    /// Of the uploaded files, together. Smaller sizes are not counted, nor is what was deleted.
+    /// Bytes of the uploaded files together. Smaller sizes are not counted, nor is what was
+    /// deleted.
     pub bytes: u64,
-    /// What these files may have.
+    /// Most bytes allowed.
     pub bytes_max: u64,
 }
 
-/// What a user's pictures take, and may.
+/// Returns a user's use of storage.
 ///
 /// # Errors
 /// Those of the storage.
@@ -34,10 +35,10 @@ pub async fn storage(app: &App, user: Id) -> Result<Storage, Failure> {
 }
 
 impl Storage {
-    /// Whether there is room for so many more.
+    /// Checks that so many more pictures and bytes fit into the quota.
     ///
     /// # Errors
-    /// [`Failure::TooLarge`], which says what is used of what.
+    /// [`Failure::TooLarge`], which says how much is used.
     pub(super) fn check(&self, pictures: u64, bytes: u64) -> Result<(), Failure> {
         if self.pictures.saturating_add(pictures) > self.pictures_max {
             return Err(Failure::TooLarge(format!(

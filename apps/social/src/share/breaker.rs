@@ -1,4 +1,4 @@
-//! Leaves a third party alone that fails.
+//! A circuit breaker for a third party that fails.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use failsafe::failure_policy::{ConsecutiveFailures, consecutive_failures};
 use failsafe::{Config, Instrument, StateMachine};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Failures in a row that open it.
+/// Consecutive failures that open it.
 const FAILURES_MAX: u32 = 5;
-/// How long it stays open the first time; each time it opens again twice as long…
+/// Time it stays open the first time; each further time is twice as long…
 const REST_FIRST: Duration = Duration::from_secs(1);
 /// … up to this.
 const REST_LONGEST: Duration = Duration::from_secs(30);
 
-/// Closed: all may pass. Open: nobody. Half open: one may try.
+/// A circuit breaker. Closed: all pass. Open: none. Half open: one may try.
 #[derive(Clone)]
 pub(super) struct Breaker {
     machine: StateMachine<ConsecutiveFailures<Rests>, Watcher>,
     state: Arc<State>,
 }
 
-/// What the state machine does not tell of itself.
+/// State that the library's state machine does not expose.
 struct State {
     is_closed: AtomicBool,
     rest_millis: AtomicU64,
     probe: Arc<Semaphore>,
 }
 
-/// One may pass. While the breaker is half open it is the only one.
+/// Permission for one try. While the breaker is half open it is the only one.
 pub(super) struct Pass {
     _probe: Option<OwnedSemaphorePermit>,
 }
@@ -54,7 +54,7 @@ impl Breaker {
         Self { machine, state }
     }
 
-    /// The error is how long it is open at most.
+    /// Returns a pass, or for how long the breaker is open at most.
     pub(super) fn pass(&self) -> Result<Pass, Duration> {
         let rest = || Duration::from_millis(self.state.rest_millis.load(Ordering::Relaxed));
         if !self.machine.is_call_permitted() {
@@ -88,7 +88,7 @@ impl Debug for Breaker {
     }
 }
 
-/// How long it stays open, each time.
+/// The times for which it stays open.
 #[derive(Clone)]
 struct Rests {
     rests: Exponential,
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    /// Waits for the real rest: the library asks the system's clock.
+    /// Waits in real time: the library reads the system's clock.
     fn pass_after_rest(breaker: &Breaker) -> Pass {
         loop {
             if let Ok(pass) = breaker.pass() {
@@ -165,7 +165,7 @@ mod tests {
         fail(&breaker, 5);
         let probe = pass_after_rest(&breaker);
         assert!(breaker.pass().is_err());
-        drop(probe); // whoever tried has left without a result
+        drop(probe); // the caller left without a result
         let probe = breaker.pass().expect("another one may try");
         breaker.record(false);
         drop(probe);

@@ -9,22 +9,22 @@ use tokio::time::Instant;
 
 use super::token::{Provider, Token};
 
-/// The longest that a token is used, whatever its provider says.
+/// Longest use of a token, even if its provider allows more.
 const RENEW_EVERY: Duration = Duration::from_mins(30);
-/// The part of its life after which a token is renewed.
+/// The fraction of its lifetime after which a token is renewed.
 const RENEW_AT: f64 = 0.8;
-/// A token that was refused is not renewed if it is younger than this: it is not the token that is wrong.
+/// Age below which a rejected token is not renewed: then the token is not the cause.
 const RENEW_MIN: Duration = Duration::from_secs(1);
-/// The rest after the first failure of the provider; each further one is twice as long…
+/// Delay after the provider's first failure; each further delay is twice as long…
 const REST_FIRST: Duration = Duration::from_secs(1);
 /// … up to this.
 const REST_LONGEST: Duration = Duration::from_mins(1);
 
-/// Asks the provider once for all who want a token, and before the old one expires.
+/// An actor that asks the provider once for all callers, and before the old token expires.
 pub(super) struct TokenKeeper {
     provider: Arc<Provider>,
     held: Option<Held>,
-    waiting: Vec<ReplyTo<Answer>>,
+    waiting: Vec<ReplyTo<TokenReply>>,
     is_asking: bool,
     failures: u32,
     resting: Option<Rest>,
@@ -41,15 +41,15 @@ struct Rest {
     reason: String,
 }
 
-/// The header `Authorization`, or why there is none.
-pub(super) type Answer = Result<HeaderValue, NoToken>;
+/// The header `Authorization`, or the error that there is none.
+pub(super) type TokenReply = Result<HeaderValue, NoToken>;
 
-/// There is no token.
+/// The error that there is no token.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("there is no token for the third party: {reason}")]
 pub(super) struct NoToken {
     reason: String,
-    /// When the provider is asked again.
+    /// Time until the provider is asked again.
     pub(super) retry_after: Duration,
 }
 
@@ -63,9 +63,9 @@ impl Actor for TokenKeeper {
 
 #[messages]
 impl TokenKeeper {
-    /// The token, as soon as there is one.
+    /// Replies with the token, as soon as there is one.
     #[message]
-    pub(super) fn current(&mut self, reply: ReplyTo<Answer>, context: &mut Context<Self>) {
+    pub(super) fn current(&mut self, reply: ReplyTo<TokenReply>, context: &mut Context<Self>) {
         if let Some(held) = self.held.as_ref().filter(|held| held.is_alive()) {
             reply.send(Ok(held.token.authorization.clone()));
         } else if let Some(rest) = &self.resting {
@@ -76,18 +76,18 @@ impl TokenKeeper {
         }
     }
 
-    /// Another token than this one, which was refused.
+    /// Replies with another token than this one, which was rejected.
     #[message]
     pub(super) fn replace(
         &mut self,
-        refused: HeaderValue,
-        reply: ReplyTo<Answer>,
+        rejected: HeaderValue,
+        reply: ReplyTo<TokenReply>,
         context: &mut Context<Self>,
     ) {
         self.held = self
             .held
             .take()
-            .filter(|held| held.is_worth_a_try(&refused));
+            .filter(|held| held.is_worth_a_try(&rejected));
         self.current(reply, context);
     }
 
@@ -98,19 +98,19 @@ impl TokenKeeper {
     }
 
     #[message]
-    fn answered(
+    fn received(
         &mut self,
         asked_at: Instant,
         result: anyhow::Result<Token>,
         context: &mut Context<Self>,
     ) {
         self.is_asking = false;
-        let answer = match result {
+        let outcome = match result {
             Ok(token) => Ok(self.keep(token, asked_at, context)),
             Err(error) => Err(self.rest(&error, context)),
         };
         for reply in self.waiting.drain(..) {
-            reply.send(answer.clone());
+            reply.send(outcome.clone());
         }
     }
 }
@@ -134,8 +134,8 @@ impl TokenKeeper {
         }
         let (provider, asked_at) = (Arc::clone(&self.provider), Instant::now());
         let token = async move { provider.token().await };
-        let answered = move |result| Answered { asked_at, result };
-        self.is_asking = context.pipe(token, answered).is_ok();
+        let received = move |result| Received { asked_at, result };
+        self.is_asking = context.pipe(token, received).is_ok();
     }
 
     fn keep(&mut self, token: Token, since: Instant, context: &mut Context<Self>) -> HeaderValue {
@@ -178,8 +178,8 @@ impl Held {
             .is_none_or(|life| self.since.elapsed() < life)
     }
 
-    fn is_worth_a_try(&self, refused: &HeaderValue) -> bool {
-        self.token.authorization != refused || self.since.elapsed() < RENEW_MIN
+    fn is_worth_a_try(&self, rejected: &HeaderValue) -> bool {
+        self.token.authorization != rejected || self.since.elapsed() < RENEW_MIN
     }
 }
 

@@ -1,8 +1,9 @@
-//! The third party that pictures are shared with. It may hang, fail and lie: that concerns its own answers only.
+//! The third party that pictures are shared with. It may hang, fail and lie: that affects its own
+//! responses only.
 
-mod answer;
 mod breaker;
 mod keeper;
+mod response;
 mod token;
 
 use std::sync::Arc;
@@ -23,32 +24,32 @@ use crate::config::ShareSettings;
 use crate::model::Id;
 use crate::outbox::client;
 use breaker::Breaker;
-use keeper::{Answer, NoToken, TokenKeeper, TokenKeeperMessages};
+use keeper::{NoToken, TokenKeeper, TokenKeeperMessages, TokenReply};
 use token::Provider;
 
 /// The dispatcher of the actor.
 const DISPATCHER: &str = "actors";
-/// Further tries, if the third party cannot be reached, fails, or is late.
+/// Retries if the third party cannot be reached, fails, or is late.
 const RETRIES_MAX: usize = 2;
-/// The rest before the first of them.
+/// Delay before the first retry.
 const RETRY_REST: Duration = Duration::from_millis(100);
-/// How many time-outs of one try a share may take as a whole.
+/// Longest time of a share as a whole, in time-outs of one try.
 const BOUND: u32 = 2;
-/// When to come again if too many shares are under way.
-const CROWD_RETRY: Duration = Duration::from_secs(1);
+/// The `Retry-After` if too many shares are in flight.
+const OVERLOAD_RETRY: Duration = Duration::from_secs(1);
 
-/// Cheap to clone.
+/// A client of the third party; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Share {
     client: Client,
     url: Url,
     timeout: Duration,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     breaker: Breaker,
     keeper: ActorRef<TokenKeeper>,
 }
 
-/// What is shared.
+/// A picture to be shared.
 struct Order<'a> {
     picture: Id,
     link: &'a Url,
@@ -56,16 +57,16 @@ struct Order<'a> {
     deadline: Instant,
 }
 
-/// Why a try did not succeed.
+/// The reason for which a try failed.
 #[derive(Debug)]
-enum Mishap {
-    Late,
+enum TryError {
+    TimedOut,
     Unreachable(String),
     Failed(StatusCode),
-    /// The token is not taken.
+    /// The token was rejected.
     Unauthorized,
-    Refused(StatusCode),
-    Lied(String),
+    Rejected(StatusCode),
+    Invalid(String),
 }
 
 #[derive(Deserialize)]
@@ -91,23 +92,24 @@ impl Share {
             client,
             url: settings.url.clone(),
             timeout: settings.timeout,
-            places: Arc::new(Semaphore::new(settings.concurrency_max)),
+            permits: Arc::new(Semaphore::new(settings.concurrency_max)),
             breaker: Breaker::new(),
             keeper,
         })
     }
 
-    /// Shares a picture that is found at `link`; gives where the third party shows it.
-    /// Takes twice the time-out of the settings at most.
+    /// Shares a picture that is found at `link`; returns its address at the third party. Takes
+    /// twice the time-out of the settings at most.
     ///
     /// # Errors
-    /// [`Failure::Unavailable`] if too many shares are under way, the third party is left alone because it fails, or
-    /// gives no token; [`Failure::UpstreamTimeout`] and [`Failure::BadUpstream`] if it is late, fails or lies.
+    /// [`Failure::Unavailable`] if too many shares are in flight, the circuit breaker is open, or
+    /// there is no token; [`Failure::UpstreamTimeout`] and [`Failure::BadUpstream`] if the third
+    /// party is late, fails or lies.
     pub async fn share(&self, picture: Id, link: &Url, caption: &str) -> Result<Url, Failure> {
-        let _place = self
-            .places
+        let _permit = self
+            .permits
             .try_acquire()
-            .map_err(|_| unavailable(CROWD_RETRY))?;
+            .map_err(|_| unavailable(OVERLOAD_RETRY))?;
         let _pass = self.breaker.pass().map_err(unavailable)?;
         let order = Order {
             picture,
@@ -117,7 +119,7 @@ impl Share {
         };
         let token = self.token(&order).await?;
         match self.persist(&order, &token).await {
-            Err(Mishap::Unauthorized) => {
+            Err(TryError::Unauthorized) => {
                 let token = self.other_token(&order, token).await?;
                 Ok(self.persist(&order, &token).await?)
             }
@@ -133,19 +135,19 @@ impl Share {
     async fn other_token(
         &self,
         order: &Order<'_>,
-        refused: HeaderValue,
+        rejected: HeaderValue,
     ) -> Result<HeaderValue, Failure> {
         let asked = self
             .keeper
-            .replace(refused)
+            .replace(rejected)
             .ask()
             .timeout(order.left())
             .await;
         token_or_failure(asked)
     }
 
-    /// Tries a few times, as long as there is time and hope.
-    async fn persist(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, Mishap> {
+    /// Tries several times, as long as there is time and a retry may help.
+    async fn persist(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, TryError> {
         let rests = ExponentialBuilder::default()
             .with_min_delay(RETRY_REST)
             .with_max_times(RETRIES_MAX)
@@ -153,18 +155,18 @@ impl Share {
         let attempt = || self.attempt(order, token);
         attempt
             .retry(rests)
-            .when(|mishap| mishap.may_pass() && self.breaker.is_closed() && !order.left().is_zero())
+            .when(|error| error.may_pass() && self.breaker.is_closed() && !order.left().is_zero())
             .await
     }
 
-    async fn attempt(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, Mishap> {
+    async fn attempt(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, TryError> {
         let result = self.post(order, token).await;
         self.breaker
-            .record(!result.as_ref().is_err_and(Mishap::is_failure));
+            .record(!result.as_ref().is_err_and(TryError::is_failure));
         result
     }
 
-    async fn post(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, Mishap> {
+    async fn post(&self, order: &Order<'_>, token: &HeaderValue) -> Result<Url, TryError> {
         let request = self
             .client
             .post(self.url.clone())
@@ -172,8 +174,8 @@ impl Share {
             .header(AUTHORIZATION, token)
             .header("idempotency-key", order.picture.to_string())
             .json(&json!({"picture": order.link, "caption": order.caption}));
-        let answer = request.send().await.map_err(|error| mishap(&error))?;
-        judge(answer).await
+        let response = request.send().await.map_err(|error| classify(&error))?;
+        read_url(response).await
     }
 }
 
@@ -184,83 +186,86 @@ impl Order<'_> {
 }
 
 fn token_or_failure(
-    asked: Result<Answer, greenroom::actor::AskError>,
+    asked: Result<TokenReply, greenroom::actor::AskError>,
 ) -> Result<HeaderValue, Failure> {
     match asked {
         Ok(Ok(token)) => Ok(token),
         Ok(Err(error)) => Err(error.into()),
         Err(error) => Err(Failure::Unavailable {
             what: "sharing",
-            retry_after: CROWD_RETRY,
+            retry_after: OVERLOAD_RETRY,
             source: Some(Box::new(error)),
         }),
     }
 }
 
-async fn judge(answer: Response) -> Result<Url, Mishap> {
-    let status = answer.status();
+async fn read_url(response: Response) -> Result<Url, TryError> {
+    let status = response.status();
     if status == StatusCode::UNAUTHORIZED {
-        return Err(Mishap::Unauthorized);
+        return Err(TryError::Unauthorized);
     }
     if status.is_server_error() {
-        return Err(Mishap::Failed(status));
+        return Err(TryError::Failed(status));
     }
     if !status.is_success() {
-        return Err(Mishap::Refused(status));
+        return Err(TryError::Rejected(status));
     }
-    let body = answer::read(answer)
+    let body = response::read(response)
         .await
-        .map_err(|error| lied_or_late(&error))?;
+        .map_err(|error| invalid_or_timed_out(&error))?;
     let shared: Shared = serde_json::from_slice(&body)
-        .map_err(|error| Mishap::Lied(format!("its answer is not as agreed: {error}")))?;
+        .map_err(|error| TryError::Invalid(format!("its response is not as agreed: {error}")))?;
     if ["http", "https"].contains(&shared.url.scheme()) {
         return Ok(shared.url);
     }
-    Err(Mishap::Lied(
-        "its answer has a link that leads nowhere".to_owned(),
+    Err(TryError::Invalid(
+        "its response has a link that leads nowhere".to_owned(),
     ))
 }
 
-fn lied_or_late(error: &anyhow::Error) -> Mishap {
+fn invalid_or_timed_out(error: &anyhow::Error) -> TryError {
     match error.downcast_ref::<reqwest::Error>() {
-        Some(error) => mishap(error),
-        None => Mishap::Lied(error.to_string()),
+        Some(error) => classify(error),
+        None => TryError::Invalid(error.to_string()),
     }
 }
 
-fn mishap(error: &reqwest::Error) -> Mishap {
+fn classify(error: &reqwest::Error) -> TryError {
     if error.is_timeout() {
-        return Mishap::Late;
+        return TryError::TimedOut;
     }
     let reason = if error.is_connect() {
         "it cannot be reached"
     } else {
-        "its answer broke off"
+        "its response broke off"
     };
-    Mishap::Unreachable(reason.to_owned())
+    TryError::Unreachable(reason.to_owned())
 }
 
-impl Mishap {
-    /// Whether it may be better the next time.
+impl TryError {
+    /// True if a retry may succeed.
     fn may_pass(&self) -> bool {
-        matches!(self, Self::Late | Self::Unreachable(_) | Self::Failed(_))
+        matches!(
+            self,
+            Self::TimedOut | Self::Unreachable(_) | Self::Failed(_)
+        )
     }
 
-    /// Whether it shows that the third party does not work.
+    /// True if it counts as a failure of the third party.
     fn is_failure(&self) -> bool {
-        self.may_pass() || matches!(self, Self::Lied(_))
+        self.may_pass() || matches!(self, Self::Invalid(_))
     }
 }
 
-impl From<Mishap> for Failure {
-    fn from(mishap: Mishap) -> Self {
-        match mishap {
-            Mishap::Late => Self::UpstreamTimeout,
-            Mishap::Unreachable(reason) | Mishap::Lied(reason) => Self::BadUpstream(reason),
-            Mishap::Failed(status) | Mishap::Refused(status) => {
-                Self::BadUpstream(format!("it answered {status}"))
+impl From<TryError> for Failure {
+    fn from(error: TryError) -> Self {
+        match error {
+            TryError::TimedOut => Self::UpstreamTimeout,
+            TryError::Unreachable(reason) | TryError::Invalid(reason) => Self::BadUpstream(reason),
+            TryError::Failed(status) | TryError::Rejected(status) => {
+                Self::BadUpstream(format!("it responded with {status}"))
             }
-            Mishap::Unauthorized => Self::BadUpstream("it does not take our token".to_owned()),
+            TryError::Unauthorized => Self::BadUpstream("it does not take our token".to_owned()),
         }
     }
 }

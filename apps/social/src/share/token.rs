@@ -12,18 +12,18 @@ use oauth2::{
 use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 
-use super::answer::read;
+use super::response::read;
 use crate::config::ShareSettings;
 
 type OAuth =
     BasicClient<EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
 
-/// What the third party knows us by, for a time.
+/// A token of the third party and its lifetime.
 #[derive(Clone)]
 pub(super) struct Token {
-    /// `Bearer` and the token.
+    /// The header's value: `Bearer` and the token.
     pub(super) authorization: HeaderValue,
-    /// From when it was asked for; `None` if the provider does not say.
+    /// Lifetime from when it was requested; `None` if the provider does not say.
     pub(super) life: Option<Duration>,
 }
 
@@ -36,7 +36,7 @@ impl Debug for Token {
     }
 }
 
-/// Who gives tokens.
+/// The provider of tokens.
 pub(super) struct Provider {
     oauth: OAuth,
     client: Client,
@@ -57,7 +57,7 @@ impl Provider {
         }
     }
 
-    /// Asks for a token, once.
+    /// Requests a token, once.
     pub(super) async fn token(&self) -> anyhow::Result<Token> {
         let client = self.client.clone();
         let call = move |request: HttpRequest| call(client.clone(), request);
@@ -67,16 +67,16 @@ impl Provider {
             .request_async(&call)
             .await
         {
-            Ok(answer) => checked(&answer),
-            Err(RequestTokenError::ServerResponse(refusal)) => {
-                bail!("the provider refuses: {refusal}")
+            Ok(response) => checked(&response),
+            Err(RequestTokenError::ServerResponse(rejection)) => {
+                bail!("the provider rejects the request: {rejection}")
             }
             Err(RequestTokenError::Request(error)) => Err(error.0),
             Err(RequestTokenError::Parse(error, _)) => {
-                bail!("the provider's answer is no token: {error}")
+                bail!("the provider's response is no token: {error}")
             }
             Err(RequestTokenError::Other(reason)) => {
-                bail!("the provider's answer is no token: {reason}")
+                bail!("the provider's response is no token: {reason}")
             }
         }
     }
@@ -87,30 +87,30 @@ async fn call(client: Client, request: HttpRequest) -> Result<HttpResponse, Http
 }
 
 async fn exchange(client: &Client, request: HttpRequest) -> anyhow::Result<HttpResponse> {
-    let answer = client
+    let received = client
         .execute(request.try_into()?)
         .await
         .map_err(reqwest::Error::without_url)?;
-    let mut response = http::Response::builder().status(answer.status());
-    if let Some(kind) = answer.headers().get(CONTENT_TYPE) {
+    let mut response = http::Response::builder().status(received.status());
+    if let Some(kind) = received.headers().get(CONTENT_TYPE) {
         response = response.header(CONTENT_TYPE, kind);
     }
-    Ok(response.body(read(answer).await?)?)
+    Ok(response.body(read(received).await?)?)
 }
 
-/// A provider may lie.
-fn checked(answer: &BasicTokenResponse) -> anyhow::Result<Token> {
-    let kind = answer.token_type();
+/// Validates the provider's response.
+fn checked(response: &BasicTokenResponse) -> anyhow::Result<Token> {
+    let kind = response.token_type();
     ensure!(
         *kind == BasicTokenType::Bearer,
         "the provider's token is not of the type bearer, but {kind:?}"
     );
-    let life = answer.expires_in();
+    let life = response.expires_in();
     ensure!(
         life != Some(Duration::ZERO),
         "the provider's token has expired already"
     );
-    let secret = answer.access_token().secret();
+    let secret = response.access_token().secret();
     ensure!(!secret.is_empty(), "the provider's token is empty");
     let mut authorization = HeaderValue::try_from(format!("Bearer {secret}"))
         .context("the provider's token has characters that no header may have")?;

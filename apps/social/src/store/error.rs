@@ -1,16 +1,16 @@
 use std::error::Error;
 
-/// What storage did not do, and whose fault that is.
+/// An error of the storage, by whose fault it is.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// It contradicts what is stored: a name is taken, an album is gone. To try again is of no use.
+    /// It contradicts what is stored: a name is taken, an album is gone. A retry does not help.
     #[error("{0}")]
     Conflict(&'static str),
-    /// The storage cannot be reached, is too busy or full, for now. Whether a change was made is not known, unless
-    /// the source says so. To try again later may help.
+    /// The storage cannot be reached, is overloaded or full, for now. It is unknown if a change was
+    /// made, unless the source says so. A later retry may help.
     #[error("the storage is not available")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
-    /// The storage holds or says what it must not: our fault.
+    /// The storage contains or returns invalid data: our fault.
     #[error("the storage is broken")]
     Broken(#[source] Box<dyn Error + Send + Sync>),
 }
@@ -27,5 +27,5 @@ impl StoreError {
     }
 }
 
-/// Of a [`Store`](super::Store)'s methods.
+/// The result of a [`Store`](super::Store)'s methods.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;

@@ -6,7 +6,7 @@ use axum_extra::extract::cookie::CookieJar;
 use serde::Deserialize;
 
 use super::form::{Press, Trouble, local, see};
-use super::render::{Answer, page, page_with};
+use super::render::{PageResult, page, page_with};
 use super::shell::Shell;
 use crate::App;
 use crate::auth::{self, Client, Viewer};
@@ -20,7 +20,7 @@ struct SignUpPage {
     entered: SignUp,
 }
 
-/// What somebody has entered to sign up.
+/// The form to sign up.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SignUp {
@@ -30,7 +30,7 @@ pub(super) struct SignUp {
     password: String,
 }
 
-pub(super) async fn show_sign_up(shell: Shell) -> Answer {
+pub(super) async fn show_sign_up(shell: Shell) -> PageResult {
     page(&SignUpPage {
         shell,
         trouble: Trouble::default(),
@@ -43,7 +43,7 @@ pub(super) async fn sign_up(
     client: Client,
     cookies: CookieJar,
     Form(entered): Form<SignUp>,
-) -> Answer {
+) -> PageResult {
     let new = NewUser {
         name: entered.name.clone(),
         display: Some(entered.display.clone()),
@@ -56,7 +56,7 @@ pub(super) async fn sign_up(
             Ok((cookies.add(session.cookie), see("/")).into_response())
         }
         Err(failure) => {
-            // The only thing of a new user that others can have already is the name.
+            // A new user can conflict with others in the name only.
             let trouble = Trouble::of(failure)?.about("name");
             let shell = Shell::anonymous("/sign-up");
             page_with(
@@ -80,14 +80,14 @@ struct LogInPage {
     next: String,
 }
 
-/// Where somebody wanted to go who must log in first.
+/// The page to go to after logging in.
 #[derive(Deserialize)]
 pub(super) struct Wanted {
     #[serde(default)]
     next: String,
 }
 
-pub(super) async fn show_log_in(shell: Shell, Query(wanted): Query<Wanted>) -> Answer {
+pub(super) async fn show_log_in(shell: Shell, Query(wanted): Query<Wanted>) -> PageResult {
     page(&LogInPage {
         shell,
         trouble: Trouble::default(),
@@ -96,7 +96,7 @@ pub(super) async fn show_log_in(shell: Shell, Query(wanted): Query<Wanted>) -> A
     })
 }
 
-/// What somebody has entered to log in.
+/// The form to log in.
 #[derive(Deserialize)]
 pub(super) struct LogIn {
     name: String,
@@ -110,7 +110,7 @@ pub(super) async fn log_in(
     client: Client,
     cookies: CookieJar,
     Form(entered): Form<LogIn>,
-) -> Answer {
+) -> PageResult {
     match auth::log_in(&app, client, &entered.name, &entered.password).await {
         Ok(session) => Ok((cookies.add(session.cookie), see(&entered.next)).into_response()),
         Err(failure) => {
@@ -131,7 +131,7 @@ pub(super) async fn log_out(
     viewer: Viewer,
     cookies: CookieJar,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     let gone = auth::log_out(&app, &cookies).await?;
     Ok((cookies.add(gone), see("/")).into_response())

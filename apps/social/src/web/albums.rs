@@ -5,7 +5,7 @@ use bytesize::ByteSize;
 use serde::Deserialize;
 
 use super::form::{Position, Press, Trouble, id, see};
-use super::render::{Answer, blank_picture, page, page_with};
+use super::render::{PageResult, blank_picture, page, page_with};
 use super::shell::Shell;
 use crate::auth::{Viewer, check_csrf};
 use crate::model::{Album, Id};
@@ -23,7 +23,7 @@ struct NewAlbumPage {
     title: String,
 }
 
-pub(super) async fn show_new(_: Viewer, shell: Shell) -> Answer {
+pub(super) async fn show_new(_: Viewer, shell: Shell) -> PageResult {
     page(&NewAlbumPage {
         shell,
         trouble: Trouble::default(),
@@ -31,7 +31,7 @@ pub(super) async fn show_new(_: Viewer, shell: Shell) -> Answer {
     })
 }
 
-/// What somebody has entered for a new album.
+/// The form of a new album.
 #[derive(Deserialize)]
 pub(super) struct NewAlbum {
     csrf: String,
@@ -42,7 +42,7 @@ pub(super) async fn create(
     State(app): State<App>,
     viewer: Viewer,
     Form(new): Form<NewAlbum>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &new.csrf)?;
     match service::create_album(&app, viewer.author.clone(), &new.title).await {
         Ok(album) => Ok(see(&format!("/albums/{}", album.id))),
@@ -73,27 +73,27 @@ struct AlbumPage {
     texts: Texts,
     bytes_max: u64,
     bytes_max_words: String,
-    /// Of the owner only.
-    room: Option<Room>,
+    /// Shown to the owner only.
+    room: Option<Quota>,
     blank: [PictureView; 1],
 }
 
-/// What somebody has entered for a picture.
+/// The texts entered for a picture.
 #[derive(Default)]
 pub(super) struct Texts {
     pub(super) caption: String,
     pub(super) alt: String,
 }
 
-/// What is used of what the owner may have, in words.
-struct Room {
+/// The owner's use of the quota, in words.
+struct Quota {
     pictures: u64,
     pictures_max: u64,
     bytes: String,
     bytes_max: String,
 }
 
-impl Room {
+impl Quota {
     fn of(storage: Storage) -> Self {
         Self {
             pictures: storage.pictures,
@@ -109,7 +109,7 @@ pub(super) async fn show(
     shell: Shell,
     Path(album): Path<String>,
     Query(position): Query<Position>,
-) -> Answer {
+) -> PageResult {
     let album = id(&album, "album")?;
     let before = position.before();
     page(
@@ -125,14 +125,14 @@ pub(super) async fn show(
     )
 }
 
-/// The album again, with what was wrong with a picture that was to be added.
+/// Shows the album again, with the reason for which a picture could not be added.
 pub(super) async fn show_trouble(
     app: &App,
     viewer: &Viewer,
     album: Id,
     trouble: Trouble,
     texts: Texts,
-) -> Answer {
+) -> PageResult {
     let shell = Shell::of(app, Some(viewer), &format!("/albums/{album}")).await?;
     let status = trouble.status();
     page_with(
@@ -153,7 +153,7 @@ async fn load(
     let bytes_max = app.settings.pictures.bytes_max;
     let is_mine = shell.is(album.owner.id);
     let room = if is_mine {
-        Some(Room::of(service::storage(app, album.owner.id).await?))
+        Some(Quota::of(service::storage(app, album.owner.id).await?))
     } else {
         None
     };
@@ -176,7 +176,7 @@ pub(super) async fn delete(
     viewer: Viewer,
     Path(album): Path<String>,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     service::delete_album(&app, viewer.author.id, id(&album, "album")?).await?;
     Ok(see(&format!("/users/{}", viewer.author.name)))

@@ -4,12 +4,12 @@ use askama::Template;
 use axum::Router;
 use axum::routing::get;
 
-use super::render::{Answer, page};
+use super::render::{PageResult, page};
 use super::shell::Shell;
 use crate::App;
 use crate::api::{Operation, operations};
 
-/// The API, for who looks at it with a browser.
+/// The API's documentation, as a page.
 #[derive(Template)]
 #[template(path = "pages/api.html")]
 struct ApiPage {
@@ -18,7 +18,7 @@ struct ApiPage {
     operations: Arc<Vec<Operation>>,
 }
 
-/// A text with code in backticks, as parts of which each is code or not.
+/// Splits a text with code in backticks into pieces, each with `true` for code.
 fn spans(text: &str) -> impl Iterator<Item = (bool, &str)> {
     let parts = text.split('`').enumerate();
     parts.map(|(index, part)| (index % 2 == 1, part))
@@ -30,7 +30,7 @@ pub(super) fn router(app: &App) -> Router<App> {
     Router::new().route("/api", get(show))
 }
 
-fn show(shell: Shell, operations: Arc<Vec<Operation>>) -> Answer {
+fn show(shell: Shell, operations: Arc<Vec<Operation>>) -> PageResult {
     page(&ApiPage {
         shell,
         about: crate::api::ABOUT,

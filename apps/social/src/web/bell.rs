@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde::Deserialize;
 
 use super::form::see;
-use super::render::{Answer, page};
+use super::render::{PageResult, page};
 use super::shell::Shell;
 use crate::App;
 use crate::auth::{Viewer, check_csrf};
@@ -17,12 +17,12 @@ struct BellPage {
     bell: Bell,
 }
 
-pub(super) async fn show(State(app): State<App>, viewer: Viewer, shell: Shell) -> Answer {
+pub(super) async fn show(State(app): State<App>, viewer: Viewer, shell: Shell) -> PageResult {
     let bell = service::bell(&app, viewer.author.id).await?;
     page(&BellPage { shell, bell })
 }
 
-/// Up to where somebody has seen the list.
+/// The position up to which the list was seen.
 #[derive(Deserialize)]
 pub(super) struct Seen {
     csrf: String,
@@ -33,7 +33,7 @@ pub(super) async fn mark_seen(
     State(app): State<App>,
     viewer: Viewer,
     Form(form): Form<Seen>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &form.csrf)?;
     service::see_bell(&app, viewer.author.id, form.seen).await?;
     Ok(see("/bell"))

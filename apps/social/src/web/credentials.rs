@@ -1,4 +1,4 @@
-//! The page of what a user logs in with, and the pages that mails lead to.
+//! The page of a user's credentials, and the pages that mails link to.
 
 use askama::Template;
 use axum::Form;
@@ -8,7 +8,7 @@ use axum_extra::extract::cookie::CookieJar;
 use serde::Deserialize;
 
 use super::form::{Press, Trouble, see};
-use super::render::{Answer, page, page_with};
+use super::render::{PageResult, page, page_with};
 use super::shell::Shell;
 use crate::auth::{self, Client, Viewer, check_csrf};
 use crate::model::TicketPurpose;
@@ -19,14 +19,14 @@ use crate::{App, Failure, service};
 struct AccountPage {
     shell: Shell,
     email: String,
-    /// What was just done, in words.
+    /// Confirmation of the last action, in words.
     done: &'static str,
     trouble: Trouble,
     /// The address that was entered.
     entered: String,
 }
 
-/// What the page comes after.
+/// The query that names the last action.
 #[derive(Default, Deserialize)]
 pub(super) struct After {
     #[serde(default)]
@@ -37,11 +37,12 @@ impl After {
     fn words(&self) -> &'static str {
         match self.done.as_str() {
             "password" => {
-                "Your password is changed, and you are logged out everywhere else. Notifications are off until you switch \
-                 them on again."
+                "Your password is changed, and you are logged out everywhere else. Notifications \
+                 are off until you switch them on again."
             }
             "email" => {
-                "A mail is on its way to the new address. Follow the link in it within an hour; until then nothing changes."
+                "A mail is on its way to the new address. Follow the link in it within an hour; \
+                 until then nothing changes."
             }
             _ => "",
         }
@@ -52,7 +53,7 @@ pub(super) async fn show(
     State(app): State<App>,
     viewer: Viewer,
     Query(after): Query<After>,
-) -> Answer {
+) -> PageResult {
     page(&AccountPage {
         done: after.words(),
         ..load(&app, &viewer).await?
@@ -70,7 +71,7 @@ async fn load(app: &App, viewer: &Viewer) -> Result<AccountPage, Failure> {
     })
 }
 
-async fn again(app: &App, viewer: &Viewer, failure: Failure, entered: String) -> Answer {
+async fn again(app: &App, viewer: &Viewer, failure: Failure, entered: String) -> PageResult {
     let again = AccountPage {
         trouble: Trouble::of(failure)?,
         entered,
@@ -79,7 +80,7 @@ async fn again(app: &App, viewer: &Viewer, failure: Failure, entered: String) ->
     page_with(again.trouble.status(), &again)
 }
 
-/// What somebody has entered to have another password.
+/// The form to change the password.
 #[derive(Deserialize)]
 pub(super) struct NewPassword {
     csrf: String,
@@ -93,7 +94,7 @@ pub(super) async fn change_password(
     viewer: Viewer,
     cookies: CookieJar,
     Form(form): Form<NewPassword>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &form.csrf)?;
     let author = &viewer.author;
     let changed = async {
@@ -110,7 +111,7 @@ pub(super) async fn change_password(
     }
 }
 
-/// What somebody has entered to have another address.
+/// The form to change the address.
 #[derive(Deserialize)]
 pub(super) struct NewEmail {
     csrf: String,
@@ -123,7 +124,7 @@ pub(super) async fn change_email(
     client: Client,
     viewer: Viewer,
     Form(form): Form<NewEmail>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &form.csrf)?;
     let (author, password) = (&viewer.author, &form.email_password);
     let asked = async {
@@ -142,13 +143,13 @@ pub(super) async fn log_out_everywhere(
     viewer: Viewer,
     cookies: CookieJar,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     service::end_sessions(&app, viewer.author.id).await?;
     Ok((cookies.add(auth::no_cookie(&app)), see("/log-in")).into_response())
 }
 
-/// What somebody has entered to leave for good.
+/// The form to delete the account.
 #[derive(Deserialize)]
 pub(super) struct Goodbye {
     csrf: String,
@@ -161,7 +162,7 @@ pub(super) async fn delete_account(
     viewer: Viewer,
     cookies: CookieJar,
     Form(form): Form<Goodbye>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &form.csrf)?;
     let (author, password) = (&viewer.author, &form.delete_password);
     let deleted = async {
@@ -172,7 +173,8 @@ pub(super) async fn delete_account(
         Ok(()) => {
             let gone = NoticePage::new(
                 "Your account is deleted",
-                "Your albums and pictures are gone. What you have said and liked goes with them, within a minute or so.",
+                "Your albums and pictures are gone. What you have said and liked goes with them, \
+                 within a minute or so.",
                 ("/", "To the timeline"),
             );
             Ok((cookies.add(auth::no_cookie(&app)), page(&gone)?).into_response())
@@ -181,14 +183,14 @@ pub(super) async fn delete_account(
     }
 }
 
-/// Says that something is done.
+/// A page that confirms an action.
 #[derive(Template)]
 #[template(path = "pages/notice.html")]
 struct NoticePage {
     shell: Shell,
     title: &'static str,
     text: &'static str,
-    /// Where to go on, and what the link is called.
+    /// Address and label of the link to the next page.
     next: (&'static str, &'static str),
 }
 
@@ -211,7 +213,7 @@ struct ForgotPage {
     email: String,
 }
 
-pub(super) async fn show_forgot(shell: Shell) -> Answer {
+pub(super) async fn show_forgot(shell: Shell) -> PageResult {
     page(&ForgotPage {
         shell,
         trouble: Trouble::default(),
@@ -219,24 +221,24 @@ pub(super) async fn show_forgot(shell: Shell) -> Answer {
     })
 }
 
-/// The address of somebody who has forgotten their password.
+/// The form of a user who has forgotten their password.
 #[derive(Deserialize)]
 pub(super) struct Forgot {
     email: String,
 }
 
-/// Says the same whether anybody has the address.
+/// Shows the same page for a known and an unknown address.
 pub(super) async fn forgot(
     State(app): State<App>,
     client: Client,
     Form(form): Form<Forgot>,
-) -> Answer {
+) -> PageResult {
     app.limits.mail(client)?;
     match service::ask_for_reset(&app, &form.email).await {
         Ok(()) => page(&NoticePage::new(
             "Look into your mails",
-            "If somebody has signed up with this address, a mail with a link is on its way to it. The link is good for an \
-             hour. An address gets such a mail every five minutes at most.",
+            "If somebody has signed up with this address, a mail with a link is on its way to it. \
+             The link is good for an hour. An address gets such a mail every five minutes at most.",
             ("/log-in", "To the log-in"),
         )),
         Err(failure) => {
@@ -250,7 +252,7 @@ pub(super) async fn forgot(
     }
 }
 
-/// What a link in a mail says.
+/// The query of a link in a mail.
 #[derive(Deserialize)]
 pub(super) struct Link {
     #[serde(default)]
@@ -263,16 +265,16 @@ struct ResetPage {
     shell: Shell,
     trouble: Trouble,
     token: String,
-    /// Whose password it is; empty if the token is not good.
+    /// The user whose password it is; empty if the token is not valid.
     name: String,
 }
 
-pub(super) async fn show_reset(State(app): State<App>, Query(link): Query<Link>) -> Answer {
+pub(super) async fn show_reset(State(app): State<App>, Query(link): Query<Link>) -> PageResult {
     reset_page(&app, link.token, None).await
 }
 
-/// Looks at the token first, so that nobody thinks of a password for nothing.
-async fn reset_page(app: &App, token: String, failure: Option<Failure>) -> Answer {
+/// Checks the token first, so that nobody thinks of a password in vain.
+async fn reset_page(app: &App, token: String, failure: Option<Failure>) -> PageResult {
     let found = service::find_ticket(app, &token, TicketPurpose::ResetPassword).await;
     let (name, trouble) = match (found, failure) {
         (Ok((_, user)), None) => (user.name, Trouble::default()),
@@ -288,14 +290,14 @@ async fn reset_page(app: &App, token: String, failure: Option<Failure>) -> Answe
     page_with(reset.trouble.status(), &reset)
 }
 
-/// What somebody has entered who comes by a link.
+/// The form to set a password with a token.
 #[derive(Deserialize)]
 pub(super) struct Reset {
     token: String,
     password: String,
 }
 
-pub(super) async fn reset(State(app): State<App>, Form(form): Form<Reset>) -> Answer {
+pub(super) async fn reset(State(app): State<App>, Form(form): Form<Reset>) -> PageResult {
     match service::reset_password(&app, &form.token, &form.password).await {
         Ok(_) => page(&NoticePage::new(
             "Your password is changed",
@@ -313,12 +315,12 @@ struct ConfirmPage {
     trouble: Trouble,
     token: String,
     name: String,
-    /// That is to become the user's; empty if the token is not good.
+    /// The address to be confirmed; empty if the token is not valid.
     email: String,
 }
 
-/// Changes nothing: programs that look through mails follow links, too.
-pub(super) async fn show_confirm(State(app): State<App>, Query(link): Query<Link>) -> Answer {
+/// Shows the page, and changes nothing: programs that scan mails follow links, too.
+pub(super) async fn show_confirm(State(app): State<App>, Query(link): Query<Link>) -> PageResult {
     let found = service::find_ticket(&app, &link.token, TicketPurpose::ConfirmEmail).await;
     let (name, email, trouble) = match found {
         Ok((ticket, user)) => (user.name, ticket.email, Trouble::default()),
@@ -334,7 +336,7 @@ pub(super) async fn show_confirm(State(app): State<App>, Query(link): Query<Link
     page_with(confirm.trouble.status(), &confirm)
 }
 
-pub(super) async fn confirm(State(app): State<App>, Form(link): Form<Link>) -> Answer {
+pub(super) async fn confirm(State(app): State<App>, Form(link): Form<Link>) -> PageResult {
     match service::confirm_email(&app, &link.token).await {
         Ok(_) => page(&NoticePage::new(
             "Your address is changed",
@@ -342,14 +344,14 @@ pub(super) async fn confirm(State(app): State<App>, Form(link): Form<Link>) -> A
             ("/", "To the timeline"),
         )),
         Err(failure) => {
-            let refused = ConfirmPage {
+            let rejected = ConfirmPage {
                 shell: Shell::anonymous("/confirm-email"),
                 trouble: Trouble::of(failure)?,
                 token: String::new(),
                 name: String::new(),
                 email: String::new(),
             };
-            page_with(refused.trouble.status(), &refused)
+            page_with(rejected.trouble.status(), &rejected)
         }
     }
 }

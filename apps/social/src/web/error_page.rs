@@ -13,9 +13,9 @@ use super::shell::Shell;
 use crate::failure::Problem;
 use crate::{App, Failure};
 
-/// The longest problem that is looked into for its words, in bytes.
+/// Longest problem body that is parsed, in bytes.
 const PROBLEM_BYTES_MAX: usize = 64 * 1024;
-/// What would end a value of a query.
+/// Characters that would end a value of a query.
 const IN_QUERY: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'#')
@@ -34,14 +34,14 @@ struct ErrorPage<'a> {
     can_retry: bool,
 }
 
-/// Answers what no route does.
+/// The fallback for addresses without a route.
 pub(super) async fn nothing_here(uri: Uri) -> Failure {
     tracing::debug!(path = uri.path(), "nothing is there");
     Failure::NotFound("page")
 }
 
-/// Middleware: what went wrong, as a page for people. Who must log in first is sent there. Programs get what the API's
-/// failures are.
+/// Middleware that shows failures as pages. A visitor who must log in first is redirected. Programs
+/// get the API's failures.
 pub(super) async fn show_errors(State(app): State<App>, request: Request, next: Next) -> Response {
     let is_for_programs = request.uri().path().starts_with("/api/");
     let (mut parts, body) = request.into_parts();
@@ -68,7 +68,7 @@ fn is_failure(response: &Response) -> bool {
         && !media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"text/html"))
 }
 
-/// Where to go on after logging in: a form that was sent cannot be gone on with.
+/// Returns the page to go to after logging in: a form that was sent cannot be repeated.
 fn page_of(method: &Method, uri: &Uri) -> String {
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     if method.is_safe() {
@@ -108,13 +108,13 @@ async fn show(shell: &Shell, method: &Method, response: Response) -> Result<Resp
         can_retry: method.is_safe()
             && (status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS),
     };
-    let mut answer = render::page_with(status, &page)?;
+    let mut shown = render::page_with(status, &page)?;
     for name in [RETRY_AFTER, ALLOW] {
         if let Some(value) = parts.headers.get(&name) {
-            answer.headers_mut().insert(name, value.clone());
+            shown.headers_mut().insert(name, value.clone());
         }
     }
-    Ok(answer)
+    Ok(shown)
 }
 
 fn title(status: StatusCode) -> &'static str {

@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::auth::{Viewer, check_csrf};
 use crate::model::Id;
 
-/// What is wrong with a form that was sent; shown beside its fields, with what was entered.
+/// The errors of a form, shown beside its fields together with the values entered.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     status: StatusCode,
@@ -15,7 +15,7 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    /// If who sent the form can mend it; else the failure again.
+    /// Takes a failure that the sender of the form can correct; returns any other.
     pub(super) fn of(failure: Failure) -> Result<Self, Failure> {
         let (field, message) = match &failure {
             Failure::Invalid(error) => (Some(error.field), sentence(&error.rule)),
@@ -33,7 +33,7 @@ impl Trouble {
         })
     }
 
-    /// Says that a failure which names no field is about this one.
+    /// Assigns a failure that names no field to this one.
     pub(super) fn about(self, field: &'static str) -> Self {
         Self {
             field: self.field.or(Some(field)),
@@ -78,6 +78,8 @@ pub(super) struct Press {
 }
 
 impl Press {
+    /// Checks the CSRF token.
+    ///
     /// # Errors
     /// [`Failure::Forbidden`].
     pub(super) fn check(&self, viewer: &Viewer) -> Result<(), Failure> {
@@ -89,12 +91,12 @@ impl Press {
     }
 }
 
-/// An identifier of a path; one that cannot be one names nothing that there is.
+/// Parses an identifier of a path; an invalid one is not found.
 pub(super) fn id(text: &str, what: &'static str) -> Result<Id, Failure> {
     text.parse().map_err(|_| Failure::NotFound(what))
 }
 
-/// Where a list goes on; what is no identifier is the beginning.
+/// The position at which a list goes on; an invalid one is the beginning.
 #[derive(Deserialize)]
 pub(super) struct Position {
     before: Option<String>,
@@ -111,12 +113,12 @@ impl Position {
     }
 }
 
-/// To a page of ours, after a form was done.
+/// Redirects to a page of this site, after a form was accepted.
 pub(super) fn see(path: &str) -> Response {
     Redirect::to(local(path)).into_response()
 }
 
-/// A path of ours, and not of somebody who made the link to the form.
+/// Returns a path of this site, never an address that the link to the form smuggled in.
 pub(super) fn local(path: &str) -> &str {
     let is_odd = |character: char| character == '\\' || !character.is_ascii_graphic();
     let is_local = path.starts_with('/') && !path.starts_with("//") && !path.contains(is_odd);

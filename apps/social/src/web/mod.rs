@@ -1,4 +1,4 @@
-//! The pages: rendered here, and usable without scripts. Scripts (in `static/`) make them move.
+//! The pages: rendered here, and usable without scripts. Scripts (in `static/`) make them live.
 
 mod account;
 mod albums;
@@ -37,14 +37,15 @@ use crate::App;
 use crate::auth::{COOKIE, limit_requests, refuse_from_elsewhere};
 use crate::body_limit::body_limit;
 
-/// What a page may load: what is ours, and previews of files that the reader has chosen. Should escaping ever fail, an
-/// injected script does not run.
-const POLICY: &str = "default-src 'self'; img-src 'self' blob: data:; connect-src 'self'; object-src 'none'; \
-                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// The longest form; that of an upload may have a picture beside.
+/// The Content-Security-Policy: what is ours, and previews of files that the reader has chosen.
+/// Should escaping ever fail, an injected script does not run.
+const POLICY: &str = "default-src 'self'; img-src 'self' blob: data:; connect-src 'self'; \
+                      object-src 'none'; form-action 'self'; base-uri 'none'; \
+                      frame-ancestors 'none'";
+/// Largest form; that of an upload may carry a picture as well.
 const FORM_MAX: ByteSize = ByteSize::kib(64);
 
-/// Shorter texts gain nothing by being compressed, in bytes.
+/// Smallest body that is compressed, in bytes.
 const COMPRESSED_FROM: u64 = 1024;
 
 /// The routes of pages and of what they load.
@@ -69,8 +70,9 @@ pub fn router(app: &App) -> Router<App> {
         )
 }
 
-/// Pages, style, scripts and icons; no pictures, and nothing of the API. The pages' CSRF tokens are masked (see
-/// [`mask_csrf`](crate::auth::mask_csrf)), so the length of a compressed page tells nothing about them.
+/// True for pages, style, scripts and icons; not for pictures or the API. The pages' CSRF tokens
+/// are masked (see [`mask_csrf`](crate::auth::mask_csrf)), so the length of a compressed page tells
+/// nothing about them.
 fn is_text(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
     let media_type = headers.get(CONTENT_TYPE);
     let media_type = media_type.and_then(|media_type| media_type.to_str().ok());
@@ -114,7 +116,7 @@ fn pages(api: Router<App>) -> Router<App> {
         .merge(pages_of_mails())
 }
 
-/// For who is not logged in.
+/// The pages for visitors who are not logged in.
 fn pages_of_mails() -> Router<App> {
     Router::new()
         .route(
@@ -132,7 +134,8 @@ fn pages_of_mails() -> Router<App> {
         .layer(header(CACHE_CONTROL, "no-store"))
 }
 
-/// Middleware: what was made for somebody is kept nowhere, so after they have logged out the browser's way back shows nothing of it.
+/// Middleware that keeps private pages out of caches, so that after logging out the browser's
+/// history shows nothing of them.
 async fn keep_private(request: Request, next: Next) -> Response {
     let is_for_somebody = CookieJar::from_headers(request.headers())
         .get(COOKIE)

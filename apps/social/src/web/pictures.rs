@@ -5,7 +5,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::form::{Position, Press, Trouble, id, see};
-use super::render::{Answer, blank_comment, page, page_with};
+use super::render::{PageResult, blank_comment, page, page_with};
 use super::shell::Shell;
 use crate::auth::{Viewer, check_csrf};
 use crate::model::{Comment, Id};
@@ -33,14 +33,15 @@ pub(super) async fn show(
     shell: Shell,
     Path(picture): Path<String>,
     Query(position): Query<Position>,
-) -> Answer {
+) -> PageResult {
     let picture = id(&picture, "picture")?;
     page(&load(&app, shell, picture, position.after()).await?)
 }
 
 async fn load(app: &App, shell: Shell, id: Id, after: Option<Id>) -> Result<PicturePage, Failure> {
     let picture = service::find_picture(app, id).await?;
-    // The count first: a comment that comes in between is told once more, and known by its identifier.
+    // Read before the comments: one that comes in between is delivered once more, and recognised by
+    // its identifier.
     let view = service::one(app, shell.viewer_id(), picture).await?;
     Ok(PicturePage {
         comments: service::comments(app, id, after, COMMENTS).await?,
@@ -54,7 +55,7 @@ async fn load(app: &App, shell: Shell, id: Id, after: Option<Id>) -> Result<Pict
     })
 }
 
-/// What the like button sends.
+/// The form of the like button.
 #[derive(Deserialize)]
 pub(super) struct Like {
     csrf: String,
@@ -68,16 +69,16 @@ pub(super) async fn like(
     viewer: Viewer,
     Path(picture): Path<String>,
     Form(like): Form<Like>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &like.csrf)?;
     let picture = id(&picture, "picture")?;
     service::set_like(&app, &viewer.author, picture, like.liked).await?;
     Ok(see(&format!("{}#picture-{picture}", like.next)))
 }
 
-/// What somebody says.
+/// The form of a comment.
 #[derive(Deserialize)]
-pub(super) struct Said {
+pub(super) struct CommentForm {
     csrf: String,
     text: String,
 }
@@ -86,18 +87,18 @@ pub(super) async fn comment(
     State(app): State<App>,
     viewer: Viewer,
     Path(picture): Path<String>,
-    Form(said): Form<Said>,
-) -> Answer {
-    check_csrf(&viewer, &said.csrf)?;
+    Form(comment_form): Form<CommentForm>,
+) -> PageResult {
+    check_csrf(&viewer, &comment_form.csrf)?;
     let picture = id(&picture, "picture")?;
-    match service::comment(&app, &viewer.author, picture, &said.text).await {
+    match service::comment(&app, &viewer.author, picture, &comment_form.text).await {
         Ok(comment) => Ok(see(&format!("/pictures/{picture}#comment-{}", comment.id))),
         Err(failure) => {
             let trouble = Trouble::of(failure)?;
             let shell = Shell::of(&app, Some(&viewer), &format!("/pictures/{picture}")).await?;
             let again = PicturePage {
                 trouble,
-                text: said.text,
+                text: comment_form.text,
                 ..load(&app, shell, picture, None).await?
             };
             page_with(again.trouble.status(), &again)
@@ -105,7 +106,7 @@ pub(super) async fn comment(
     }
 }
 
-/// What the owner says a picture shows.
+/// The form of a picture's description.
 #[derive(Deserialize)]
 pub(super) struct Description {
     csrf: String,
@@ -117,7 +118,7 @@ pub(super) async fn describe(
     viewer: Viewer,
     Path(picture): Path<String>,
     Form(description): Form<Description>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &description.csrf)?;
     let picture = id(&picture, "picture")?;
     service::describe_picture(&app, viewer.author.id, picture, &description.alt).await?;
@@ -137,7 +138,7 @@ pub(super) async fn share(
     viewer: Viewer,
     Path(picture): Path<String>,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     let picture = id(&picture, "picture")?;
     let link = service::share(&app, picture).await?;
@@ -154,7 +155,7 @@ pub(super) async fn delete(
     viewer: Viewer,
     Path(picture): Path<String>,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     let picture = service::find_picture(&app, id(&picture, "picture")?).await?;
     service::delete_picture(&app, viewer.author.id, picture.id).await?;
@@ -166,7 +167,7 @@ pub(super) async fn delete_comment(
     viewer: Viewer,
     Path(comment): Path<String>,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     service::delete_comment(&app, viewer.author.id, id(&comment, "comment")?).await?;
     Ok(see(press.next()))

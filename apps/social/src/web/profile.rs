@@ -3,7 +3,7 @@ use axum::extract::{Path, Query, State};
 use futures_util::future::try_join;
 
 use super::form::Position;
-use super::render::{Answer, page};
+use super::render::{PageResult, page};
 use super::shell::Shell;
 use crate::App;
 use crate::model::{Album, User};
@@ -27,7 +27,7 @@ pub(super) async fn show(
     shell: Shell,
     Path(name): Path<String>,
     Query(position): Query<Position>,
-) -> Answer {
+) -> PageResult {
     let user = service::user(&app, &name).await?;
     let viewer = shell.viewer_id();
     let pictures = service::of_user(&app, viewer, user.id, position.before(), PICTURES);

@@ -7,19 +7,19 @@ use crate::Failure;
 use crate::model::{Author, Comment, Id, Media, Picture};
 use crate::service::PictureView;
 
-/// What a handler of a page gives.
-pub(super) type Answer = Result<Response, Failure>;
+/// The result of a page's handler.
+pub(super) type PageResult = Result<Response, Failure>;
 
-pub(super) fn page(template: &impl Template) -> Answer {
+pub(super) fn page(template: &impl Template) -> PageResult {
     page_with(StatusCode::OK, template)
 }
 
-pub(super) fn page_with(status: StatusCode, template: &impl Template) -> Answer {
+pub(super) fn page_with(status: StatusCode, template: &impl Template) -> PageResult {
     let text = template.render().map_err(Failure::internal)?;
     Ok((status, Html(text)).into_response())
 }
 
-/// A picture that scripts fill in when a new one comes; they look for its identifier of noughts.
+/// A template that scripts fill in when a new picture comes; they look for its identifier of zeros.
 pub(super) fn blank_picture() -> PictureView {
     let nobody = Id::from_bytes([0; 16]);
     PictureView {
@@ -43,7 +43,7 @@ pub(super) fn blank_picture() -> PictureView {
     }
 }
 
-/// A comment that scripts fill in when a new one comes.
+/// A template that scripts fill in when a new comment comes.
 pub(super) fn blank_comment() -> Comment {
     let nobody = Id::from_bytes([0; 16]);
     Comment {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::form::{Press, Trouble, id, see};
-use super::render::{Answer, page, page_with};
+use super::render::{PageResult, page, page_with};
 use super::shell::Shell;
 use crate::api::parse_webhook;
 use crate::auth::{Viewer, check_csrf};
@@ -31,7 +31,7 @@ struct Made {
     secret: String,
 }
 
-/// What somebody has entered of themselves. A box that is not checked is not sent.
+/// The form of the settings. A box that is not checked is not sent.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Entered {
@@ -71,7 +71,7 @@ fn webhook(text: &str) -> Result<Option<Url>, TextError> {
     parse_webhook(text).map(Some)
 }
 
-/// Whether the page comes after something was saved.
+/// The query that tells if the settings were just saved.
 #[derive(Deserialize)]
 pub(super) struct After {
     #[serde(default)]
@@ -82,7 +82,7 @@ pub(super) async fn show(
     State(app): State<App>,
     viewer: Viewer,
     Query(after): Query<After>,
-) -> Answer {
+) -> PageResult {
     page(&SettingsPage {
         saved: after.saved,
         ..load(&app, &viewer).await?
@@ -106,7 +106,7 @@ pub(super) async fn save(
     State(app): State<App>,
     viewer: Viewer,
     Form(entered): Form<Entered>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &entered.csrf)?;
     let saved = async { service::change_user(&app, viewer.author.id, entered.change()?).await };
     match saved.await {
@@ -122,19 +122,20 @@ pub(super) async fn save(
     }
 }
 
-/// What somebody has entered for a new key.
+/// The form of a new key.
 #[derive(Deserialize)]
 pub(super) struct NewKey {
     csrf: String,
     name: String,
 }
 
-/// Answers with the page itself, not with another address: the secret is not kept where it could be asked for again.
+/// Responds with the page itself, not with a redirect: the secret is not kept where it could be
+/// requested again.
 pub(super) async fn make_key(
     State(app): State<App>,
     viewer: Viewer,
     Form(new): Form<NewKey>,
-) -> Answer {
+) -> PageResult {
     check_csrf(&viewer, &new.csrf)?;
     match service::create_key(&app, viewer.author.id, &new.name).await {
         Ok(key) => page(&SettingsPage {
@@ -159,7 +160,7 @@ pub(super) async fn delete_key(
     viewer: Viewer,
     Path(key): Path<String>,
     Form(press): Form<Press>,
-) -> Answer {
+) -> PageResult {
     press.check(&viewer)?;
     service::delete_key(&app, viewer.author.id, id(&key, "key")?).await?;
     Ok(see("/settings"))

@@ -8,30 +8,31 @@ use crate::auth::{MaybeViewer, Viewer, mask_csrf};
 use crate::model::{Comment, Id, Picture, User, topic};
 use crate::{App, Failure};
 
-/// Colours of the circles that stand for people; `people.js` and the style sheet know them too.
+/// Number of colours of the circles that stand for people; `people.js` and the style sheet know
+/// them too.
 const TINTS: u32 = 6;
 
-/// What all pages show around what they are about, and how they write names and times: an extractor.
+/// The frame of all pages, and their formatting of names and times: an extractor.
 #[derive(Debug)]
 pub(super) struct Shell {
-    /// Who looks.
+    /// The user who views the page.
     pub(super) viewer: Option<Me>,
-    /// What forms and scripts send back; empty if nobody is logged in.
+    /// The CSRF token for forms and scripts; empty if nobody is logged in.
     pub(super) csrf: String,
-    /// Where style sheet, scripts and icon are.
+    /// Address prefix of style sheet, scripts and icon.
     pub(super) assets: &'static str,
-    /// Of this page, with its query.
+    /// Path of this page, with its query.
     pub(super) path: String,
 }
 
-/// Who looks at a page.
+/// The user who views a page.
 #[derive(Debug)]
 pub(super) struct Me {
     pub(super) id: Id,
     pub(super) name: String,
     /// The end of the bell's log.
     pub(super) bell_seq: u64,
-    /// Up to where they have seen it.
+    /// The position up to which they have seen it.
     pub(super) bell_seen: u64,
 }
 
@@ -52,7 +53,7 @@ impl FromRequestParts<App> for Shell {
 }
 
 impl Shell {
-    /// For a page that answers a form: `path` is where the form stands.
+    /// Makes the frame of a page that responds to a form: `path` is that of the form's page.
     pub(super) async fn of(
         app: &App,
         viewer: Option<&Viewer>,
@@ -78,7 +79,7 @@ impl Shell {
         })
     }
 
-    /// For a page that shows nothing of who looks.
+    /// Makes the frame of a page that shows nothing of its viewer.
     pub(super) fn anonymous(path: &str) -> Self {
         Self {
             viewer: None,
@@ -109,7 +110,8 @@ impl Shell {
         self.is(comment.author.id) || self.is(picture.owner.id)
     }
 
-    /// For readers without scripts; with them it is shown in their language and time zone.
+    /// Formats a time for readers without scripts; scripts show it in the reader's language and
+    /// time zone.
     #[expect(
         clippy::unused_self,
         reason = "templates call methods of what they have"
@@ -149,7 +151,7 @@ impl Shell {
         }
     }
 
-    /// What a page of this picture is called.
+    /// Returns the title of a picture's page.
     #[expect(
         clippy::unused_self,
         reason = "templates call methods of what they have"

@@ -46,7 +46,8 @@ static ASSETS: [Asset; 21] = assets![
     "upload.js",
 ];
 
-/// A digest of all files: a new version has new addresses, so what browsers keep is never mixed.
+/// A digest of all files: a new version has new addresses, so browsers never mix cached files of
+/// two versions.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut digest = Sha256::new();
     for asset in &ASSETS {
@@ -56,7 +57,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 });
 static BASE: LazyLock<String> = LazyLock::new(|| format!("/static/{}", *VERSION));
 
-/// What the addresses of files begin with.
+/// Returns the prefix of the files' addresses.
 pub(super) fn base() -> &'static str {
     &BASE
 }

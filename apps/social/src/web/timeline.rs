@@ -2,7 +2,7 @@ use askama::Template;
 use axum::extract::{Query, State};
 
 use super::form::Position;
-use super::render::{Answer, blank_picture, page};
+use super::render::{PageResult, blank_picture, page};
 use super::shell::Shell;
 use crate::App;
 use crate::service::{self, Page, PictureView};
@@ -23,7 +23,7 @@ pub(super) async fn show(
     State(app): State<App>,
     shell: Shell,
     Query(position): Query<Position>,
-) -> Answer {
+) -> PageResult {
     let before = position.before();
     page(&Timeline {
         page: service::timeline(&app, shell.viewer_id(), before, PICTURES).await?,

@@ -4,7 +4,7 @@ use tempfile::TempPath;
 
 use super::albums::{Texts, show_trouble};
 use super::form::{Trouble, id, see};
-use super::render::Answer;
+use super::render::PageResult;
 use crate::api::spool::{Pace, refused, spool, text};
 use crate::auth::{Viewer, check_csrf};
 use crate::images::io_failure;
@@ -12,7 +12,7 @@ use crate::model::TextError;
 use crate::service::{self, Upload};
 use crate::{App, Failure};
 
-/// What the form of an album has sent.
+/// The fields of an album's upload form.
 #[derive(Default)]
 struct Sent {
     file: Option<TempPath>,
@@ -20,17 +20,17 @@ struct Sent {
     alt: String,
 }
 
-/// Takes a picture from a browser without scripts. The form's token stands before the file, so that nothing is kept of what
-/// somebody else's page sends.
+/// Takes a picture from a browser without scripts. The form's token comes before the file, so that
+/// nothing is kept of a request from another site's page.
 pub(super) async fn receive(
     State(app): State<App>,
     viewer: Viewer,
     Path(album): Path<String>,
     request: Request,
-) -> Answer {
+) -> PageResult {
     let album = id(&album, "album")?;
     app.limits.upload(viewer.author.id)?;
-    // Before anything is received in vain.
+    // Checked before the file is received.
     service::check_room(&app, viewer.author.id, album).await?;
     let sent = read(&app, &viewer, request).await?;
     let texts = Texts {
@@ -91,7 +91,7 @@ async fn read(app: &App, viewer: &Viewer, request: Request) -> Result<Sent, Fail
     }
 }
 
-/// A browser sends an empty file where none was chosen.
+/// Stores the file. A browser sends an empty one where none was chosen.
 async fn keep(app: &App, part: Field<'_>) -> Result<Option<TempPath>, Failure> {
     let file = spool(&app.files, part, app.settings.pictures.bytes_max).await?;
     let metadata = tokio::fs::metadata(&file).await.map_err(io_failure)?;

@@ -1,4 +1,4 @@
-//! What users log in with changes, and users go.
+//! Changes of credentials, and deletion of accounts.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::kit::app::{Answer, Client, PASSWORD, TestApp, send};
+use crate::kit::app::{Client, PASSWORD, TestApp, TestResponse, send};
 use crate::kit::smtp::{Mail, SmtpSink};
 
-/// Longer than anything should take.
+/// A time longer than anything here takes.
 const PATIENCE: Duration = Duration::from_mins(1);
 const NEW: &str = "another password of some length";
 
@@ -32,11 +32,11 @@ async fn with_mails(store: StoreSettings, sink: &SmtpSink) -> TestApp {
     .await
 }
 
-async fn put(client: &Client, path: &str, body: &Value) -> Answer {
+async fn put(client: &Client, path: &str, body: &Value) -> TestResponse {
     send(client.request(Method::PUT, path).json(body)).await
 }
 
-/// The mails of this subject, as soon as there are so many.
+/// Returns the mails of this subject, as soon as there are so many.
 async fn mails(sink: &SmtpSink, subject: &str, count: usize) -> Vec<Mail> {
     let found = async {
         loop {
@@ -53,7 +53,7 @@ async fn mails(sink: &SmtpSink, subject: &str, count: usize) -> Vec<Mail> {
     timeout(PATIENCE, found).await.expect("the mails arrive")
 }
 
-/// The token of the link in a mail.
+/// Returns the token of the link in a mail.
 fn token(mail: &Mail) -> String {
     let text = mail.text.split("token=").nth(1).expect("it has a link");
     text.split_whitespace().next().expect("a token").to_owned()
@@ -162,14 +162,14 @@ pub(crate) async fn a_forgotten_password_is_reset_by_mail(store: StoreSettings) 
     let sink = SmtpSink::start();
     let server = with_mails(store, &sink).await;
     let ada = server.user("ada").await;
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for email in ["nobody@example.org", "Somebody@Example.org"] {
         let body = json!({"email": email});
-        let answer = server.client().post("/api/password/forgotten", &body).await;
-        answers.push((answer.status, answer.body.clone()));
+        let response = server.client().post("/api/password/forgotten", &body).await;
+        responses.push((response.status, response.body.clone()));
     }
-    assert_eq!(answers[0], answers[1], "they tell who has signed up");
-    assert_eq!(answers[0].0, StatusCode::ACCEPTED);
+    assert_eq!(responses[0], responses[1], "they tell who has signed up");
+    assert_eq!(responses[0].0, StatusCode::ACCEPTED);
     let subject = "A new password for Greenroom social";
     let mail = mails(&sink, subject, 1).await.remove(0);
     assert_eq!(mail.to, ["somebody@example.org"]);
@@ -192,7 +192,7 @@ pub(crate) async fn a_forgotten_password_is_reset_by_mail(store: StoreSettings) 
         StatusCode::UNAUTHORIZED
     );
     assert_eq!(log_in(&server, "ada", NEW).await, StatusCode::CREATED);
-    // Nobody who reads the storage can use what is there.
+    // A reader of the storage cannot use what is there.
     let hash = hex::encode(Sha256::digest(token(&mail)));
     let ticket = server.app.store.ticket(&hash, Timestamp::now()).await;
     assert_eq!(ticket.expect("asked"), None);
@@ -231,7 +231,7 @@ pub(crate) async fn a_token_is_good_for_one_thing_and_not_for_ever(store: StoreS
     for token in [too_old.as_str(), &other, &moved, "", "x", &"d".repeat(43)] {
         assert_eq!(reset(token).await.field(), "token", "{token}");
     }
-    // With the password goes every token that was there.
+    // A new password invalidates every token that was there.
     let good = ticket("e", purpose, theirs, 600).await;
     let body = json!({"old": PASSWORD, "new": NEW});
     put(&ada, "/api/me/password", &body)
@@ -246,8 +246,8 @@ pub(crate) async fn who_logs_out_everywhere_is_nobody_everywhere(store: StoreSet
     let elsewhere = server.client().logged_in("ada", PASSWORD).await;
     let grace = server.user("grace").await;
     let mut feed = Feed::connect(&server, &elsewhere).await;
-    let answer = ada.delete("/api/sessions").await;
-    answer.expect(StatusCode::NO_CONTENT);
+    let response = ada.delete("/api/sessions").await;
+    response.expect(StatusCode::NO_CONTENT);
     for over in [&ada, &elsewhere] {
         over.get("/api/me").await.problem(StatusCode::UNAUTHORIZED);
     }
@@ -276,8 +276,8 @@ pub(crate) async fn a_log_out_ends_what_the_session_has_open(store: StoreSetting
         };
         server.app.store.insert_push(&browser).await.expect("kept");
     }
-    let answer = ada.delete("/api/sessions/current").await;
-    answer.expect(StatusCode::NO_CONTENT);
+    let response = ada.delete("/api/sessions/current").await;
+    response.expect(StatusCode::NO_CONTENT);
     assert_eq!(here.close_code().await, 3000);
     let browsers: Value = elsewhere.get("/api/me/push").await.json(StatusCode::OK);
     assert_eq!(browsers, json!(["https://push.example.org/there"]));
@@ -297,9 +297,9 @@ pub(crate) async fn private_pages_are_kept_nowhere(store: StoreSettings) {
         "/users/ada",
         "/nothing",
     ] {
-        let answer = ada.get(path).await;
+        let response = ada.get(path).await;
         assert_eq!(
-            answer.headers.get(CACHE_CONTROL),
+            response.headers.get(CACHE_CONTROL),
             Some(&"no-store".parse().expect("a value")),
             "{path}"
         );
@@ -382,7 +382,7 @@ pub(crate) async fn mails_that_are_asked_for_are_limited_by_client(store: StoreS
 struct Feed(WebSocketStream<TcpStream>);
 
 impl Feed {
-    /// Is heard: it has watched something.
+    /// Connects, and watches something, so that the connection is known to be established.
     async fn connect(server: &TestApp, client: &Client) -> Self {
         let mut feed = Self::open(server, client).await;
         feed.watch("/timeline").await;
@@ -416,7 +416,7 @@ impl Feed {
         self.watch(&format!("/user/{user}/bell")).await
     }
 
-    /// With which the server ends it.
+    /// Returns the code with which the server closes it.
     async fn close_code(&mut self) -> u16 {
         loop {
             if let Message::Close(frame) = self.next().await {

@@ -12,13 +12,13 @@ pub(crate) async fn an_album_is_made_shown_and_deleted(store: StoreSettings) {
         .post("/api/albums", &json!({"title": "mine"}))
         .await
         .problem(StatusCode::UNAUTHORIZED);
-    let answer = ada.post("/api/albums", &json!({"title": " mine "})).await;
-    let made: Value = answer.json(StatusCode::CREATED);
+    let response = ada.post("/api/albums", &json!({"title": " mine "})).await;
+    let made: Value = response.json(StatusCode::CREATED);
     assert_eq!(
         (&made["title"], &made["owner"]["name"]),
         (&json!("mine"), &json!("ada"))
     );
-    let path = answer.header("location");
+    let path = response.header("location");
     let shown: Value = server.client().get(path).await.json(StatusCode::OK);
     assert_eq!(shown, made);
     assert_eq!(

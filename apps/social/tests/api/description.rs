@@ -10,7 +10,7 @@ use social::config::StoreSettings;
 use super::signed::Signer;
 use crate::kit::app::{TestApp, send};
 
-/// Method and path of all operations.
+/// Returns method and path of all operations.
 fn operations(description: &Value) -> Vec<(String, String, &Value)> {
     let paths = description["paths"].as_object().expect("it has paths");
     let of_path = |(path, item): (&String, &Value)| {
@@ -32,7 +32,8 @@ fn operations(description: &Value) -> Vec<(String, String, &Value)> {
     names.map(with_operation).collect()
 }
 
-/// Asks for each operation: the router has all of them, and, as it says itself in the end, no others.
+/// Requests each operation: the router has all of them, and, as it says itself in the end, no
+/// others.
 pub(crate) async fn the_description_names_every_route(store: StoreSettings) {
     let server = TestApp::on(store).await;
     let client = server.client();
@@ -43,13 +44,13 @@ pub(crate) async fn the_description_names_every_route(store: StoreSettings) {
         let asked = path.replace("{id}", "0198c0ffee007abc8def0123456789ab");
         let asked = asked.replace("{name}", "nobody").replace("{size}", "small");
         let method: Method = method.parse().expect("a method");
-        let answer = send(client.request(method.clone(), &asked)).await;
+        let response = send(client.request(method.clone(), &asked)).await;
         assert_ne!(
-            answer.status,
+            response.status,
             StatusCode::METHOD_NOT_ALLOWED,
             "{method} {path}"
         );
-        let body = String::from_utf8_lossy(&answer.body);
+        let body = String::from_utf8_lossy(&response.body);
         assert!(!body.contains("address in this API"), "{method} {path}");
     }
     let described: BTreeSet<&str> = operations
@@ -75,11 +76,12 @@ pub(crate) async fn the_description_names_every_route(store: StoreSettings) {
     }
 }
 
-/// References lead somewhere, names are unique, parameters of paths are described, every operation says what it answers.
+/// References resolve, names are unique, parameters of paths are described, every operation lists
+/// its responses.
 pub(crate) async fn the_description_is_complete(store: StoreSettings) {
     let server = TestApp::on(store).await;
-    let answer = server.client().get("/api/openapi.json").await;
-    let description: Value = answer.json(StatusCode::OK);
+    let response = server.client().get("/api/openapi.json").await;
+    let description: Value = response.json(StatusCode::OK);
     assert!(
         description["openapi"]
             .as_str()
@@ -163,10 +165,10 @@ pub(crate) async fn programs_learn_the_time(store: StoreSettings) {
     let server = TestApp::on(store).await;
     let before = Timestamp::now().as_millisecond();
     let time: Value = server.client().get("/time").await.json(StatusCode::OK);
-    let told = time["unix_millis"].as_i64().expect("a number");
+    let reported = time["unix_millis"].as_i64().expect("a number");
     assert!(
-        (before..=Timestamp::now().as_millisecond()).contains(&told),
-        "{told}"
+        (before..=Timestamp::now().as_millisecond()).contains(&reported),
+        "{reported}"
     );
 }
 
@@ -199,7 +201,7 @@ pub(crate) async fn the_example_of_the_documentation_works(store: StoreSettings)
         .expect("there is a shell");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let made: Value = serde_json::from_slice(&output.stdout).expect("it shows the answer");
+    let made: Value = serde_json::from_slice(&output.stdout).expect("it shows the response");
     assert_eq!(made["title"], "From a script", "{made}");
     let albums: Value = ada.get("/api/users/ada/albums").await.json(StatusCode::OK);
     assert_eq!(albums, json!([made]));

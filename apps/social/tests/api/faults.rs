@@ -5,8 +5,8 @@ use social::config::StoreSettings;
 use crate::kit::app::{PASSWORD, TestApp, send};
 use crate::kit::ferretdb::FerretDb;
 
-/// Every answer while the database is away says so, and when to try again; nothing hangs, and what was
-/// acknowledged before is there when it is back.
+/// Every response while the database is away says so, and when to try again; nothing hangs, and
+/// what was acknowledged before is there when it is back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_database_everything_is_unavailable_for_now() {
     let mut database = FerretDb::start().await;
@@ -32,29 +32,29 @@ async fn without_the_database_everything_is_unavailable_for_now() {
         (Method::GET, "/ready", Value::Null),
     ] {
         let request = ada.request(method.clone(), path).json(&body);
-        let answer = send(request).await;
+        let response = send(request).await;
         assert_eq!(
-            answer.status,
+            response.status,
             StatusCode::SERVICE_UNAVAILABLE,
-            "{method} {path}: {answer:?}"
+            "{method} {path}: {response:?}"
         );
-        let detail = answer.problem(StatusCode::SERVICE_UNAVAILABLE);
+        let detail = response.problem(StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(
             detail,
             "the storage is not available at the moment; try again"
         );
-        assert_eq!(answer.header("retry-after"), "1");
+        assert_eq!(response.header("retry-after"), "1");
     }
     server.client().get("/time").await.expect(StatusCode::OK);
 
     database.restart().await;
-    // The driver finds out by itself; until then the answer stays the same.
+    // The driver notices by itself; until then the response stays the same.
     loop {
-        let answer = ada.get(&format!("/api/albums/{album}")).await;
-        if answer.status == StatusCode::OK {
+        let response = ada.get(&format!("/api/albums/{album}")).await;
+        if response.status == StatusCode::OK {
             break;
         }
-        answer.problem(StatusCode::SERVICE_UNAVAILABLE);
+        response.problem(StatusCode::SERVICE_UNAVAILABLE);
     }
     ada.put(&format!("/api/pictures/{picture}/like"))
         .await

@@ -22,7 +22,7 @@ pub(crate) async fn to_like_twice_is_to_like_once(store: StoreSettings) {
         ada.picture(&ada.album("mine").await).await
     );
     let like = format!("{picture}/like");
-    for (answer, expected) in [
+    for (response, expected) in [
         (
             grace.put(&like).await,
             json!({"liked": true, "likes": 1, "likes_seq": 1}),
@@ -44,7 +44,7 @@ pub(crate) async fn to_like_twice_is_to_like_once(store: StoreSettings) {
             json!({"liked": false, "likes": 1, "likes_seq": 3}),
         ),
     ] {
-        assert_eq!(answer.json::<Value>(StatusCode::OK), expected);
+        assert_eq!(response.json::<Value>(StatusCode::OK), expected);
     }
     for (client, liked) in [(&ada, true), (&grace, false), (&server.client(), false)] {
         let seen: Value = client.get(&picture).await.json(StatusCode::OK);
@@ -63,12 +63,12 @@ pub(crate) async fn likes_of_many_are_counted(store: StoreSettings) {
     let like = format!("{picture}/like");
     let names: Vec<String> = (0..8).map(|number| format!("user{number}")).collect();
     let users = join_all(names.iter().map(|name| server.user(name))).await;
-    // Each says it three times at once.
+    // Each sends it three times at once.
     let likes = users
         .iter()
         .flat_map(|user| (0..3).map(|_| user.put(&like)));
-    for answer in join_all(likes).await {
-        answer.expect(StatusCode::OK);
+    for response in join_all(likes).await {
+        response.expect(StatusCode::OK);
     }
     let seen: Value = ada.get(&picture).await.json(StatusCode::OK);
     assert_eq!((&seen["likes"], &seen["likes_seq"]), (&json!(8), &json!(8)));
@@ -99,12 +99,12 @@ pub(crate) async fn a_like_that_comes_again_is_no_news_to_a_webhook(store: Store
         settings.webhook.allow_private = true;
     })
     .await;
-    let (posted, mut heard) = mpsc::unbounded_channel();
+    let (posted, mut received) = mpsc::unbounded_channel();
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("it is bound");
     let hook = move |Json(body): Json<Value>| {
-        let told = posted.send(body["kind"].clone());
-        ready(told.map_or(StatusCode::GONE, |()| StatusCode::NO_CONTENT))
+        let sent = posted.send(body["kind"].clone());
+        ready(sent.map_or(StatusCode::GONE, |()| StatusCode::NO_CONTENT))
     };
     let hook = Router::new().fallback(hook);
     let serving = tokio::spawn(async move { axum::serve(listener, hook).await });
@@ -128,9 +128,9 @@ pub(crate) async fn a_like_that_comes_again_is_no_news_to_a_webhook(store: Store
     };
 
     grace.put(&like).await.expect(StatusCode::OK);
-    assert_eq!(heard.recv().await, Some(json!("like")));
+    assert_eq!(received.recv().await, Some(json!("like")));
     all_done().await;
-    // The outbox forgets what it has done.
+    // The outbox forgets finished tasks.
     let later = Timestamp::now() + Duration::from_mins(1);
     storage.prune(later, NOTHING).await.expect("pruned");
     grace.delete(&like).await.expect(StatusCode::OK);
@@ -138,8 +138,8 @@ pub(crate) async fn a_like_that_comes_again_is_no_news_to_a_webhook(store: Store
     let said = json!({"text": "fine"});
     let said = grace.post(&format!("{path}/comments"), &said).await;
     said.expect(StatusCode::CREATED);
-    assert_eq!(heard.recv().await, Some(json!("comment")));
+    assert_eq!(received.recv().await, Some(json!("comment")));
     all_done().await;
-    assert!(heard.try_recv().is_err());
+    assert!(received.try_recv().is_err());
     serving.abort();
 }

@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 use social::config::{LimitSettings, Settings, StoreSettings};
 
-use crate::kit::app::{Answer, PASSWORD, TestApp, png, send};
+use crate::kit::app::{PASSWORD, TestApp, TestResponse, png, send};
 
 async fn limited(store: StoreSettings, change: impl FnOnce(&mut LimitSettings)) -> TestApp {
     let server = TestApp::with(|settings: &mut Settings| {
@@ -19,14 +19,17 @@ async fn limited(store: StoreSettings, change: impl FnOnce(&mut LimitSettings)) 
 /// Five a minute: one at once, and the next one after 12 s.
 const FEW: u32 = 5;
 
-fn too_many(answer: &Answer) {
-    let detail = answer.problem(StatusCode::TOO_MANY_REQUESTS);
+fn too_many(response: &TestResponse) {
+    let detail = response.problem(StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(detail, "too many requests");
-    let seconds: u64 = answer.header("retry-after").parse().expect("whole seconds");
+    let seconds: u64 = response
+        .header("retry-after")
+        .parse()
+        .expect("whole seconds");
     assert!((1..=60).contains(&seconds), "{seconds}");
 }
 
-async fn log_in(server: &TestApp, from: &str, name: &str) -> Answer {
+async fn log_in(server: &TestApp, from: &str, name: &str) -> TestResponse {
     let request = server.client().request(Method::POST, "/api/sessions");
     let who = json!({"name": name, "password": "wrong, wrong"});
     send(request.header("x-forwarded-for", from).json(&who)).await
@@ -45,7 +48,7 @@ pub(crate) async fn log_ins_are_limited_by_client_and_by_name(store: StoreSettin
     log_in(&server, "192.0.2.12", "linus")
         .await
         .problem(StatusCode::UNAUTHORIZED);
-    // What the client itself says of where it comes from counts for nothing.
+    // The address that a client claims by itself is ignored.
     too_many(&log_in(&server, "192.0.2.99, 192.0.2.12", "eve").await);
 }
 
@@ -113,7 +116,8 @@ pub(crate) async fn requests_are_limited_by_client_but_not_the_health_check(stor
     get("192.0.2.2", "/time").await.expect(StatusCode::OK);
 }
 
-/// Each log-in computes for some 30 ms, and pages live on the same stage. A page is not asked for again if it is refused.
+/// Each log-in computes for some 30 ms, and pages run on the same stage. A page that is rejected is
+/// not requested again.
 pub(crate) async fn a_flood_of_log_ins_from_everywhere_refuses_no_page(store: StoreSettings) {
     const LOG_INS: usize = 40;
     let server = limited(store, |_| {}).await;

@@ -2,9 +2,9 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use social::config::StoreSettings;
 
-use crate::kit::app::{Answer, Client, TestApp, send};
+use crate::kit::app::{Client, TestApp, TestResponse, send};
 
-async fn patch(client: &Client, change: &Value) -> Answer {
+async fn patch(client: &Client, change: &Value) -> TestResponse {
     send(client.request(Method::PATCH, "/api/me").json(change)).await
 }
 
@@ -150,7 +150,7 @@ pub(crate) async fn the_bell_tells_what_others_did_until_it_was_seen(store: Stor
         let bell: Value = see(seen).await.json(StatusCode::OK);
         assert_eq!(bell["unseen"], unseen, "after {seen}");
     }
-    // Who likes it again after a while is not news.
+    // A repeated like after a while is no news.
     grace
         .delete(&format!("{path}/like"))
         .await
@@ -169,7 +169,7 @@ pub(crate) async fn the_bell_tells_what_others_did_until_it_was_seen(store: Stor
         (&json!(0), &json!(2)),
         "{bell}"
     );
-    // Who says to have seen more than there is has not seen what comes.
+    // A position beyond the end does not hide later events.
     let comment = grace
         .post(&format!("{path}/comments"), &json!({"text": "really"}))
         .await;

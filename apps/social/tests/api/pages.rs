@@ -3,9 +3,9 @@ use http::{Method, StatusCode};
 use serde_json::Value;
 use social::config::StoreSettings;
 
-use crate::kit::app::{Answer, Client, TestApp, send};
+use crate::kit::app::{Client, TestApp, TestResponse, send};
 
-async fn get_compressed(client: &Client, path: &str) -> Answer {
+async fn get_compressed(client: &Client, path: &str) -> TestResponse {
     let request = client.request(Method::GET, path);
     send(request.header(ACCEPT_ENCODING, "gzip")).await
 }
@@ -30,14 +30,14 @@ pub(crate) async fn texts_are_compressed_and_pictures_are_not(store: StoreSettin
         "/api/timeline",
         "/api/openapi.json",
     ] {
-        let answer = get_compressed(&ada, path).await;
-        answer.expect(StatusCode::OK);
-        assert_eq!(answer.header("content-encoding"), "", "{path}");
+        let response = get_compressed(&ada, path).await;
+        response.expect(StatusCode::OK);
+        assert_eq!(response.header("content-encoding"), "", "{path}");
     }
 }
 
-/// The token of a form, as it stands in a page.
-fn token(page: &Answer) -> String {
+/// Returns the token of a form in a page.
+fn token(page: &TestResponse) -> String {
     let page = String::from_utf8_lossy(&page.body).into_owned();
     let begin = "name=\"csrf\" value=\"";
     let at = page.find(begin).expect("it has a form") + begin.len();
@@ -45,7 +45,8 @@ fn token(page: &Answer) -> String {
     page[at..at + end].to_owned()
 }
 
-/// A page is compressed, with texts of others in it: what is secret in it must not be the same each time (BREACH).
+/// A page is compressed, with texts of others in it: its secrets must not be the same each time
+/// (BREACH).
 pub(crate) async fn a_token_stands_in_no_two_pages(store: StoreSettings) {
     let server = TestApp::on(store).await;
     let ada = server.user("ada").await;

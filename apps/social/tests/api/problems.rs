@@ -72,12 +72,12 @@ pub(crate) async fn addresses_and_methods_that_are_not_there_are_problems(store:
         let detail = client.get(path).await.problem(StatusCode::NOT_FOUND);
         assert!(detail.contains("GET /api"), "{path}: {detail}");
     }
-    let answer = client.put("/api/albums").await;
-    answer.problem(StatusCode::METHOD_NOT_ALLOWED);
-    assert_eq!(answer.header("allow"), "POST");
-    let answer = client.post("/time", &json!({})).await;
-    answer.problem(StatusCode::METHOD_NOT_ALLOWED);
-    assert_eq!(answer.header("allow"), "GET,HEAD");
+    let response = client.put("/api/albums").await;
+    response.problem(StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(response.header("allow"), "POST");
+    let response = client.post("/time", &json!({})).await;
+    response.problem(StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(response.header("allow"), "GET,HEAD");
 }
 
 pub(crate) async fn answers_say_what_browsers_may_do_with_them(store: StoreSettings) {
@@ -92,11 +92,15 @@ pub(crate) async fn answers_say_what_browsers_may_do_with_them(store: StoreSetti
         "/health",
         "/nothing",
     ] {
-        let answer = client.get(path).await;
-        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
-        assert_eq!(answer.header("x-frame-options"), "DENY", "{path}");
-        assert_eq!(answer.header("referrer-policy"), "same-origin", "{path}");
-        let policy = answer.header("content-security-policy");
+        let response = client.get(path).await;
+        assert_eq!(
+            response.header("x-content-type-options"),
+            "nosniff",
+            "{path}"
+        );
+        assert_eq!(response.header("x-frame-options"), "DENY", "{path}");
+        assert_eq!(response.header("referrer-policy"), "same-origin", "{path}");
+        let policy = response.header("content-security-policy");
         assert!(
             policy.contains("frame-ancestors 'none'"),
             "{path}: {policy}"

@@ -9,12 +9,12 @@ pub(crate) async fn the_cookie_is_for_this_site_and_not_for_scripts(store: Store
     let server = TestApp::on(store).await;
     server.user("ada").await;
     let who = json!({"name": " ADA ", "password": PASSWORD});
-    let answer = server.client().post("/api/sessions", &who).await;
-    let begun: Value = answer.json(StatusCode::CREATED);
+    let response = server.client().post("/api/sessions", &who).await;
+    let begun: Value = response.json(StatusCode::CREATED);
     assert_eq!(begun["user"]["name"], "ada");
-    let cookie = answer.header("set-cookie");
+    let cookie = response.header("set-cookie");
     let (token, flags) = cookie.split_once("; ").expect("it has flags");
-    // 32 bytes, which nobody guesses.
+    // 32 bytes, which cannot be guessed.
     assert_eq!(
         token.strip_prefix("session=").map(str::len),
         Some(43),
@@ -26,7 +26,7 @@ pub(crate) async fn the_cookie_is_for_this_site_and_not_for_scripts(store: Store
         flags,
         ["HttpOnly", "Max-Age=2592000", "Path=/", "SameSite=Lax"]
     );
-    assert_eq!(answer.header("cache-control"), "no-store");
+    assert_eq!(response.header("cache-control"), "no-store");
 }
 
 pub(crate) async fn the_cookie_of_a_site_with_tls_needs_tls(store: StoreSettings) {
@@ -37,10 +37,10 @@ pub(crate) async fn the_cookie_of_a_site_with_tls_needs_tls(store: StoreSettings
     let server = server.await;
     server.user("ada").await;
     let who = json!({"name": "ada", "password": PASSWORD});
-    let answer = server.client().post("/api/sessions", &who).await;
+    let response = server.client().post("/api/sessions", &who).await;
     assert!(
-        answer.header("set-cookie").contains("; Secure"),
-        "{answer:?}"
+        response.header("set-cookie").contains("; Secure"),
+        "{response:?}"
     );
 }
 
@@ -50,9 +50,9 @@ pub(crate) async fn a_wrong_password_and_a_wrong_name_look_alike(store: StoreSet
     let mut details = Vec::new();
     for (name, password) in [("ada", "not her password"), ("nobody", PASSWORD)] {
         let who = json!({"name": name, "password": password});
-        let answer = server.client().post("/api/sessions", &who).await;
-        assert_eq!(answer.header("set-cookie"), "");
-        details.push(answer.problem(StatusCode::UNAUTHORIZED));
+        let response = server.client().post("/api/sessions", &who).await;
+        assert_eq!(response.header("set-cookie"), "");
+        details.push(response.problem(StatusCode::UNAUTHORIZED));
     }
     assert_eq!(details[0], details[1]);
 }
@@ -71,16 +71,16 @@ pub(crate) async fn a_change_needs_the_token_of_the_session(store: StoreSettings
     };
     send(create()).await.problem(StatusCode::FORBIDDEN);
     for token in ["", "x", &theirs.csrf] {
-        let answer = send(create().header("x-csrf-token", token)).await;
+        let response = send(create().header("x-csrf-token", token)).await;
         assert!(
-            answer.problem(StatusCode::FORBIDDEN).contains("CSRF"),
-            "{answer:?}"
+            response.problem(StatusCode::FORBIDDEN).contains("CSRF"),
+            "{response:?}"
         );
     }
     send(create().header("x-csrf-token", &session.csrf))
         .await
         .expect(StatusCode::CREATED);
-    // Reading needs none.
+    // Reading needs no token.
     let request = server.client().request(Method::GET, "/api/me");
     send(request.header(COOKIE, &session.cookie))
         .await
@@ -109,11 +109,11 @@ pub(crate) async fn pages_of_other_origins_change_nothing(store: StoreSettings) 
         .await
         .expect(StatusCode::CREATED);
 
-    // Nor does anybody log in from there: a stranger's session would get what the victim uploads.
+    // Nor does a log-in work from there: a stranger's session would get what the victim uploads.
     let who = json!({"name": "ada", "password": PASSWORD});
     let request = server.client().request(Method::POST, "/api/sessions");
-    let answer = send(request.header(ORIGIN, "https://evil.example").json(&who)).await;
-    answer.problem(StatusCode::FORBIDDEN);
+    let response = send(request.header(ORIGIN, "https://evil.example").json(&who)).await;
+    response.problem(StatusCode::FORBIDDEN);
 }
 
 pub(crate) async fn who_has_logged_out_is_nobody(store: StoreSettings) {
@@ -121,11 +121,11 @@ pub(crate) async fn who_has_logged_out_is_nobody(store: StoreSettings) {
     let ada = server.user("ada").await;
     let elsewhere = server.client().logged_in("ada", PASSWORD).await;
     ada.get("/api/me").await.expect(StatusCode::OK);
-    let answer = ada.delete("/api/sessions/current").await;
-    answer.expect(StatusCode::NO_CONTENT);
+    let response = ada.delete("/api/sessions/current").await;
+    response.expect(StatusCode::NO_CONTENT);
     assert!(
-        answer.header("set-cookie").contains("Max-Age=0"),
-        "{answer:?}"
+        response.header("set-cookie").contains("Max-Age=0"),
+        "{response:?}"
     );
     ada.get("/api/me").await.problem(StatusCode::UNAUTHORIZED);
     elsewhere.get("/api/me").await.expect(StatusCode::OK);
@@ -135,7 +135,7 @@ pub(crate) async fn an_invented_cookie_is_nobody(store: StoreSettings) {
     let server = TestApp::on(store).await;
     for token in ["", "x", &"A".repeat(43), &"A".repeat(5_000)] {
         let request = server.client().request(Method::GET, "/api/me");
-        let answer = send(request.header(COOKIE, format!("session={token}"))).await;
-        answer.problem(StatusCode::UNAUTHORIZED);
+        let response = send(request.header(COOKIE, format!("session={token}"))).await;
+        response.problem(StatusCode::UNAUTHORIZED);
     }
 }

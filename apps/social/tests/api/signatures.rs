@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::signed::{Sent, Signer};
-use crate::kit::app::{Answer, TestApp, form, png, send};
+use crate::kit::app::{TestApp, TestResponse, form, png, send};
 
 async fn signer(store: StoreSettings) -> (TestApp, Signer) {
     let server = TestApp::on(store).await;
@@ -16,8 +16,8 @@ async fn signer(store: StoreSettings) -> (TestApp, Signer) {
     (server, signer)
 }
 
-fn refused(answer: &Answer) -> String {
-    answer.problem(StatusCode::UNAUTHORIZED)
+fn refused(response: &TestResponse) -> String {
+    response.problem(StatusCode::UNAUTHORIZED)
 }
 
 pub(crate) async fn a_signed_request_is_its_keys_user(store: StoreSettings) {
@@ -79,11 +79,12 @@ pub(crate) async fn a_request_that_was_tampered_with_is_refused(store: StoreSett
             sent: Some(tampered.clone()),
             ..ada.clone()
         };
-        let answer = attack.send(Method::POST, &signed.path, &body).await;
-        // A method that the address does not have is refused for that, or for the signature; either way nothing is done.
+        let response = attack.send(Method::POST, &signed.path, &body).await;
+        // A method that the address does not have is rejected for that, or for the signature;
+        // either way nothing is done.
         assert!(
-            [401, 405].contains(&answer.status.as_u16()),
-            "{tampered:?}: {answer:?}"
+            [401, 405].contains(&response.status.as_u16()),
+            "{tampered:?}: {response:?}"
         );
     }
     let albums: Value = ada.get("/api/users/ada/albums").await.json(StatusCode::OK);
@@ -170,7 +171,7 @@ pub(crate) async fn every_component_and_parameter_is_needed(store: StoreSettings
     }
 }
 
-/// Not a picture that is easily packed: its file is as long as its pixels, 3 MB.
+/// Returns a picture that does not compress: its file is as long as its pixels, 3 MB.
 fn long_picture() -> Vec<u8> {
     let mut state = 1_u32;
     let mut noise = || {
@@ -243,7 +244,7 @@ pub(crate) async fn a_signed_upload_is_of_one_picture(store: StoreSettings) {
     );
 }
 
-/// Users who each send a part of their upload and no more; eight of them hold all places.
+/// Users who each send a part of their upload and no more; eight of them hold all permits.
 pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
     let (server, ada) = signer(store).await;
     let path = upload_path(&ada).await;
@@ -265,11 +266,11 @@ pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
         stream.write_all(&sent).await.expect("it is read");
         stream
     };
-    // Whichever of the two comes second is refused: ada has a place already.
+    // The second of the two is rejected: ada has a permit already.
     let (mut first, mut second) = (begin(&ada).await, begin(&ada).await);
     let (is_first, refused) = tokio::select! {
-        answer = read(&mut first) => (true, answer),
-        answer = read(&mut second) => (false, answer),
+        response = read(&mut first) => (true, response),
+        response = read(&mut second) => (false, response),
     };
     assert!(
         refused.starts_with("HTTP/1.1 429") && refused.contains("retry-after: 2"),
@@ -279,28 +280,28 @@ pub(crate) async fn signed_uploads_have_few_places(store: StoreSettings) {
 
     let mut slow = Vec::new();
     let mut refused = None;
-    // Each that gets a place is silent; the first that gets none is answered.
+    // A connection with a permit is silent; the first without gets a response.
     while refused.is_none() {
         let user = server.user(&format!("user{}", slow.len())).await;
         slow.push(begin(&Signer::of(&user).await).await);
         server.client().get("/health").await.expect(StatusCode::OK);
-        refused = answer_of_any(&slow);
+        refused = response_of_any(&slow);
         assert!(slow.len() <= 20, "there are at most eight places");
     }
-    let answer = refused.expect("the loop ended with it");
+    let response = refused.expect("the loop ended with it");
     assert!(
-        answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 2"),
-        "{answer}"
+        response.starts_with("HTTP/1.1 503") && response.contains("retry-after: 2"),
+        "{response}"
     );
     assert!(slow.len() >= 8, "{} have a place", slow.len());
 
-    // Ada sends the rest, on the connection that was not refused.
+    // Ada sends the rest, on the connection that was not rejected.
     kept.write_all(&body[10..]).await.expect("it is read");
-    let answer = read(&mut kept).await;
-    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    let response = read(&mut kept).await;
+    assert!(response.starts_with("HTTP/1.1 201"), "{response}");
 }
 
-fn answer_of_any(streams: &[TcpStream]) -> Option<String> {
+fn response_of_any(streams: &[TcpStream]) -> Option<String> {
     let mut buffer = [0; 4_096];
     let mut lengths = streams.iter().map(|stream| stream.try_read(&mut buffer));
     let length = lengths.find_map(Result::ok)?;
@@ -309,6 +310,6 @@ fn answer_of_any(streams: &[TcpStream]) -> Option<String> {
 
 async fn read(stream: &mut TcpStream) -> String {
     let mut buffer = [0; 4_096];
-    let length = stream.read(&mut buffer).await.expect("it is answered");
+    let length = stream.read(&mut buffer).await.expect("it gets a response");
     String::from_utf8_lossy(&buffer[..length]).into_owned()
 }

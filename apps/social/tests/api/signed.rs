@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use social::model::Id;
 
-use crate::kit::app::{Answer, Client, send};
+use crate::kit::app::{Client, TestResponse, send};
 
 /// The components that must be covered, in the order of the RFC's examples.
 pub(crate) const COVERED: &str = r#"("@method" "@path" "@query" "content-digest")"#;
 
-/// A program that signs requests, with what each of its next requests says of itself.
+/// A program that signs requests, with the values for its next request.
 #[derive(Clone, Debug)]
 pub(crate) struct Signer {
     pub(crate) client: Client,
@@ -20,12 +20,12 @@ pub(crate) struct Signer {
     pub(crate) secret: Vec<u8>,
     /// Seconds to add to the time of signing.
     pub(crate) late: i64,
-    /// A new one each time, if there is none.
+    /// The nonce; a new one each time, if there is none.
     pub(crate) nonce: Option<String>,
     pub(crate) covered: String,
-    /// What stands behind the parameters that must be there.
+    /// Further parameters behind the required ones.
     pub(crate) more: String,
-    /// Sent instead of what was signed.
+    /// The request that is sent instead of the signed one.
     pub(crate) sent: Option<Sent>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Sent {
 }
 
 impl Signer {
-    /// With a new key of a user, who is not logged in for these requests.
+    /// Makes a new key of a user, who is not logged in for these requests.
     pub(crate) async fn of(user: &Client) -> Self {
         let key = user.post("/api/me/keys", &json!({"name": "test"})).await;
         let key: Value = key.json(StatusCode::CREATED);
@@ -57,7 +57,7 @@ impl Signer {
         }
     }
 
-    /// The headers of a signed request: `Content-Digest`, `Signature-Input`, `Signature`.
+    /// Returns the headers of a signed request: `Content-Digest`, `Signature-Input`, `Signature`.
     pub(crate) fn headers(
         &self,
         method: &Method,
@@ -93,7 +93,7 @@ impl Signer {
         ]
     }
 
-    pub(crate) async fn send(&self, method: Method, path: &str, body: &str) -> Answer {
+    pub(crate) async fn send(&self, method: Method, path: &str, body: &str) -> TestResponse {
         let headers = self.headers(&method, path, body.as_bytes());
         let signed = Sent {
             method,
@@ -111,7 +111,7 @@ impl Signer {
         send(request).await
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
         self.send(Method::GET, path, "").await
     }
 }

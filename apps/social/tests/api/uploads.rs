@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use social::config::StoreSettings;
 
-use crate::kit::app::{Answer, Client, TestApp, form, png, send};
+use crate::kit::app::{Client, TestApp, TestResponse, form, png, send};
 
 async fn small(store: StoreSettings) -> TestApp {
     let server = TestApp::with(|settings| {
@@ -35,8 +35,9 @@ pub(crate) async fn one_picture_comes_in_three_sizes_and_as_it_was(store: StoreS
     let views: Value = ada.upload(&album, &parts).await.json(StatusCode::CREATED);
     let view = &views[0];
     let expected = json!({
-        "id": view["id"], "album": album, "owner": view["owner"], "caption": "äh\noh", "alt": "A black square.", "media": "png", "width": 900,
-        "height": 300, "bytes": original.len(), "created_at": view["created_at"], "likes": 0, "likes_seq": 0,
+        "id": view["id"], "album": album, "owner": view["owner"], "caption": "äh\noh",
+        "alt": "A black square.", "media": "png", "width": 900, "height": 300,
+        "bytes": original.len(), "created_at": view["created_at"], "likes": 0, "likes_seq": 0,
         "comments": 0, "comments_seq": 0, "liked": false,
     });
     assert_eq!(view, &expected);
@@ -104,8 +105,8 @@ pub(crate) async fn eleven_pictures_are_too_many(store: StoreSettings) {
     let album = ada.album("mine").await;
     let picture = png(2, 2);
     let eleven = [("picture", &picture[..]); 11];
-    let answer = ada.upload(&album, &eleven).await;
-    let detail = answer.problem(StatusCode::PAYLOAD_TOO_LARGE);
+    let response = ada.upload(&album, &eleven).await;
+    let detail = response.problem(StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(detail, "a request has at most 10 pictures");
     assert_eq!(count(&ada, &album).await, 0);
     ada.upload(&album, &eleven[..10])
@@ -135,8 +136,8 @@ pub(crate) async fn a_picture_that_is_too_long_is_refused_by_its_length(store: S
     let ada = server.user("ada").await;
     let album = ada.album("mine").await;
     let long = vec![0; 100 * 1024 + 1];
-    let answer = ada.upload(&album, &[("picture", &long)]).await;
-    let detail = answer.problem(StatusCode::PAYLOAD_TOO_LARGE);
+    let response = ada.upload(&album, &[("picture", &long)]).await;
+    let detail = response.problem(StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(detail, "a picture has at most 100.0 KiB");
 }
 
@@ -145,12 +146,12 @@ pub(crate) async fn a_body_that_is_too_long_is_refused_before_it_is_read(store: 
     let ada = server.user("ada").await;
     let album = ada.album("mine").await;
     let long = vec![0; 2 * 1024 * 1024];
-    let answer = ada.upload(&album, &[("picture", &long)]).await;
-    let detail = answer.problem(StatusCode::PAYLOAD_TOO_LARGE);
+    let response = ada.upload(&album, &[("picture", &long)]).await;
+    let detail = response.problem(StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(detail, "a body has at most 1.2 MiB here");
     let title = "x".repeat(70_000);
-    let answer = ada.post("/api/albums", &json!({"title": title})).await;
-    let detail = answer.problem(StatusCode::PAYLOAD_TOO_LARGE);
+    let response = ada.post("/api/albums", &json!({"title": title})).await;
+    let detail = response.problem(StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(detail, "a body has at most 64.0 KiB here");
 }
 
@@ -161,12 +162,12 @@ pub(crate) async fn a_bomb_is_refused_by_its_head(store: StoreSettings) {
     let album = ada.album("mine").await;
     let bomb = png(1_001, 1_000);
     assert!(bomb.len() < 30_000, "it packs well: {}", bomb.len());
-    let answer = ada.upload(&album, &[("picture", &bomb)]).await;
-    let detail = answer.problem(StatusCode::PAYLOAD_TOO_LARGE);
+    let response = ada.upload(&album, &[("picture", &bomb)]).await;
+    let detail = response.problem(StatusCode::PAYLOAD_TOO_LARGE);
     assert!(detail.contains("1001 x 1000 pixels; 1000000"), "{detail}");
 }
 
-/// A decoder would make the rest of it grey, and say nothing.
+/// A decoder would silently fill the rest with grey.
 pub(crate) async fn a_jpeg_that_is_cut_off_is_refused(store: StoreSettings) {
     let server = small(store).await;
     let ada = server.user("ada").await;
@@ -177,8 +178,8 @@ pub(crate) async fn a_jpeg_that_is_cut_off_is_refused(store: StoreSettings) {
         .expect("the picture is encoded");
     let whole = whole.into_inner();
     let half = &whole[..whole.len() / 2];
-    let answer = ada.upload(&album, &[("picture", half)]).await;
-    let detail = answer.problem(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    let response = ada.upload(&album, &[("picture", half)]).await;
+    let detail = response.problem(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     assert!(detail.contains("the file is cut off"), "{detail}");
     ada.upload(&album, &[("picture", &whole)])
         .await
@@ -206,7 +207,7 @@ pub(crate) async fn a_user_has_so_much_room(store: StoreSettings) {
     let two = ada.upload(&album, &[one[0], one[0]]).await;
     let detail = two.problem(StatusCode::PAYLOAD_TOO_LARGE);
     assert!(detail.contains("there is no room for"), "{detail}");
-    // There is room for one of them, whichever it is.
+    // The quota has room for one of them, either one.
     let (here, there) = tokio::join!(ada.upload(&album, &one), ada.upload(&album, &one));
     let mut statuses = [here.status, there.status];
     statuses.sort();
@@ -222,11 +223,11 @@ pub(crate) async fn a_user_has_so_much_room(store: StoreSettings) {
     ada.delete(&path).await.expect(StatusCode::NO_CONTENT);
     let tiny = png(2, 2);
     for _ in 0..3 {
-        let answer = ada.upload(&album, &[("picture", &tiny)]).await;
-        answer.expect(StatusCode::CREATED);
+        let response = ada.upload(&album, &[("picture", &tiny)]).await;
+        response.expect(StatusCode::CREATED);
     }
-    let answer = ada.upload(&album, &[("picture", &tiny)]).await;
-    let detail = answer.problem(StatusCode::PAYLOAD_TOO_LARGE);
+    let response = ada.upload(&album, &[("picture", &tiny)]).await;
+    let detail = response.problem(StatusCode::PAYLOAD_TOO_LARGE);
     let expected = "you have 4 pictures, and may have 4: delete some first";
     assert_eq!(detail, expected);
     let grace = server.user("grace").await;
@@ -292,11 +293,11 @@ pub(crate) async fn other_parts_and_other_bodies_are_refused(store: StoreSetting
         &[whole, ("alt", b"one"), ("caption", b""), ("alt", b"two")],
         &[whole, ("title", b"?")],
     ] {
-        let answer = ada.upload(&album, parts).await;
-        assert_eq!(answer.field(), "picture", "{parts:?}");
+        let response = ada.upload(&album, parts).await;
+        assert_eq!(response.field(), "picture", "{parts:?}");
     }
-    let answer = ada.upload(&album, &[whole, ("caption", b"\xff")]).await;
-    assert_eq!(answer.field(), "caption");
+    let response = ada.upload(&album, &[whole, ("caption", b"\xff")]).await;
+    assert_eq!(response.field(), "caption");
 
     let path = format!("/api/albums/{album}/pictures");
     let other = ada.post(&path, &json!({})).await;
@@ -310,7 +311,7 @@ pub(crate) async fn other_parts_and_other_bodies_are_refused(store: StoreSetting
     assert_eq!(count(&ada, &album).await, 0);
 }
 
-/// A form whose first part has a head that goes on and on.
+/// A form whose first field has a head without an end.
 pub(crate) async fn the_head_of_a_part_has_an_end(store: StoreSettings) {
     let server = small(store).await;
     let ada = server.user("ada").await;
@@ -340,7 +341,7 @@ pub(crate) async fn a_deleted_picture_is_gone(store: StoreSettings) {
     grace.delete(&path).await.problem(StatusCode::FORBIDDEN);
     ada.get(&path).await.expect(StatusCode::OK);
     ada.delete(&path).await.expect(StatusCode::NO_CONTENT);
-    let gone = |answer: Answer| answer.problem(StatusCode::NOT_FOUND);
+    let gone = |response: TestResponse| response.problem(StatusCode::NOT_FOUND);
     gone(ada.get(&path).await);
     gone(ada.delete(&path).await);
     gone(ada.get(&format!("/files/{picture}/small")).await);

@@ -14,9 +14,9 @@ pub(crate) async fn a_user_is_added_and_found(store: StoreSettings) {
     let client = server.client();
     let mut user = new_user("Ada");
     user["display"] = "Ada Lovelace".into();
-    let answer = client.post("/api/users", &user).await;
-    let added: Value = answer.json(StatusCode::CREATED);
-    assert_eq!(answer.header("location"), "/api/users/ada");
+    let response = client.post("/api/users", &user).await;
+    let added: Value = response.json(StatusCode::CREATED);
+    assert_eq!(response.header("location"), "/api/users/ada");
     assert_eq!(
         (&added["name"], &added["display"]),
         (&json!("ada"), &json!("Ada Lovelace"))
@@ -49,20 +49,20 @@ pub(crate) async fn of_ten_sign_ups_of_one_name_at_once_one_is_taken(store: Stor
     let server = TestApp::on(store).await;
     let clients: Vec<_> = (0..10).map(|_| server.client()).collect();
     let user = new_user("ada");
-    let answers = join_all(
+    let responses = join_all(
         clients
             .iter()
             .map(|client| client.post("/api/users", &user)),
     )
     .await;
     let count = |status| {
-        answers
+        responses
             .iter()
-            .filter(|answer| answer.status == status)
+            .filter(|response| response.status == status)
             .count()
     };
     let counts = (count(StatusCode::CREATED), count(StatusCode::CONFLICT));
-    assert_eq!(counts, (1, 9), "{answers:?}");
+    assert_eq!(counts, (1, 9), "{responses:?}");
 }
 
 pub(crate) async fn a_field_that_is_not_allowed_is_named(store: StoreSettings) {

@@ -1,4 +1,4 @@
-//! What is left of pictures that are gone.
+//! The removal of what deleted pictures and users leave behind.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 use social::config::FilesSettings;
 use social::model::{Comment, Effects, Id, NewEvent, TaskKind, topic};
 
-use crate::office::Office;
+use crate::fixture::Fixture;
 
 #[tokio::test]
 async fn a_deleted_album_leaves_nothing_behind_though_a_replica_dies() {
     const LEASE: Duration = Duration::from_mins(1);
-    let office = Office::open().await;
-    let ada = office.user("ada").await;
-    let album = office.album(&ada).await;
+    let fixture = Fixture::open().await;
+    let ada = fixture.user("ada").await;
+    let album = fixture.album(&ada).await;
     for _ in 0..120 {
-        office.picture(&album, "").await;
+        fixture.picture(&album, "").await;
     }
     assert!(
-        office
+        fixture
             .store
             .delete_album(album.id)
             .await
@@ -30,48 +30,48 @@ async fn a_deleted_album_leaves_nothing_behind_though_a_replica_dies() {
             .is_some()
     );
     // A replica claims the task and dies.
-    let claimed = office
+    let claimed = fixture
         .store
-        .claim_tasks(TaskKind::Remove, office.now(), LEASE, 10)
+        .claim_tasks(TaskKind::Remove, fixture.now(), LEASE, 10)
         .await;
     assert_eq!(claimed.expect("the storage is there").len(), 1);
 
-    let replica = office.replica();
+    let replica = fixture.replica();
     replica.outbox.wake(TaskKind::Remove);
-    assert_eq!(removed(&office, album.id).await, 120, "the lease holds");
-    office.advance(LEASE + Duration::from_secs(1));
-    office.done(&replica, TaskKind::Remove).await;
-    assert_eq!(removed(&office, album.id).await, 0);
+    assert_eq!(removed(&fixture, album.id).await, 120, "the lease holds");
+    fixture.advance(LEASE + Duration::from_secs(1));
+    fixture.done(&replica, TaskKind::Remove).await;
+    assert_eq!(removed(&fixture, album.id).await, 0);
 }
 
 #[tokio::test]
 async fn a_deleted_picture_leaves_nothing_behind() {
-    let office = Office::open().await;
-    let ada = office.user("ada").await;
-    let album = office.album(&ada).await;
+    let fixture = Fixture::open().await;
+    let ada = fixture.user("ada").await;
+    let album = fixture.album(&ada).await;
     let (gone, kept) = (
-        office.picture(&album, "").await,
-        office.picture(&album, "").await,
+        fixture.picture(&album, "").await,
+        fixture.picture(&album, "").await,
     );
-    office.ring(&gone, "like", "bob", &[]).await;
+    fixture.ring(&gone, "like", "bob", &[]).await;
     assert!(
-        office
+        fixture
             .store
             .delete_picture(gone.id)
             .await
             .expect("the storage is there")
             .is_some()
     );
-    let replica = office.replica();
-    office.done(&replica, TaskKind::Remove).await;
+    let replica = fixture.replica();
+    fixture.done(&replica, TaskKind::Remove).await;
     let likes = social::model::topic::likes(gone.id);
-    let events = office
+    let events = fixture
         .store
         .events(&likes, 0, 10)
         .await
         .expect("the storage is there");
     assert_eq!(events, []);
-    let found = office
+    let found = fixture
         .store
         .picture(kept.id)
         .await
@@ -79,14 +79,14 @@ async fn a_deleted_picture_leaves_nothing_behind() {
     assert_eq!(found.map(|picture| picture.id), Some(kept.id));
 }
 
-/// What comes late, from a request that was let in before, goes too.
+/// Data that comes late, from a request that was admitted before, goes too.
 #[tokio::test]
 async fn a_deleted_user_leaves_nothing_behind() {
-    let office = Office::open().await;
-    let (ada, bob) = (office.user("ada").await, office.user("bob").await);
-    let hers = office.picture(&office.album(&ada).await, "").await;
-    let theirs = office.picture(&office.album(&bob).await, "").await;
-    let store = &office.store;
+    let fixture = Fixture::open().await;
+    let (ada, bob) = (fixture.user("ada").await, fixture.user("bob").await);
+    let hers = fixture.picture(&fixture.album(&ada).await, "").await;
+    let theirs = fixture.picture(&fixture.album(&bob).await, "").await;
+    let store = &fixture.store;
     let say = async || {
         let comment = Comment {
             id: Id::new(),
@@ -102,7 +102,7 @@ async fn a_deleted_user_leaves_nothing_behind() {
     let like = store.set_like(theirs.id, ada.id, true, Effects::default());
     like.await.expect("the picture is there");
     assert!(store.delete_user(ada.id).await.expect("deleted"));
-    let replica = office.replica();
+    let replica = fixture.replica();
     replica.outbox.wake(TaskKind::Remove);
     while !store
         .comments_by(ada.id, 9)
@@ -113,7 +113,7 @@ async fn a_deleted_user_leaves_nothing_behind() {
         tokio::task::yield_now().await;
     }
     say().await;
-    office.done(&replica, TaskKind::Remove).await;
+    fixture.done(&replica, TaskKind::Remove).await;
     assert_eq!(store.comments_by(ada.id, 9).await.expect("asked"), []);
     assert_eq!(store.likes_by(ada.id, 9).await.expect("asked"), []);
     assert_eq!(store.picture(hers.id).await.expect("asked"), None);
@@ -127,30 +127,30 @@ async fn a_deleted_user_leaves_nothing_behind() {
         heads[&likes].total, -1,
         "the like, whose event nobody wrote here, has ended"
     );
-    office.user("ada").await;
+    fixture.user("ada").await;
 }
 
-/// An album that came as the account was deleted: who has the timeline open sees its pictures go.
+/// The pictures of an album that came as the account was deleted go from open timelines, too.
 #[tokio::test]
 async fn what_goes_with_a_user_is_told_to_who_watches() {
-    let office = Office::open().await;
-    let (ada, bob) = (office.user("ada").await, office.user("bob").await);
-    let album = office.album(&ada).await;
-    office.picture(&album, "").await;
-    let theirs = office.picture(&office.album(&bob).await, "").await;
+    let fixture = Fixture::open().await;
+    let (ada, bob) = (fixture.user("ada").await, fixture.user("bob").await);
+    let album = fixture.album(&ada).await;
+    fixture.picture(&album, "").await;
+    let theirs = fixture.picture(&fixture.album(&bob).await, "").await;
     let like = NewEvent::like(theirs.id, ada.id, true);
     let effects = Effects {
         events: vec![like],
         tasks: Vec::new(),
     };
-    let liked = office.store.set_like(theirs.id, ada.id, true, effects);
+    let liked = fixture.store.set_like(theirs.id, ada.id, true, effects);
     liked.await.expect("the picture is there");
-    assert!(office.store.delete_user(ada.id).await.expect("deleted"));
-    let replica = office.replica();
+    assert!(fixture.store.delete_user(ada.id).await.expect("deleted"));
+    let replica = fixture.replica();
     let mut timeline = replica.bus.subscribe(topic::TIMELINE).expect("a topic");
     let likes = topic::likes(theirs.id);
     let mut likes = replica.bus.subscribe(likes.as_str()).expect("a topic");
-    office.done(&replica, TaskKind::Remove).await;
+    fixture.done(&replica, TaskKind::Remove).await;
     let told = async |heard: &mut Subscription| match heard.recv().await {
         Some(Event::Message(message)) => message.json::<Value>().expect("an event")["body"].clone(),
         other => panic!("{other:?}"),
@@ -165,48 +165,48 @@ async fn what_goes_with_a_user_is_told_to_who_watches() {
     );
 }
 
-/// Also no bell for something that has ended before the user went.
+/// Bells about likes that ended before the user went name them no more either.
 #[tokio::test]
 async fn nothing_says_who_a_deleted_user_was() {
-    let office = Office::open().await;
-    let (ada, bob) = (office.user("ada").await, office.user("bob").await);
-    let picture = office.picture(&office.album(&bob).await, "").await;
-    office.ring(&picture, "like", "ada", &[]).await;
-    office.ring(&picture, "like", "grace", &[]).await;
+    let fixture = Fixture::open().await;
+    let (ada, bob) = (fixture.user("ada").await, fixture.user("bob").await);
+    let picture = fixture.picture(&fixture.album(&bob).await, "").await;
+    fixture.ring(&picture, "like", "ada", &[]).await;
+    fixture.ring(&picture, "like", "grace", &[]).await;
     let bell = topic::bell(bob.id);
     let bodies = async || {
-        let events = office.store.events(&bell, 0, 10).await.expect("a log");
+        let events = fixture.store.events(&bell, 0, 10).await.expect("a log");
         let by = events.into_iter().map(|event| event.body["by"].clone());
         by.collect::<Vec<_>>()
     };
     assert_eq!(bodies().await, [json!("ada"), json!("grace")]);
-    assert!(office.store.delete_user(ada.id).await.expect("deleted"));
-    let replica = office.replica();
-    office.done(&replica, TaskKind::Remove).await;
+    assert!(fixture.store.delete_user(ada.id).await.expect("deleted"));
+    let replica = fixture.replica();
+    fixture.done(&replica, TaskKind::Remove).await;
     assert_eq!(bodies().await, [Value::Null, json!("grace")]);
 }
 
 #[tokio::test]
 async fn an_orderly_end_waits_for_what_is_under_way() {
-    let office = Office::open().await;
-    let ada = office.user("ada").await;
-    let album = office.album(&ada).await;
+    let fixture = Fixture::open().await;
+    let ada = fixture.user("ada").await;
+    let album = fixture.album(&ada).await;
     for _ in 0..50 {
-        office.picture(&album, "").await;
+        fixture.picture(&album, "").await;
     }
-    office
+    fixture
         .store
         .delete_album(album.id)
         .await
         .expect("the storage is there");
-    let replica = office.replica();
-    while removed(&office, album.id).await == 50 {
+    let replica = fixture.replica();
+    while removed(&fixture, album.id).await == 50 {
         replica.outbox.wake(TaskKind::Remove);
         tokio::task::yield_now().await;
     }
     let report = replica.system.shutdown(Duration::from_secs(30)).await;
     assert!(report.is_clean());
-    let next = office.store.next_task(TaskKind::Remove).await;
+    let next = fixture.store.next_task(TaskKind::Remove).await;
     assert_eq!(
         next.expect("the storage is there"),
         None,
@@ -214,19 +214,20 @@ async fn an_orderly_end_waits_for_what_is_under_way() {
     );
 }
 
-async fn removed(office: &Office, album: Id) -> usize {
-    let removed = office.store.removed_pictures(album, 1_000).await;
+async fn removed(fixture: &Fixture, album: Id) -> usize {
+    let removed = fixture.store.removed_pictures(album, 1_000).await;
     removed.expect("the storage is there").len()
 }
 
-/// A process stored the files of two pictures and the record of one, and was killed while it stored those of a third.
+/// A process stored the files of two pictures and the record of one, and was killed while it stored
+/// those of a third.
 #[tokio::test]
 async fn files_without_a_record_are_swept() {
-    let office = Office::open().await;
-    let ada = office.user("ada").await;
-    let kept = office.picture(&office.album(&ada).await, "").await.id;
+    let fixture = Fixture::open().await;
+    let ada = fixture.user("ada").await;
+    let kept = fixture.picture(&fixture.album(&ada).await, "").await.id;
     let (unkept, cut_off) = (Id::new(), Id::new());
-    let FilesSettings::Directory(directory) = &office.settings.files else {
+    let FilesSettings::Directory(directory) = &fixture.settings.files else {
         panic!("the office has a directory");
     };
     let place = |picture: Id, name: &str| {
@@ -247,10 +248,10 @@ async fn files_without_a_record_are_swept() {
     for picture in [kept, unkept, cut_off] {
         let key = format!("sweep-picture:{picture}");
         let payload = json!({ "unkept": picture });
-        office.add(&key, TaskKind::Remove, payload).await;
+        fixture.add(&key, TaskKind::Remove, payload).await;
     }
-    let replica = office.replica();
-    office.done(&replica, TaskKind::Remove).await;
+    let replica = fixture.replica();
+    fixture.done(&replica, TaskKind::Remove).await;
     let left: Vec<&PathBuf> = files.iter().filter(|file| file.exists()).collect();
     assert_eq!(left, [&files[0]]);
 }

@@ -11,13 +11,13 @@ use social::feed::Feed;
 use social::model::{TaskKind, User, UserChange};
 use social::outbox::Outbox;
 
-use crate::office::Office;
+use crate::fixture::Fixture;
 use crate::smtp::{Mail, SmtpSink, distinct};
 
-async fn welcome(office: &Office, name: &str) -> User {
-    let user = office.user(name).await;
+async fn welcome(fixture: &Fixture, name: &str) -> User {
+    let user = fixture.user(name).await;
     let key = format!("welcome:{}", user.id);
-    office
+    fixture
         .add(
             &key,
             TaskKind::Mail,
@@ -27,31 +27,31 @@ async fn welcome(office: &Office, name: &str) -> User {
     user
 }
 
-async fn office(sink: &SmtpSink) -> Office {
-    let mut office = Office::open().await;
-    office.settings.smtp = Some(sink.url());
-    office
+async fn fixture(sink: &SmtpSink) -> Fixture {
+    let mut fixture = Fixture::open().await;
+    fixture.settings.smtp = Some(sink.url());
+    fixture
 }
 
 #[tokio::test]
 async fn who_signs_up_is_welcomed_once() {
     let sink = SmtpSink::start();
-    let office = office(&sink).await;
-    let ada = welcome(&office, "ada").await;
-    let (one, other) = (office.replica(), office.replica());
+    let fixture = fixture(&sink).await;
+    let ada = welcome(&fixture, "ada").await;
+    let (one, other) = (fixture.replica(), fixture.replica());
     one.outbox.wake(TaskKind::Mail);
     other.outbox.wake(TaskKind::Mail);
-    office.done(&one, TaskKind::Mail).await;
+    fixture.done(&one, TaskKind::Mail).await;
     // The same again, as after a crash: the key is known.
     let key = format!("welcome:{}", ada.id);
-    office
+    fixture
         .add(
             &key,
             TaskKind::Mail,
             json!({"mail": "welcome", "user": ada.id}),
         )
         .await;
-    office.done(&one, TaskKind::Mail).await;
+    fixture.done(&one, TaskKind::Mail).await;
     let mails = sink.mails();
     assert_eq!(mails.len(), 1);
     assert_eq!(mails[0].to, ["ada@example.org"]);
@@ -73,26 +73,27 @@ async fn who_signs_up_is_welcomed_once() {
 async fn mails_wait_for_a_server_that_is_away() {
     let mut sink = SmtpSink::start();
     sink.kill();
-    let office = office(&sink).await;
-    let replica = office.replica();
-    welcome(&office, "ada").await;
+    let fixture = fixture(&sink).await;
+    let replica = fixture.replica();
+    welcome(&fixture, "ada").await;
     replica.outbox.wake(TaskKind::Mail);
-    failed_once(&office).await;
+    failed_once(&fixture).await;
     assert_eq!(sink.mails().len(), 0);
     sink.restart();
-    office.done(&replica, TaskKind::Mail).await;
+    fixture.done(&replica, TaskKind::Mail).await;
     assert_eq!(sink.mails().len(), 1);
 }
 
-/// As soon as the first try was noted as failed: its next one is due later, but before a lease would end.
-async fn failed_once(office: &Office) {
+/// Waits until the first try was recorded as failed: the next one is due later, but before a lease
+/// would end.
+async fn failed_once(fixture: &Fixture) {
     loop {
-        let due = office
+        let due = fixture
             .store
             .next_task(TaskKind::Mail)
             .await
             .expect("the storage is there");
-        let until = due.expect("it is not done").duration_since(office.now());
+        let until = due.expect("it is not done").duration_since(fixture.now());
         if until.is_positive() && until.as_secs() < 50 {
             return;
         }
@@ -100,24 +101,24 @@ async fn failed_once(office: &Office) {
     }
 }
 
-/// It accepts connections, and says nothing.
+/// The server accepts connections, and sends nothing.
 #[tokio::test]
 async fn a_server_that_hangs_is_not_waited_for() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     let address = silent.local_addr().expect("it is bound");
-    let mut office = Office::open().await;
-    office.settings.smtp = Some(format!("smtp://{address}").parse().expect("it is a URL"));
-    office.settings.mail.timeout = Duration::from_millis(100);
-    let replica = office.replica();
-    welcome(&office, "ada").await;
+    let mut fixture = Fixture::open().await;
+    fixture.settings.smtp = Some(format!("smtp://{address}").parse().expect("it is a URL"));
+    fixture.settings.mail.timeout = Duration::from_millis(100);
+    let replica = fixture.replica();
+    welcome(&fixture, "ada").await;
     replica.outbox.wake(TaskKind::Mail);
-    failed_once(&office).await;
+    failed_once(&fixture).await;
 }
 
 #[tokio::test]
 async fn who_waits_for_longer_than_a_try_lasts_is_told_at_the_start() {
-    let mut office = Office::open().await;
-    office.settings.mail.timeout = Duration::from_mins(1);
+    let mut fixture = Fixture::open().await;
+    fixture.settings.mail.timeout = Duration::from_mins(1);
     let system = ActorSystem::builder()
         .dispatcher("actors", Dispatcher::pool(1))
         .build()
@@ -125,24 +126,24 @@ async fn who_waits_for_longer_than_a_try_lasts_is_told_at_the_start() {
     let feed = Feed::start(
         &system,
         &Bus::in_process(),
-        &office.store,
-        &office.settings.feed,
+        &fixture.store,
+        &fixture.settings.feed,
     );
     let feed = feed.expect("a feed");
-    let (store, files) = (&office.store, office.files());
-    let started = Outbox::start(&system, store, &files, &feed, &office.settings);
-    let refusal = started.expect_err("it is refused").to_string();
-    assert!(refusal.contains("`mail.timeout` is 60s"), "{refusal}");
+    let (store, files) = (&fixture.store, fixture.files());
+    let started = Outbox::start(&system, store, &files, &feed, &fixture.settings);
+    let error = started.expect_err("it is refused").to_string();
+    assert!(error.contains("`mail.timeout` is 60s"), "{error}");
 }
 
 #[tokio::test]
 async fn no_mail_is_lost_when_the_server_is_killed() {
     const MAILS: usize = 100;
     let mut sink = SmtpSink::start();
-    let office = office(&sink).await;
-    let replica = office.replica();
+    let fixture = fixture(&sink).await;
+    let replica = fixture.replica();
     for number in 0..MAILS {
-        welcome(&office, &format!("user{number}")).await;
+        welcome(&fixture, &format!("user{number}")).await;
         replica.outbox.wake(TaskKind::Mail);
     }
     for arrived in [20, 60] {
@@ -150,7 +151,7 @@ async fn no_mail_is_lost_when_the_server_is_killed() {
         sink.kill();
         sink.restart();
     }
-    office.done(&replica, TaskKind::Mail).await;
+    fixture.done(&replica, TaskKind::Mail).await;
     let mails = sink.mails();
     assert_eq!(distinct(&mails), MAILS);
     let mut recipients: Vec<_> = mails
@@ -169,15 +170,15 @@ async fn no_mail_is_lost_when_the_server_is_killed() {
 #[tokio::test]
 async fn a_mailbox_that_does_not_exist_is_not_tried_for_ever() {
     let sink = SmtpSink::start();
-    let office = office(&sink).await;
-    let replica = office.replica();
-    welcome(&office, "refused").await;
-    welcome(&office, "ada").await;
-    let begin = office.now();
-    office.done(&replica, TaskKind::Mail).await;
+    let fixture = fixture(&sink).await;
+    let replica = fixture.replica();
+    welcome(&fixture, "refused").await;
+    welcome(&fixture, "ada").await;
+    let begin = fixture.now();
+    fixture.done(&replica, TaskKind::Mail).await;
     let recipients: Vec<_> = sink.mails().into_iter().flat_map(|mail| mail.to).collect();
     assert_eq!(recipients, ["ada@example.org"]);
-    let took = office.now().duration_since(begin);
+    let took = fixture.now().duration_since(begin);
     assert!(
         took.as_secs() < 3_600,
         "it gave up at once, not after days of trying"
@@ -186,58 +187,58 @@ async fn a_mailbox_that_does_not_exist_is_not_tried_for_ever() {
 
 #[tokio::test]
 async fn without_a_server_mails_go_to_the_log() {
-    let office = Office::open().await;
-    let replica = office.replica();
-    welcome(&office, "ada").await;
-    office.done(&replica, TaskKind::Mail).await;
+    let fixture = Fixture::open().await;
+    let replica = fixture.replica();
+    welcome(&fixture, "ada").await;
+    fixture.done(&replica, TaskKind::Mail).await;
 }
 
-/// A moment after the hour of today's digest, or tomorrow's if that was before.
-fn digest_is_due(office: &Office) -> Duration {
+/// Returns the time until just after the hour of today's digest, or tomorrow's if that was before.
+fn digest_is_due(fixture: &Fixture) -> Duration {
     let now = Timestamp::now().to_zoned(TimeZone::UTC);
-    let today = now.date().at(office.settings.mail.digest_hour, 0, 0, 0);
+    let today = now.date().at(fixture.settings.mail.digest_hour, 0, 0, 0);
     let today = today.to_zoned(TimeZone::UTC).expect("it is a time of UTC");
     let next = if today > now { today } else { today + 1.day() };
     let until = Duration::try_from(next.duration_since(&now)).expect("it is to come");
     until + Duration::from_secs(1)
 }
 
-async fn news_for(office: &Office, name: &str) -> User {
-    let user = office.user(name).await;
-    let album = office.album(&user).await;
-    let picture = office.picture(&album, "The <sea>").await;
+async fn news_for(fixture: &Fixture, name: &str) -> User {
+    let user = fixture.user(name).await;
+    let album = fixture.album(&user).await;
+    let picture = fixture.picture(&album, "The <sea>").await;
     for by in ["bob", "eve"] {
-        office.ring(&picture, "like", by, &[]).await;
+        fixture.ring(&picture, "like", by, &[]).await;
     }
-    office.ring(&picture, "comment", "bob", &[]).await;
+    fixture.ring(&picture, "comment", "bob", &[]).await;
     user
 }
 
 #[tokio::test]
 async fn a_digest_comes_once_a_day_to_who_has_news_and_wants_it() {
     let sink = SmtpSink::start();
-    let office = office(&sink).await;
-    news_for(&office, "ada").await;
-    office.user("quiet").await;
-    let eve = news_for(&office, "eve").await;
+    let fixture = fixture(&sink).await;
+    news_for(&fixture, "ada").await;
+    fixture.user("quiet").await;
+    let eve = news_for(&fixture, "eve").await;
     let no_digest = UserChange {
         digest: Some(false),
         ..UserChange::default()
     };
-    office
+    fixture
         .store
         .update_user(eve.id, no_digest)
         .await
         .expect("the storage is there");
 
-    office.advance(digest_is_due(&office));
-    let (one, other) = (office.replica(), office.replica()); // each looks when it starts
+    fixture.advance(digest_is_due(&fixture));
+    let (one, other) = (fixture.replica(), fixture.replica()); // each looks when it starts
     sink.at_least(1).await;
-    office.done(&one, TaskKind::Mail).await;
-    office.done(&other, TaskKind::Mail).await;
-    let third = office.replica(); // as after a restart on the same day
-    welcome(&office, "last").await;
-    office.done(&third, TaskKind::Mail).await;
+    fixture.done(&one, TaskKind::Mail).await;
+    fixture.done(&other, TaskKind::Mail).await;
+    let third = fixture.replica(); // as after a restart on the same day
+    welcome(&fixture, "last").await;
+    fixture.done(&third, TaskKind::Mail).await;
 
     let mails = sink.mails();
     let digests: Vec<&Mail> = mails

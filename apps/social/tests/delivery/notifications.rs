@@ -7,34 +7,34 @@ use jiff::SignedDuration;
 use social::model::{Picture, TaskKind, User, UserChange};
 use url::Url;
 
-use crate::fakes::Mood;
+use crate::fakes::Behaviour;
 use crate::fakes::push_service::PushService;
 use crate::fakes::webhook::Webhook;
-use crate::office::Office;
+use crate::fixture::Fixture;
 
-async fn picture(office: &Office) -> (User, Picture) {
-    let user = office.user("ada").await;
-    let album = office.album(&user).await;
-    let picture = office.picture(&album, "The sea").await;
+async fn picture(fixture: &Fixture) -> (User, Picture) {
+    let user = fixture.user("ada").await;
+    let album = fixture.album(&user).await;
+    let picture = fixture.picture(&album, "The sea").await;
     (user, picture)
 }
 
-async fn set_webhook(office: &Office, user: &User, webhook: Url) {
+async fn set_webhook(fixture: &Fixture, user: &User, webhook: Url) {
     let change = UserChange {
         webhook: Some(Some(webhook)),
         ..UserChange::default()
     };
-    office
+    fixture
         .store
         .update_user(user.id, change)
         .await
         .expect("the storage is there");
 }
 
-async fn subscribe(office: &Office, service: &PushService, browsers: &[&str], user: &User) {
+async fn subscribe(fixture: &Fixture, service: &PushService, browsers: &[&str], user: &User) {
     for browser in browsers {
         let subscription = service.subscribe(browser, user.id);
-        office
+        fixture
             .store
             .insert_push(&subscription)
             .await
@@ -44,14 +44,14 @@ async fn subscribe(office: &Office, service: &PushService, browsers: &[&str], us
 
 #[tokio::test]
 async fn each_browser_gets_what_it_can_decrypt() {
-    let (office, service) = (Office::open().await, PushService::start());
-    let replica = office.replica();
-    let (ada, picture) = picture(&office).await;
-    subscribe(&office, &service, &["laptop", "phone"], &ada).await;
-    office
+    let (fixture, service) = (Fixture::open().await, PushService::start());
+    let replica = fixture.replica();
+    let (ada, picture) = picture(&fixture).await;
+    subscribe(&fixture, &service, &["laptop", "phone"], &ada).await;
+    fixture
         .ring(&picture, "like", "bob", &[TaskKind::Push])
         .await;
-    office.done(&replica, TaskKind::Push).await;
+    fixture.done(&replica, TaskKind::Push).await;
 
     let mut messages = service.messages.all();
     messages.sort_by(|one, other| one.to.cmp(&other.to));
@@ -72,21 +72,21 @@ async fn each_browser_gets_what_it_can_decrypt() {
 
 #[tokio::test]
 async fn a_browser_that_fails_is_tried_again_and_no_other() {
-    let (office, service) = (Office::open().await, PushService::start());
-    let replica = office.replica();
-    let (ada, picture) = picture(&office).await;
-    subscribe(&office, &service, &["laptop", "phone"], &ada).await;
-    service.set_mood(
+    let (fixture, service) = (Fixture::open().await, PushService::start());
+    let replica = fixture.replica();
+    let (ada, picture) = picture(&fixture).await;
+    subscribe(&fixture, &service, &["laptop", "phone"], &ada).await;
+    service.set_behaviour(
         "phone",
-        Mood::Fails(StatusCode::INTERNAL_SERVER_ERROR, None),
+        Behaviour::Fails(StatusCode::INTERNAL_SERVER_ERROR, None),
     );
-    office
+    fixture
         .ring(&picture, "comment", "bob", &[TaskKind::Push])
         .await;
     replica.outbox.wake(TaskKind::Push);
     service.messages.at_least(2).await;
-    service.set_mood("phone", Mood::Answers);
-    office.done(&replica, TaskKind::Push).await;
+    service.set_behaviour("phone", Behaviour::Responds);
+    fixture.done(&replica, TaskKind::Push).await;
     let count = |name| {
         service
             .messages
@@ -100,16 +100,16 @@ async fn a_browser_that_fails_is_tried_again_and_no_other() {
 
 #[tokio::test]
 async fn a_browser_that_is_gone_is_forgotten() {
-    let (office, service) = (Office::open().await, PushService::start());
-    let replica = office.replica();
-    let (ada, picture) = picture(&office).await;
-    subscribe(&office, &service, &["laptop", "phone"], &ada).await;
-    service.set_mood("phone", Mood::Fails(StatusCode::GONE, None));
-    office
+    let (fixture, service) = (Fixture::open().await, PushService::start());
+    let replica = fixture.replica();
+    let (ada, picture) = picture(&fixture).await;
+    subscribe(&fixture, &service, &["laptop", "phone"], &ada).await;
+    service.set_behaviour("phone", Behaviour::Fails(StatusCode::GONE, None));
+    fixture
         .ring(&picture, "like", "bob", &[TaskKind::Push])
         .await;
-    office.done(&replica, TaskKind::Push).await;
-    let left = office
+    fixture.done(&replica, TaskKind::Push).await;
+    let left = fixture
         .store
         .pushes(ada.id)
         .await
@@ -120,36 +120,36 @@ async fn a_browser_that_is_gone_is_forgotten() {
 
 #[tokio::test]
 async fn a_push_service_is_left_alone_as_long_as_it_asks() {
-    let (office, service) = (Office::open().await, PushService::start());
-    let replica = office.replica();
-    let (ada, picture) = picture(&office).await;
-    subscribe(&office, &service, &["phone"], &ada).await;
-    service.set_mood(
+    let (fixture, service) = (Fixture::open().await, PushService::start());
+    let replica = fixture.replica();
+    let (ada, picture) = picture(&fixture).await;
+    subscribe(&fixture, &service, &["phone"], &ada).await;
+    service.set_behaviour(
         "phone",
-        Mood::Fails(StatusCode::TOO_MANY_REQUESTS, Some(1_800)),
+        Behaviour::Fails(StatusCode::TOO_MANY_REQUESTS, Some(1_800)),
     );
-    office
+    fixture
         .ring(&picture, "like", "bob", &[TaskKind::Push])
         .await;
     replica.outbox.wake(TaskKind::Push);
     service.messages.at_least(1).await;
-    let wait = settled_until(&office, TaskKind::Push).await;
+    let wait = settled_until(&fixture, TaskKind::Push).await;
     assert!((1_700..=1_800).contains(&wait.as_secs()), "{wait}");
-    service.set_mood("phone", Mood::Answers);
-    office.advance(Duration::from_mins(30));
-    office.done(&replica, TaskKind::Push).await;
+    service.set_behaviour("phone", Behaviour::Responds);
+    fixture.advance(Duration::from_mins(30));
+    fixture.done(&replica, TaskKind::Push).await;
     assert_eq!(service.messages.count(), 2);
 }
 
-/// How long the next try is away, as soon as that is more than a lease.
-async fn settled_until(office: &Office, kind: TaskKind) -> SignedDuration {
+/// Returns the time until the next try, as soon as that is more than a lease.
+async fn settled_until(fixture: &Fixture, kind: TaskKind) -> SignedDuration {
     loop {
-        let due = office
+        let due = fixture
             .store
             .next_task(kind)
             .await
             .expect("the storage is there");
-        let wait = due.expect("it is not done").duration_since(office.now());
+        let wait = due.expect("it is not done").duration_since(fixture.now());
         if wait.as_secs() > 60 {
             return wait;
         }
@@ -159,18 +159,20 @@ async fn settled_until(office: &Office, kind: TaskKind) -> SignedDuration {
 
 #[tokio::test]
 async fn a_webhook_is_told_until_it_takes_it() {
-    let (office, program) = (Office::open().await, Webhook::start());
-    let replica = office.replica();
-    let (ada, picture) = picture(&office).await;
-    set_webhook(&office, &ada, program.url()).await;
-    program.mood.set(Mood::Fails(StatusCode::BAD_GATEWAY, None));
-    office
+    let (fixture, program) = (Fixture::open().await, Webhook::start());
+    let replica = fixture.replica();
+    let (ada, picture) = picture(&fixture).await;
+    set_webhook(&fixture, &ada, program.url()).await;
+    program
+        .behaviour
+        .set(Behaviour::Fails(StatusCode::BAD_GATEWAY, None));
+    fixture
         .ring(&picture, "comment", "bob", &[TaskKind::Webhook])
         .await;
     replica.outbox.wake(TaskKind::Webhook);
     program.posted.at_least(1).await;
-    program.mood.set(Mood::Answers);
-    office.done(&replica, TaskKind::Webhook).await;
+    program.behaviour.set(Behaviour::Responds);
+    fixture.done(&replica, TaskKind::Webhook).await;
     let posted = program.posted.all();
     assert_eq!(posted.len(), 2);
     assert_eq!(posted[0], posted[1], "it can tell that they are the same");
@@ -181,33 +183,35 @@ async fn a_webhook_is_told_until_it_takes_it() {
 
 #[tokio::test]
 async fn a_webhook_that_is_gone_is_not_told_again() {
-    let (office, program) = (Office::open().await, Webhook::start());
-    let replica = office.replica();
-    let (ada, picture) = picture(&office).await;
-    set_webhook(&office, &ada, program.url()).await;
-    program.mood.set(Mood::Fails(StatusCode::GONE, None));
-    office
+    let (fixture, program) = (Fixture::open().await, Webhook::start());
+    let replica = fixture.replica();
+    let (ada, picture) = picture(&fixture).await;
+    set_webhook(&fixture, &ada, program.url()).await;
+    program
+        .behaviour
+        .set(Behaviour::Fails(StatusCode::GONE, None));
+    fixture
         .ring(&picture, "like", "bob", &[TaskKind::Webhook])
         .await;
-    office.done(&replica, TaskKind::Webhook).await;
+    fixture.done(&replica, TaskKind::Webhook).await;
     assert_eq!(program.posted.count(), 1);
 }
 
 #[tokio::test]
 async fn a_webhook_that_hangs_does_not_hold_up_others() {
-    let (mut office, program, slow) = (Office::open().await, Webhook::start(), Webhook::start());
-    office.settings.webhook.timeout = Duration::from_secs(30);
-    let replica = office.replica();
-    let (ada, picture) = picture(&office).await;
-    set_webhook(&office, &ada, slow.url()).await;
-    slow.mood.set(Mood::Hangs);
-    office
+    let (mut fixture, program, slow) = (Fixture::open().await, Webhook::start(), Webhook::start());
+    fixture.settings.webhook.timeout = Duration::from_secs(30);
+    let replica = fixture.replica();
+    let (ada, picture) = picture(&fixture).await;
+    set_webhook(&fixture, &ada, slow.url()).await;
+    slow.behaviour.set(Behaviour::Hangs);
+    fixture
         .ring(&picture, "like", "bob", &[TaskKind::Webhook])
         .await;
     replica.outbox.wake(TaskKind::Webhook);
     slow.posted.at_least(1).await;
-    set_webhook(&office, &ada, program.url()).await;
-    office
+    set_webhook(&fixture, &ada, program.url()).await;
+    fixture
         .ring(&picture, "comment", "bob", &[TaskKind::Webhook])
         .await;
     replica.outbox.wake(TaskKind::Webhook);
@@ -215,20 +219,23 @@ async fn a_webhook_that_hangs_does_not_hold_up_others() {
     assert_eq!(slow.posted.count(), 1);
 }
 
-/// The addresses are refused without a connection: nothing arrives, and it is not tried again.
+/// The addresses are rejected before a connection: nothing arrives, and there is no retry.
 #[tokio::test]
 async fn nothing_is_sent_to_private_addresses() {
-    let (mut office, program, service) =
-        (Office::open().await, Webhook::start(), PushService::start());
-    office.settings.webhook.allow_private = false;
-    office.settings.push.allow_private = false;
-    let replica = office.replica();
-    let (ada, picture) = picture(&office).await;
-    subscribe(&office, &service, &["phone"], &ada).await;
-    office
+    let (mut fixture, program, service) = (
+        Fixture::open().await,
+        Webhook::start(),
+        PushService::start(),
+    );
+    fixture.settings.webhook.allow_private = false;
+    fixture.settings.push.allow_private = false;
+    let replica = fixture.replica();
+    let (ada, picture) = picture(&fixture).await;
+    subscribe(&fixture, &service, &["phone"], &ada).await;
+    fixture
         .ring(&picture, "like", "bob", &[TaskKind::Push])
         .await;
-    office.done(&replica, TaskKind::Push).await;
+    fixture.done(&replica, TaskKind::Push).await;
     let port = program.url().port().expect("it has one");
     let hosts = [
         "http://127.0.0.1",
@@ -238,9 +245,9 @@ async fn nothing_is_sent_to_private_addresses() {
     ];
     for (number, host) in hosts.into_iter().enumerate() {
         let webhook = format!("{host}:{port}/hook").parse().expect("it is a URL");
-        set_webhook(&office, &ada, webhook).await;
-        let begin = office.now();
-        office
+        set_webhook(&fixture, &ada, webhook).await;
+        let begin = fixture.now();
+        fixture
             .ring(
                 &picture,
                 "comment",
@@ -248,8 +255,8 @@ async fn nothing_is_sent_to_private_addresses() {
                 &[TaskKind::Webhook],
             )
             .await;
-        office.done(&replica, TaskKind::Webhook).await;
-        let took = office.now().duration_since(begin);
+        fixture.done(&replica, TaskKind::Webhook).await;
+        let took = fixture.now().duration_since(begin);
         assert!(took.as_secs() < 3_600, "{host} was given up at once");
     }
     assert_eq!((program.posted.count(), service.messages.count()), (0, 0));

@@ -1,4 +1,4 @@
-//! The real `HAProxy` with the file of users, and replicas that only say who they are.
+//! The real `HAProxy` with the file for users, and replicas that only give their names.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ fn haproxy() -> Command {
     command
 }
 
-/// Whether it takes the file, with these values of its variables.
+/// Checks that it accepts the file, with these values of its variables.
 pub(crate) fn check(file: &Path, value: impl Fn(&str) -> String) {
     let output = haproxy()
         .args(["-c", "-f"])
@@ -41,7 +41,7 @@ pub(crate) fn check(file: &Path, value: impl Fn(&str) -> String) {
     );
 }
 
-/// Answers everything with its name, until dropped.
+/// A server that responds to everything with its name, until dropped.
 pub(crate) struct Replica {
     pub(crate) address: SocketAddr,
     task: JoinHandle<()>,
@@ -51,9 +51,9 @@ impl Replica {
     pub(crate) async fn start(address: &str, name: &'static str) -> Self {
         let listener = TcpListener::bind(address).await.expect("it is free");
         let address = listener.local_addr().expect("it is bound");
-        let answer = Router::new().fallback(get(move || async move { name }));
+        let router = Router::new().fallback(get(move || async move { name }));
         let task = tokio::spawn(async move {
-            axum::serve(listener, answer).await.expect("it listens");
+            axum::serve(listener, router).await.expect("it listens");
         });
         Self { address, task }
     }
@@ -72,9 +72,9 @@ pub(crate) struct Balancer {
 }
 
 impl Balancer {
-    /// With this name server, and this replica three times.
+    /// Starts it with this name server, and this replica three times.
     pub(crate) fn start(file: &str, names: &Names, replica: &str) -> Self {
-        // For the client that asks.
+        // For the client of the test.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let directory = tempfile::tempdir().expect("there is room");
         let port = port::free();
@@ -98,13 +98,13 @@ impl Balancer {
         }
     }
 
-    /// Asks until the answer begins so.
-    pub(crate) async fn until_answer(&self, text: &str, deadline: Duration) {
+    /// Sends requests until the response begins so.
+    pub(crate) async fn until_response(&self, text: &str, deadline: Duration) {
         let asked = timeout(deadline, async {
             while !self
                 .ask()
                 .await
-                .is_ok_and(|answer| answer.starts_with(text))
+                .is_ok_and(|response| response.starts_with(text))
             {
                 sleep(Duration::from_millis(50)).await;
             }

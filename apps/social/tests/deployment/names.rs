@@ -1,4 +1,4 @@
-//! A name server for one kind of question: which IPv4 address has this name?
+//! A name server for one kind of question: the IPv4 address of a name.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
-/// Of RFC 1035, 4.1.1: a header's length, and its flags for "recursion is available" and "there is no such name".
+/// Constants of RFC 1035, 4.1.1: a header's length, and its flags for "recursion is available" and
+/// "there is no such name".
 const HEADER: usize = 12;
 const RESPONSE: u8 = 0x84;
 const NO_SUCH_NAME: u8 = 3;
@@ -33,8 +34,8 @@ impl Names {
         }
     }
 
-    /// From now on the name has this address.
-    pub(crate) fn tell(&self, name: &str, address: IpAddr) {
+    /// Sets the name's address from now on.
+    pub(crate) fn set(&self, name: &str, address: IpAddr) {
         let mut addresses = self
             .addresses
             .lock()
@@ -52,15 +53,15 @@ impl Drop for Names {
 async fn serve(socket: UdpSocket, addresses: Addresses) {
     let mut question = [0; 512];
     while let Ok((length, from)) = socket.recv_from(&mut question).await {
-        if let Some(answer) = answer(&question[..length], &addresses) {
-            // Whoever asked asks again.
-            let _ = socket.send_to(&answer, from).await;
+        if let Some(response) = response(&question[..length], &addresses) {
+            // The client repeats the question if this fails.
+            let _ = socket.send_to(&response, from).await;
         }
     }
 }
 
-/// The question, with the answer behind it. Nothing for what is no question.
-fn answer(message: &[u8], addresses: &Addresses) -> Option<Vec<u8>> {
+/// Returns the question with the records of the response appended; `None` if it is no question.
+fn response(message: &[u8], addresses: &Addresses) -> Option<Vec<u8>> {
     let mut name = Vec::new();
     let mut at = HEADER;
     while let length @ 1.. = usize::from(*message.get(at)?) {
@@ -75,16 +76,16 @@ fn answer(message: &[u8], addresses: &Addresses) -> Option<Vec<u8>> {
         .unwrap_or_else(PoisonError::into_inner)
         .get(&name)
         .copied();
-    let mut answer = message.get(..question_end)?.to_vec();
-    answer[2] = RESPONSE;
-    answer[3] = if known.is_some() { 0 } else { NO_SUCH_NAME };
+    let mut response = message.get(..question_end)?.to_vec();
+    response[2] = RESPONSE;
+    response[3] = if known.is_some() { 0 } else { NO_SUCH_NAME };
     // No records but the question's.
-    answer[6..HEADER].fill(0);
+    response[6..HEADER].fill(0);
     if let (true, Some(IpAddr::V4(address))) = (is_a, known) {
-        answer[7] = 1;
+        response[7] = 1;
         // The question's name, an address of the internet, for one second, four bytes.
-        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
-        answer.extend(address.octets());
+        response.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
+        response.extend(address.octets());
     }
-    Some(answer)
+    Some(response)
 }

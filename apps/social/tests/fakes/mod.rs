@@ -1,4 +1,4 @@
-//! Third parties of the tests: real HTTP servers on free ports, which can be told to misbehave.
+//! Third parties of the tests: real HTTP servers on free ports, which can be made to misbehave.
 
 pub(crate) mod push_service;
 pub(crate) mod third_party;
@@ -17,41 +17,41 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use url::Url;
 
-/// The longest that a test waits for something that should happen.
+/// Longest wait for something that should happen.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// How a fake answers.
+/// The behaviour of a fake.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Mood {
-    /// As it should.
+pub(crate) enum Behaviour {
+    /// It responds as it should.
     #[default]
-    Answers,
-    /// Never.
+    Responds,
+    /// It never responds.
     Hangs,
-    /// With this status, this header `Retry-After`, and no body.
+    /// It fails with this status, this header `Retry-After`, and no body.
     Fails(StatusCode, Option<u32>),
-    /// With 200 and this body, as JSON.
-    Says(String),
+    /// It responds with 200 and this body, as JSON.
+    RespondsWith(String),
 }
 
-impl Mood {
-    /// The answer of a fake that does not do what it should; `None` if it does.
+impl Behaviour {
+    /// Returns the response of a misbehaving fake; `None` if it behaves.
     pub(crate) async fn misbehave(&self) -> Option<Response> {
         match self {
-            Self::Answers => None,
+            Self::Responds => None,
             Self::Hangs => std::future::pending().await,
             Self::Fails(status, None) => Some(status.into_response()),
             Self::Fails(status, Some(seconds)) => {
                 Some((*status, [("retry-after", seconds.to_string())]).into_response())
             }
-            Self::Says(body) => {
+            Self::RespondsWith(body) => {
                 Some(([("content-type", "application/json")], body.clone()).into_response())
             }
         }
     }
 }
 
-/// What a server shares with its test.
+/// A value that a server shares with its test.
 #[derive(Debug, Default)]
 pub(crate) struct Cell<T>(Mutex<T>);
 
@@ -94,7 +94,7 @@ impl<T: Clone> Log<T> {
         self.0.borrow().len()
     }
 
-    /// The entries, as soon as there are so many.
+    /// Returns the entries, as soon as there are so many.
     ///
     /// # Panics
     /// If there are not after a minute.

@@ -1,4 +1,5 @@
-//! A push service and the browsers that it serves. It checks who sends, and decrypts what browsers would get.
+//! A push service and the browsers that it serves. It checks the sender, and decrypts messages as
+//! browsers would.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use web_push_native::p256::SecretKey;
 use web_push_native::p256::elliptic_curve::sec1::ToEncodedPoint;
 use web_push_native::{Auth, decrypt};
 
-use super::{Cell, Local, Log, Mood};
+use super::{Behaviour, Cell, Local, Log};
 
 pub(crate) struct PushService {
     local: Local,
@@ -31,9 +32,9 @@ pub(crate) struct PushService {
 
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// How it answers for each browser; as it should, if nothing is said.
-    pub(crate) moods: Cell<HashMap<String, Mood>>,
-    /// What browsers were sent, whether it was taken or not.
+    /// The behaviour towards each browser; good by default.
+    pub(crate) behaviours: Cell<HashMap<String, Behaviour>>,
+    /// The messages to browsers, accepted or not.
     pub(crate) messages: Log<Message>,
     browsers: Cell<HashMap<String, Browser>>,
     origin: Cell<String>,
@@ -44,9 +45,9 @@ pub(crate) struct Shared {
 pub(crate) struct Message {
     /// The browser.
     pub(crate) to: String,
-    /// What was encrypted.
+    /// The text that was encrypted.
     pub(crate) text: Value,
-    /// Seconds that it is to be kept.
+    /// Seconds for which the message is to be kept.
     pub(crate) ttl: u32,
     /// The key that it was signed with, base64url.
     pub(crate) signed_with: String,
@@ -79,7 +80,7 @@ impl PushService {
         Self { local, state }
     }
 
-    /// A new browser of this name subscribes for a user.
+    /// Subscribes a new browser of this name for a user.
     pub(crate) fn subscribe(&self, name: &str, user: Id) -> PushSubscription {
         let secret =
             SecretKey::from_slice(&ES256KeyPair::generate().to_bytes()).expect("a key is a key");
@@ -101,8 +102,9 @@ impl PushService {
         self.local.url(&format!("/push/{name}"))
     }
 
-    pub(crate) fn set_mood(&self, name: &str, mood: Mood) {
-        self.moods.with(|moods| moods.insert(name.to_owned(), mood));
+    pub(crate) fn set_behaviour(&self, name: &str, behaviour: Behaviour) {
+        self.behaviours
+            .with(|behaviours| behaviours.insert(name.to_owned(), behaviour));
     }
 }
 
@@ -112,16 +114,16 @@ async fn push(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let mood = state
-        .moods
-        .with(|moods| moods.get(&to).cloned())
+    let behaviour = state
+        .behaviours
+        .with(|behaviours| behaviours.get(&to).cloned())
         .unwrap_or_default();
     match receive(&state, &to, &headers, &body) {
         Ok(message) => state.messages.push(message),
         Err(reason) => return (StatusCode::BAD_REQUEST, reason).into_response(),
     }
-    let answer = mood.misbehave().await;
-    answer.unwrap_or_else(|| StatusCode::CREATED.into_response())
+    let response = behaviour.misbehave().await;
+    response.unwrap_or_else(|| StatusCode::CREATED.into_response())
 }
 
 fn receive(state: &Shared, to: &str, headers: &HeaderMap, body: &[u8]) -> Result<Message, String> {
@@ -143,7 +145,7 @@ fn receive(state: &Shared, to: &str, headers: &HeaderMap, body: &[u8]) -> Result
     })
 }
 
-/// The key of a VAPID signature (RFC 8292) that was made for this service.
+/// Returns the key of a VAPID signature (RFC 8292) that was made for this service.
 fn verify(authorization: &str, origin: String) -> Result<String, String> {
     let fields = authorization
         .strip_prefix("vapid t=")

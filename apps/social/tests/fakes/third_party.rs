@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use social::config::ShareSettings;
 
-use super::{Cell, Local, Log, Mood};
+use super::{Behaviour, Cell, Local, Log};
 
 const CLIENT: &str = "greenroom";
 const SECRET: &str = "a secret with: spaces";
@@ -25,15 +25,15 @@ pub(crate) struct ThirdParty {
 
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// How the provider of tokens answers.
-    pub(crate) provider: Cell<Mood>,
-    /// How the service answers.
-    pub(crate) service: Cell<Mood>,
+    /// The behaviour of the provider of tokens.
+    pub(crate) provider: Cell<Behaviour>,
+    /// The behaviour of the service.
+    pub(crate) service: Cell<Behaviour>,
     /// Seconds that tokens are valid, as the provider says.
     pub(crate) expires_in: Cell<Option<i64>>,
     /// Tokens that were asked for.
     pub(crate) tokens: Log<String>,
-    /// What was asked of the service, whether it was done or not.
+    /// The requests to the service, accepted or not.
     pub(crate) shares: Log<Share>,
     valid: Cell<Vec<String>>,
 }
@@ -82,7 +82,7 @@ impl ThirdParty {
         }
     }
 
-    /// No token that was given is taken any more.
+    /// Revokes all tokens given so far.
     pub(crate) fn revoke(&self) {
         self.valid.set(Vec::new());
     }
@@ -93,11 +93,11 @@ async fn token(
     headers: HeaderMap,
     Form(form): Form<TokenRequest>,
 ) -> Response {
-    let mood = state.provider.get();
+    let behaviour = state.provider.get();
     let token = format!("token-{}", state.tokens.count() + 1);
     state.tokens.push(token.clone());
-    if let Some(answer) = mood.misbehave().await {
-        return answer;
+    if let Some(response) = behaviour.misbehave().await {
+        return response;
     }
     let secret = SECRET.replace(' ', "+").replace(':', "%3A");
     let expected = format!("Basic {}", STANDARD.encode(format!("{CLIENT}:{secret}")));
@@ -109,8 +109,10 @@ async fn token(
             .into_response();
     }
     state.valid.with(|valid| valid.push(token.clone()));
-    let answer = json!({"access_token": token, "token_type": "Bearer", "expires_in": state.expires_in.get()});
-    Json(answer).into_response()
+    let response = json!({
+        "access_token": token, "token_type": "Bearer", "expires_in": state.expires_in.get(),
+    });
+    Json(response).into_response()
 }
 
 async fn share(
@@ -118,7 +120,7 @@ async fn share(
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Response {
-    let mood = state.service.get();
+    let behaviour = state.service.get();
     let share = Share {
         authorization: header(&headers, "authorization"),
         key: header(&headers, "idempotency-key"),
@@ -131,8 +133,8 @@ async fn share(
     });
     let url = format!("https://third.example/{}", share.key);
     state.shares.push(share);
-    if let Some(answer) = mood.misbehave().await {
-        return answer;
+    if let Some(response) = behaviour.misbehave().await {
+        return response;
     }
     if !is_known {
         return StatusCode::UNAUTHORIZED.into_response();

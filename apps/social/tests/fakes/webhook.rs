@@ -1,4 +1,4 @@
-//! A program of a user's that takes webhooks.
+//! A user's program that takes webhooks.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use axum::{Router, routing};
 use serde_json::Value;
 use url::Url;
 
-use super::{Cell, Local, Log, Mood};
+use super::{Behaviour, Cell, Local, Log};
 
 pub(crate) struct Webhook {
     local: Local,
@@ -18,8 +18,8 @@ pub(crate) struct Webhook {
 
 #[derive(Default)]
 pub(crate) struct Shared {
-    pub(crate) mood: Cell<Mood>,
-    /// What was posted, whether it was taken or not.
+    pub(crate) behaviour: Cell<Behaviour>,
+    /// The posted notifications, accepted or not.
     pub(crate) posted: Log<Value>,
 }
 
@@ -47,8 +47,8 @@ impl Webhook {
 }
 
 async fn hook(State(state): State<Arc<Shared>>, Json(body): Json<Value>) -> Response {
-    let mood = state.mood.get();
+    let behaviour = state.behaviour.get();
     state.posted.push(body);
-    let answer = mood.misbehave().await;
-    answer.unwrap_or_else(|| StatusCode::NO_CONTENT.into_response())
+    let response = behaviour.misbehave().await;
+    response.unwrap_or_else(|| StatusCode::NO_CONTENT.into_response())
 }

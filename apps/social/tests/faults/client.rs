@@ -1,4 +1,5 @@
-//! A client of the API that does not give up: it goes to the next replica, and notes what each answer was.
+//! A client of the API that does not give up: it goes to the next replica, and records each
+//! response.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,36 +8,37 @@ use std::time::Duration;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
-/// No answer within this is a hang, and fails the test: the storage is given up after 5 s.
+/// Longest time of a request: a longer one hangs, and fails the test. The storage is given up after
+/// 5 s.
 const HANG: Duration = Duration::from_secs(15);
 
-/// What a polite client waits before it tries again.
+/// Pause of a polite client between tries.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What became of one try.
+/// The result of one try.
 #[derive(Debug)]
-pub(crate) enum Answer {
-    /// With a 2xx.
+pub(crate) enum Outcome {
+    /// Success: a 2xx.
     Acknowledged(Value),
-    /// With a 4xx, that a later try would get too.
-    Refused(StatusCode, Value),
-    /// Nobody knows whether it was done: 503, or the connection broke.
+    /// Rejection: a 4xx, that a later try would get too.
+    Rejected(StatusCode, Value),
+    /// Unknown if it was done: 503, or the connection broke.
     Unknown,
 }
 
-/// The replicas, taken in turns.
+/// The replicas, used in turns.
 #[derive(Debug)]
 pub(crate) struct Replicas {
     pub(crate) addresses: Vec<SocketAddr>,
     http: reqwest::Client,
     turn: AtomicUsize,
-    /// Answers with 503.
+    /// Responses with 503.
     pub(crate) unavailable: AtomicU64,
     /// Connections that were refused or broke.
     pub(crate) broken: AtomicU64,
 }
 
-/// Somebody who has logged in.
+/// A user who has logged in.
 #[derive(Clone, Debug)]
 pub(crate) struct Login {
     pub(crate) name: String,
@@ -46,9 +48,9 @@ pub(crate) struct Login {
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// For the replicas' starts too.
+/// Returns a client, for the replicas' starts too.
 pub(crate) fn http_client() -> reqwest::Client {
-    // It wants a provider of cryptography, whether it speaks TLS or not.
+    // The library needs a provider of cryptography, even without TLS.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().timeout(HANG).build();
     client.expect("a client needs no more than this")
@@ -76,7 +78,7 @@ impl Replicas {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> Answer {
+    ) -> Outcome {
         let mut request = self
             .http
             .request(method, format!("http://{}{path}", self.next()));
@@ -91,41 +93,44 @@ impl Replicas {
         self.read(request.send().await).await
     }
 
-    async fn read(&self, answer: reqwest::Result<Response>) -> Answer {
-        let answer = match answer {
-            Ok(answer) => answer,
+    async fn read(&self, response: reqwest::Result<Response>) -> Outcome {
+        let response = match response {
+            Ok(response) => response,
             Err(error) => return self.note_broken(&error),
         };
-        let status = answer.status();
+        let status = response.status();
         if status == StatusCode::SERVICE_UNAVAILABLE {
             assert!(
-                answer.headers().contains_key("retry-after"),
-                "503 without Retry-After: {answer:?}"
+                response.headers().contains_key("retry-after"),
+                "503 without Retry-After: {response:?}"
             );
             self.unavailable.fetch_add(1, Ordering::Relaxed);
-            return Answer::Unknown;
+            return Outcome::Unknown;
         }
-        assert!(!status.is_server_error(), "{status}: {answer:?}");
-        match answer.bytes().await {
+        assert!(!status.is_server_error(), "{status}: {response:?}");
+        match response.bytes().await {
             Ok(body) => {
                 let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
                 if status.is_success() {
-                    Answer::Acknowledged(body)
+                    Outcome::Acknowledged(body)
                 } else {
-                    Answer::Refused(status, body)
+                    Outcome::Rejected(status, body)
                 }
             }
             Err(error) => self.note_broken(&error),
         }
     }
 
-    fn note_broken(&self, error: &reqwest::Error) -> Answer {
-        assert!(!error.is_timeout(), "no answer within {HANG:?}: {error:?}");
+    fn note_broken(&self, error: &reqwest::Error) -> Outcome {
+        assert!(
+            !error.is_timeout(),
+            "no response within {HANG:?}: {error:?}"
+        );
         self.broken.fetch_add(1, Ordering::Relaxed);
-        Answer::Unknown
+        Outcome::Unknown
     }
 
-    /// Tries until there is an answer; only for what may be done twice.
+    /// Tries until there is a definite response; only for requests that may be repeated.
     pub(crate) async fn insist(
         &self,
         login: Option<&Login>,
@@ -135,16 +140,16 @@ impl Replicas {
     ) -> Value {
         loop {
             match self.send(login, method.clone(), path, body).await {
-                Answer::Acknowledged(value) => return value,
-                Answer::Refused(status, value) => panic!("{method} {path}: {status} {value}"),
-                Answer::Unknown => tokio::time::sleep(PAUSE).await,
+                Outcome::Acknowledged(value) => return value,
+                Outcome::Rejected(status, value) => panic!("{method} {path}: {status} {value}"),
+                Outcome::Unknown => tokio::time::sleep(PAUSE).await,
             }
         }
     }
 
-    /// Waits until so many more tries were answered with 503.
-    pub(crate) async fn until_unavailable(&self, answers: u64) {
-        let enough = self.unavailable.load(Ordering::Relaxed) + answers;
+    /// Waits until so many more tries got 503.
+    pub(crate) async fn until_unavailable(&self, responses: u64) {
+        let enough = self.unavailable.load(Ordering::Relaxed) + responses;
         while self.unavailable.load(Ordering::Relaxed) < enough {
             tokio::time::sleep(PAUSE).await;
         }
@@ -154,7 +159,7 @@ impl Replicas {
         self.insist(None, Method::GET, path, None).await
     }
 
-    /// Signs up; a name that is taken was taken by an earlier try of ours.
+    /// Signs up; a name that is taken was taken by an earlier try of this client.
     pub(crate) async fn sign_up(&self, name: &str) {
         let user =
             json!({"name": name, "email": format!("{name}@example.org"), "password": PASSWORD});
@@ -163,9 +168,9 @@ impl Replicas {
                 .send(None, Method::POST, "/api/users", Some(&user))
                 .await
             {
-                Answer::Acknowledged(_) | Answer::Refused(StatusCode::CONFLICT, _) => return,
-                Answer::Refused(status, value) => panic!("sign-up: {status} {value}"),
-                Answer::Unknown => tokio::time::sleep(PAUSE).await,
+                Outcome::Acknowledged(_) | Outcome::Rejected(StatusCode::CONFLICT, _) => return,
+                Outcome::Rejected(status, value) => panic!("sign-up: {status} {value}"),
+                Outcome::Unknown => tokio::time::sleep(PAUSE).await,
             }
         }
     }
@@ -173,15 +178,15 @@ impl Replicas {
     pub(crate) async fn log_in(&self, name: &str) -> Login {
         let body = json!({"name": name, "password": PASSWORD});
         let url = format!("http://{}/api/sessions", self.next());
-        let answer = self
+        let response = self
             .http
             .post(url)
             .json(&body)
             .send()
             .await
             .expect("all replicas run");
-        assert_eq!(answer.status(), StatusCode::CREATED);
-        let cookie = answer.headers()["set-cookie"]
+        assert_eq!(response.status(), StatusCode::CREATED);
+        let cookie = response.headers()["set-cookie"]
             .to_str()
             .expect("a cookie is text");
         let cookie = cookie
@@ -189,7 +194,7 @@ impl Replicas {
             .next()
             .expect("a cookie has a value")
             .to_owned();
-        let body: Value = answer.json().await.expect("a log-in is answered with JSON");
+        let body: Value = response.json().await.expect("a log-in responds with JSON");
         let csrf = body["csrf"]
             .as_str()
             .expect("with a token for changes")
@@ -198,17 +203,17 @@ impl Replicas {
         Login { name, cookie, csrf }
     }
 
-    /// Uploads pictures, each a file's content.
+    /// Uploads pictures, given as file contents.
     pub(crate) async fn upload(
         &self,
         login: &Login,
         album: &str,
         pictures: Vec<Vec<u8>>,
     ) -> Vec<String> {
-        let Answer::Acknowledged(body) = self.try_upload(login, album, pictures).await else {
+        let Outcome::Acknowledged(body) = self.try_upload(login, album, pictures).await else {
             panic!("all replicas run, and there is room for pictures");
         };
-        let pictures = body.as_array().expect("uploads are answered with a list");
+        let pictures = body.as_array().expect("uploads respond with a list");
         let id = |picture: &Value| picture["id"].as_str().expect("of identifiers").to_owned();
         pictures.iter().map(id).collect()
     }
@@ -219,7 +224,7 @@ impl Replicas {
         login: &Login,
         album: &str,
         pictures: Vec<Vec<u8>>,
-    ) -> Answer {
+    ) -> Outcome {
         let part = |picture| reqwest::multipart::Part::bytes(picture).file_name("picture.png");
         let form = pictures
             .into_iter()

@@ -49,7 +49,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: a program that was killed may be about to end.
+        // Lazily: a killed program may still be about to end.
         let _ = Command::new("umount")
             .arg("--lazy")
             .arg(self.path())

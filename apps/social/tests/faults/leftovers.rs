@@ -1,4 +1,4 @@
-//! A server that is killed while it stores an upload, and what it leaves behind.
+//! A server that is killed while it stores an upload, and the files it leaves behind.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,14 +11,14 @@ use reqwest::Method;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::client::{Answer, Login, Replicas};
+use super::client::{Login, Outcome, Replicas};
 use super::replica::Replica;
 
 /// Pictures of one upload: their files are stored one after the other.
 const PICTURES: usize = 10;
-/// How often a test looks.
+/// Interval of polling.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// Tasks are looked for every few seconds, and old uploads every minute.
+/// Longest wait: tasks are looked for every few seconds, and old uploads every minute.
 const PATIENCE: Duration = Duration::from_mins(3);
 
 pub(crate) struct Uploads {
@@ -30,7 +30,8 @@ pub(crate) struct Uploads {
 }
 
 impl Uploads {
-    /// A server on which somebody has an album with a picture, and files without a record are left for a second only.
+    /// Starts a server on which a user has an album with a picture, and files without a record are
+    /// kept for a second only.
     pub(crate) async fn start() -> Self {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let config = directory.path().join("social.toml");
@@ -62,7 +63,8 @@ impl Uploads {
         }
     }
 
-    /// Kills the server as soon as files of an upload are stored, again and again until it was in time.
+    /// Kills the server as soon as files of an upload are stored, and repeats it until that was in
+    /// time.
     pub(crate) async fn kill_during_an_upload(&mut self) {
         loop {
             let before = self.stored().len();
@@ -75,15 +77,15 @@ impl Uploads {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
             self.replica.kill();
-            let answer = upload.await.expect("it does not panic");
-            if matches!(answer, Answer::Unknown) && !self.incoming().is_empty() {
+            let outcome = upload.await.expect("it does not panic");
+            if matches!(outcome, Outcome::Unknown) && !self.incoming().is_empty() {
                 return;
             }
             self.replica.restart().await;
         }
     }
 
-    /// As if the server had been down for an hour.
+    /// Makes the files an hour older, as if the server had been down meanwhile.
     pub(crate) fn age(&self) {
         let written = SystemTime::now() - Duration::from_hours(1);
         for path in self.incoming() {
@@ -93,7 +95,7 @@ impl Uploads {
         }
     }
 
-    /// Waits until all files are of pictures that have a record.
+    /// Waits until all files belong to pictures that have a record.
     pub(crate) async fn until_swept(&self) {
         let path = format!("/api/albums/{}/pictures?limit=60", self.album);
         let page = self.client.get(&path).await;
@@ -126,7 +128,7 @@ impl Uploads {
         entries(&self.directory.path().join("files/incoming"))
     }
 
-    /// The names of pictures' files, also of those that are written in part.
+    /// Returns the names of pictures' files, also of partial ones.
     fn stored(&self) -> Vec<String> {
         let shelves = entries(&self.directory.path().join("files"));
         let shelves = shelves.iter().filter(|path| !path.ends_with("incoming"));

@@ -1,4 +1,4 @@
-//! Users who like, comment and sign up, and remember what was acknowledged.
+//! Users who like, comment and sign up, and record what was acknowledged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,25 +10,25 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::client::{Answer, Login, Replicas};
+use super::client::{Login, Outcome, Replicas};
 
-/// For one change, on a machine that does much else.
+/// Longest time of one change, on an overloaded machine.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// What one user did.
+/// The actions of one user.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     /// Pictures that the user likes: each was acknowledged.
     pub(crate) liked: Vec<String>,
     /// Comments that were acknowledged, as (picture, text).
     pub(crate) comments: Vec<(String, String)>,
-    /// Comments of which nobody knows.
+    /// Comments of which it is unknown if they were stored.
     pub(crate) perhaps: Vec<(String, String)>,
-    /// Who has signed up.
+    /// Names that were signed up.
     pub(crate) signed_up: Vec<String>,
 }
 
-/// Users at work, until they are told to stop.
+/// Users at work, until they are stopped.
 pub(crate) struct Load {
     users: JoinSet<Done>,
     stop: Arc<AtomicBool>,
@@ -87,7 +87,7 @@ struct User {
     done: Done,
 }
 
-/// Every so many rounds somebody signs up.
+/// Rounds between two sign-ups.
 const SIGN_UP_EVERY: usize = 16;
 
 impl User {
@@ -105,7 +105,8 @@ impl User {
         self.done
     }
 
-    /// The second time round everybody takes the like back and gives it again: it must still count once.
+    /// Likes a picture. In the second round the like is taken back and given again: it must still
+    /// count once.
     async fn like(&mut self, picture: &str, is_new: bool) {
         let path = format!("/api/pictures/{picture}/like");
         if !is_new {
@@ -133,12 +134,12 @@ impl User {
             .send(Some(&self.login), Method::POST, &path, Some(&body))
             .await
         {
-            Answer::Acknowledged(_) => {
+            Outcome::Acknowledged(_) => {
                 self.done.comments.push(comment);
                 self.note();
             }
-            Answer::Unknown => self.done.perhaps.push(comment),
-            Answer::Refused(status, value) => panic!("a comment: {status} {value}"),
+            Outcome::Unknown => self.done.perhaps.push(comment),
+            Outcome::Rejected(status, value) => panic!("a comment: {status} {value}"),
         }
     }
 

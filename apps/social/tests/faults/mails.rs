@@ -1,14 +1,14 @@
-//! Whether each mail came.
+//! The check that each mail came.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::kit::smtp::SmtpSink;
 
-/// How long a mail may be on its way: the pauses between tries grow.
+/// Longest way of a mail: the delays between tries grow.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// Waits until everybody has their welcome; doubles must be the same mail.
+/// Waits until each user has their welcome; duplicates must be the same mail.
 pub(crate) async fn check(sink: &SmtpSink, names: impl Iterator<Item = &String>) {
     let wanted: BTreeSet<String> = names.map(|name| format!("{name}@example.org")).collect();
     let deadline = tokio::time::Instant::now() + PATIENCE;

@@ -27,7 +27,7 @@ pub(crate) struct Network {
     pub(crate) replicas: Vec<Replica>,
     pub(crate) client: Arc<Replicas>,
     pub(crate) mails: SmtpSink,
-    /// None of the embedded network.
+    /// The external programs; `None` for the embedded network.
     foreign: Option<Foreign>,
     _directory: TempDir,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Work {
 }
 
 impl Network {
-    /// So many replicas on `FerretDB` and Redis.
+    /// Starts so many replicas on `FerretDB` and Redis.
     pub(crate) async fn start(replicas: usize) -> Self {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let foreign = Foreign {
@@ -59,7 +59,7 @@ impl Network {
         Self::start_with(directory, replicas, flags, Some(foreign)).await
     }
 
-    /// One process that keeps all at `path`.
+    /// Starts one process that keeps everything at `path`.
     pub(crate) async fn embedded(path: &Path) -> Self {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let mut flags = flags(
@@ -101,7 +101,7 @@ impl Network {
         self.foreign.as_mut().expect("this network is not embedded")
     }
 
-    /// Has users begin, and clients watch.
+    /// Starts users, and clients that watch.
     pub(crate) async fn work(&self) -> Work {
         let owner = self.join("owner").await;
         let pictures = Arc::new(self.pictures(&owner).await);
@@ -141,7 +141,7 @@ impl Network {
             .await
     }
 
-    /// Ends the work, and checks that all that was acknowledged is there, once.
+    /// Stops the work, and checks that all that was acknowledged is there, once.
     pub(crate) async fn check(&self, work: Work) {
         let done = work.load.stop().await;
         let ends = verify::check(&self.client, &work.pictures, &done).await;

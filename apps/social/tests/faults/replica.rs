@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::client::http_client;
 use crate::kit::port;
 
-/// How long a start may take on a busy machine.
+/// Longest time of a start, on an overloaded machine.
 const START: Duration = Duration::from_mins(3);
 
 /// One replica. It is killed when this is dropped.
@@ -22,7 +22,7 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
-    /// Starts the program with these flags on a free port, and waits until it answers.
+    /// Starts the program with these flags on a free port, and waits until it responds.
     pub(crate) async fn start(directory: &Path, name: &str, flags: Vec<String>) -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
         let log = directory.join(format!("{name}.log"));
@@ -33,24 +33,24 @@ impl Replica {
             log,
             child,
         };
-        replica.wait_until_it_answers().await;
+        replica.wait_until_ready().await;
         replica
     }
 
-    /// With SIGKILL.
+    /// Kills it with SIGKILL.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("it runs, and it is ours");
         self.child.wait().expect("it was killed");
     }
 
-    /// Starts it again, on the same port.
+    /// Restarts it, on the same port.
     pub(crate) async fn restart(&mut self) {
         self.child = spawn(self.address, &self.flags, &self.log);
-        self.wait_until_it_answers().await;
+        self.wait_until_ready().await;
     }
 
-    /// Polls, because a program of its own tells nobody when it is ready.
-    async fn wait_until_it_answers(&self) {
+    /// Polls, because a process does not announce that it is ready.
+    async fn wait_until_ready(&self) {
         let deadline = Instant::now() + START;
         let url = format!("http://{}/health", self.address);
         let client = http_client();
@@ -59,18 +59,18 @@ impl Replica {
                 .get(&url)
                 .send()
                 .await
-                .is_ok_and(|answer| answer.status().is_success())
+                .is_ok_and(|response| response.status().is_success())
             {
                 return;
             }
-            assert!(Instant::now() < deadline, "{}", self.tell());
+            assert!(Instant::now() < deadline, "{}", self.log_tail());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
-    fn tell(&self) -> String {
+    fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-        format!("{} does not answer; its log:\n{log}", self.address)
+        format!("{} does not respond; its log:\n{log}", self.address)
     }
 }
 

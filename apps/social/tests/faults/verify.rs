@@ -1,4 +1,4 @@
-//! Whether all that was acknowledged is there, and nothing twice.
+//! The check that all that was acknowledged is there, and nothing twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::client::Replicas;
 use super::load::Done;
 
-/// Checks likes and comments of each picture; gives the ends of their topics.
+/// Checks likes and comments of each picture; returns the ends of their topics.
 pub(crate) async fn check(
     replicas: &Replicas,
     pictures: &[String],
@@ -34,8 +34,8 @@ pub(crate) async fn check(
     ends
 }
 
-/// A picture and its comments, of one moment. What nobody was told of may still be written while this
-/// looks, so it looks again until nothing was.
+/// Returns a picture and its comments, of one moment. A change without a response may still be
+/// written meanwhile, so it reads again until none was.
 async fn settled(replicas: &Replicas, picture: &str) -> (Value, Vec<String>) {
     let mut before = comments(replicas, picture).await;
     loop {

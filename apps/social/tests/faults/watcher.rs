@@ -1,4 +1,5 @@
-//! Clients of the live feed: they reconnect with their positions, and have seen each event once, in order.
+//! Clients of the live feed: they reconnect with their positions, and have seen each event once, in
+//! order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use super::client::Replicas;
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// What a client that reconnects waits between two tries.
+/// Pause of a client between two tries to reconnect.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long what has happened may be on its way.
+/// Longest delivery of an event.
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A client that watches some topics from their beginning.
@@ -29,7 +30,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// `first` says to which replica it connects first.
+    /// Starts a client; `first` is the replica to which it connects first.
     pub(crate) fn start(replicas: &Arc<Replicas>, topics: Vec<String>, first: usize) -> Self {
         let positions = topics.into_iter().map(|topic| (topic, 0)).collect();
         let (sender, seen) = watch::channel(positions);
@@ -66,7 +67,7 @@ async fn watch_for_ever(
     }
 }
 
-/// Until the connection is gone.
+/// Reads until the connection is gone.
 async fn follow(mut socket: Socket, seen: &watch::Sender<BTreeMap<String, u64>>) {
     let watch = json!({"watch": *seen.borrow()}).to_string();
     if socket.send(Message::text(watch)).await.is_err() {

@@ -23,7 +23,7 @@ fn with(bus: &Bus, redis: &Url) -> Cache {
     Cache::start(bus, Some(redis)).expect("a cache")
 }
 
-/// What the cache has, or else this.
+/// Returns the cached value, or else this one.
 async fn get(cache: &Cache, key: &str, otherwise: &str) -> String {
     let load = async { Ok::<_, Infallible>(otherwise.to_owned()) };
     cache
@@ -46,8 +46,8 @@ async fn of_many_who_ask_one_loads() {
             Ok::<_, Infallible>(loads.fetch_add(1, Ordering::Relaxed) + 1)
         })
     };
-    let answers = join_all((0..100).map(|_| ask())).await;
-    assert!(answers.iter().all(|answer| *answer == Ok(1)));
+    let results = join_all((0..100).map(|_| ask())).await;
+    assert!(results.iter().all(|result| *result == Ok(1)));
     assert_eq!(ask().await, Ok(1));
 }
 
@@ -79,10 +79,10 @@ async fn when_the_one_who_loads_leaves_another_one_does() {
 async fn an_error_is_told_and_not_kept() {
     let cache = alone();
     let failing = || cache.get_or_load::<String, _>(KEY, TTL, async { Err("no") });
-    let answers = join_all([failing(), failing(), failing()]).await;
+    let results = join_all([failing(), failing(), failing()]).await;
     assert!(
-        answers.iter().all(|answer| *answer == Err("no")),
-        "{answers:?}"
+        results.iter().all(|result| *result == Err("no")),
+        "{results:?}"
     );
     assert_eq!(get(&cache, KEY, "yes").await, "yes");
 }
@@ -104,7 +104,7 @@ async fn what_is_being_loaded_when_it_is_forgotten_is_not_kept() {
     });
     has_begun.await.expect("it loads");
     forget(&cache, KEY).await;
-    // Who asks from now on does not wait for the old value either.
+    // A later caller does not wait for the old value either.
     assert_eq!(get(&cache, KEY, "new").await, "new");
     old.send("old".to_owned()).expect("it waits");
     assert_eq!(loading.await.expect("it ends"), Ok("old".to_owned()));
@@ -144,8 +144,8 @@ async fn other_replicas_forget_too() {
     assert_eq!(get(&there, "another", "new").await, "kept");
 }
 
-/// Has one keep something that the other finds, and gives its key. It takes a few tries while they connect, and when
-/// Redis is slow.
+/// Stores a value in one cache that the other finds, and returns its key. It takes a few tries
+/// while they connect, and when Redis is slow.
 async fn share(one: &Cache, other: &Cache) -> String {
     for attempt in 0.. {
         let key = format!("attempt/{attempt}");
@@ -210,7 +210,7 @@ async fn without_redis_it_goes_on_and_forgets() {
     forget(&here, KEY).await;
     assert_eq!(get(&here, KEY, "new").await, "new");
     assert_eq!(get(&there, KEY, "new there").await, "new there");
-    // What it then has is from before, perhaps, and is not believed yet.
+    // Its content may be from before, and is not trusted yet.
     server.run();
     forget(&here, "something else").await;
     assert_eq!(get(&here, KEY, "unused").await, "new");

@@ -1,4 +1,4 @@
-//! From a position to the present, without loss or repetition.
+//! Catching up from a position to the present, without loss or repetition.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use social::config::FeedSettings;
 use social::model::{Id, topic};
 use social::store::Retention;
 
-use super::client::Said;
+use super::client::ServerMessage;
 use super::world::{NEVER, World};
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn several_topics_come_each_in_its_order() {
         || client.positions[&likes] < 200
         || client.positions[&talk] < 300
     {
-        client.hear().await;
+        client.next_message().await;
     }
     replica.happen(topic::TIMELINE, 1).await;
     client.read_to(topic::TIMELINE, 1).await;
@@ -128,15 +128,15 @@ async fn a_position_that_is_none_is_reset() {
         client
             .say(&json!({"watch": {topic::TIMELINE: position}}))
             .await;
-        let said = client.hear().await;
-        let Said::Reset(ends) = said else {
-            panic!("not reset: {said:?}")
+        let received = client.next_message().await;
+        let ServerMessage::Reset(ends) = received else {
+            panic!("not reset: {received:?}")
         };
         assert_eq!(ends[topic::TIMELINE], 50);
     }
     let mut client = replica.client().await;
     client.say(&json!({"watch": {topic::TIMELINE: 51}})).await;
-    client.hear().await;
+    client.next_message().await;
     replica.happen(topic::TIMELINE, 1).await;
     client.read_to(topic::TIMELINE, 51).await;
 }

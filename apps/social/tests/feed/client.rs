@@ -12,28 +12,28 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-/// Longer than anything should take.
+/// A time longer than anything here takes.
 const PATIENCE: Duration = Duration::from_mins(3);
-/// A client that does not read is not to have much of it in its socket.
+/// Receive buffer: a client that does not read must not have much in its socket.
 const RECEIVE_BYTES: u32 = 16 * 1024;
 
 pub(crate) struct Client {
     socket: WebSocketStream<TcpStream>,
-    /// The last number of each topic, by what the server has said.
+    /// The last number of each topic, as the server sent it.
     pub(crate) positions: HashMap<String, u64>,
 }
 
-/// What the server says.
+/// A message of the server.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum ServerMessage {
     At(HashMap<String, u64>),
     Events(Vec<Event>),
     Reset(HashMap<String, u64>),
-    Refused(HashMap<String, String>),
+    Rejected(HashMap<String, String>),
 }
 
 impl Client {
-    /// As the query of the address says.
+    /// Connects with this query of the address.
     pub(crate) async fn connect_with(address: SocketAddr, query: &str) -> Self {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket
@@ -59,33 +59,34 @@ impl Client {
         self.send(command.to_string()).await;
     }
 
-    /// Watches a topic, and gives the position at which the server begins.
+    /// Watches a topic, and returns the position at which the server begins.
     pub(crate) async fn watch(&mut self, topic: &str, position: Option<u64>) -> u64 {
         self.say(&json!({"watch": {topic: position}})).await;
-        match self.hear().await {
-            Said::At(at) if at.len() == 1 => at[topic],
+        match self.next_message().await {
+            ServerMessage::At(at) if at.len() == 1 => at[topic],
             other => panic!("not in force: {other:?}"),
         }
     }
 
-    /// What the server says next. Events must go on where the last ones of their topic ended.
-    pub(crate) async fn hear(&mut self) -> Said {
+    /// Returns the server's next message. Events must go on where the last ones of their topic
+    /// ended.
+    pub(crate) async fn next_message(&mut self) -> ServerMessage {
         let text = match self.next().await {
             Message::Text(text) => text,
             other => panic!("no text: {other:?}"),
         };
-        let said = parse(&text);
-        match &said {
-            Said::At(at) | Said::Reset(at) => self.positions.extend(at.clone()),
-            Said::Events(events) => events.iter().for_each(|event| self.note(event)),
-            Said::Refused(_) => {}
+        let received = parse(&text);
+        match &received {
+            ServerMessage::At(at) | ServerMessage::Reset(at) => self.positions.extend(at.clone()),
+            ServerMessage::Events(events) => events.iter().for_each(|event| self.note(event)),
+            ServerMessage::Rejected(_) => {}
         }
-        said
+        received
     }
 
     pub(crate) async fn events(&mut self) -> Vec<Event> {
-        match self.hear().await {
-            Said::Events(events) => events,
+        match self.next_message().await {
+            ServerMessage::Events(events) => events,
             other => panic!("no events: {other:?}"),
         }
     }
@@ -98,7 +99,7 @@ impl Client {
         assert_eq!(self.positions[topic], seq, "more than there is");
     }
 
-    /// The code with which the server closes, now.
+    /// Returns the code with which the server closes the connection now.
     pub(crate) async fn closed(&mut self) -> u16 {
         match self.next().await {
             Message::Close(Some(frame)) => frame.code.into(),
@@ -131,15 +132,15 @@ impl Client {
     }
 }
 
-fn parse(text: &str) -> Said {
-    let mut said: HashMap<String, Value> = serde_json::from_str(text).expect("it is JSON");
-    assert_eq!(said.len(), 1, "one thing at a time: {text}");
-    let (what, value) = said.drain().next().expect("there is one");
+fn parse(text: &str) -> ServerMessage {
+    let mut received: HashMap<String, Value> = serde_json::from_str(text).expect("it is JSON");
+    assert_eq!(received.len(), 1, "one thing at a time: {text}");
+    let (what, value) = received.drain().next().expect("there is one");
     match &*what {
-        "at" => serde_json::from_value(value).map(Said::At),
-        "events" => serde_json::from_value(value).map(Said::Events),
-        "reset" => serde_json::from_value(value).map(Said::Reset),
-        "refused" => serde_json::from_value(value).map(Said::Refused),
+        "at" => serde_json::from_value(value).map(ServerMessage::At),
+        "events" => serde_json::from_value(value).map(ServerMessage::Events),
+        "reset" => serde_json::from_value(value).map(ServerMessage::Reset),
+        "refused" => serde_json::from_value(value).map(ServerMessage::Rejected),
         _ => panic!("not of the protocol: {text}"),
     }
     .expect("it is of the protocol's shape")

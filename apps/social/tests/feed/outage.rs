@@ -1,4 +1,4 @@
-//! A storage that is away for a while.
+//! A storage that is unavailable for a while.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,39 +16,39 @@ use social::model::{
 };
 use social::store::{LikeChange, PicturesOf, Result, Retention, Store, StoreError};
 
-use super::client::Said;
+use super::client::ServerMessage;
 use super::world::World;
 
-/// The real one, behind a switch.
+/// The real storage, behind a switch.
 #[derive(Debug)]
 struct Switched {
     store: Arc<dyn Store>,
     is_away: AtomicBool,
-    refused: AtomicU64,
+    rejected: AtomicU64,
 }
 
 impl Switched {
     fn admit(&self) -> Result<()> {
         if self.is_away.load(Ordering::Relaxed) {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+            self.rejected.fetch_add(1, Ordering::Relaxed);
             return Err(StoreError::Unavailable("switched off".into()));
         }
         Ok(())
     }
 
-    /// Until it has refused so many questions.
-    async fn has_refused(&self, count: u64) {
-        while self.refused.load(Ordering::Relaxed) < count {
+    /// Waits until it has rejected so many operations.
+    async fn has_rejected(&self, count: u64) {
+        while self.rejected.load(Ordering::Relaxed) < count {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 }
 
 macro_rules! switched {
-    ($($name:ident($($argument:ident: $of:ty),*) -> $answer:ty;)*) => {
+    ($($name:ident($($argument:ident: $of:ty),*) -> $output:ty;)*) => {
         #[async_trait]
         impl Store for Switched {
-            $(async fn $name(&self, $($argument: $of),*) -> Result<$answer> {
+            $(async fn $name(&self, $($argument: $of),*) -> Result<$output> {
                 self.admit()?;
                 self.store.$name($($argument),*).await
             })*
@@ -119,7 +119,7 @@ async fn while_the_storage_is_away_nobody_is_told_anything_wrong() {
     let switched = Arc::new(Switched {
         store: Arc::clone(&world.store),
         is_away: AtomicBool::new(false),
-        refused: AtomicU64::new(0),
+        rejected: AtomicU64::new(0),
     });
     world.store = Arc::clone(&switched) as Arc<dyn Store>;
     let settings = FeedSettings {
@@ -138,17 +138,20 @@ async fn while_the_storage_is_away_nobody_is_told_anything_wrong() {
     let likes = topic::likes(Id::new());
     behind.say(&json!({"watch": {topic::TIMELINE: 2}})).await;
     elsewhere.say(&json!({"watch": {&likes: null}})).await;
-    switched.has_refused(2).await;
+    switched.has_rejected(2).await;
     switched.is_away.store(false, Ordering::Relaxed);
 
-    let said = behind.hear().await;
+    let received = behind.next_message().await;
     assert!(
-        matches!(&said, Said::At(at) if at[topic::TIMELINE] == 2),
-        "{said:?}"
+        matches!(&received, ServerMessage::At(at) if at[topic::TIMELINE] == 2),
+        "{received:?}"
     );
     behind.read_to(topic::TIMELINE, 10).await;
-    let said = elsewhere.hear().await;
-    assert!(matches!(&said, Said::At(at) if at[&likes] == 0), "{said:?}");
+    let received = elsewhere.next_message().await;
+    assert!(
+        matches!(&received, ServerMessage::At(at) if at[&likes] == 0),
+        "{received:?}"
+    );
     replica.happen(topic::TIMELINE, 1).await;
     replica.happen(&likes, 1).await;
     present.read_to(topic::TIMELINE, 11).await;

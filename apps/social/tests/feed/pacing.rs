@@ -1,4 +1,4 @@
-//! How often a client hears, and how slow ones are treated.
+//! Pacing: how often a client gets events, and the treatment of slow ones.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use social::model::topic;
 
 use super::world::{NEVER, World};
 
-/// Long enough that a slow machine does all that a test does at once within it.
+/// A pace long enough that even a slow machine does within it all that a test does at once.
 const PACE: Duration = Duration::from_secs(3);
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn topics_that_nobody_watches_any_more_are_not_heard() {
         ..FeedSettings::default()
     };
     let replica = world.replica_with(&Bus::in_process(), settings).await;
-    // Of the ends of sessions.
+    // The subscription to the ends of sessions.
     let always = replica.bus.status().subscriptions;
     let mut client = replica.client().await;
     client.watch(topic::TIMELINE, None).await;

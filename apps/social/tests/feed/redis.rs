@@ -8,8 +8,8 @@ use std::thread;
 
 use tempfile::TempDir;
 
-/// Below the ports that the system gives to connections: a client that tries again and again to connect to a port of those,
-/// while nobody listens, would some day connect to itself.
+/// Ports below those that the system gives to connections: a client that retries a port of those
+/// while nobody listens would some day connect to itself.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 pub(crate) struct Server {
@@ -31,7 +31,7 @@ impl Server {
         server
     }
 
-    /// Runs it again, empty, on the port that it had.
+    /// Restarts it, empty, on the port that it had.
     pub(crate) fn run(&mut self) {
         assert!(
             self.try_run(),
@@ -40,7 +40,7 @@ impl Server {
         );
     }
 
-    /// As the system kills a process for want of memory: without a word to its clients.
+    /// Kills it, as the system does for want of memory: without a word to its clients.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("it runs");
@@ -54,7 +54,7 @@ impl Server {
     }
 
     fn try_run(&mut self) -> bool {
-        // Whatever ends the test's thread ends the server.
+        // The server ends with the thread of the test, even after a panic.
         let process = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "redis-server"])
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])

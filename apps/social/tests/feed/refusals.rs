@@ -1,18 +1,18 @@
-//! What a client may not.
+//! Requests that a client is not allowed.
 
 use serde_json::json;
 use social::config::FeedSettings;
 use social::model::{Id, topic};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::client::{Client, Said};
+use super::client::{Client, ServerMessage};
 use super::world::World;
 use greenroom::bus::Bus;
 
 async fn refused(client: &mut Client) -> Vec<(String, String)> {
-    let said = client.hear().await;
-    let Said::Refused(reasons) = said else {
-        panic!("not refused: {said:?}")
+    let received = client.next_message().await;
+    let ServerMessage::Rejected(reasons) = received else {
+        panic!("not refused: {received:?}")
     };
     let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort();
@@ -38,7 +38,8 @@ async fn a_bell_rings_for_its_user_only() {
             "only the user themself may watch it".to_owned()
         )]
     );
-    assert!(matches!(client.hear().await, Said::At(at) if at.len() == 1 && at[&mine] == 0));
+    let received = client.next_message().await;
+    assert!(matches!(received, ServerMessage::At(at) if at.len() == 1 && at[&mine] == 0));
     replica.happen(&yours, 1).await;
     replica.happen(&mine, 1).await;
     client.read_to(&mine, 1).await;

@@ -53,7 +53,7 @@ async fn a_replica_hears_only_what_its_clients_watch() {
     here.happen(&other, 5).await;
     here.happen(&mine, 1).await;
     client.read_to(&mine, 1).await;
-    // None at all if the connection broke meanwhile, and the storage told.
+    // None at all if the connection broke meanwhile, and the storage delivered.
     let delivered = here.bus.status().delivered;
     assert!(delivered <= 1, "{delivered} events came");
 }
@@ -103,7 +103,7 @@ async fn redis_is_killed_and_comes_back_and_nobody_misses_anything() {
             30 | 55 => server.run(),
             _ => {}
         }
-        // They go on in step with what happens, so that the kills fall into the midst of it.
+        // They go on in step with the events, so that the kills fall between them.
         for client in &mut clients {
             read_all(client, &topics, round * 5).await;
         }

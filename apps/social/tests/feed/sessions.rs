@@ -1,4 +1,4 @@
-//! Connections end with the session or key that has opened them.
+//! The end of connections together with the session or key that has opened them.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use super::client::Client;
 use super::redis::Server;
 use super::world::{Replica, World};
 
-/// "Unauthorized".
+/// The close code "Unauthorized".
 const UNAUTHORIZED: u16 = 3000;
 
-/// A user with two sessions, `a` and `b`, and when these end.
+/// Adds a user with two sessions, `a` and `b`; returns their end, too.
 async fn user(world: &World) -> (Id, Timestamp) {
     let user = world.user().await;
     let lasts = Duration::from_hours(1);
@@ -54,7 +54,7 @@ async fn a_session_takes_its_connections_with_it_and_no_others() {
     assert_eq!(other.closed().await, UNAUTHORIZED);
 }
 
-/// It was let in before, and is found nowhere when the end is told.
+/// The connection was admitted before, and is registered nowhere when the end is published.
 #[tokio::test]
 async fn a_connection_that_comes_as_its_session_ends_is_closed() {
     let world = World::new().await;
@@ -83,7 +83,7 @@ async fn a_connection_that_comes_as_its_session_ends_is_closed() {
     assert_eq!(late.closed().await, UNAUTHORIZED);
 }
 
-/// Whoever told of it is gone before the bus is back: the storage says it.
+/// The publisher of the end is gone before the bus is back: the storage says it.
 #[tokio::test]
 async fn a_session_that_ends_while_the_bus_is_away_is_found_out() {
     let mut server = Server::start();
@@ -148,7 +148,7 @@ async fn a_deleted_key_takes_its_connections_with_it_and_no_others() {
     assert_eq!(late.closed().await, UNAUTHORIZED);
 }
 
-/// The storage knows the sessions for an hour: it is the connection that looks at the clock.
+/// The storage has the sessions for an hour: it is the connection that checks the clock.
 #[tokio::test]
 async fn a_session_that_expires_takes_its_connections_with_it() {
     let world = World::new().await;

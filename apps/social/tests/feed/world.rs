@@ -22,10 +22,10 @@ use tokio::task::JoinHandle;
 
 use super::client::Client;
 
-/// Longer than any test.
+/// A time longer than any test.
 pub(crate) const NEVER: Duration = Duration::from_hours(1);
 
-/// What has happened.
+/// A storage, and users and events in it.
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) store: Arc<dyn Store>,
@@ -60,7 +60,7 @@ impl World {
             .expect("stored")
     }
 
-    /// A replica with a bus of its own, that looks for what it missed as good as never.
+    /// Starts a replica with a bus of its own, that practically never polls for missed events.
     pub(crate) async fn replica(&self) -> Replica {
         self.replica_with(
             &Bus::in_process(),
@@ -80,7 +80,7 @@ impl World {
         user.id
     }
 
-    /// Adds a session of a user; gives when it ends.
+    /// Adds a session of a user; returns its end.
     pub(crate) async fn session(&self, user: Id, token: &str, lasts: Duration) -> Timestamp {
         let session = Session {
             token_hash: token.to_owned(),
@@ -162,7 +162,7 @@ impl Replica {
         Client::connect_with(self.address, "").await
     }
 
-    /// By a session of its own.
+    /// Connects a client by a session of its own.
     pub(crate) async fn client_of(&self, viewer: Id) -> Client {
         let token = Id::new().to_string();
         let lasts = Duration::from_hours(1);

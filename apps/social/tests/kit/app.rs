@@ -27,17 +27,17 @@ pub(crate) struct TestApp {
 }
 
 impl TestApp {
-    /// With the embedded storage, without limits of how often.
+    /// Starts it with the embedded storage, and without limits on rates.
     pub(crate) async fn start() -> Self {
         Self::with(|_| {}).await
     }
 
-    /// On this storage, without limits of how often.
+    /// Starts it on this storage, without limits on rates.
     pub(crate) async fn on(store: StoreSettings) -> Self {
         Self::with(|settings| settings.store = store).await
     }
 
-    /// With settings that are changed before it starts.
+    /// Starts it with changed settings.
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
         let mut settings = Settings {
@@ -45,12 +45,12 @@ impl TestApp {
             store: StoreSettings::Sqlite(directory.path().join("social.db")),
             files: FilesSettings::Directory(directory.path().join("files")),
             sample: Some(false),
-            // Longer than many tests at once on a slow machine make it.
+            // Longer than many concurrent tests on a slow machine take.
             passwords: PasswordSettings {
                 queue_wait_max: Duration::from_mins(1),
                 ..PasswordSettings::default()
             },
-            // A slow machine must not make a client of a test a slow one.
+            // A slow machine must not turn a test's client into a slow one.
             server: Limits {
                 body_grace: Duration::from_mins(10),
                 ..Limits::default()
@@ -78,9 +78,9 @@ impl TestApp {
         }
     }
 
-    /// Somebody who is not logged in.
+    /// Returns a client that is not logged in.
     pub(crate) fn client(&self) -> Client {
-        // It fails only if there is one already.
+        // An error means that a provider is installed already.
         let _ = ring::default_provider().install_default();
         Client {
             http: reqwest::Client::new(),
@@ -89,7 +89,7 @@ impl TestApp {
         }
     }
 
-    /// Somebody who has signed up and is logged in.
+    /// Returns a client that has signed up and is logged in.
     pub(crate) async fn user(&self, name: &str) -> Client {
         self.client().signed_up(name).await
     }
@@ -111,7 +111,7 @@ pub(crate) struct Client {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
-    /// Name and value.
+    /// Name and value of the cookie.
     pub(crate) cookie: String,
     pub(crate) csrf: String,
     pub(crate) user: Value,
@@ -130,9 +130,9 @@ impl Client {
     /// Logs in.
     pub(crate) async fn logged_in(mut self, name: &str, password: &str) -> Self {
         let who = json!({"name": name, "password": password});
-        let answer = self.post("/api/sessions", &who).await;
-        let cookie = answer.header(SET_COOKIE.as_str()).split(';').next();
-        let begun: Value = answer.json(StatusCode::CREATED);
+        let response = self.post("/api/sessions", &who).await;
+        let cookie = response.header(SET_COOKIE.as_str()).split(';').next();
+        let begun: Value = response.json(StatusCode::CREATED);
         self.session = Some(Session {
             cookie: cookie.unwrap_or_default().to_owned(),
             csrf: begun["csrf"].as_str().expect("a token").to_owned(),
@@ -141,7 +141,7 @@ impl Client {
         self
     }
 
-    /// A request with all that the session needs.
+    /// Builds a request with all that the session needs.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.base));
         match &self.session {
@@ -152,23 +152,23 @@ impl Client {
         }
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
         send(self.request(Method::GET, path)).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> TestResponse {
         send(self.request(Method::POST, path).json(body)).await
     }
 
-    pub(crate) async fn put(&self, path: &str) -> Answer {
+    pub(crate) async fn put(&self, path: &str) -> TestResponse {
         send(self.request(Method::PUT, path)).await
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> TestResponse {
         send(self.request(Method::DELETE, path)).await
     }
 
-    /// Makes an album and gives its identifier.
+    /// Makes an album and returns its identifier.
     pub(crate) async fn album(&self, title: &str) -> String {
         let album: Value = self
             .post("/api/albums", &json!({"title": title}))
@@ -177,15 +177,15 @@ impl Client {
         album["id"].as_str().expect("it has one").to_owned()
     }
 
-    /// Uploads a small picture and gives its identifier.
+    /// Uploads a small picture and returns its identifier.
     pub(crate) async fn picture(&self, album: &str) -> String {
-        let answer = self.upload(album, &[("picture", &png(8, 8))]).await;
-        let pictures: Value = answer.json(StatusCode::CREATED);
+        let response = self.upload(album, &[("picture", &png(8, 8))]).await;
+        let pictures: Value = response.json(StatusCode::CREATED);
         pictures[0]["id"].as_str().expect("it has one").to_owned()
     }
 
-    /// Sends a form of these parts.
-    pub(crate) async fn upload(&self, album: &str, parts: &[(&str, &[u8])]) -> Answer {
+    /// Sends a form of these fields.
+    pub(crate) async fn upload(&self, album: &str, parts: &[(&str, &[u8])]) -> TestResponse {
         let (media_type, body) = form(parts);
         let path = format!("/api/albums/{album}/pictures");
         let request = self.request(Method::POST, &path);
@@ -193,36 +193,36 @@ impl Client {
     }
 }
 
-/// What was answered.
+/// A response, wholly read.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-/// Sends a request and reads the whole answer. What the server refuses unread, because this machine is too busy, is sent again when
-/// it says.
-pub(crate) async fn send(request: RequestBuilder) -> Answer {
+/// Sends a request and reads the whole response. A request that the server rejects unread, because
+/// this machine is overloaded, is sent again after `Retry-After`.
+pub(crate) async fn send(request: RequestBuilder) -> TestResponse {
     let again = request.try_clone();
-    let response = request.send().await.expect("the server answers");
-    let answer = Answer {
+    let response = request.send().await.expect("the server responds");
+    let response = TestResponse {
         status: response.status(),
         headers: response.headers().clone(),
-        body: response.bytes().await.expect("the answer is whole"),
+        body: response.bytes().await.expect("the response is whole"),
     };
     match again {
-        Some(again) if answer.body.trim_ascii() == b"overloaded" => {
-            let seconds = answer.header("retry-after").parse();
+        Some(again) if response.body.trim_ascii() == b"overloaded" => {
+            let seconds = response.header("retry-after").parse();
             tokio::time::sleep(Duration::from_secs(seconds.unwrap_or(1))).await;
             Box::pin(send(again)).await
         }
-        _ => answer,
+        _ => response,
     }
 }
 
-impl Answer {
-    /// Empty, if there is no such header.
+impl TestResponse {
+    /// Returns a header; empty, if there is none of this name.
     pub(crate) fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         value.map_or("", |value| value.to_str().expect("it is ASCII"))
@@ -244,7 +244,7 @@ impl Answer {
         serde_json::from_slice(&self.body).expect("it is JSON")
     }
 
-    /// The detail of a refusal, which is a problem of RFC 9457.
+    /// Returns the detail of a rejection, which is a problem of RFC 9457.
     #[track_caller]
     pub(crate) fn problem(&self, status: StatusCode) -> String {
         let problem: social::Problem = self.json(status);
@@ -258,7 +258,7 @@ impl Answer {
         problem.detail
     }
 
-    /// The field that a refusal names.
+    /// Returns the field that a rejection names.
     #[track_caller]
     pub(crate) fn field(&self) -> String {
         let problem: social::Problem = self.json(StatusCode::UNPROCESSABLE_ENTITY);
@@ -266,7 +266,7 @@ impl Answer {
     }
 }
 
-/// A picture of these dimensions, black.
+/// Returns a black picture of these dimensions.
 pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
     let mut content = std::io::Cursor::new(Vec::new());
     image::DynamicImage::new_rgb8(width, height)
@@ -275,7 +275,7 @@ pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
     content.into_inner()
 }
 
-/// A form (RFC 7578) and its media type.
+/// Returns a form (RFC 7578) and its media type.
 pub(crate) fn form(parts: &[(&str, &[u8])]) -> (String, Vec<u8>) {
     const BOUNDARY: &str = "between-the-parts-of-a-test";
     let mut body = Vec::new();

@@ -15,15 +15,15 @@ impl FerretDb {
         Self(Program::start(installed("ferretdb/ferretdb"), arguments).await)
     }
 
-    /// Of one of its databases. Many connections only wait for each other: there is one writer at a time,
-    /// and the others look for their turn less and less often.
+    /// Returns the URL of one of its databases. Many connections only wait for each other: there is
+    /// one writer at a time, and the others poll for their turn less and less often.
     pub(crate) fn url(&self, database: &str) -> Url {
         let port = self.0.port();
         let text = format!("mongodb://127.0.0.1:{port}/{database}?maxPoolSize=4");
         text.parse().expect("it is a URL")
     }
 
-    /// For tests that ask for much at once, also on a machine that has much else to do.
+    /// Returns a URL for tests that make many requests at once, also on an overloaded machine.
     pub(crate) fn patient_url(&self, database: &str) -> Url {
         let mut url = self.url(database);
         url.query_pairs_mut().append_pair("timeoutMS", "120000");

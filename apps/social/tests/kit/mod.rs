@@ -11,7 +11,7 @@ pub(crate) mod smtp;
 
 use std::path::{Path, PathBuf};
 
-/// A path below `target/tools`.
+/// Returns a path below `target/tools`.
 ///
 /// # Panics
 /// If it is not there; the message says what installs it.

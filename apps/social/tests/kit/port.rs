@@ -3,7 +3,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Below those that the system gives to outgoing connections.
+/// Ports below those that the system gives to outgoing connections.
 const PORTS: Range<u16> = 10_000..32_000;
 
 const TRIES_MAX: usize = 1_000;
@@ -11,14 +11,15 @@ const TRIES_MAX: usize = 1_000;
 /// Locks of the ports that this process has been given.
 static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
 
-/// A port of 127.0.0.1 that is free, and that no other test gets as long as this process runs.
+/// Returns a port of 127.0.0.1 that is free, and that no other test gets as long as this process
+/// runs.
 pub(crate) fn free() -> u16 {
     let mut candidates = std::iter::repeat_with(|| rand::random_range(PORTS)).take(TRIES_MAX);
     let free = candidates.find(|port| hold(*port) && is_free(*port));
     free.expect("one of a thousand ports is free")
 }
 
-/// Whether nobody else holds it.
+/// Takes the lock of a port; `false` if another process holds it.
 fn hold(port: u16) -> bool {
     let directory = std::env::temp_dir().join("greenroom-test-ports");
     std::fs::create_dir_all(&directory).expect("locks have a place");

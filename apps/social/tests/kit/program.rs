@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-/// A program has so long to answer. It takes a second on an idle machine.
+/// Longest time until a program responds. It takes a second on an idle machine.
 const START_MAX: Duration = Duration::from_mins(3);
 
 const POLL: Duration = Duration::from_millis(20);
@@ -24,7 +24,8 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Starts it, and waits until it answers. The arguments are made of its port and its directory.
+    /// Starts it, and waits until it responds. The arguments are made from its port and its
+    /// directory.
     pub(crate) async fn start(
         path: PathBuf,
         arguments: impl FnOnce(u16, &Path) -> Vec<OsString>,
@@ -58,7 +59,8 @@ impl Program {
         }
     }
 
-    /// Starts it again after [`kill`](Self::kill), on the same port and data, and waits until it answers.
+    /// Restarts it after [`kill`](Self::kill), on the same port and data, and waits until it
+    /// responds.
     pub(crate) async fn restart(&mut self) {
         self.kill();
         let log = File::options()
@@ -75,8 +77,12 @@ impl Program {
             .spawn()
             .expect("the program can be started");
         self.child = Some(child);
-        let answers = tokio::time::timeout(START_MAX, self.wait_for_answer()).await;
-        assert!(answers.is_ok(), "no answer in time; {}", self.said());
+        let responded = tokio::time::timeout(START_MAX, self.wait_until_listening()).await;
+        assert!(
+            responded.is_ok(),
+            "no response in time; {}",
+            self.log_tail()
+        );
     }
 
     /// Sends a signal, such as `STOP` and `CONT`.
@@ -89,19 +95,23 @@ impl Program {
         );
     }
 
-    async fn wait_for_answer(&mut self) {
+    async fn wait_until_listening(&mut self) {
         while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))
             .await
             .is_err()
         {
             let child = self.child.as_mut().expect("it was started");
             let ended = child.try_wait().expect("a child can be asked for");
-            assert!(ended.is_none(), "it ended with {ended:?}; {}", self.said());
+            assert!(
+                ended.is_none(),
+                "it ended with {ended:?}; {}",
+                self.log_tail()
+            );
             tokio::time::sleep(POLL).await;
         }
     }
 
-    fn said(&self) -> String {
+    fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(self.log()).unwrap_or_default();
         format!("{} said:\n{log}", self.path.display())
     }

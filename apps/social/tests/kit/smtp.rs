@@ -1,4 +1,4 @@
-//! A mail server of the tests: a program of its own, which can be killed and started again.
+//! A mail server for the tests: a separate program, which can be killed and restarted.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -10,12 +10,13 @@ use serde::Deserialize;
 use tempfile::TempDir;
 use url::Url;
 
-/// How often a test looks for mails that have arrived.
+/// Interval of looking for mails that have arrived.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The longest that a test waits for mails.
+/// Longest wait for mails.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// Keeps what it takes in a file, so that nothing which it has answered for is lost when it is killed.
+/// A mail server that keeps its mails in a file, so that no acknowledged mail is lost when it is
+/// killed.
 pub(crate) struct SmtpSink {
     directory: TempDir,
     port: u16,
@@ -47,7 +48,7 @@ impl SmtpSink {
         url.parse().expect("an address makes a URL")
     }
 
-    /// Starts it again, at the same port and with the mails that it has.
+    /// Restarts it, at the same port and with the mails that it has.
     pub(crate) fn restart(&mut self) {
         let mut program = Command::new(python())
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kit/smtp_sink.py"))
@@ -66,7 +67,7 @@ impl SmtpSink {
         self.program = Some(program);
     }
 
-    /// As by `kill -9`.
+    /// Kills it as `kill -9` does.
     pub(crate) fn kill(&mut self) {
         if let Some(mut program) = self.program.take() {
             program.kill().expect("it can be killed");
@@ -74,7 +75,7 @@ impl SmtpSink {
         }
     }
 
-    /// Those that have arrived up to now.
+    /// Returns the mails that have arrived up to now.
     pub(crate) fn mails(&self) -> Vec<Mail> {
         let text = std::fs::read_to_string(self.file()).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -82,7 +83,7 @@ impl SmtpSink {
         whole.lines().map(mail).collect()
     }
 
-    /// The mails, as soon as they are so many different ones.
+    /// Returns the mails, as soon as there are so many different ones.
     pub(crate) async fn at_least(&self, count: usize) -> Vec<Mail> {
         let arrived = async {
             while distinct(&self.mails()) < count {
@@ -109,7 +110,7 @@ impl Drop for SmtpSink {
     }
 }
 
-/// How many mails there are, doubles counted once.
+/// Returns the number of mails, duplicates counted once.
 pub(crate) fn distinct(mails: &[Mail]) -> usize {
     let mut names: Vec<_> = mails
         .iter()

@@ -1,4 +1,4 @@
-//! What a killed replica leaves behind: documents are written as it would have, up to some step.
+//! A killed replica's remains: documents are written as it would have, up to some step.
 
 use mongodb::Database;
 use mongodb::bson::{Document, doc};
@@ -161,7 +161,7 @@ async fn leave_a_like_behind(database: &Database, fan: &User, picture: &Picture)
     insert(database, "likes", primary(&intent, toggle)).await;
 }
 
-/// With an event for each of the topics, and a notification.
+/// Returns an intent with an event for each of the topics, and a notification.
 fn intent(change: &str, primary: &str, subject: Id, topics: &[String]) -> Document {
     let event = |topic: &String| {
         doc! { "topic": topic, "key": "left-behind", "delta": 1_i64, "at": 0_i64, "body": "{}" }
@@ -190,7 +190,7 @@ fn primary(intent: &Document, record: Document) -> Document {
     doc! { "_id": text("primary"), "intent": text("_id"), "removed": false, "record": record }
 }
 
-/// The first of the topic, written for the intent, whose writer then died.
+/// Returns the first event of the topic, written for the intent, whose writer then died.
 fn event(intent: &Document, topic: &str) -> Document {
     doc! {
         "_id": format!("{topic}#{:020}", 1),

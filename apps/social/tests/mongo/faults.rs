@@ -26,10 +26,10 @@ async fn a_server_that_is_not_there_is_named() {
 async fn a_url_without_a_database_means_social() {
     let server = FerretDb::start().await;
     let mut url = server.url("");
-    let store = adaptor::open(&url).await.expect("the server answers");
+    let store = adaptor::open(&url).await.expect("the server responds");
     let (owner, _, _) = insert_picture(&*store).await;
     url.set_path("/social");
-    let same = adaptor::open(&url).await.expect("the server answers");
+    let same = adaptor::open(&url).await.expect("the server responds");
     assert_eq!(same.user(owner.id).await.expect("found"), Some(owner));
 }
 
@@ -38,12 +38,12 @@ async fn a_server_that_hangs_is_not_waited_for() {
     let server = FerretDb::start().await;
     let store = open(&server.url("social")).await;
     server.signal("STOP");
-    let answers = join_all([store.ping(), store.ping()]).await;
+    let results = join_all([store.ping(), store.ping()]).await;
     server.signal("CONT");
-    for answer in answers {
+    for result in results {
         assert!(
-            matches!(answer, Err(StoreError::Unavailable(_))),
-            "{answer:?}"
+            matches!(result, Err(StoreError::Unavailable(_))),
+            "{result:?}"
         );
     }
     wait_for("the server", async || store.ping().await.is_ok()).await;
@@ -78,7 +78,7 @@ async fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     assert_whole(&*store, &picture, &written).await;
 }
 
-/// What was acknowledged: who liked, and what they said.
+/// Likes and comments until it fails; returns the acknowledged changes.
 async fn write_until_it_fails(
     store: Arc<dyn Store>,
     author: User,
@@ -132,13 +132,13 @@ async fn assert_whole(
         seqs(&log),
         (1..=comments.len() as u64).collect::<Vec<u64>>()
     );
-    let told: HashSet<String> = log
+    let delivered: HashSet<String> = log
         .iter()
         .map(|event| event.body["key"].to_string())
         .collect();
     let said = comments.iter().map(|comment| format!("\"{}\"", comment.id));
     assert_eq!(
-        told,
+        delivered,
         said.collect(),
         "each comment has its event, and each event its comment"
     );
@@ -151,7 +151,7 @@ async fn assert_whole(
     let acknowledged = written.iter().filter(|(fan, _)| fan.is_some()).count();
     assert!(
         likes.len() >= acknowledged,
-        "an acknowledged like was not told"
+        "an acknowledged like was not delivered"
     );
     let bell = store
         .events(&topic::bell(picture.owner.id), 0, 10_000)

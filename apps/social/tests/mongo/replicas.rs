@@ -1,4 +1,4 @@
-//! Several that use the same database at once.
+//! Several storages that use the same database at once.
 
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ async fn the_storage_works_on_other_loops_also_after_one_has_ended() {
             ended.expect("the loop ended well");
         }
         let likes = store.liked(Id::new(), &[picture.id]).await;
-        assert_eq!(likes.expect("it answers here too"), [], "round {number}");
+        assert_eq!(likes.expect("it responds here too"), [], "round {number}");
     }
 }
 
@@ -117,8 +117,8 @@ fn like_five_times_on_a_loop_of_its_own(store: &dyn Store, picture: Id) {
         .enable_all()
         .build();
     let likes = (0..5).map(|_| store.set_like(picture, Id::new(), true, Effects::default()));
-    let answers = runtime
+    let results = runtime
         .expect("a loop can be made")
         .block_on(join_all(likes));
-    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
 }

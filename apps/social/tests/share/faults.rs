@@ -1,4 +1,4 @@
-//! What users get while the third party misbehaves.
+//! Responses to users while the third party misbehaves.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use social::model::Id;
 use social::share::Share;
 use url::Url;
 
-use crate::fakes::Mood;
+use crate::fakes::Behaviour;
 use crate::fakes::third_party::ThirdParty;
 
 pub(crate) fn start(settings: &ShareSettings) -> Share {
@@ -30,8 +30,8 @@ pub(crate) async fn share(share: &Share) -> Result<Url, Failure> {
     share.share(Id::new(), &link, "The sea").await
 }
 
-fn server_error() -> Mood {
-    Mood::Fails(StatusCode::INTERNAL_SERVER_ERROR, None)
+fn server_error() -> Behaviour {
+    Behaviour::Fails(StatusCode::INTERNAL_SERVER_ERROR, None)
 }
 
 fn retry_after(failure: &Failure) -> Duration {
@@ -71,7 +71,7 @@ async fn a_failure_that_passes_is_not_noticed() {
     party.service.set(server_error());
     let (result, ()) = tokio::join!(share(&sharer), async {
         party.shares.at_least(1).await;
-        party.service.set(Mood::Answers);
+        party.service.set(Behaviour::Responds);
     });
     result.expect("the second try succeeds");
     let keys: Vec<_> = party
@@ -99,7 +99,7 @@ async fn lies_are_told_from_answers() {
     ];
     for lie in lies {
         let sharer = start(&party.settings()); // each with a breaker of its own
-        party.service.set(Mood::Says(lie.clone()));
+        party.service.set(Behaviour::RespondsWith(lie.clone()));
         let failure = share(&sharer).await.expect_err("it is a lie");
         assert!(
             matches!(failure, Failure::BadUpstream(_)),
@@ -113,7 +113,9 @@ async fn lies_are_told_from_answers() {
 async fn a_refusal_is_passed_on_and_opens_nothing() {
     let party = ThirdParty::start();
     let sharer = start(&party.settings());
-    party.service.set(Mood::Fails(StatusCode::FORBIDDEN, None));
+    party
+        .service
+        .set(Behaviour::Fails(StatusCode::FORBIDDEN, None));
     for _ in 0..10 {
         let failure = share(&sharer).await.expect_err("it is refused");
         assert!(
@@ -139,7 +141,7 @@ async fn a_third_party_that_fails_is_left_alone_for_a_while() {
     );
     assert!(retry_after(&failure) >= Duration::from_secs(1));
 
-    party.service.set(Mood::Answers);
+    party.service.set(Behaviour::Responds);
     let works_again = async {
         while let Err(failure) = share(&sharer).await {
             let rest = retry_after(&failure);
@@ -177,7 +179,7 @@ async fn a_third_party_that_hangs_holds_up_nobody_else() {
     settings.timeout = Duration::from_secs(2);
     let (hanging, sharer) = (start(&settings), start(&other.settings()));
     share(&hanging).await.expect("it works at first");
-    party.service.set(Mood::Hangs);
+    party.service.set(Behaviour::Hangs);
     let hundred = join_all((0..100).map(|_| share(&hanging)));
     let bound = settings.timeout * 2 + Duration::from_secs(20);
     let (failures, ()) = tokio::join!(tokio::time::timeout(bound, hundred), async {
@@ -198,7 +200,7 @@ async fn more_than_may_be_under_way_are_refused_at_once() {
     settings.concurrency_max = 2;
     settings.timeout = Duration::from_secs(30);
     let sharer = start(&settings);
-    party.service.set(Mood::Hangs);
+    party.service.set(Behaviour::Hangs);
     let refused = async {
         party.shares.at_least(2).await;
         share(&sharer).await

@@ -9,11 +9,12 @@ use serde_json::json;
 use social::Failure;
 use tokio::time::advance;
 
-use crate::fakes::Mood;
+use crate::fakes::Behaviour;
 use crate::fakes::third_party::ThirdParty;
 use crate::faults::{share, start};
 
-/// Holds the paused clock where it is, though everybody waits for a socket: it moves by `advance` only.
+/// A guard that holds the paused clock still, though all tasks wait for a socket: it moves by
+/// `advance` only.
 struct Held {
     _until_dropped: mpsc::Sender<()>,
 }
@@ -77,7 +78,7 @@ async fn an_old_token_serves_while_its_provider_is_away() {
     share(&sharer).await.expect("it is shared");
     party
         .provider
-        .set(Mood::Fails(StatusCode::INTERNAL_SERVER_ERROR, None));
+        .set(Behaviour::Fails(StatusCode::INTERNAL_SERVER_ERROR, None));
     advance(Duration::from_secs(800)).await;
     party.tokens.at_least(2).await;
     share(&sharer).await.expect("the old token is good");
@@ -88,7 +89,7 @@ async fn an_old_token_serves_while_its_provider_is_away() {
         matches!(failure, Failure::Unavailable { .. }),
         "{failure:?}"
     );
-    party.provider.set(Mood::Answers);
+    party.provider.set(Behaviour::Responds);
     advance(Duration::from_mins(1)).await; // the longest rest
     party.tokens.at_least(4).await;
     share(&sharer).await.expect("there is a new token");
@@ -108,7 +109,7 @@ async fn a_token_that_is_refused_is_renewed_once() {
 
     party
         .service
-        .set(Mood::Fails(StatusCode::UNAUTHORIZED, None));
+        .set(Behaviour::Fails(StatusCode::UNAUTHORIZED, None));
     let failure = share(&sharer).await.expect_err("no token is taken");
     assert!(matches!(failure, Failure::BadUpstream(_)), "{failure:?}");
     assert_eq!(party.tokens.count(), 2, "it is not the token that is wrong");
@@ -140,7 +141,7 @@ async fn a_provider_that_lies_gives_no_token_and_a_reason() {
     ];
     for (lie, reason) in lies {
         let party = ThirdParty::start();
-        party.provider.set(Mood::Says(lie.to_string()));
+        party.provider.set(Behaviour::RespondsWith(lie.to_string()));
         let failure = share(&start(&party.settings()))
             .await
             .expect_err("there is no token");
@@ -164,7 +165,7 @@ async fn a_provider_that_hangs_delays_its_own_answers_only() {
     let party = ThirdParty::start();
     let mut settings = party.settings();
     settings.timeout = Duration::from_secs(1);
-    party.provider.set(Mood::Hangs);
+    party.provider.set(Behaviour::Hangs);
     let sharer = start(&settings);
     let all = join_all((0..100).map(|_| share(&sharer))).await;
     for result in all {
@@ -175,7 +176,7 @@ async fn a_provider_that_hangs_delays_its_own_answers_only() {
         );
     }
     assert_eq!(party.tokens.count(), 1, "one request for all");
-    party.provider.set(Mood::Answers);
+    party.provider.set(Behaviour::Responds);
     party.tokens.at_least(2).await; // asked again without anybody's doing
     share(&sharer).await.expect("there is a token");
 }

@@ -88,8 +88,8 @@ pub(crate) async fn nobody_reads_a_deleted_comment_in_the_log(store: Arc<dyn Sto
     let topic = topic::comments(picture.id);
     let comments = ["first", "second"].map(|text| comment(picture.id, &owner, text));
     for comment in &comments {
-        let told = event(&topic, &comment.id.to_string(), 1);
-        let said = store.insert_comment(comment, events(vec![told])).await;
+        let announced = event(&topic, &comment.id.to_string(), 1);
+        let said = store.insert_comment(comment, events(vec![announced])).await;
         assert_eq!(said.expect("said").len(), 1);
     }
     let effects = events(vec![event(&topic, "deleted", -1)]);

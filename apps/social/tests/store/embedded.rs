@@ -1,4 +1,4 @@
-//! What the embedded storage promises beside: files, locks, crashes, full disks.
+//! Promises of the embedded storage beyond the common ones: files, locks, crashes, full disks.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -24,8 +24,8 @@ async fn open(path: &Path) -> Arc<dyn Store> {
         .expect("a database that can be opened")
 }
 
-/// What is said to whoever starts the program.
-async fn refusal(path: &Path) -> String {
+/// Returns the error at the start of the program.
+async fn open_error(path: &Path) -> String {
     let refused = sqlite::open(path).await.expect_err("it must not be opened");
     format!("{:#}", anyhow::Error::new(refused))
 }
@@ -86,8 +86,11 @@ async fn it_is_open_once() {
     let directory = directory();
     let path = directory.path().join("social.db");
     let store = open(&path).await;
-    let refusal = refusal(&path).await;
-    assert!(refusal.contains("is open in another process"), "{refusal}");
+    let open_error = open_error(&path).await;
+    assert!(
+        open_error.contains("is open in another process"),
+        "{open_error}"
+    );
     insert_user(&*store, "ada").await;
     drop(store);
     let store = open(&path).await;
@@ -100,10 +103,10 @@ async fn what_is_no_database_is_refused() {
     let path = directory.path().join("letter.txt");
     let letter = "Dear Ada, ".repeat(1_000);
     std::fs::write(&path, &letter).expect("written");
-    let refusal = refusal(&path).await;
+    let open_error = open_error(&path).await;
     assert!(
-        refusal.contains("letter.txt is no SQLite database"),
-        "{refusal}"
+        open_error.contains("letter.txt is no SQLite database"),
+        "{open_error}"
     );
     let kept = std::fs::read_to_string(&path).expect("read");
     assert_eq!(kept, letter, "it is nobody's to change");
@@ -114,19 +117,19 @@ async fn other_databases_are_refused() {
     let directory = directory();
     let foreign = directory.path().join("bookmarks.db");
     execute(&foreign, "CREATE TABLE bookmarks (url TEXT)");
-    let refusal_of_foreign = refusal(&foreign).await;
+    let error_of_foreign = open_error(&foreign).await;
     assert!(
-        refusal_of_foreign.contains("is a database of another program"),
-        "{refusal_of_foreign}"
+        error_of_foreign.contains("is a database of another program"),
+        "{error_of_foreign}"
     );
 
     let newer = directory.path().join("newer.db");
     drop(open(&newer).await);
     execute(&newer, "PRAGMA user_version = 1000");
-    let refusal_of_newer = refusal(&newer).await;
+    let error_of_newer = open_error(&newer).await;
     assert!(
-        refusal_of_newer.contains("newer version of this program"),
-        "{refusal_of_newer}"
+        error_of_newer.contains("newer version of this program"),
+        "{error_of_newer}"
     );
 }
 
@@ -138,11 +141,14 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
     execute(
         &path,
         "PRAGMA user_version = 1;
-        INSERT INTO users VALUES (x'0198c0ffee007abc8def0123456789ab', 'ada', 'Ada', 'Ada@Example.org', '', '', NULL, TRUE, 0, 0);
-        INSERT INTO sessions VALUES ('hash', x'0198c0ffee007abc8def0123456789ab', 'csrf', 9000000000000000);
+        INSERT INTO users VALUES (x'0198c0ffee007abc8def0123456789ab', 'ada', 'Ada',
+            'Ada@Example.org', '', '', NULL, TRUE, 0, 0);
+        INSERT INTO sessions VALUES
+            ('hash', x'0198c0ffee007abc8def0123456789ab', 'csrf', 9000000000000000);
         INSERT INTO topics (id, name) VALUES (1, '/picture/1/likes'), (2, '/user/1/bell');
         INSERT INTO events (topic, seq, key, total, at, body) VALUES
-            (1, 1, 'a', 1, 0, '{\"by\":\"ada\",\"liked\":true}'), (1, 2, 'b', 2, 0, '{\"by\":\"gone\",\"liked\":true}'),
+            (1, 1, 'a', 1, 0, '{\"by\":\"ada\",\"liked\":true}'),
+            (1, 2, 'b', 2, 0, '{\"by\":\"gone\",\"liked\":true}'),
             (2, 1, 'a', 1, 0, '{\"by\":\"ada\"}');",
     );
     let store = open(&path).await;
@@ -169,8 +175,8 @@ fn execute(path: &Path, sql: &str) {
 #[tokio::test]
 async fn a_directory_is_no_database() {
     let directory = directory();
-    let refusal = refusal(directory.path()).await;
-    assert!(refusal.contains("cannot be opened"), "{refusal}");
+    let open_error = open_error(directory.path()).await;
+    assert!(open_error.contains("cannot be opened"), "{open_error}");
 }
 
 #[tokio::test]
@@ -281,10 +287,10 @@ async fn who_prunes_is_told_whether_there_is_more() {
     assert_eq!(left().await, 0);
 }
 
-/// Names the directory in which a child process is to work.
+/// The variable with the directory in which a child process is to work.
 const CHILD_DIRECTORY: &str = "SOCIAL_STORE_TEST_DIRECTORY";
 
-/// This program again, to run one of the functions below.
+/// Returns a command that runs one of the functions below in this program.
 fn child(function: &str, directory: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command
@@ -304,10 +310,10 @@ fn childs_directory() -> PathBuf {
         .into()
 }
 
-/// So many users like at the same time …
+/// Users who like at the same time …
 const FANS_AT_ONCE: u32 = 50;
 
-/// … and so many have their answer when the process is killed.
+/// … and likes acknowledged before the process is killed.
 const ACKNOWLEDGED_MIN: usize = 1_000;
 
 fn fan(number: u32) -> Id {
@@ -371,7 +377,7 @@ async fn nothing_is_lost_or_halved_when_the_process_is_killed() {
     }
 }
 
-/// Runs [`likes_until_it_is_killed`]; gives the users who had their answer.
+/// Runs [`likes_until_it_is_killed`]; returns the users whose likes were acknowledged.
 fn kill_while_it_likes(directory: &Path) -> Vec<u32> {
     let mut command = child("likes_until_it_is_killed", directory);
     let mut child: Child = command.stdout(Stdio::piped()).spawn().expect("a child");

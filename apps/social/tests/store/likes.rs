@@ -63,7 +63,7 @@ pub(crate) async fn effects_of_no_change_are_not_stored(store: Arc<dyn Store>) {
         assert_eq!(
             log,
             std::slice::from_ref(event),
-            "what is answered is what is kept"
+            "what is returned is what is kept"
         );
     }
     let tasks = claim(&*store, TaskKind::Push, in_seconds(1)).await;

@@ -30,7 +30,7 @@ pub(crate) async fn numbers_have_no_gaps_and_totals_are_sums(store: Arc<dyn Stor
     };
     for topic in ["/a", "/b"] {
         let log = store.events(topic, 0, 10).await.expect("a log");
-        assert_eq!(log, kept(topic), "what is answered is what is kept");
+        assert_eq!(log, kept(topic), "what is returned is what is kept");
     }
     let heads = store
         .heads(&["/a".to_owned(), "/b".to_owned()])
@@ -125,7 +125,7 @@ pub(crate) async fn a_hundred_changes_at_once_share_one_log(store: Arc<dyn Store
     }
 }
 
-/// How long events are kept in these tests.
+/// Retention of events in these tests.
 const EVENTS_FOR: Duration = Duration::from_secs(100);
 
 fn keeping(events_max: u64) -> Retention {
@@ -149,7 +149,7 @@ pub(crate) async fn old_events_are_pruned(store: Arc<dyn Store>) {
     assert_eq!(
         after(0).await,
         [5, 6, 7],
-        "whoever has seen none is told by the gap"
+        "a reader who has seen none sees the gap"
     );
     assert_eq!(after(5).await, [6, 7]);
     let last = store.last_events("/long", 10).await.expect("a log");

@@ -281,7 +281,7 @@ pub(crate) async fn finished_tasks_are_pruned(store: Arc<dyn Store>) {
     assert_eq!(forgotten(&*store, &known).await, ["done", "gave up"]);
 }
 
-/// Those of the keys that can be added once more; they are added and claimed, as a push.
+/// Returns those of the keys that can be added once more; they are added and claimed, as a push.
 async fn forgotten(store: &dyn Store, known: &[&str]) -> Vec<String> {
     let new = known.iter().map(|key| task(key, TaskKind::Push, now()));
     store.add_tasks(new.collect()).await.expect("added");

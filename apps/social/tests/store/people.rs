@@ -340,7 +340,7 @@ pub(crate) async fn a_new_generation_ends_sessions(store: Arc<dyn Store>) {
     assert_eq!(store.session("before", now()).await.expect("asked"), None);
     assert_eq!(store.pushes(ada.id).await.expect("asked"), []);
     assert_eq!(store.ticket("reset", now()).await.expect("asked"), None);
-    // Who had checked the old password before comes too late.
+    // A check of the old password from before comes too late.
     keep(&of_ada("late", 0)).await;
     assert_eq!(live("late").await, None);
     keep(&of_ada("after", 1)).await;

@@ -125,7 +125,7 @@ pub(crate) async fn an_album_is_deleted_with_all_its_pictures(store: Arc<dyn Sto
     assert_eq!(page(&*store, Everybody, None).await, [other]);
 }
 
-/// The deleted pictures of an album, in the order of their identifiers.
+/// Returns the deleted pictures of an album, in the order of their identifiers.
 async fn removed(store: &dyn Store, album: &Album) -> Vec<Id> {
     let mut removed = store
         .removed_pictures(album.id, 100)
@@ -175,9 +175,9 @@ pub(crate) async fn a_picture_is_deleted_alone(store: Arc<dyn Store>) {
     let (_, album, first) = insert_picture(&*store).await;
     let second = insert_picture_of(&*store, &album).await;
     let deleted = store.delete_picture(first.id).await.expect("deleted");
-    let told: Vec<_> = deleted.iter().flatten().collect();
+    let announced: Vec<_> = deleted.iter().flatten().collect();
     assert_eq!(
-        (told.len(), &told[0].topic[..], &told[0].body),
+        (announced.len(), &announced[0].topic[..], &announced[0].body),
         (1, topic::TIMELINE, &json!({ "deleted": first.id }))
     );
     for gone in [first.id, Id::new()] {
@@ -327,8 +327,8 @@ pub(crate) async fn nobody_reads_a_deleted_picture_in_the_timeline(store: Arc<dy
     let [alone, kept] = [&albums[0], &albums[0]].map(sample::picture);
     let with_album = sample::picture(&albums[1]);
     for picture in [&alone, &kept, &with_album] {
-        let told = event(topic::TIMELINE, &picture.id.to_string(), 1);
-        let inserted = store.insert_picture(picture, events(vec![told])).await;
+        let announced = event(topic::TIMELINE, &picture.id.to_string(), 1);
+        let inserted = store.insert_picture(picture, events(vec![announced])).await;
         assert_eq!(inserted.expect("added").len(), 1);
     }
     let bodies = async || {
@@ -336,15 +336,15 @@ pub(crate) async fn nobody_reads_a_deleted_picture_in_the_timeline(store: Arc<dy
         log.into_iter().map(|event| event.body).collect::<Vec<_>>()
     };
     let gone = json!({ "gone": true });
-    let told = |picture: &Picture| json!({ "key": picture.id.to_string() });
+    let announced = |picture: &Picture| json!({ "key": picture.id.to_string() });
     store.delete_picture(alone.id).await.expect("deleted");
     let deleted = json!({ "deleted": alone.id });
     assert_eq!(
         bodies().await,
         [
             gone.clone(),
-            told(&kept),
-            told(&with_album),
+            announced(&kept),
+            announced(&with_album),
             deleted.clone()
         ]
     );
@@ -353,7 +353,7 @@ pub(crate) async fn nobody_reads_a_deleted_picture_in_the_timeline(store: Arc<dy
     let album = json!({ "deleted_album": albums[1].id });
     assert_eq!(
         bodies().await,
-        [gone.clone(), told(&kept), gone, deleted, album]
+        [gone.clone(), announced(&kept), gone, deleted, album]
     );
 }
 

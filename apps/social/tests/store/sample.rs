@@ -10,19 +10,19 @@ use social::model::{
 };
 use social::store::{Retention, Store, StoreError};
 
-/// Keeps nothing that may go.
+/// A retention that keeps nothing.
 pub(crate) const NOTHING: Retention = Retention {
     events_max: 0,
     events_for: Duration::ZERO,
     tasks_for: Duration::ZERO,
 };
 
-/// This moment, as finely as every storage keeps it.
+/// Returns this moment, in the precision of every storage.
 pub(crate) fn now() -> Timestamp {
     millisecond(Timestamp::now().as_millisecond())
 }
 
-/// That many seconds from now.
+/// Returns the time so many seconds from now.
 pub(crate) fn in_seconds(seconds: i64) -> Timestamp {
     millisecond(Timestamp::now().as_millisecond() + seconds * 1_000)
 }
@@ -106,7 +106,8 @@ pub(crate) fn task(key: &str, kind: TaskKind, due: Timestamp) -> NewTask {
     }
 }
 
-/// What the service stores with a like: an event for the picture, one for its owner, a notification.
+/// Returns the effects that the service stores with a like: an event for the picture, one for its
+/// owner, a notification.
 pub(crate) fn like_effects(picture: &Picture, liked: bool) -> Effects {
     let key = Id::new().to_string();
     let delta = if liked { 1 } else { -1 };
@@ -119,7 +120,7 @@ pub(crate) fn like_effects(picture: &Picture, liked: bool) -> Effects {
     }
 }
 
-/// A user who has an album with one picture.
+/// Adds a user who has an album with one picture.
 pub(crate) async fn insert_picture(store: &dyn Store) -> (User, Album, Picture) {
     let owner = insert_user(store, "owner").await;
     let album = insert_album(store, &owner).await;
@@ -150,7 +151,7 @@ pub(crate) async fn insert_picture_of(store: &dyn Store, album: &Album) -> Pictu
     picture
 }
 
-/// Writes events with something that can be done any number of times: another user signs up.
+/// Writes events with a change that can be repeated: another user signs up.
 pub(crate) async fn write(store: &dyn Store, new: Vec<NewEvent>) -> Vec<Event> {
     let user = user(&Id::new().to_string());
     let written = store.insert_user(&user, events(new)).await;

@@ -16,24 +16,25 @@ use crate::feed::{Board, Crowd, Likers, Received, likes_topic, rate_max};
 use crate::site::{Client, Social, Stores, cpu_seconds};
 
 const CLIENTS: usize = 5_000;
-/// Every one of so many clients of a node reads what it gets.
+/// Step of the clients that read: one of so many of a node; the others only count frames.
 const READING_STEP: usize = 25;
 /// Likes a second, of all pictures.
 const RATE: f64 = 100.0;
 /// Seconds of likes, for each of those of the command line.
 const SECONDS_FACTOR: u32 = 4;
-/// How long nothing may come before what is missing counts as lost: the ends of topics are looked up every five seconds.
+/// Longest silence before missing events count as lost: the ends of topics are polled every five
+/// seconds.
 const QUIET_MAX: Duration = Duration::from_secs(7);
-/// Until the server's memory has settled.
+/// Time for the server's memory to settle.
 const SETTLING: Duration = Duration::from_secs(1);
-/// What a client may take of the server's memory, in kB (1,024 bytes).
+/// Most of the server's memory for a client, in kB (1,024 bytes).
 const CLIENT_KB_MAX: f64 = 12.0;
-/// How long likes are made as fast as they can, to see what the database does.
+/// Time during which likes are made as fast as possible, to measure the database.
 const TRIAL: Duration = Duration::from_secs(3);
-/// Of what it can do, the part that is asked of a database that cannot do enough.
+/// Fraction of the trial's rate that is requested from a database that cannot do enough.
 const TRIAL_PART: f64 = 0.5;
 
-/// All clients of one replica watch the same pictures.
+/// One replica, all of whose clients watch the same pictures.
 pub(super) const SAME: Spec = Spec {
     case: "feed",
     pictures: 10,
@@ -42,7 +43,7 @@ pub(super) const SAME: Spec = Spec {
     p99_ms_max: 100.0,
 };
 
-/// Each client of one replica watches one picture.
+/// One replica, each of whose clients watches one picture.
 pub(super) const SPREAD: Spec = Spec {
     case: "feed-spread",
     pictures: 100,
@@ -50,7 +51,7 @@ pub(super) const SPREAD: Spec = Spec {
     ..SAME
 };
 
-/// Likes are made on one replica, and told on both.
+/// Two replicas: likes are made on one, and delivered by both.
 pub(super) const REPLICAS: Spec = Spec {
     case: "feed-replicas",
     replicas: 2,
@@ -58,7 +59,7 @@ pub(super) const REPLICAS: Spec = Spec {
     ..SAME
 };
 
-/// One way to read the goal.
+/// A reading of the goal.
 pub(super) struct Spec {
     case: &'static str,
     pictures: usize,
@@ -68,7 +69,7 @@ pub(super) struct Spec {
     p99_ms_max: f64,
 }
 
-/// Where it runs; all end with this value.
+/// The servers under test; all end with this value.
 enum Site {
     Alone(Alone),
     Replicas {
@@ -82,12 +83,12 @@ enum Site {
 struct Sample {
     rate: f64,
     made_per_second: f64,
-    /// The most that the database did in the trial; 0 without one.
+    /// The database's rate in the trial; 0 without one.
     rate_max: f64,
     p50_ms: f64,
     p99_ms: f64,
     longest_ms: f64,
-    /// Where the likes are made.
+    /// The same p99 on the replica on which the likes are made.
     near_p99_ms: f64,
     events_read: f64,
     missing: f64,
@@ -137,15 +138,30 @@ impl Spec {
         let clients = context.share_of(CLIENTS);
         let mut notes = vec![
             format!(
-                "medians of {rounds} rounds (least–most), each with servers of its own; {clients} WebSocket clients in one thread, server and clients on both cores; likes for {} s, evenly spread over the pictures",
+                "medians of {rounds} rounds (least–most), each with servers of its own; {clients} \
+                 WebSocket clients in one thread, server and clients on both cores; likes for {} \
+                 s, evenly spread over the pictures",
                 seconds(context)
             ),
-            format!("delivery: from the time at which a like was due to the arrival of its event, in every {READING_STEP}th client, which reads all that it gets; the others count frames. Missing: events that did not come to those, or not in their place"),
-            "memory: of the server with the clients, less that without, by the number of clients, in kB of 1,024 bytes; idle: all watch and nothing happens; busy: after the likes".to_owned(),
-            "CPU: of one core; the driver's is that of the clients and of those who like".to_owned(),
+            format!(
+                "delivery: from the time at which a like was due to the arrival of its event, \
+                in every {READING_STEP}th client, which reads all that it gets; the others count \
+                frames. Missing: events that did not come to those, or not in their place"
+            ),
+            "memory: of the server with the clients, less that without, by the number of clients, \
+             in kB of 1,024 bytes; idle: all watch and nothing happens; busy: after the likes"
+                .to_owned(),
+            "CPU: of one core; the driver's is that of the clients and of those who like"
+                .to_owned(),
         ];
         if self.replicas > 1 {
-            notes.push("the storage is FerretDB, which stands for MongoDB and is no database to be measured: where it cannot do 100 likes a second, half of what it does in a trial is asked. Likes are made on the first replica; delivery is told of the second, `near` of the first".to_owned());
+            notes.push(
+                "the storage is FerretDB, which stands for MongoDB and is no database to \
+                be measured: where it cannot do 100 likes a second, half of what it does in a \
+                trial is asked. Likes are made on the first replica; delivery is that of the \
+                second, `near` of the first"
+                    .to_owned(),
+            );
         }
         notes
     }
@@ -282,7 +298,7 @@ impl Site {
         }
     }
 
-    /// Of all replicas.
+    /// Returns the memory of all replicas.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 kB")]
     fn memory_kb(&self) -> anyhow::Result<f64> {
         let replicas = self.replicas().iter();
@@ -312,7 +328,7 @@ impl Clocks {
         })
     }
 
-    /// In per cent of a core.
+    /// Returns the use since `before`, in per cent of a core.
     fn busy_since(self, before: Self, lasted: f64) -> Self {
         Self {
             servers: (self.servers - before.servers) / lasted * PERCENT,
@@ -322,7 +338,7 @@ impl Clocks {
 }
 
 impl Sample {
-    /// What the clients got, beside what is known already.
+    /// Adds what the clients got to the values known already.
     #[expect(clippy::cast_precision_loss, reason = "numbers far below 2^52")]
     fn of(received: &[Received], lasted: f64, known: Self) -> Self {
         let sum = |value: fn(&Received) -> u64| received.iter().map(value).sum::<u64>() as f64;
@@ -349,7 +365,7 @@ fn seconds(context: &Context) -> u32 {
     context.seconds * SECONDS_FACTOR
 }
 
-/// At least one.
+/// Returns the likes of each picture, at least one.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -371,7 +387,7 @@ fn per(kb: f64, clients: usize) -> f64 {
     kb / clients as f64
 }
 
-/// The topics of the pictures, and where each ends.
+/// Returns the pictures' topics, and the end of each.
 fn columns(crowd: &Crowd, pictures: &[String]) -> anyhow::Result<Vec<(String, u64)>> {
     let column = |picture: &String| {
         let topic = likes_topic(picture);

@@ -1,4 +1,4 @@
-//! Likes with the embedded storage, each of which is durable before it is answered.
+//! Likes with the embedded storage, each of which is durable before its response.
 
 use std::iter;
 use std::path::Path;
@@ -13,18 +13,18 @@ use super::{Alone, Context, Pictures};
 use crate::load::{Load, Running};
 use crate::site::{Client, User, cpu_seconds};
 
-/// A cookie is one user's, and each load generator has one: so many make load at once.
+/// Load generators. Each has one user's cookie, so several make load at once.
 const STREAMS: usize = 4;
 const PICTURES: usize = 5_000;
-/// Of all streams together.
+/// Connections of all streams together.
 const CONNECTIONS: usize = 64;
 /// Likes a second of the open loop, and what the closed one must reach.
 const RATE: usize = 5_000;
 const P99_MS_MAX: f64 = 50.0;
-/// Counts that are read at once.
+/// Concurrent reads of counts.
 const READERS: usize = 16;
 
-/// Of one round: each user has liked each picture once.
+/// The result of one round, in which each user has liked each picture once.
 #[derive(Clone, Debug, Serialize)]
 struct Sample {
     closed_per_second: f64,
@@ -71,13 +71,25 @@ fn notes(
 ) -> Vec<String> {
     vec![
         format!(
-            "medians of {} rounds (least–most); in each, {STREAMS} users like {} pictures in a closed loop on {CONNECTIONS} connections, and {STREAMS} others at {RATE}/s, one load generator a user; server and load on both cores",
+            "medians of {} rounds (least–most); in each, {STREAMS} users like {} pictures in a \
+             closed loop on {CONNECTIONS} connections, and {STREAMS} others at {RATE}/s, one load \
+             generator a user; server and load on both cores",
             context.rounds,
             pictures.ids.len()
         ),
-        "each like is new: a record, an event in the log of the picture's likes, one on the owner's bell, and a task of the outbox, in one transaction; the answer comes when that is on the disk".to_owned(),
-        "latencies are those of answers with 200, and of several generators the worst is told; own delay: how late the generators were by themselves, p99".to_owned(),
-        format!("{acknowledged} likes were acknowledged, and the pictures count {counted}; the database has {:.0} MiB then, on {}", site.database_mib(), file_system(site.directory.path())),
+        "each like is new: a record, an event in the log of the picture's likes, one on the \
+         owner's bell, and a task of the outbox, in one transaction; the response comes when \
+         that is on the disk"
+            .to_owned(),
+        "latencies are those of responses with 200, and of several generators the worst is \
+         reported; own delay: how late the generators were by themselves, p99"
+            .to_owned(),
+        format!(
+            "{acknowledged} likes were acknowledged, and the pictures count {counted}; the \
+            database has {:.0} MiB then, on {}",
+            site.database_mib(),
+            file_system(site.directory.path())
+        ),
     ]
 }
 
@@ -90,9 +102,9 @@ fn measure(
     let users = context.runtime.block_on(sign_up(&site.client, round))?;
     let (first, others) = users.split_at(STREAMS);
     let before = cpu_seconds(site.social.pid())?;
-    let closed = Told::of(&make(context, site, pictures, first, closed)?);
+    let closed = Summary::of(&make(context, site, pictures, first, closed)?);
     let used = cpu_seconds(site.social.pid())? - before;
-    let open = Told::of(&make(context, site, pictures, others, open)?);
+    let open = Summary::of(&make(context, site, pictures, others, open)?);
     #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     let cpu_us = used * 1e6 / closed.good.max(1) as f64;
     Ok(Sample {
@@ -117,7 +129,7 @@ async fn sign_up(client: &Client, round: usize) -> anyhow::Result<Vec<User>> {
     Ok(users)
 }
 
-/// Each user likes all pictures, beginning with another one.
+/// Makes the likes. Each user likes all pictures, beginning with another one.
 fn make(
     context: &Context,
     site: &Alone,
@@ -153,8 +165,8 @@ fn open(load: Load, count: usize) -> Load {
         .flags(["-t", &format!("{millis}ms")])
 }
 
-/// Of several generators.
-struct Told {
+/// The reports of several generators, summed up.
+struct Summary {
     per_second: f64,
     p50_ms: f64,
     p99_ms: f64,
@@ -164,7 +176,7 @@ struct Told {
     bad: f64,
 }
 
-impl Told {
+impl Summary {
     #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     fn of(reports: &[GreenroomReport]) -> Self {
         let most =
@@ -184,7 +196,7 @@ impl Told {
     }
 }
 
-/// How many likes all pictures have together.
+/// Returns the likes of all pictures together.
 fn counted(context: &Context, client: &Client, pictures: &[String]) -> anyhow::Result<u64> {
     context.runtime.block_on(async {
         let mut readers = JoinSet::new();

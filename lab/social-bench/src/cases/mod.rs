@@ -25,10 +25,10 @@ const NANOS_PER_MILLI: f64 = 1e6;
 /// Rounds of cases in which a round takes long.
 const LONG_ROUNDS_MAX: usize = 3;
 
-/// What a case may use.
+/// The tools of a case.
 pub(crate) struct Context {
     binaries: Binaries,
-    /// For requests that are not load.
+    /// The runtime for requests that are not load.
     pub(crate) runtime: Runtime,
     ferretdb: PathBuf,
     rounds: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Context {
     quick: bool,
 }
 
-/// A replica of its own, with what it keeps; it ends with this value.
+/// A replica of its own, with its data; it ends with this value.
 pub(crate) struct Alone {
     pub(crate) social: Social,
     pub(crate) client: Client,
@@ -66,7 +66,7 @@ impl Context {
         Ok(Load::new(self.binaries.path("greenroom")?.to_owned()))
     }
 
-    /// The whole number, or a tenth of it in a quick run.
+    /// Returns the whole number, or a tenth of it in a quick run.
     fn share_of(&self, whole: usize) -> usize {
         if self.quick {
             whole.div_ceil(10)
@@ -75,13 +75,13 @@ impl Context {
         }
     }
 
-    /// Rounds of a case in which a round takes long.
+    /// Returns the rounds of a case in which a round takes long.
     fn long_rounds(&self) -> usize {
         self.rounds
             .min(if self.quick { 1 } else { LONG_ROUNDS_MAX })
     }
 
-    /// A replica with `SQLite`, without users. `toml` is its further configuration.
+    /// Starts a replica with `SQLite`, without users. `toml` is its further configuration.
     fn start_alone(&self, toml: &str) -> anyhow::Result<Alone> {
         let directory = TempDir::new().context("a directory")?;
         let program = self.social()?;
@@ -100,7 +100,7 @@ impl Context {
         })
     }
 
-    /// Small pictures of a new user.
+    /// Adds small pictures of a new user.
     fn add_pictures(&self, client: &Client, owner: &str, count: usize) -> anyhow::Result<Pictures> {
         let png: Arc<[u8]> = small_png()?.into();
         self.runtime.block_on(async {
@@ -113,7 +113,7 @@ impl Context {
 }
 
 impl Alone {
-    /// Its database, as the file system knows it, in MiB.
+    /// Returns the size of its database, as the file system reports it, in MiB.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 bytes")]
     fn database_mib(&self) -> f64 {
         let file = self.directory.path().join("social.db");
@@ -122,7 +122,7 @@ impl Alone {
     }
 }
 
-/// Pictures, and whose they are.
+/// Pictures and their owner.
 struct Pictures {
     owner: User,
     album: String,

@@ -1,4 +1,4 @@
-//! Three replicas behind `HAProxy`, of which one is killed under load.
+//! Three replicas behind `HAProxy`, one of which is killed under load.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,14 +19,14 @@ use crate::site::{Balancer, Client, Social, Stores, User};
 const REPLICAS: usize = 3;
 const CLIENTS: usize = 100;
 const PICTURES: usize = 5;
-/// Between two reads of the timeline: 50 a second.
+/// Interval of reads of the timeline: 50 a second.
 const READ_EVERY: Duration = Duration::from_millis(20);
-/// Between two likes of a picture: 10 a second of all.
+/// Interval of likes of a picture: 10 a second of all.
 const LIKE_EVERY: Duration = Duration::from_millis(500);
-/// How long there is load before the kill, and after it.
+/// Time of load before the kill, and after it.
 const BEFORE: Duration = Duration::from_secs(3);
 const AFTER: Duration = Duration::from_secs(8);
-/// Until the last events have arrived: the ends of topics are looked up every five seconds.
+/// Time for the last events to arrive: the ends of topics are polled every five seconds.
 const SETTLING: Duration = Duration::from_secs(7);
 const BACK_MS_MAX: f64 = 2_000.0;
 
@@ -52,7 +52,7 @@ struct Request {
     failed: bool,
 }
 
-/// What is sent until it is told to end.
+/// Requests that are sent until they are stopped.
 struct Traffic {
     tasks: JoinSet<()>,
     ended: Arc<Mutex<Vec<Request>>>,
@@ -72,9 +72,20 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
         case: "replicas",
         title: "three replicas behind HAProxy, one killed under load".to_owned(),
         notes: vec![
-            format!("medians of {rounds} rounds (least–most), each with FerretDB, Redis, HAProxy and replicas of its own; {CLIENTS} clients of the feed, 50 reads of the timeline and 10 likes a second, all through HAProxy; `kill -9` of a replica after {BEFORE:?}"),
-            "held: failed, and was under way when the replica was killed; beyond: failed, and was sent later. HAProxy sends again what no replica took, and of what was sent only GET; a like that the killed replica held fails".to_owned(),
-            "back: from the kill until all watches of a client whose connection broke are in force again at another replica, from where it was; the slowest client. Wrong: events that a client did not get, got twice or out of order, from the first to the last".to_owned(),
+            format!(
+                "medians of {rounds} rounds (least–most), each with FerretDB, Redis, HAProxy \
+                and replicas of its own; {CLIENTS} clients of the feed, 50 reads of the timeline \
+                and 10 likes a second, all through HAProxy; `kill -9` of a replica after \
+                {BEFORE:?}"
+            ),
+            "held: failed, and was under way when the replica was killed; beyond: failed, and was \
+             sent later. HAProxy sends again what no replica took, and of what was sent only GET; \
+             a like that the killed replica held fails"
+                .to_owned(),
+            "back: from the kill until all watches of a client whose connection broke are in \
+             force again at another replica, from where it was; the slowest client. Wrong: events \
+             that a client did not get, got twice or out of order, from the first to the last"
+                .to_owned(),
         ],
         table: render(&row),
         verdicts: verdicts(&row).into(),
@@ -132,7 +143,7 @@ impl Traffic {
         Self { tasks, ended }
     }
 
-    /// Sends nothing more, and gives what became of all requests.
+    /// Stops, and returns all requests with their results.
     async fn end(mut self) -> Vec<Request> {
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
@@ -141,7 +152,7 @@ impl Traffic {
     }
 }
 
-/// At their time, whatever became of those before.
+/// Reads at fixed times, regardless of the reads before.
 async fn read_timeline(client: Client, ended: Arc<Mutex<Vec<Request>>>) {
     let mut ticks = interval(READ_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
@@ -158,7 +169,7 @@ async fn read_timeline(client: Client, ended: Arc<Mutex<Vec<Request>>>) {
     }
 }
 
-/// One picture's, one after the other.
+/// Likes one picture, one request after the other.
 async fn like(user: User, picture: String, ended: Arc<Mutex<Vec<Request>>>) {
     let mut ticks = interval(LIKE_EVERY);
     let mut likes = false;

@@ -57,12 +57,18 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
         title: "the timeline while a third party hangs".to_owned(),
         notes: vec![
             format!(
-                "medians of {} rounds (least–most) of {} s, interleaved, each with a server of its own; GET /api/timeline {TIMELINE_RATE} times a second as a user who is logged in; server and load on both cores",
+                "medians of {} rounds (least–most) of {} s, interleaved, each with a server of \
+                 its own; GET /api/timeline {TIMELINE_RATE} times a second as a user who is \
+                 logged in; server and load on both cores",
                 context.rounds,
                 seconds(context)
             ),
-            "latencies are those of answers with 200; failed: other answers, and none".to_owned(),
-            "the third party gives tokens, takes connections, and never answers; a try may take 3 s. When enough tries have failed the circuit breaker opens, and shares are refused at once".to_owned(),
+            "latencies are those of responses with 200; failed: other responses, and none"
+                .to_owned(),
+            "the third party gives tokens, takes connections, and never responds; a try may take \
+             3 s. When enough tries have failed the circuit breaker opens, and shares are rejected \
+             at once"
+                .to_owned(),
         ],
         table: render(&rows),
         verdicts: verdicts(&rows).into(),

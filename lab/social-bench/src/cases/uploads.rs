@@ -16,15 +16,15 @@ use crate::load::Load;
 use crate::site::large_jpeg;
 
 const UPLOADS: usize = 50;
-/// Of the timeline, a second.
+/// Reads of the timeline a second.
 const RATE: &str = "200";
 const P99_MS_MAX: f64 = 25.0;
-/// Longer than the uploads take; the load ends with them.
+/// Longest load: longer than the uploads take; the load ends with them.
 const LOAD_MAX: &str = "10m";
-/// How long the timeline is read before the uploads begin.
+/// Time of reading the timeline before the uploads begin.
 const HEAD_START: Duration = Duration::from_millis(500);
-/// The status with which a server that has too much to do refuses.
-const REFUSED: u16 = 503;
+/// The status of a rejection by an overloaded server.
+const REJECTED: u16 = 503;
 /// Pictures that are there already.
 const PICTURES: usize = 60;
 
@@ -34,10 +34,10 @@ struct Sample {
     p99_ms: f64,
     longest_ms: f64,
     own_delay_ms: f64,
-    /// With 503; they failed too.
+    /// Responses with 503; they count as failed too.
     refused: f64,
     failed: f64,
-    /// Until the last picture was answered; 0 without uploads.
+    /// Time until the response to the last picture; 0 without uploads.
     upload_seconds: f64,
     refused_uploads: f64,
 }
@@ -66,12 +66,27 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     }
     Ok(Report {
         case: "uploads",
-        title: format!("the timeline while {} pictures of 12 megapixels are uploaded at once", context.share_of(UPLOADS)),
+        title: format!(
+            "the timeline while {} pictures of 12 megapixels are uploaded at once",
+            context.share_of(UPLOADS)
+        ),
         notes: vec![
-            format!("medians of {rounds} rounds (least–most), each with a server of its own; GET /api/timeline {RATE} times a second in an open loop, from {HEAD_START:?} before the uploads to their end; server and load on both cores, all of the same priority"),
-            format!("a JPEG of 4000 x 3000 pixels and {:.1} MB, once in each of {} requests that are sent at once; the server makes three smaller pictures of each", megabytes(jpeg.len()), context.share_of(UPLOADS)),
-            "latencies are those of answers with 200; failed: other answers, and none".to_owned(),
-            "own delay: how late the load generator was by itself, p99: the uploads take both cores from it too".to_owned(),
+            format!(
+                "medians of {rounds} rounds (least–most), each with a server of its own; GET \
+                /api/timeline {RATE} times a second in an open loop, from {HEAD_START:?} before \
+                the uploads to their end; server and load on both cores, all of the same priority"
+            ),
+            format!(
+                "a JPEG of 4000 x 3000 pixels and {:.1} MB, once in each of {} requests that \
+                are sent at once; the server makes three smaller pictures of each",
+                megabytes(jpeg.len()),
+                context.share_of(UPLOADS)
+            ),
+            "latencies are those of responses with 200; failed: other responses, and none"
+                .to_owned(),
+            "own delay: how late the load generator was by itself, p99: the uploads take both \
+             cores from it too"
+                .to_owned(),
         ],
         table: render(&rows),
         verdicts: verdicts(&rows[1]).into(),
@@ -116,7 +131,7 @@ fn with(
     })
 }
 
-/// How many failed.
+/// Uploads pictures; returns the number that failed.
 async fn upload(pictures: &Pictures, jpeg: &Arc<[u8]>, count: usize) -> anyhow::Result<f64> {
     let mut uploads = JoinSet::new();
     for _ in 0..count {
@@ -147,7 +162,7 @@ impl Sample {
             p99_ms: latency.p99_ms,
             longest_ms: latency.max_ms,
             own_delay_ms: report.lag().p99_ms,
-            refused: stream.answered_with(REFUSED) as f64,
+            refused: stream.answered_with(REJECTED) as f64,
             failed: report.requests().answered.saturating_sub(report.good()) as f64
                 + stream.failed(&["timeout", "reset", "closed-early", "refused"]) as f64,
             upload_seconds: 0.0,

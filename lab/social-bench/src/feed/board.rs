@@ -1,10 +1,10 @@
-//! When each like was due, so that whoever gets its event knows how long it took.
+//! The times at which likes were due, from which the latency of their events follows.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Of one picture.
+/// The likes of one picture.
 #[derive(Debug)]
 struct Column {
     /// The number of the event before the first like.
@@ -22,7 +22,8 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    /// For so many likes of each picture; topics in their order, each with the number of its last event.
+    /// Makes a board for so many likes of each picture; topics in their order, each with the number
+    /// of its last event.
     pub(crate) fn new(topics: &[(String, u64)], likes_each: usize) -> Self {
         let column = |(_, before): &(String, u64)| Column {
             before: *before,
@@ -44,29 +45,30 @@ impl Board {
         self.columns[picture].due[number].store(nanos, Ordering::Release);
     }
 
-    /// The number of a like's event.
+    /// Returns the number of a like's event.
     pub(super) fn event_of(&self, picture: usize, number: usize) -> u64 {
         self.columns[picture].before + 1 + number as u64
     }
 
-    /// The picture of a topic.
+    /// Returns the picture of a topic.
     pub(super) fn picture(&self, topic: &str) -> Option<usize> {
         self.by_topic.get(topic).copied()
     }
 
-    /// The number of the event before the first like of a picture.
+    /// Returns the number of the event before the first like of a picture.
     pub(super) fn before(&self, picture: usize) -> u64 {
         self.columns[picture].before
     }
 
-    /// How many likes of a picture there will be.
+    /// Returns the number of likes of a picture in the end.
     pub(super) fn likes_each(&self) -> u64 {
         self.columns
             .first()
             .map_or(0, |column| column.due.len() as u64)
     }
 
-    /// How long an event took that arrives at this moment, in nanoseconds; `None` if it is of no like on the board.
+    /// Returns the latency of an event that arrives at this moment, in nanoseconds; `None` if it is
+    /// of no like on the board.
     pub(super) fn latency(&self, picture: usize, seq: u64, arrived: Instant) -> Option<u64> {
         let column = &self.columns[picture];
         let number = seq.checked_sub(column.before + 1)?;

@@ -1,7 +1,7 @@
-//! Thousands of WebSocket clients in one thread, for a few instructions each.
+//! Thousands of WebSocket clients in one thread, at a few instructions each.
 //!
-//! Some of them read what they get and measure it, all others only count frames: a client must not take the core from the
-//! server that it measures.
+//! Some of them read what they get and measure it, all others only count frames: a client must not
+//! take the core from the server that it measures.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -21,23 +21,23 @@ use rustix::io::Errno;
 use super::frames::{Frame, Frames, pong, text};
 use super::{Board, Message};
 
-/// How long opening a connection, or an answer to it, may take.
+/// Longest time to open a connection, or to get a response to the opening.
 const OPEN_MAX: Duration = Duration::from_secs(10);
 const EVENTS_MAX: usize = 1024;
 const INPUT_BYTES: usize = 64 * 1024;
-/// How often the end is looked for.
+/// Interval of checking for the end.
 const PAUSE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
-/// What stands between an HTTP head and what follows.
+/// The bytes at the end of an HTTP head.
 const HEAD_END: &[u8] = b"\r\n\r\n";
-/// Longer ones count as this: a minute.
+/// Longest latency; longer ones count as this: a minute.
 const LATENCY_NS_MAX: u64 = 60_000_000_000;
 /// Significant digits of a latency.
 const DIGITS: u8 = 3;
 
-/// Clients that watch, and whose watches are in force.
+/// Clients whose watches are in force.
 #[derive(Debug)]
 pub(crate) struct Crowd {
     clients: Vec<Client>,
@@ -49,23 +49,23 @@ pub(crate) struct Crowd {
 struct Client {
     socket: TcpStream,
     frames: Frames,
-    /// The number of the address that it is connected to.
+    /// Index of the address that it is connected to.
     node: usize,
     reads: bool,
     watched: Vec<String>,
-    /// By picture, for those that read: the last event.
+    /// The last event of each picture, for clients that read.
     last: Vec<Option<u64>>,
     is_lost: bool,
 }
 
-/// What the clients of one node got.
+/// The events of the clients of one node.
 #[derive(Debug)]
 pub(crate) struct Received {
     /// Nanoseconds from the time at which a like was due, in the clients that read.
     pub(crate) latency: Histogram<u64>,
-    /// Events that those got.
+    /// Events that those clients got.
     pub(crate) events: u64,
-    /// Events that those should have got and did not, or not in their place.
+    /// Events that those clients should have got and did not, or not in their place.
     pub(crate) missing: u64,
     /// Frames of all clients.
     pub(crate) frames: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Received {
     pub(crate) lost: u64,
 }
 
-/// Clients that are listening; [`Listening::end`] says what they got.
+/// Clients that are listening; [`Listening::end`] returns what they got.
 #[derive(Debug)]
 pub(crate) struct Listening {
     thread: JoinHandle<anyhow::Result<(Crowd, Vec<Received>)>>,
@@ -83,8 +83,8 @@ pub(crate) struct Listening {
 }
 
 impl Crowd {
-    /// Connects so many clients to these addresses in turn, has each watch its topics from now on, and waits until the watches
-    /// are in force. Every `step`-th one reads what it gets.
+    /// Connects so many clients to these addresses in turn, has each watch its topics from now on,
+    /// and waits until the watches are in force. Every `step`-th one reads what it gets.
     pub(crate) fn gather(
         addresses: &[SocketAddr],
         count: usize,
@@ -127,7 +127,8 @@ impl Crowd {
 }
 
 impl Listening {
-    /// All likes were made: waits until their events are there, or none comes any more, and gives what came, node by node.
+    /// Waits until the events of all likes are there, or none comes any more, and returns what
+    /// came, node by node.
     pub(crate) fn end(self) -> anyhow::Result<(Crowd, Vec<Received>)> {
         self.likes_are_over.store(true, Ordering::Release);
         match self.thread.join() {
@@ -142,11 +143,13 @@ impl Client {
         let mut socket = TcpStream::connect_timeout(&address, OPEN_MAX)?;
         socket.set_read_timeout(Some(OPEN_MAX))?;
         let request = format!(
-            "GET /feed HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            "GET /feed HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         );
         socket.write_all(request.as_bytes())?;
         let mut head = Vec::new();
-        // Byte by byte, so that nothing behind it is taken; the server says nothing before it is asked.
+        // Byte by byte, so that nothing behind the head is taken; the server sends nothing before a
+        // command.
         while !head.ends_with(HEAD_END) {
             let mut byte = [0];
             socket.read_exact(&mut byte).context("the handshake")?;
@@ -165,7 +168,7 @@ impl Client {
         })
     }
 
-    /// Where its watches begin, once all are in force.
+    /// Waits until all watches are in force, and returns their positions.
     fn watch(&mut self) -> anyhow::Result<BTreeMap<String, u64>> {
         let topics = self.watched.iter().map(|topic| (topic.as_str(), None));
         let command = text(&super::watch(topics))?;
@@ -173,7 +176,7 @@ impl Client {
         let mut at = BTreeMap::new();
         let mut input = [0; 4096];
         while at.len() < self.watched.len() {
-            let read = self.socket.read(&mut input).context("no answer")?;
+            let read = self.socket.read(&mut input).context("no response")?;
             ensure!(read > 0, "the server closed the connection");
             self.frames.feed(&input[..read], |frame| {
                 if let Frame::Text(text) = frame {
@@ -293,7 +296,7 @@ impl Loop {
                         *awaited -= received.note(text, board, last, arrived)?;
                     }
                 }
-                // A pong that finds no room is not missed by a server that sends so much.
+                // A pong that does not fit is not missed by a server that sends so much.
                 Frame::Ping(payload) => drop(socket.write(&pong(payload))),
                 Frame::Close | Frame::Other => {}
             }
@@ -301,7 +304,7 @@ impl Loop {
         })
     }
 
-    /// Events that never came.
+    /// Counts events that never came.
     fn note_missing(&mut self) {
         for client in self.crowd.clients.iter().filter(|client| client.reads) {
             for (picture, last) in client.last.iter().enumerate() {
@@ -326,7 +329,7 @@ impl Received {
         })
     }
 
-    /// How many events of the board were new.
+    /// Counts the events of the board that were new.
     fn note(
         &mut self,
         text: &[u8],

@@ -11,14 +11,14 @@ const TEXT: u8 = 0x1;
 const CLOSE: u8 = 0x8;
 const PING: u8 = 0x9;
 const PONG: u8 = 0xa;
-/// In the place of a length: it follows in two bytes.
+/// The length that means: it follows in two bytes.
 const TWO_BYTES: u8 = 0x7e;
-/// In eight.
+/// The length that means: it follows in eight bytes.
 const EIGHT_BYTES: u8 = 0x7f;
-/// Payloads of control frames are no longer than this.
+/// Longest payload of control frames.
 const CONTROL_BYTES_MAX: usize = 125;
 
-/// Cuts a connection's bytes into frames, however they are torn.
+/// A splitter of a connection's bytes into frames, at any boundaries of reads.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     head: [u8; HEAD_BYTES_MAX],
@@ -26,7 +26,7 @@ pub(super) struct Frames {
     /// Bytes of the payload that are still to come; `None` while the head is read.
     rest: Option<u64>,
     payload: Vec<u8>,
-    /// Whether the payload of texts is kept.
+    /// True if the payload of texts is kept.
     keeps_texts: bool,
 }
 
@@ -35,15 +35,15 @@ pub(super) struct Frames {
 pub(super) enum Frame<'a> {
     /// Empty if texts are not kept.
     Text(&'a [u8]),
-    /// Is to be answered with the same payload.
+    /// A request for a pong with the same payload.
     Ping(&'a [u8]),
     Close,
-    /// Another one.
+    /// A frame of another kind.
     Other,
 }
 
 impl Frames {
-    /// Those of texts are only counted, unless they are kept.
+    /// Makes a splitter. Texts are only counted, unless they are kept.
     pub(super) fn new(keeps_texts: bool) -> Self {
         Self {
             keeps_texts,
@@ -51,7 +51,7 @@ impl Frames {
         }
     }
 
-    /// From now on texts are kept, or not.
+    /// Sets if texts are kept from now on.
     pub(super) fn keep_texts(&mut self, keeps_texts: bool) {
         self.keeps_texts = keeps_texts;
     }
@@ -88,7 +88,7 @@ impl Frames {
         }
     }
 
-    /// The length of the payload, once the head is complete.
+    /// Returns the length of the payload, once the head is complete.
     fn read_head(&mut self, input: &mut &[u8]) -> anyhow::Result<Option<u64>> {
         loop {
             if let Some(length) = self.payload_length()? {
@@ -138,7 +138,7 @@ impl Frames {
     }
 }
 
-/// A text as a client sends it.
+/// Returns a text as a client sends it.
 pub(super) fn text(payload: &str) -> anyhow::Result<Vec<u8>> {
     let length = u16::try_from(payload.len()).context("a command of at most 65,535 bytes")?;
     let mut frame = vec![FIN | TEXT];
@@ -153,7 +153,7 @@ pub(super) fn text(payload: &str) -> anyhow::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The answer to a ping.
+/// Returns the pong to a ping.
 pub(super) fn pong(payload: &[u8]) -> Vec<u8> {
     let payload = &payload[..payload.len().min(CONTROL_BYTES_MAX)];
     let length = u8::try_from(payload.len()).unwrap_or_default();
@@ -162,7 +162,7 @@ pub(super) fn pong(payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// With a mask of zeros, which is allowed, and changes nothing.
+/// Appends the payload with a mask of zeros, which is allowed, and changes nothing.
 fn append_masked(frame: &mut Vec<u8>, payload: &[u8]) {
     frame.extend([0; 4]);
     frame.extend(payload);
@@ -172,7 +172,7 @@ fn append_masked(frame: &mut Vec<u8>, payload: &[u8]) {
 mod tests {
     use super::*;
 
-    /// What comes of bytes that arrive in pieces of this size.
+    /// Returns the texts of bytes that arrive in pieces of this size.
     fn texts(bytes: &[u8], size: usize) -> Vec<String> {
         let mut frames = Frames::new(true);
         let mut found = Vec::new();

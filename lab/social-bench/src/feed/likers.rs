@@ -1,4 +1,4 @@
-//! Who likes pictures, at a rate.
+//! Users who like pictures, at a rate.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,28 +12,30 @@ use crate::site::{Like, User};
 
 /// Time before the first like, in which all are started.
 const HEAD_START: Duration = Duration::from_millis(100);
-/// How often a like that is refused is sent.
+/// Most attempts at a like that is rejected.
 const ATTEMPTS_MAX: usize = 20;
-/// Before it is sent again.
+/// Pause before another attempt.
 const REST: Duration = Duration::from_millis(100);
 
 /// Likes of several pictures, evenly spread over time and pictures.
 #[derive(Debug)]
 pub(crate) struct Likers {
-    /// Who likes; their likes come and go, so that each changes something.
+    /// The user; their likes come and go, so that each changes something.
     pub(crate) user: User,
-    /// In the order of the board.
+    /// The pictures, in the order of the board.
     pub(crate) pictures: Vec<String>,
     /// Likes a second, of all pictures.
     pub(crate) rate: f64,
     /// Likes of each picture.
     pub(crate) likes_each: usize,
-    /// Whether the first like of each picture is to be taken back, because the picture is liked already.
+    /// True if the first like of each picture is to be taken back, because the picture is liked
+    /// already.
     pub(crate) begins_liked: bool,
 }
 
 impl Likers {
-    /// Makes all likes; how many. One picture's likes go out one after the other, so that each has its place in the topic.
+    /// Makes all likes; returns their number. One picture's likes go out one after the other, so
+    /// that each has its place in the topic.
     ///
     /// A like that has to wait for the one before counts from the time at which it was due.
     pub(crate) async fn run(&self, board: &Arc<Board>) -> anyhow::Result<u64> {
@@ -87,7 +89,7 @@ impl Liker {
         Ok(())
     }
 
-    /// Says it again where it is refused, which changes nothing if it was done all the same; the time goes on.
+    /// Repeats a rejected like, which is harmless if it was stored all the same; the time runs on.
     async fn set_like(&self, likes: bool) -> anyhow::Result<Like> {
         for _ in 1..ATTEMPTS_MAX {
             match self.user.set_like(&self.picture, likes).await {
@@ -100,8 +102,8 @@ impl Liker {
     }
 }
 
-/// How many likes a second there are when the likes of each picture follow each other at once, for this time. All pictures
-/// are as before.
+/// Returns the likes a second when the likes of each picture follow each other at once, for this
+/// time. All pictures are as before.
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 pub(crate) async fn rate_max(
     user: &User,
@@ -128,7 +130,7 @@ async fn like_until(user: User, picture: String, end: Instant) -> anyhow::Result
             made += u64::from(user.set_like(&picture, likes).await.is_ok());
         }
     }
-    // Whatever was refused at the end: the picture is as before.
+    // Also if the last like was rejected: the picture is as before.
     user.set_like(&picture, false).await?;
     Ok(made)
 }

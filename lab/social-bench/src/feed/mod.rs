@@ -1,4 +1,4 @@
-//! Clients of the live feed, thousands of them and cheap, or a few that come back.
+//! Clients of the live feed: thousands of cheap ones, or a few that reconnect.
 
 mod board;
 mod crowd;

@@ -1,4 +1,4 @@
-//! Clients that come back at once when their connection breaks, from where they were.
+//! Clients that reconnect at once when their connection breaks, from their last position.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use super::{Message, watch};
 
-/// Before another attempt to connect.
+/// Pause before another attempt to connect.
 const REST: Duration = Duration::from_millis(50);
-/// How often the end is looked for.
+/// Interval of checking for the end.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a connection may take to be established, and an answer to come.
+/// Longest time to establish a connection, and to get a response.
 const OPEN_MAX: Duration = Duration::from_secs(2);
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -31,21 +31,22 @@ pub(crate) struct Returning {
     is_over: Arc<AtomicBool>,
 }
 
-/// What became of a client.
+/// The record of a client.
 #[derive(Debug, Default)]
 pub(crate) struct Returned {
-    /// When its connection broke, and when all its watches were in force again; each time.
+    /// The times at which its connection broke, and at which all its watches were in force again.
     pub(crate) breaks: Vec<(Instant, Instant)>,
     /// Events that came twice, or after one that did not come.
     pub(crate) wrong: u64,
-    /// Positions that the server did not know any more.
+    /// Positions that the server had forgotten.
     pub(crate) resets: u64,
     /// The last event of each topic.
     pub(crate) last: BTreeMap<String, u64>,
 }
 
 impl Returning {
-    /// Connects so many clients, each of which watches all topics; returns when all watches are in force.
+    /// Connects so many clients, each of which watches all topics; returns when all watches are in
+    /// force.
     pub(crate) async fn gather(url: &str, count: usize, topics: &[String]) -> anyhow::Result<Self> {
         let is_over = Arc::new(AtomicBool::new(false));
         let mut clients = JoinSet::new();
@@ -53,7 +54,7 @@ impl Returning {
             let mut client = Client {
                 url: url.to_owned(),
                 positions: topics.iter().map(|topic| (topic.clone(), None)).collect(),
-                told: Returned::default(),
+                record: Returned::default(),
             };
             let socket = client.open().await?;
             clients.spawn(client.stay(socket, Arc::clone(&is_over)));
@@ -61,7 +62,7 @@ impl Returning {
         Ok(Self { clients, is_over })
     }
 
-    /// Ends all clients; what became of them.
+    /// Ends all clients; returns their records.
     pub(crate) async fn end(mut self) -> anyhow::Result<Vec<Returned>> {
         self.is_over.store(true, Ordering::Release);
         let mut all = Vec::new();
@@ -75,7 +76,7 @@ impl Returning {
 struct Client {
     url: String,
     positions: BTreeMap<String, Option<u64>>,
-    told: Returned,
+    record: Returned,
 }
 
 impl Client {
@@ -92,10 +93,10 @@ impl Client {
             }
         }
         let known = self.positions.into_iter();
-        self.told.last = known
+        self.record.last = known
             .filter_map(|(topic, position)| Some((topic, position?)))
             .collect();
-        Ok(self.told)
+        Ok(self.record)
     }
 
     async fn come_back(&mut self, is_over: &AtomicBool) -> anyhow::Result<Socket> {
@@ -103,7 +104,7 @@ impl Client {
         loop {
             match self.open().await {
                 Ok(socket) => {
-                    self.told.breaks.push((broken, Instant::now()));
+                    self.record.breaks.push((broken, Instant::now()));
                     return Ok(socket);
                 }
                 Err(error) if is_over.load(Ordering::Acquire) => return Err(error),
@@ -112,11 +113,11 @@ impl Client {
         }
     }
 
-    /// Connects, and watches from where it was; returns when that is in force.
+    /// Connects, and watches from its last position; returns when that is in force.
     async fn open(&mut self) -> anyhow::Result<Socket> {
         timeout(OPEN_MAX, self.watch())
             .await
-            .context("no connection, or no answer, in time")?
+            .context("no connection, or no response, in time")?
     }
 
     async fn watch(&mut self) -> anyhow::Result<Socket> {
@@ -134,7 +135,7 @@ impl Client {
         Ok(socket)
     }
 
-    /// How many watches a message puts in force.
+    /// Returns the number of watches that a message puts in force.
     fn take(&mut self, message: &WebSocketMessage) -> anyhow::Result<usize> {
         let WebSocketMessage::Text(text) = message else {
             return Ok(0);
@@ -144,14 +145,14 @@ impl Client {
             let position = self.positions.get_mut(event.topic.as_ref());
             let position = position.context("a topic that is not watched")?;
             if position.is_some_and(|position| event.seq != position + 1) {
-                self.told.wrong += 1;
+                self.record.wrong += 1;
             }
             *position = Some(event.seq);
         }
-        self.told.resets += message.reset.len() as u64;
+        self.record.resets += message.reset.len() as u64;
         let in_force = message.at.len() + message.reset.len();
         for (topic, seq) in message.at.into_iter().chain(message.reset) {
-            // What was known before is what the next event is held against.
+            // The known position stays: the next event is compared with it.
             self.positions.entry(topic).or_default().get_or_insert(seq);
         }
         Ok(in_force)

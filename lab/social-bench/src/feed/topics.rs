@@ -1,4 +1,4 @@
-//! What the feed's protocol says.
+//! The messages of the feed's protocol.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use serde_json::json;
 /// A message of the server.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Message<'a> {
-    /// Watches that are in force, and where they begin.
+    /// Watches that are in force, with their positions.
     #[serde(default)]
     pub(crate) at: BTreeMap<String, u64>,
     #[serde(borrow, default)]
@@ -17,12 +17,12 @@ pub(crate) struct Message<'a> {
     /// Positions that are not kept any more.
     #[serde(default)]
     pub(crate) reset: BTreeMap<String, u64>,
-    /// Topics that are not watched, and why.
+    /// Rejected topics, with the reason.
     #[serde(default)]
     pub(crate) refused: BTreeMap<String, String>,
 }
 
-/// What happened, as far as it matters here.
+/// An event, as far as it matters here.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Event<'a> {
     #[serde(borrow)]
@@ -30,12 +30,12 @@ pub(crate) struct Event<'a> {
     pub(crate) seq: u64,
 }
 
-/// The topic of a picture's likes.
+/// Returns the topic of a picture's likes.
 pub(crate) fn likes_topic(picture: &str) -> String {
     format!("/picture/{picture}/likes")
 }
 
-/// The command that watches topics, each from behind this number, or from now on.
+/// Returns the command that watches topics, each from behind this number, or from now on.
 pub(crate) fn watch<'a>(topics: impl IntoIterator<Item = (&'a str, Option<u64>)>) -> String {
     let positions: BTreeMap<&str, Option<u64>> = topics.into_iter().collect();
     json!({ "watch": positions }).to_string()

@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 
 const PASSWORD: &str = "greenroom-bench";
 const CSRF_FIELD: &str = "x-csrf-token";
-/// How long a request may take: that of a large picture waits for others.
+/// Longest time of a request: that of a large picture waits for others.
 const TIMEOUT: Duration = Duration::from_mins(2);
 /// Pictures of one request, as many as are allowed.
 const PICTURES_A_REQUEST: usize = 10;
-/// Uploads under way while pictures are prepared.
+/// Concurrent uploads while pictures are prepared.
 const UPLOADS_AT_ONCE: usize = 4;
-/// How often a refused request is sent again while things are prepared.
+/// Most attempts at a rejected request while data is prepared.
 const ATTEMPTS_MAX: usize = 20;
-/// How long it rests where the answer does not say.
+/// Pause before another attempt where the response names none.
 const REST: Duration = Duration::from_millis(200);
 
 /// A client of one address.
@@ -31,16 +31,16 @@ pub(crate) struct Client {
     origin: String,
 }
 
-/// Somebody who is logged in.
+/// A user who is logged in.
 #[derive(Clone, Debug)]
 pub(crate) struct User {
     client: Client,
-    /// Such as `session=…`.
+    /// The cookie, such as `session=…`.
     pub(crate) cookie: String,
     pub(crate) csrf: String,
 }
 
-/// What became of a like.
+/// The result of a like.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Like {
     /// The place of this change in the topic of the picture's likes.
@@ -57,21 +57,21 @@ struct WithId {
     id: String,
 }
 
-/// What a picture's page says of its likes.
+/// The part of a picture's page on its likes.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Liked {
     pub(crate) likes: u64,
 }
 
 impl Client {
-    /// Of `http://ADDRESS`.
+    /// Makes a client of `http://ADDRESS`.
     pub(crate) fn new(origin: impl Into<String>) -> anyhow::Result<Self> {
         let http = reqwest::Client::builder().timeout(TIMEOUT).build()?;
         let origin = origin.into();
         Ok(Self { http, origin })
     }
 
-    /// A new user, logged in.
+    /// Signs up and logs in a new user.
     pub(crate) async fn sign_up(&self, name: &str) -> anyhow::Result<User> {
         let user =
             json!({ "name": name, "email": format!("{name}@example.org"), "password": PASSWORD });
@@ -80,21 +80,21 @@ impl Client {
         self.log_in(name).await
     }
 
-    /// A user that has signed up before, perhaps at another replica.
+    /// Logs in a user that has signed up before, perhaps at another replica.
     pub(crate) async fn log_in(&self, name: &str) -> anyhow::Result<User> {
         let credentials = json!({ "name": name, "password": PASSWORD });
         let request = || {
             self.request(Method::POST, "/api/sessions")
                 .json(&credentials)
         };
-        let answer = persist(request).await.context("log-in")?;
-        let cookies = answer.headers().get_all(SET_COOKIE).iter();
+        let response = persist(request).await.context("log-in")?;
+        let cookies = response.headers().get_all(SET_COOKIE).iter();
         let cookie = cookies
             .filter_map(|cookie| cookie.to_str().ok()?.split(';').next())
             .find(|cookie| cookie.starts_with("session="))
-            .context("the log-in's answer has no cookie `session`")?
+            .context("the log-in's response has no cookie `session`")?
             .to_owned();
-        let session: Session = answer.json().await.context("the log-in's answer")?;
+        let session: Session = response.json().await.context("the log-in's response")?;
         Ok(User {
             client: self.clone(),
             cookie,
@@ -102,18 +102,18 @@ impl Client {
         })
     }
 
-    /// How many like a picture.
+    /// Returns the number of likes of a picture.
     pub(crate) async fn likes(&self, picture: &str) -> anyhow::Result<u64> {
         let request = || self.request(Method::GET, &format!("/api/pictures/{picture}"));
         let liked: Liked = persist(request).await?.json().await?;
         Ok(liked.likes)
     }
 
-    /// One answer to `GET`, wholly read.
+    /// Reads one response to `GET` to its end.
     pub(crate) async fn read(&self, path: &str) -> anyhow::Result<()> {
-        let answer = self.request(Method::GET, path).send().await?;
-        let status = answer.status();
-        answer.bytes().await?;
+        let response = self.request(Method::GET, path).send().await?;
+        let status = response.status();
+        response.bytes().await?;
         ensure!(status.is_success(), "GET {path}: {status}");
         Ok(())
     }
@@ -124,7 +124,7 @@ impl Client {
 }
 
 impl User {
-    /// The same user, at another replica.
+    /// Returns the same user at another replica.
     pub(crate) fn at(&self, client: Client) -> Self {
         Self {
             client,
@@ -132,7 +132,7 @@ impl User {
         }
     }
 
-    /// A new album; its identifier.
+    /// Adds an album; returns its identifier.
     pub(crate) async fn add_album(&self, title: &str) -> anyhow::Result<String> {
         let album = json!({ "title": title });
         let request = || self.request(Method::POST, "/api/albums").json(&album);
@@ -140,7 +140,7 @@ impl User {
         Ok(album.id)
     }
 
-    /// So many small pictures in an album; their identifiers.
+    /// Adds so many small pictures to an album; returns their identifiers.
     pub(crate) async fn add_pictures(
         &self,
         album: &str,
@@ -162,8 +162,8 @@ impl User {
         size: usize,
     ) -> anyhow::Result<Vec<String>> {
         let request = || self.upload(album, png, "small.png", size);
-        let answer = persist(request).await.context("an upload")?;
-        let pictures = identifiers(answer.json().await.context("an upload's answer")?)?;
+        let response = persist(request).await.context("an upload")?;
+        let pictures = identifiers(response.json().await.context("an upload's response")?)?;
         ensure!(
             pictures.len() == size,
             "{} pictures instead of {size}",
@@ -172,10 +172,10 @@ impl User {
         Ok(pictures)
     }
 
-    /// One large picture, without a second try.
+    /// Adds one large picture, without a second try.
     pub(crate) async fn add_large(&self, album: &str, jpeg: &Arc<[u8]>) -> anyhow::Result<()> {
-        let answer = self.upload(album, jpeg, "large.jpeg", 1).send().await?;
-        succeeded(answer).await.context("an upload")?;
+        let response = self.upload(album, jpeg, "large.jpeg", 1).send().await?;
+        succeeded(response).await.context("an upload")?;
         Ok(())
     }
 
@@ -186,12 +186,12 @@ impl User {
         self.request(Method::POST, &path).multipart(form)
     }
 
-    /// Likes a picture, or no longer.
+    /// Likes a picture, or takes the like back.
     pub(crate) async fn set_like(&self, picture: &str, likes: bool) -> anyhow::Result<Like> {
         let method = if likes { Method::PUT } else { Method::DELETE };
         let request = self.request(method, &format!("/api/pictures/{picture}/like"));
-        let answer = succeeded(request.send().await?).await?;
-        answer.json().await.context("the answer to a like")
+        let response = succeeded(request.send().await?).await?;
+        response.json().await.context("the response to a like")
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -202,9 +202,9 @@ impl User {
     }
 }
 
-/// The pictures of an upload's answer: a list, or an object that has one.
-fn identifiers(answer: Value) -> anyhow::Result<Vec<String>> {
-    let list = match answer {
+/// Returns the identifiers of an upload's response: a list, or an object that has one.
+fn identifiers(response: Value) -> anyhow::Result<Vec<String>> {
+    let list = match response {
         Value::Object(mut object) => object.remove("pictures").unwrap_or_default(),
         other => other,
     };
@@ -212,30 +212,30 @@ fn identifiers(answer: Value) -> anyhow::Result<Vec<String>> {
     Ok(pictures.into_iter().map(|picture| picture.id).collect())
 }
 
-/// Sends a request again while the server asks for that, as it does when many come at once.
+/// Repeats a request while the server asks for that, as it does when many come at once.
 async fn persist(request: impl Fn() -> RequestBuilder) -> anyhow::Result<Response> {
     for _ in 1..ATTEMPTS_MAX {
-        let answer = request().send().await?;
+        let response = request().send().await?;
         let is_busy = [
             StatusCode::SERVICE_UNAVAILABLE,
             StatusCode::TOO_MANY_REQUESTS,
         ];
-        if !is_busy.contains(&answer.status()) {
-            return succeeded(answer).await;
+        if !is_busy.contains(&response.status()) {
+            return succeeded(response).await;
         }
-        let seconds = answer.headers().get(RETRY_AFTER);
+        let seconds = response.headers().get(RETRY_AFTER);
         let seconds = seconds.and_then(|value| value.to_str().ok()?.parse().ok());
         tokio::time::sleep(seconds.map_or(REST, Duration::from_secs)).await;
     }
     succeeded(request().send().await?).await
 }
 
-async fn succeeded(answer: Response) -> anyhow::Result<Response> {
-    let status = answer.status();
+async fn succeeded(response: Response) -> anyhow::Result<Response> {
+    let status = response.status();
     if status.is_success() {
-        return Ok(answer);
+        return Ok(response);
     }
-    let url = answer.url().clone();
-    let body = answer.text().await.unwrap_or_default();
+    let url = response.url().clone();
+    let body = response.text().await.unwrap_or_default();
     bail!("{url}: {status}: {body}")
 }

@@ -6,11 +6,11 @@ use anyhow::Context as _;
 
 /// Fields of `/proc/PID/stat` after the parenthesised name, counted from 0.
 const USER_TICKS_FIELD: usize = 11;
-/// Of the kernel's interface (`USER_HZ`), a second.
+/// Ticks a second of the kernel's interface (`USER_HZ`).
 const TICKS: f64 = 100.0;
 
-/// What a process has used until now, in seconds of a core. Threads that have ended count too, which the kernel's finer
-/// clock of each thread does not show.
+/// Returns the CPU time of a process until now, in seconds of a core. It includes threads that have
+/// ended, which the kernel's finer clock of each thread does not show.
 pub(crate) fn cpu_seconds(pid: u32) -> anyhow::Result<f64> {
     let path = format!("/proc/{pid}/stat");
     let stat = fs::read_to_string(&path).with_context(|| path.clone())?;

@@ -1,4 +1,5 @@
-//! What replicas share: a database that speaks `MongoDB`'s protocol, Redis, and `HAProxy` before them.
+//! The parts that replicas share: a database that speaks `MongoDB`'s protocol, Redis, and `HAProxy`
+//! before them.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -18,7 +19,7 @@ pub(crate) struct Stores {
     storage: Storage,
 }
 
-/// `HAProxy`; it ends with this value.
+/// The balancer, `HAProxy`; it ends with this value.
 #[derive(Debug)]
 pub(crate) struct Balancer {
     _process: Process,
@@ -26,7 +27,7 @@ pub(crate) struct Balancer {
 }
 
 impl Stores {
-    /// Both empty, in a directory.
+    /// Starts both, empty, in a directory.
     pub(crate) fn start(ferretdb: &Path, directory: &Path) -> anyhow::Result<Self> {
         ensure!(
             ferretdb.is_file(),
@@ -78,7 +79,7 @@ fn start_redis(directory: &Path) -> anyhow::Result<(Process, SocketAddr)> {
 }
 
 impl Balancer {
-    /// Before these replicas, which it asks for their health.
+    /// Starts it before these replicas, whose health it checks.
     pub(crate) fn start(directory: &Path, replicas: &[SocketAddr]) -> anyhow::Result<Self> {
         let address = free_address()?;
         let file = directory.join("haproxy.cfg");
@@ -96,14 +97,15 @@ impl Balancer {
         self.address
     }
 
-    /// The URL of a path that begins with a slash.
+    /// Returns the URL of a path that begins with a slash.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 }
 
-/// A request that no replica has begun to answer goes to another one: each whose connection failed, and of those that were
-/// sent and not answered only what may be sent twice, which is what only reads.
+/// Returns the configuration. A request that no replica has begun to respond to goes to another
+/// one: each whose connection failed, and of those that were sent only what may be repeated, which
+/// is what only reads.
 fn configuration(address: SocketAddr, replicas: &[SocketAddr]) -> String {
     let numbered = (1..).zip(replicas);
     let servers: Vec<String> = numbered

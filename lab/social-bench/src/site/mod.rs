@@ -1,4 +1,4 @@
-//! The social network and what stands around it, as processes; and how a program uses it.
+//! The social network and the programs around it, as processes; and the client of its API.
 
 mod api;
 mod clock;

@@ -9,12 +9,12 @@ use image::{ImageFormat, RgbImage};
 /// Pixels of a side: 12 megapixels, as telephones take them.
 const WIDTH: u32 = 4_000;
 const HEIGHT: u32 = 3_000;
-/// Of 100.
+/// JPEG quality, up to 100.
 const JPEG_QUALITY: u8 = 90;
-/// By how much a pixel strays from the gradient below it: with 24 the file has about 5 MB.
+/// Largest deviation of a pixel from the gradient below it: with 24 the file has about 5 MB.
 const NOISE: u32 = 24;
 
-/// A PNG of one pixel.
+/// Returns a PNG of one pixel.
 pub(crate) fn small_png() -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     RgbImage::from_pixel(1, 1, image::Rgb([30, 120, 200]))
@@ -23,7 +23,7 @@ pub(crate) fn small_png() -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A JPEG of 12 megapixels that is as hard to read as a photograph.
+/// Returns a JPEG of 12 megapixels that is as hard to decode as a photograph.
 pub(crate) fn large_jpeg() -> anyhow::Result<Vec<u8>> {
     jpeg(WIDTH, HEIGHT)
 }
@@ -67,7 +67,7 @@ mod tests {
     fn a_large_picture_has_as_many_bytes_as_a_photograph() {
         let png = image::load_from_memory(&small_png().expect("a PNG")).expect("readable");
         assert_eq!((png.width(), png.height()), (1, 1));
-        // A hundredth of the pixels, and of about 5 MB.
+        // A hundredth of the pixels, and so of about 5 MB.
         let bytes = jpeg(WIDTH / 10, HEIGHT / 10).expect("a JPEG").len();
         assert!((40_000..65_000).contains(&bytes), "{bytes}");
     }

@@ -23,7 +23,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts it and waits until it accepts connections; what it prints goes to `NAME.log` in the directory.
+    /// Starts it and waits until it accepts connections; its output goes to `NAME.log` in the
+    /// directory.
     pub(crate) fn start(
         name: &str,
         command: &mut Command,
@@ -44,7 +45,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Waits until something is true of it.
+    /// Waits until a condition is true.
     pub(crate) fn wait_until(&mut self, is_true: impl Fn() -> bool) -> anyhow::Result<()> {
         let deadline = Instant::now() + START_MAX;
         while !is_true() {
@@ -64,7 +65,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Ends it as `kill -9` does; gives the moments right before that and when it was gone.
+    /// Kills it as `kill -9` does; returns the moments right before that and when it was gone.
     pub(crate) fn kill(&mut self) -> anyhow::Result<RangeInclusive<Instant>> {
         let begun = Instant::now();
         self.child.kill().context("SIGKILL")?;
@@ -87,7 +88,8 @@ impl Drop for Process {
     }
 }
 
-/// Taken and given back: the next to bind it is the program that is told to.
+/// Returns an address whose port was bound and released: the next to bind it is the program that
+/// gets it as a flag.
 pub(crate) fn free_address() -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
     listener.local_addr().context("no free port")

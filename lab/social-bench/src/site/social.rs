@@ -12,21 +12,21 @@ use anyhow::Context as _;
 use super::Process;
 use super::process::free_address;
 
-/// Limits that a single load generator would run into: each is switched off.
+/// Limits on rates that a single load generator would hit: each is switched off.
 const LIMITS: [&str; 5] = ["LOG_INS", "SIGN_UPS", "CHANGES", "UPLOADS", "REQUESTS"];
-/// How long it may take to say that it is well.
+/// Longest time until its health check succeeds.
 const HEALTH_MAX: Duration = Duration::from_secs(5);
 
-/// Where a replica keeps its records.
+/// The storage of a replica.
 #[derive(Clone, Debug)]
 pub(crate) enum Storage {
     /// `SQLite` in the directory.
     Embedded,
     /// A database and a Redis that replicas share.
     Shared {
-        /// Such as `mongodb://127.0.0.1:27017/social`.
+        /// A URL such as `mongodb://127.0.0.1:27017/social`.
         store: String,
-        /// Such as `redis://127.0.0.1:6379`.
+        /// A URL such as `redis://127.0.0.1:6379`.
         redis: String,
     },
 }
@@ -39,7 +39,8 @@ pub(crate) struct Social {
 }
 
 impl Social {
-    /// Starts it in a directory, where pictures go too, and waits until it is well. `toml` is its further configuration.
+    /// Starts it in a directory, where pictures go too, and waits until it is healthy. `toml` is
+    /// its further configuration.
     pub(crate) fn start(
         program: &Path,
         name: &str,
@@ -85,20 +86,20 @@ impl Social {
         self.process.pid()
     }
 
-    /// The URL of a path that begins with a slash.
+    /// Returns the URL of a path that begins with a slash.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// Ends it as `kill -9` does; gives the moments right before that and when it was gone.
+    /// Kills it as `kill -9` does; returns the moments right before that and when it was gone.
     pub(crate) fn kill(&mut self) -> anyhow::Result<RangeInclusive<Instant>> {
         self.process.kill()
     }
 }
 
-/// Whether it answers `/health` with 200.
+/// True if it responds to `/health` with 200.
 pub(super) fn is_well(address: SocketAddr) -> bool {
-    health(address).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+    health(address).is_ok_and(|response| response.starts_with("HTTP/1.1 200"))
 }
 
 fn health(address: SocketAddr) -> std::io::Result<String> {
@@ -106,7 +107,7 @@ fn health(address: SocketAddr) -> std::io::Result<String> {
     socket.set_read_timeout(Some(HEALTH_MAX))?;
     let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     socket.write_all(request.as_bytes())?;
-    let mut answer = String::new();
-    socket.read_to_string(&mut answer)?;
-    Ok(answer)
+    let mut response = String::new();
+    socket.read_to_string(&mut response)?;
+    Ok(response)
 }

@@ -1,4 +1,4 @@
-//! A third party that gives tokens, takes shares, and never answers.
+//! A third party that gives tokens, takes shares, and never responds.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -7,10 +7,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// How long it takes a share, in the program's settings: long enough to be missed.
+/// The time-out of a share, in the program's settings: long enough to be noticed.
 const TIMEOUT: &str = "3s";
 
-/// It hangs as long as it lives.
+/// A third party that hangs as long as it lives.
 #[derive(Debug)]
 pub(crate) struct ThirdParty {
     provider: SocketAddr,
@@ -19,7 +19,7 @@ pub(crate) struct ThirdParty {
 }
 
 impl ThirdParty {
-    /// Listens at two addresses, on the runtime that calls this.
+    /// Listens on two addresses, on the runtime that calls this.
     pub(crate) async fn start() -> anyhow::Result<Self> {
         let provider = listen().await?;
         let shares = listen().await?;
@@ -33,10 +33,11 @@ impl ThirdParty {
         })
     }
 
-    /// The program's configuration for it.
+    /// Returns the program's configuration for it.
     pub(crate) fn toml(&self) -> String {
         format!(
-            "[share]\nurl = \"http://{}/shares\"\ntoken_url = \"http://{}/token\"\nclient_id = \"social\"\nclient_secret = \"secret\"\ntimeout = \"{TIMEOUT}\"\n",
+            "[share]\nurl = \"http://{}/shares\"\ntoken_url = \"http://{}/token\"\n\
+             client_id = \"social\"\nclient_secret = \"secret\"\ntimeout = \"{TIMEOUT}\"\n",
             self.shares, self.provider
         )
     }
@@ -62,23 +63,24 @@ async fn give_tokens(listener: TcpListener) {
     }
 }
 
-/// The request is not looked at: whatever it is, a token is the answer.
+/// Responds to any request with a token.
 async fn give_token(mut socket: TcpStream) -> std::io::Result<()> {
     let body = r#"{"access_token":"token","token_type":"bearer","expires_in":3600}"#;
     let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n",
         body.len()
     );
     let mut request = [0; 4096];
     let _ = socket.read(&mut request).await?;
     socket.write_all((head + body).as_bytes()).await?;
     socket.shutdown().await?;
-    // Until the client has closed too, so that what it still sends does not reset the answer.
+    // Until the client has closed too, so that what it still sends does not reset the connection.
     while socket.read(&mut request).await? > 0 {}
     Ok(())
 }
 
-/// Connections are taken and kept, until the other side leaves them.
+/// Accepts and keeps connections, until the other side closes them.
 async fn hang(listener: TcpListener) {
     while let Ok((socket, _)) = listener.accept().await {
         tokio::spawn(keep(socket));

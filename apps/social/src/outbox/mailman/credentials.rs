@@ -1,4 +1,5 @@
-//! Mails for who changes what they log in with. A token is made when its mail is written, so it stands nowhere but in the mail.
+//! Mails to users who change their credentials. A token is made when its mail is written, so it
+//! stands nowhere but in the mail.
 
 use std::time::Duration;
 
@@ -11,15 +12,16 @@ use crate::outbox::links;
 use crate::outbox::worker::Setback;
 use crate::secret;
 
-/// How long a token is good, from when its mail is written; a mail that could not be sent for so long is not sent any more.
+/// Lifetime of a token, from when its mail is written; a mail that could not be sent for so long is
+/// dropped.
 const TOKEN_FOR: Duration = Duration::from_hours(1);
-/// Users of one address that are sent a mail.
+/// Most users of one address that are sent a mail.
 const USERS_MAX: u32 = 10;
-/// How long after it was asked for a change may still be on its way to the storage.
+/// Time after the request during which a change may still be on its way to the storage.
 const CHANGE_MAX: Duration = Duration::from_secs(15);
 
 impl Mailman {
-    /// One task for each user, so that a mail which one did not get is not sent again to the others.
+    /// Adds one task for each user, so that a failed mail is sent again only to its own recipient.
     pub(super) async fn reset_each(&self, task: &Task, email: &str) -> Result<(), Setback> {
         let users = self.store.users_by_email(email, USERS_MAX).await?;
         let due = (self.clock)();
@@ -63,7 +65,7 @@ impl Mailman {
         letter::confirm(&user, email, &page).map(Some)
     }
 
-    /// `None` if the change was not made after all.
+    /// Writes the mail to a user's former address; `None` if the change was not made after all.
     pub(super) async fn moved(
         &self,
         task: &Task,

@@ -1,4 +1,4 @@
-//! What a digest is about: the likes and comments of a day.
+//! The content of a digest: the likes and comments of a day.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,27 +12,27 @@ use serde_json::json;
 use crate::model::{Event, Id, NewTask, TaskKind, User, topic};
 use crate::store::{Result, Store};
 
-/// Users that are looked up at a time.
+/// Users read at a time.
 const PAGE: u32 = 100;
-/// Events of a bell that a digest counts, the last ones.
+/// Events of a bell that a digest counts: the latest.
 const EVENTS_MAX: u32 = 1_000;
-/// Pictures that a digest names, those with the most news.
+/// Pictures that a digest names: those with the most news.
 const PICTURES_MAX: usize = 20;
-/// Users that are named for one picture; the others are counted.
+/// Users named for one picture; the others are counted.
 const NAMES_MAX: usize = 3;
 
-/// What has happened to a user's pictures.
+/// The news of a user's pictures.
 pub(super) struct News {
     pub(super) pictures: Vec<PictureNews>,
     /// Pictures with news beyond those that are listed.
     pub(super) more: usize,
 }
 
-/// What has happened to one picture.
+/// The news of one picture.
 pub(super) struct PictureNews {
     pub(super) picture: Id,
     pub(super) caption: String,
-    /// Such as `3 likes (ada, bob, eve)`.
+    /// Lines such as `3 likes (ada, bob, eve)`.
     pub(super) lines: Vec<String>,
 }
 
@@ -50,7 +50,8 @@ enum Kind {
     Comment,
 }
 
-/// The last day whose hour (UTC) has come: before today's it is yesterday, whose digests nobody may have made yet.
+/// Returns the last day whose hour (UTC) has come. Before today's hour it is yesterday, whose
+/// digests may not have been added yet.
 pub(super) fn day_that_is_due(now: Timestamp, hour: i8) -> Date {
     let now = now.to_zoned(TimeZone::UTC);
     let today = now.date();
@@ -61,14 +62,15 @@ pub(super) fn day_that_is_due(now: Timestamp, hour: i8) -> Date {
     }
 }
 
-/// The 24 hours that a day's digest tells of; those of the next day follow without a gap.
+/// Returns the 24 hours that a day's digest covers; the next day's follow without a gap.
 pub(super) fn window(day: Date, hour: i8) -> Range<Timestamp> {
     let end = day.at(hour, 0, 0, 0).to_zoned(TimeZone::UTC);
     let end = end.map_or(Timestamp::MAX, |end| end.timestamp());
     end.checked_sub(24.hours()).unwrap_or(Timestamp::MIN)..end
 }
 
-/// Adds a task for each user who wants a digest and has news. The keys make it once, whoever does it how often.
+/// Adds a task for each user who wants a digest and has news. The keys make it happen once, however
+/// often and by whichever replica this runs.
 pub(super) async fn add_tasks(
     store: &dyn Store,
     day: Date,
@@ -109,7 +111,8 @@ fn task(user: Id, day: Date, due: Timestamp) -> NewTask {
     }
 }
 
-/// What a user's bell has of a window of time; `None` if there is nothing, or its pictures are gone.
+/// Returns the news of a user's bell in a window of time; `None` if there are none, or their
+/// pictures are gone.
 pub(super) async fn news(
     store: &dyn Store,
     user: Id,
@@ -133,7 +136,7 @@ pub(super) async fn news(
     Ok((!pictures.is_empty()).then_some(News { pictures, more }))
 }
 
-/// What rang for each picture, those with the most first.
+/// Groups events by picture, those with the most first.
 fn group(events: &[Event], window: &Range<Timestamp>) -> Vec<(Id, Vec<Ring>)> {
     let mut groups: HashMap<Id, Vec<Ring>> = HashMap::new();
     for event in events.iter().filter(|event| window.contains(&event.at)) {
@@ -155,7 +158,7 @@ fn lines(rings: &[Ring]) -> Vec<String> {
         .collect()
 }
 
-/// Such as `4 comments (ada, bob, eve and 1 other)`.
+/// Returns a line such as `4 comments (ada, bob, eve and 1 other)`.
 fn line(rings: &[Ring], kind: Kind, word: &str) -> Option<String> {
     let mut names: Vec<&str> = rings
         .iter()

@@ -1,4 +1,4 @@
-//! What mails say.
+//! The text of mails.
 
 use askama::Template;
 use lettre::Message;
@@ -12,13 +12,13 @@ use crate::model::{Task, User};
 use crate::outbox::links;
 use crate::outbox::worker::Setback;
 
-/// A mail before it is dressed for its journey.
+/// The content of a mail, before it becomes a MIME message.
 pub(super) struct Letter {
     pub(super) to: Mailbox,
     pub(super) subject: String,
     pub(super) text: String,
     html: String,
-    /// Where such mails are switched off.
+    /// Address of the page that switches such mails off.
     unsubscribe: Option<Url>,
 }
 
@@ -54,7 +54,7 @@ struct DigestHtml<'a> {
     settings: &'a Url,
 }
 
-/// What a mail says that has one link, or none.
+/// The plain text of a mail with one link, or none.
 #[derive(Template)]
 #[template(path = "mail/plain.txt")]
 struct PlainText<'a> {
@@ -79,7 +79,7 @@ struct Plain<'a> {
     subject: &'a str,
     before: &'a str,
     page: Option<&'a Url>,
-    /// What the link is called where it needs not be written out.
+    /// Label of the link, for parts of the mail in which it is not written out.
     link: &'a str,
     after: &'a str,
 }
@@ -113,7 +113,8 @@ pub(super) fn reset(user: &User, page: &Url) -> Result<Letter, Setback> {
     let plain = Plain {
         to: &user.email,
         subject: "A new password for Greenroom social",
-        before: "somebody, hopefully you, wants to set a new password for your account. This link is good for an hour, and once:",
+        before: "somebody, hopefully you, wants to set a new password for your account. This link \
+            is good for an hour, and once:",
         page: Some(page),
         link: "Set a new password",
         after: "If it was not you, you need not do anything: your password stays as it is.",
@@ -125,7 +126,8 @@ pub(super) fn confirm(user: &User, email: &str, page: &Url) -> Result<Letter, Se
     let plain = Plain {
         to: email,
         subject: "Is this your new address?",
-        before: "mails for your account are to come to this address. Please confirm that they arrive. This link is good for an hour, and once:",
+        before: "mails for your account are to come to this address. Please confirm that they \
+            arrive. This link is good for an hour, and once:",
         page: Some(page),
         link: "Yes, this is my address",
         after: "If you know nothing of this, you need not do anything.",
@@ -141,7 +143,8 @@ pub(super) fn moved(user: &User, from: &str, to: &str) -> Result<Letter, Setback
         before: &before,
         page: None,
         link: "",
-        after: "If it was not you who changed that, somebody else knows your password. Write to whoever runs this network.",
+        after: "If it was not you who changed that, somebody else knows your password. Write to \
+            whoever runs this network.",
     };
     plain.letter(user)
 }
@@ -179,8 +182,8 @@ pub(super) fn digest(user: &User, base: &Url, news: &News) -> Result<Letter, Set
     })
 }
 
-/// With the name, which is checked strictly: anybody can sign up with a stranger's address, and what is free
-/// could carry a text to them.
+/// Parses the address together with the name, strictly: anybody can sign up with a stranger's
+/// address, and an unchecked name could carry a text to them.
 fn mailbox(user: &User) -> Result<Mailbox, Setback> {
     mailbox_at(user, &user.email)
 }
@@ -195,7 +198,8 @@ fn rendered(template: &impl Template) -> Result<String, Setback> {
 }
 
 impl Letter {
-    /// Whoever gets a task's mail twice sees it by the same `Message-ID`.
+    /// Returns the MIME message. Its `Message-ID` is the same at each try, so a recipient
+    /// recognises a mail that comes twice.
     pub(super) fn message(
         &self,
         from: &Mailbox,

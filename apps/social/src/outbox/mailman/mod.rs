@@ -1,4 +1,4 @@
-//! Sends mails: welcomes, digests of the day, and what users need who change what they log in with.
+//! Sends mails: welcomes, digests of the day, and those to users who change their credentials.
 
 mod credentials;
 mod digest;
@@ -22,10 +22,10 @@ use crate::store::{self, Store};
 use letter::Letter;
 use smtp::Smtp;
 
-/// How often it looks whether the digests of the day are due.
+/// Interval of the check whether digests are due.
 const DIGEST_CHECK_EVERY: Duration = Duration::from_mins(5);
 
-/// Writes mails, and hands them to a server, or to the log if there is none.
+/// A worker that writes mails, and passes them to a server, or to the log if there is none.
 pub(super) struct Mailman {
     store: Arc<dyn Store>,
     clock: Clock,
@@ -35,7 +35,7 @@ pub(super) struct Mailman {
     digest_hour: i8,
     give_up_after: Duration,
     timeout: Duration,
-    /// The last day whose digests this replica has seen to.
+    /// The last day whose digests this replica has added.
     digests_of: Mutex<Option<Date>>,
 }
 
@@ -49,11 +49,11 @@ enum MailTask {
         user: Id,
         day: Date,
     },
-    /// Somebody who has this address, or says so, has forgotten a password.
+    /// Somebody who claims this address has forgotten a password.
     Reset {
         email: String,
     },
-    /// One of the users that has it.
+    /// One of the users of such an address.
     ResetOf {
         user: Id,
         email: String,
@@ -101,14 +101,15 @@ impl Mailman {
         })
     }
 
-    /// `None` if the user is gone; so do the others.
+    /// Writes the welcome; `None` if the user is gone. The same holds for the other mails.
     async fn welcome(&self, user: Id) -> Result<Option<Letter>, Setback> {
         let user = self.store.user(user).await?;
         let letter = user.map(|user| letter::welcome(&user, &self.base_url));
         letter.transpose()
     }
 
-    /// `None` if nothing has happened after all, or the user wants none any more.
+    /// Writes a digest; `None` if there are no news after all, or the user wants no digest any
+    /// more.
     async fn digest(&self, user: Id, day: Date) -> Result<Option<Letter>, Setback> {
         let user = self.store.user(user).await?;
         let Some(user) = user.filter(|user| user.digest) else {
@@ -134,7 +135,11 @@ impl Mailman {
             return Ok(());
         };
         let sent = tokio::time::timeout(self.timeout, smtp.send(&message)).await;
-        sent.unwrap_or_else(|_| Err(Setback::temporary("the mail server did not answer in time")))
+        sent.unwrap_or_else(|_| {
+            Err(Setback::temporary(
+                "the mail server did not respond in time",
+            ))
+        })
     }
 
     fn set_digests_of(&self, day: Date) {

@@ -1,5 +1,6 @@
-//! A mail server. lettre's own transport waits for an answer without end, and what is dropped while it waits goes back into
-//! its pool; so connections are held here: one that is not at a clean point is closed.
+//! A mail server. lettre's own transport waits for a response without limit, and a connection that
+//! is dropped while it waits returns to its pool. So connections are kept here: one that is not at
+//! a clean point is closed.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,12 +16,14 @@ use url::Url;
 
 use crate::outbox::worker::Setback;
 
-/// Connections that are kept for the next mail.
+/// Most idle connections kept for the next mail.
 const IDLE_MAX: usize = 4;
-/// For how long. Servers may close them after five minutes (RFC 5321, section 4.5.3.2.7).
+/// Time that an idle connection is kept. Servers may close it after five minutes (RFC 5321, section
+/// 4.5.3.2.7).
 const IDLE_FOR: Duration = Duration::from_secs(30);
-/// Codes with which a server refuses a mail for good, as long as it refuses this one and not us.
-const REFUSED: std::ops::RangeInclusive<u16> = 550..=559;
+/// Codes with which a server rejects a mail permanently, as long as it rejects this mail and not
+/// the sender.
+const REJECTED: std::ops::RangeInclusive<u16> = 550..=559;
 
 /// A mail server and the connections to it.
 pub(super) struct Smtp {
@@ -33,16 +36,17 @@ pub(super) struct Smtp {
 }
 
 enum Security {
-    /// From the first byte on.
+    /// TLS from the first byte on.
     Tls(TlsParameters),
-    /// STARTTLS, and nothing is sent without it.
+    /// STARTTLS; nothing is sent without it.
     Required(TlsParameters),
-    /// STARTTLS if the server offers it, whatever its certificate: better than none (RFC 7435).
+    /// STARTTLS if the server offers it, with any certificate: better than none (RFC 7435).
     Opportunistic(TlsParameters),
 }
 
 impl Smtp {
-    /// `smtps://`, or `smtp://`: then STARTTLS is used if it is there, and required if there is a password to be kept.
+    /// Parses the server's URL: `smtps://`, or `smtp://` with STARTTLS if the server offers it;
+    /// STARTTLS is required if there is a password to protect.
     pub(super) fn new(url: &Url) -> anyhow::Result<Self> {
         let host = url
             .host_str()
@@ -69,7 +73,8 @@ impl Smtp {
         })
     }
 
-    /// Sends a mail to its one recipient. May be dropped at any time; then the mail may have been sent.
+    /// Sends a mail to its one recipient. May be dropped at any time; then the mail may have been
+    /// sent.
     pub(super) async fn send(&self, message: &Message) -> Result<(), Setback> {
         let mut connection = match self.idle_connection().await {
             Some(connection) => connection,
@@ -152,7 +157,7 @@ fn unverified(host: &str) -> Result<TlsParameters, Error> {
 
 fn setback(error: Error) -> Setback {
     let code = error.status().map(u16::from);
-    if code.is_some_and(|code| REFUSED.contains(&code)) {
+    if code.is_some_and(|code| REJECTED.contains(&code)) {
         return Setback::permanent(error);
     }
     Setback::temporary(error)

@@ -1,4 +1,5 @@
-//! Tells users at once what others did with their pictures: their browsers by Web Push, anything else by a webhook.
+//! Notifies users at once of what others did with their pictures: browsers by Web Push, programs by
+//! a webhook.
 
 mod push;
 mod vapid;
@@ -11,7 +12,7 @@ pub(super) use push::PushNotifier;
 pub(super) use vapid::Vapid;
 pub(super) use webhook::WebhookNotifier;
 
-/// What is to be told to whom.
+/// A notification and its recipient.
 #[derive(Clone, Deserialize, Serialize)]
 struct Notice {
     user: Id,

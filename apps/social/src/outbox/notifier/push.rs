@@ -1,4 +1,4 @@
-//! Browsers, by Web Push (RFC 8030, 8291, 8292).
+//! Notifications of browsers by Web Push (RFC 8030, 8291, 8292).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,14 +22,15 @@ use crate::outbox::worker::{Doer, Setback, payload};
 use crate::outbox::{Clock, links};
 use crate::store::Store;
 
-/// The longest that a push service may take.
+/// Longest time for one request to a push service.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a message is tried, and how long a push service keeps it for a browser that is off.
+/// Time for which a message is retried, and for which a push service keeps it for a browser that is
+/// offline.
 const KEEP_FOR: Duration = Duration::from_hours(24);
-/// Characters of a caption; a message has room for 4 KiB (RFC 8030, section 7.2).
+/// Characters of a caption; a message is at most 4 KiB (RFC 8030, section 7.2).
 const CAPTION_MAX: usize = 200;
 
-/// Sends to each of a user's browsers.
+/// A worker that sends to each of a user's browsers.
 pub(in crate::outbox) struct PushNotifier {
     store: Arc<dyn Store>,
     outside: Outside,
@@ -38,7 +39,7 @@ pub(in crate::outbox) struct PushNotifier {
     clock: Clock,
 }
 
-/// A task as the service adds it, or one of those, with an endpoint, that it falls into.
+/// A task as the service adds it, or, with an endpoint, one of those that it is split into.
 #[derive(Deserialize, Serialize)]
 struct PushTask {
     #[serde(flatten)]
@@ -63,7 +64,8 @@ impl PushNotifier {
         })
     }
 
-    /// One task for each browser, so that a message which one did not get is not sent again to the others.
+    /// Adds one task for each browser, so that a failed message is sent again only to its own
+    /// browser.
     async fn fan_out(&self, task: &Task, notice: &Notice) -> Result<(), Setback> {
         let browsers = self.store.pushes(notice.user).await?;
         let due = (self.clock)();
@@ -89,11 +91,11 @@ impl PushNotifier {
             .find(|browser| browser.endpoint == *endpoint);
         let picture = self.store.picture(notice.picture).await?;
         let (Some(browser), Some(picture)) = (browser, picture) else {
-            return Ok(()); // nobody is there to be told, or nothing to tell of
+            return Ok(()); // no browser to notify, or nothing to notify of
         };
         let request = request(browser, vapid, &self.text(notice, &picture))?;
-        let answer = self.outside.send(request).await?;
-        self.judge(&answer, endpoint).await
+        let response = self.outside.send(request).await?;
+        self.judge(&response, endpoint).await
     }
 
     fn text(&self, notice: &Notice, picture: &Picture) -> String {
@@ -102,25 +104,27 @@ impl PushNotifier {
         json!({"title": notice.title(), "body": caption, "url": page}).to_string()
     }
 
-    async fn judge(&self, answer: &Response, endpoint: &Url) -> Result<(), Setback> {
-        let status = answer.status();
+    async fn judge(&self, response: &Response, endpoint: &Url) -> Result<(), Setback> {
+        let status = response.status();
         match status {
             _ if status.is_success() => Ok(()),
             StatusCode::NOT_FOUND | StatusCode::GONE => {
                 Ok(self.store.delete_push(endpoint.as_str()).await?)
             }
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Err(self.later(answer)),
-            _ if status.is_server_error() => Err(self.later(answer)),
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
+                Err(self.later(response))
+            }
+            _ if status.is_server_error() => Err(self.later(response)),
             _ => Err(Setback::Permanent(format!(
-                "the push service answered {status}"
+                "the push service responded with {status}"
             ))),
         }
     }
 
-    fn later(&self, answer: &Response) -> Setback {
+    fn later(&self, response: &Response) -> Setback {
         Setback::Temporary {
-            error: format!("the push service answered {}", answer.status()),
-            after: retry_after(answer.headers(), (self.clock)()),
+            error: format!("the push service responded with {}", response.status()),
+            after: retry_after(response.headers(), (self.clock)()),
         }
     }
 }
@@ -141,7 +145,7 @@ impl Doer for PushNotifier {
     }
 }
 
-/// An endpoint in a task's key: its address can be long, and is a secret.
+/// Returns a digest of an endpoint for a task's key: its address can be long, and is a secret.
 fn name(endpoint: &Url) -> String {
     hex::encode(&Sha256::digest(endpoint.as_str())[..16])
 }

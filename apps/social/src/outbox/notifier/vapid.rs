@@ -1,4 +1,4 @@
-//! How push services know us (VAPID, RFC 8292).
+//! The application's identity towards push services (VAPID, RFC 8292).
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -19,12 +19,12 @@ use web_push_native::jwt_simple::claims::Claims;
 use crate::config::{Settings, StoreSettings};
 use crate::outbox::worker::Setback;
 
-/// The file beside the database that keeps a key which nobody has set.
+/// The file beside the database with the key that is created if none is configured.
 const FILE: &str = "vapid.key";
-/// How long a signature holds. Services refuse more than a day.
+/// Lifetime of a signature. Services reject more than a day.
 const SIGNATURE_FOR: Duration = Duration::from_hours(12);
 
-/// The key that messages to push services are signed with.
+/// The key that signs messages to push services.
 pub(in crate::outbox) struct Vapid {
     pair: ES256KeyPair,
     public_key: String,
@@ -32,7 +32,8 @@ pub(in crate::outbox) struct Vapid {
 }
 
 impl Vapid {
-    /// The key of the settings (an empty one counts as none), or one that is made once and kept beside the `SQLite` database; `None` if there is neither.
+    /// Opens the key of the settings (an empty one counts as none), or one that is created once and
+    /// kept beside the `SQLite` database; `None` if there is neither.
     pub(in crate::outbox) fn open(settings: &Settings) -> anyhow::Result<Option<Self>> {
         let key = settings.push.private_key.as_ref();
         let private = match (key.filter(|key| !key.is_empty()), &settings.store) {
@@ -57,12 +58,12 @@ impl Vapid {
         }))
     }
 
-    /// Base64url, for browsers that subscribe.
+    /// The public key, base64url, for browsers that subscribe.
     pub(in crate::outbox) fn public_key(&self) -> &str {
         &self.public_key
     }
 
-    /// The header `Authorization` for a message to this endpoint.
+    /// Returns the header `Authorization` for a message to this endpoint.
     pub(super) fn authorization(&self, endpoint: &Url) -> Result<HeaderValue, Setback> {
         let claims = Claims::create(SIGNATURE_FOR.into())
             .with_audience(endpoint.origin().ascii_serialization())
@@ -90,7 +91,7 @@ fn subject(settings: &Settings) -> anyhow::Result<String> {
     Ok(format!("mailto:{}", from.email))
 }
 
-/// The key in a directory, which is made if there is none, for this user's eyes only.
+/// Reads the key in a directory, and creates it if there is none, readable by this user only.
 fn kept(directory: &Path) -> anyhow::Result<String> {
     let path = directory.join(FILE);
     match fs::read_to_string(&path) {
@@ -100,7 +101,8 @@ fn kept(directory: &Path) -> anyhow::Result<String> {
     make(directory, &path).with_context(|| format!("{} cannot be made", path.display()))
 }
 
-/// Written aside and then renamed, so that there is no half of a key; files of `tempfile` are for their owner only.
+/// Creates the key in a temporary file (mode 0600) and renames it, so that no partial key is ever
+/// there.
 fn make(directory: &Path, path: &Path) -> anyhow::Result<String> {
     fs::create_dir_all(directory)?;
     let key = URL_SAFE_NO_PAD.encode(ES256KeyPair::generate().to_bytes());

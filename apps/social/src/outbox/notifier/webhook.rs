@@ -1,4 +1,4 @@
-//! Programs of users, by a webhook.
+//! Notifications of users' programs by a webhook.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::outbox::outside::Outside;
 use crate::outbox::worker::{Doer, Setback, payload};
 use crate::store::Store;
 
-/// How long a notice is tried.
+/// Time after which a notification is given up.
 const GIVE_UP_AFTER: Duration = Duration::from_hours(24);
 
-/// Posts to the address that a user has set.
+/// A worker that posts to the address that a user has set.
 pub(in crate::outbox) struct WebhookNotifier {
     store: Arc<dyn Store>,
     outside: Outside,
@@ -38,7 +38,8 @@ impl WebhookNotifier {
         })
     }
 
-    /// `id` is the same each time: the receiver can tell what it has got before.
+    /// Builds the request. `id` is the same at each try, so that the receiver can recognise a
+    /// repetition.
     fn request(&self, task: &Task, notice: &Notice, webhook: Url) -> Request {
         let text = json!({
             "id": task.key,
@@ -67,17 +68,17 @@ impl Doer for WebhookNotifier {
         let notice: Notice = payload(task)?;
         let user = self.store.user(notice.user).await?;
         let Some(webhook) = user.and_then(|user| user.webhook) else {
-            return Ok(()); // nobody wants to know any more
+            return Ok(()); // the webhook was removed meanwhile
         };
-        let answer = self
+        let response = self
             .outside
             .send(self.request(task, &notice, webhook))
             .await?;
-        match answer.status() {
+        match response.status() {
             status if status.is_success() => Ok(()),
             StatusCode::GONE => Err(Setback::permanent("the webhook is gone (410)")),
             status => Err(Setback::Temporary {
-                error: format!("the webhook answered {status}"),
+                error: format!("the webhook responded with {status}"),
                 after: None,
             }),
         }

@@ -9,7 +9,7 @@ use super::tables::{Tables, all, delete, delete_all, find, insert, records};
 use crate::model::{ApiKey, Id, PushSubscription, Session};
 use crate::store::{Result, StoreError};
 
-/// What is stored without effects needs no intent.
+/// The intent of what is stored without effects, which needs none.
 const NO_INTENT: &str = "";
 
 impl Tables {
@@ -82,7 +82,8 @@ impl Tables {
         .map_err(fault)
     }
 
-    /// Of two at once that find nothing to replace, one is told that its key is taken.
+    /// Replaces a browser. Of two concurrent calls that find nothing to replace, one fails with a
+    /// taken key.
     async fn replace_push(
         &self,
         document: &Stored<PushSubscription>,

@@ -1,4 +1,4 @@
-//! Albums, and how they go with their pictures.
+//! Albums, and their deletion together with their pictures.
 
 use jiff::Timestamp;
 use mongodb::bson::doc;
@@ -11,7 +11,7 @@ use super::tables::{Tables, all, delete, find, insert, records};
 use crate::model::{Album, Effects, Event, Id, NewTask, TaskKind};
 use crate::store::{Result, StoreError, deleted_album};
 
-/// What is stored without effects needs no intent.
+/// The intent of what is stored without effects, which needs none.
 const NO_INTENT: &str = "";
 
 impl Tables {
@@ -23,7 +23,7 @@ impl Tables {
         Err(StoreError::Conflict("there is an album of this identifier"))
     }
 
-    /// Until its deletion is complete the record may still be there.
+    /// Returns an album. Until its deletion is complete the record may still be there.
     pub(super) async fn album(&self, id: Id) -> Result<Option<Album>> {
         let stored = find(&self.albums, &id.to_string()).await?;
         Ok(stored.map(|stored| stored.record))
@@ -47,7 +47,7 @@ impl Tables {
         let intent = Intent::new(Change::DeleteAlbum, &album_tombstone(id), id, &effects);
         match self.make(&intent, Tombstone::now()).await? {
             Settled::Done(events) => Ok(Some(events)),
-            Settled::Refused | Settled::TakenBack => Ok(None),
+            Settled::Rejected | Settled::Undone => Ok(None),
         }
     }
 
@@ -56,7 +56,8 @@ impl Tables {
         Ok(tombstone.is_some())
     }
 
-    /// The tombstone is there already, so no picture can come to the album any more and stay.
+    /// Hides the pictures of a deleted album. The tombstone is there already, so a picture that is
+    /// added now does not stay.
     pub(super) async fn hide_album(&self, id: Id) -> Result<()> {
         let of_album = doc! { "record.album": id.to_string(), "removed": false };
         let hide = doc! { "$set": { "removed": true } };
@@ -80,7 +81,7 @@ fn album_tombstone(id: Id) -> String {
     format!("album:{id}")
 }
 
-/// What makes the Janitor delete the files.
+/// Returns the task that makes the Janitor delete the files.
 pub(super) fn removal(key: String, payload: &serde_json::Value) -> Effects {
     let task = NewTask {
         key,

@@ -1,7 +1,7 @@
-//! How events get their places: see [`log`](super::log).
+//! The writing of events to their places: see [`log`](super::log).
 //!
-//! Writers of this process that want places in the same log at the same time are served by one of them, all
-//! at once. They do not race for a place, then; other replicas still do.
+//! Writers of this process that want places in the same log at the same time are served by one of
+//! them, all at once. So they do not race for a place; other replicas still do.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -18,10 +18,10 @@ use super::tables::Tables;
 use crate::model::{Event, Head};
 use crate::store::{Result, StoreError};
 
-/// How often the first place behind the end may be taken by another replica.
+/// Most times that the first place behind the end may be taken by another replica.
 const TRIES_MAX: u32 = 100;
 
-/// More make it less likely that two topics wait for each other.
+/// Number of queues; more make it less likely that two topics wait for each other.
 const QUEUES: usize = 64;
 
 /// Writers that wait for places, by a hash of the topic.
@@ -33,7 +33,7 @@ pub(super) struct Queues {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// Whoever has it serves all that wait for the same topic.
+    /// Its holder serves all that wait for the same topic.
     turn: tokio::sync::Mutex<()>,
     waiting: Mutex<VecDeque<Waiting>>,
 }
@@ -42,7 +42,7 @@ struct Queue {
 struct Waiting {
     planned: PlannedEvent,
     intent: String,
-    /// Gets the event of this key, whoever wrote it.
+    /// Gets the event of this key, by this writer or another.
     reply: Sender<StoredEvent>,
 }
 
@@ -86,7 +86,7 @@ impl Queue {
 }
 
 impl Tables {
-    /// Those of the events that were written for this intent, now or earlier.
+    /// Appends events; returns those that were written for this intent, now or earlier.
     pub(super) async fn append_all(
         &self,
         planned: &[PlannedEvent],
@@ -105,7 +105,7 @@ impl Tables {
         Ok(written)
     }
 
-    /// The event of this key, whoever wrote it.
+    /// Appends an event; returns the event of this key, by this writer or another.
     async fn append(&self, planned: &PlannedEvent, intent: &str) -> Result<StoredEvent> {
         let queue = self.queues.of(&planned.topic);
         loop {
@@ -113,12 +113,13 @@ impl Tables {
             let _turn = queue.turn.lock().await;
             match reply.try_recv() {
                 Ok(event) => return Ok(event),
+                // Not served by those before: this one serves all that wait.
                 Err(TryRecvError::Empty) => {
                     self.serve(&planned.topic, queue.take(&planned.topic))
                         .await?;
                     return reply.try_recv().map_err(StoreError::broken);
                 }
-                // Whoever served it failed, or was cancelled.
+                // The writer that served it failed, or was cancelled.
                 Err(TryRecvError::Closed) => {}
             }
         }
@@ -134,7 +135,7 @@ impl Tables {
                 self.leave_hint(topic, last.seq).await?;
             }
             for (waiting, event) in waiting.drain(..placed).zip(events) {
-                // Who does not wait any more leaves its effects to the sweeper.
+                // A writer that does not wait any more leaves its effects to the sweeper.
                 let _ = waiting.reply.send(event);
             }
             if !self.serve_known(&mut waiting).await? {
@@ -149,7 +150,8 @@ impl Tables {
         Ok(())
     }
 
-    /// How many got their place. The next one did not: its place is taken, or the log has its key.
+    /// Inserts events; returns the number that got their place. The next one did not: its place is
+    /// taken, or the log has its key.
     async fn insert_in_order(&self, events: &[StoredEvent]) -> Result<usize> {
         match self.events.insert_many(events).ordered(true).await {
             Ok(_) => Ok(events.len()),
@@ -176,7 +178,8 @@ impl Tables {
         Ok(true)
     }
 
-    /// Of two at once that find no hint, one is told that there is one.
+    /// Raises a topic's hint. Of two concurrent calls that find none, one fails with a taken key,
+    /// which does as well.
     async fn leave_hint(&self, topic: &str, seq: i64) -> Result<()> {
         let raise = doc! { "$max": { "seq": seq } };
         let left = self

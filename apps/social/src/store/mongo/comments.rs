@@ -21,10 +21,10 @@ impl Tables {
         let intent = Intent::new(Change::InsertComment, &comment.id, comment.picture, effects);
         match self.make(&intent, comment).await? {
             Settled::Done(events) => Ok(events),
-            Settled::Refused => Err(StoreError::Conflict(
+            Settled::Rejected => Err(StoreError::Conflict(
                 "there is a comment of this identifier",
             )),
-            Settled::TakenBack => Err(gone()),
+            Settled::Undone => Err(gone()),
         }
     }
 
@@ -65,11 +65,11 @@ impl Tables {
         let intent = Intent::new(Change::DeleteComment, &format!("comment:{id}"), id, effects);
         match self.make(&intent, Tombstone::now()).await? {
             Settled::Done(events) => Ok(Some(events)),
-            Settled::Refused | Settled::TakenBack => Ok(None),
+            Settled::Rejected | Settled::Undone => Ok(None),
         }
     }
 
-    /// The record goes last: it says which topic has the event.
+    /// Removes a comment. The record goes last: it names the topic that has the event.
     pub(super) async fn remove_comment(&self, id: Id) -> Result<()> {
         let text = id.to_string();
         let Some(comment) = self.comment(id).await? else {

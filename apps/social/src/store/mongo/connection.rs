@@ -10,22 +10,22 @@ use super::fault::fault;
 use super::tables::Tables;
 use crate::store::{Result, StoreError};
 
-/// How long a server is looked for that is fit for an operation, and how long to connect to it may take.
+/// Longest search for a server that is fit for an operation, and longest time to connect to it.
 const REACH_MAX: Duration = Duration::from_secs(2);
 
 /// Connections to each server, unless the URL says `maxPoolSize`.
 const CONNECTIONS_MAX: u32 = 32;
 
-/// Unless the URL names another.
+/// Name of the database, unless the URL has another.
 const DATABASE: &str = "social";
 
-/// The longest that an operation of the store takes with all its steps, unless the URL says `timeoutMS`.
+/// Longest time of an operation of the store with all its steps, unless the URL says `timeoutMS`.
 const OPERATION_MAX: Duration = Duration::from_secs(5);
 
-/// The option of the URL, in milliseconds, which the drivers of other languages know too.
+/// The option of the URL, in milliseconds, as drivers for other languages have it.
 const OPERATION_MAX_OPTION: &str = "timeoutMS";
 
-/// Does not wait for the server: the first operation does.
+/// Opens the connection, without waiting for the server: the first operation does.
 pub(super) async fn open(url: &Url) -> Result<Tables> {
     let (url, operation_max) = split(url)?;
     let mut options = ClientOptions::parse(url.as_str()).await.map_err(fault)?;
@@ -39,7 +39,7 @@ pub(super) async fn open(url: &Url) -> Result<Tables> {
     Ok(Tables::new(&database, operation_max))
 }
 
-/// The URL as our driver takes it, and how long an operation may take.
+/// Returns the URL without the option, and the longest time of an operation.
 fn split(url: &Url) -> Result<(Url, Duration)> {
     let mut operation_max = OPERATION_MAX;
     let mut rest = url.clone();
@@ -55,7 +55,8 @@ fn split(url: &Url) -> Result<(Url, Duration)> {
     Ok((rest, operation_max))
 }
 
-/// What is acknowledged survives the loss of a server, and of all servers' memory.
+/// Returns the write concern: what is acknowledged survives the loss of a server, and of all
+/// servers' memory.
 fn durable() -> WriteConcern {
     WriteConcern::builder()
         .w(Acknowledgment::Majority)

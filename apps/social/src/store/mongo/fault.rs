@@ -1,14 +1,15 @@
-//! What the driver's errors mean to those who use the store.
+//! Classification of the driver's errors for callers of the store.
 
 use mongodb::error::{Error, ErrorKind, WriteFailure};
 
 use crate::store::StoreError;
 
-/// `MongoDB`'s code for a document whose unique key is taken.
+/// The `MongoDB` code of a document whose unique key is taken.
 const DUPLICATE_KEY: i32 = 11_000;
 
-/// Codes that say that a command was wrong, which no repetition mends: `BadValue`, `FailedToParse`, `TypeMismatch`,
-/// `CommandNotFound`, `InvalidOptions`, `InvalidNamespace`, `CommandNotSupported`, `NotImplemented`.
+/// Codes of wrong commands, for which a retry is useless: `BadValue`, `FailedToParse`,
+/// `TypeMismatch`, `CommandNotFound`, `InvalidOptions`, `InvalidNamespace`, `CommandNotSupported`,
+/// `NotImplemented`.
 const OUR_FAULT: [i32; 8] = [2, 9, 14, 59, 72, 73, 115, 238];
 
 pub(super) fn fault(error: Error) -> StoreError {
@@ -19,7 +20,7 @@ pub(super) fn fault(error: Error) -> StoreError {
     }
 }
 
-/// Whether a unique key is taken.
+/// True if a unique key is taken.
 pub(super) fn is_duplicate(error: &Error) -> bool {
     match &*error.kind {
         ErrorKind::InsertMany(failure) => {
@@ -45,8 +46,8 @@ fn is_our_fault(error: &Error) -> bool {
 
 fn code(error: &Error) -> Option<i32> {
     match &*error.kind {
-        ErrorKind::Command(refusal) => Some(refusal.code),
-        ErrorKind::Write(WriteFailure::WriteError(refusal)) => Some(refusal.code),
+        ErrorKind::Command(server_error) => Some(server_error.code),
+        ErrorKind::Write(WriteFailure::WriteError(server_error)) => Some(server_error.code),
         _ => None,
     }
 }

@@ -9,7 +9,7 @@ use super::tables::{Tables, delete, find, insert, name};
 use crate::model::{Effects, Event, Id};
 use crate::store::{Result, StoreError};
 
-/// What is to follow from a change, if it happens.
+/// The effects that follow from a change, if it happens.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Intent {
     #[serde(rename = "_id")]
@@ -17,13 +17,13 @@ pub(super) struct Intent {
     pub(super) change: Change,
     /// The identifier of the primary document.
     pub(super) primary: String,
-    /// The picture or album without which the change must not be; else what is deleted.
+    /// The picture or album that the change depends on; for a deletion, what is deleted.
     pub(super) subject: Id,
     pub(super) events: Vec<PlannedEvent>,
     pub(super) tasks: Vec<StoredTask>,
 }
 
-/// Kinds of changes.
+/// The kinds of changes.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Change {
@@ -38,7 +38,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// Where its primary document is.
+    /// Returns the collection of its primary document.
     fn collection(self) -> &'static str {
         match self {
             Self::InsertUser => name::USERS,
@@ -52,15 +52,15 @@ impl Change {
     }
 }
 
-/// What a change came to.
+/// The result of a change.
 #[derive(Debug)]
 pub(super) enum Settled {
-    /// It has happened, with these events.
+    /// Done, with these events.
     Done(Vec<Event>),
     /// Its primary document was not inserted: the unique key is taken.
-    Refused,
-    /// What it is about is gone, so it was taken back.
-    TakenBack,
+    Rejected,
+    /// Its picture or album is gone, so it was undone.
+    Undone,
 }
 
 impl Intent {
@@ -82,7 +82,7 @@ impl Intent {
 }
 
 impl Tables {
-    /// Makes the change that is the insertion of this record.
+    /// Makes a change, which consists in inserting this record.
     pub(super) async fn make<T>(&self, intent: &Intent, record: T) -> Result<Settled>
     where
         T: Serialize + Send + Sync,
@@ -94,12 +94,12 @@ impl Tables {
         let collection = self.database.collection(intent.change.collection());
         if !insert(&collection, &primary).await? {
             delete(&self.intents, &intent.id).await?;
-            return Ok(Settled::Refused);
+            return Ok(Settled::Rejected);
         }
         self.finish(intent).await
     }
 
-    /// Finishes what a change began that another one builds on. Does nothing if it is finished.
+    /// Finishes an earlier change that another one builds on. Does nothing if it is finished.
     pub(super) async fn finish_earlier(&self, intent: &str) -> Result<()> {
         if let Some(intent) = find(&self.intents, intent).await? {
             self.finish(&intent).await?;
@@ -107,8 +107,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Finishes or takes back what somebody has left behind. `false` if there is nothing: it may
-    /// still come from a writer that is slow.
+    /// Finishes or undoes an abandoned change. `false` if there is nothing to do: the primary
+    /// document may still come from a slow writer.
     pub(super) async fn settle_left_behind(&self, intent: &Intent) -> Result<bool> {
         if !self.has_happened(intent).await? {
             return Ok(false);
@@ -126,22 +126,24 @@ impl Tables {
             .database
             .collection::<Document>(intent.change.collection());
         let primary = find(&collection, &intent.primary).await?;
+        // Another change may have inserted a document of the same key.
         Ok(
             primary
                 .is_some_and(|primary| primary.get_str("intent").is_ok_and(|by| by == intent.id)),
         )
     }
 
-    /// Each step can be repeated, also by two at once.
+    /// Finishes a change. Each step can be repeated, also by two writers at once.
     async fn finish(&self, intent: &Intent) -> Result<Settled> {
         if self.is_without_subject(intent).await? {
             self.take_back(intent).await?;
-            return Ok(Settled::TakenBack);
+            return Ok(Settled::Undone);
         }
         self.complete_deletion(intent).await?;
         let events = self.append_all(&intent.events, &intent.id).await?;
         self.add_stored_tasks(&intent.tasks).await?;
         let was_there = delete(&self.intents, &intent.id).await?;
+        // A sweeper took the slow writer for dead, and has removed the picture.
         if !was_there && intent.change == Change::InsertPicture {
             return Err(StoreError::unavailable(
                 "the picture took too long and was taken back",
@@ -150,8 +152,8 @@ impl Tables {
         Ok(Settled::Done(events))
     }
 
-    /// Looked at after the primary document was inserted: whoever deletes the subject afterwards
-    /// finds that document.
+    /// True if the subject is gone. Checked after the primary document was inserted: a later
+    /// deletion of the subject finds that document.
     async fn is_without_subject(&self, intent: &Intent) -> Result<bool> {
         match intent.change {
             Change::InsertPicture => self.is_album_deleted(intent.subject).await,

@@ -1,8 +1,8 @@
 //! Likes: a chain of toggles for each picture and user.
 //!
-//! The identifier of a toggle holds its number, so of two who build on the same one only one is
-//! inserted, and the other one looks again. Toggles stay until their picture goes: were one
-//! deleted earlier, its number could be used again by a writer that is slow.
+//! The identifier of a toggle holds its number, so of two writers that build on the same one only
+//! one succeeds, and the other one reads again. Toggles stay until their picture goes: were one
+//! deleted earlier, its number could be used again by a slow writer.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -16,13 +16,14 @@ use super::tables::{Tables, all, find};
 use crate::model::{Effects, Head, Id, topic};
 use crate::store::{LikeChange, Result, StoreError};
 
-/// How often a change is tried of which another replica has taken the number: for the same user.
+/// Most tries of a change whose number another replica has taken: for the same user.
 const TRIES_MAX: u32 = 10;
 
-/// More make it less likely that two users wait for each other.
+/// Number of locks; more make it less likely that two users wait for each other.
 const LOCKS: usize = 256;
 
-/// Keeps a user's requests to this process from racing for the same number. Other replicas still do.
+/// Locks that keep a user's requests to this process from racing for the same number. Other
+/// replicas still do.
 #[derive(Debug)]
 pub(super) struct Chains {
     hasher: RandomState,
@@ -61,7 +62,7 @@ impl Tables {
         }
     }
 
-    /// `None` if there is nothing to change.
+    /// Changes a like; `None` if there is nothing to change.
     async fn change_like(
         &self,
         picture: Id,
@@ -89,7 +90,8 @@ impl Tables {
         Err(StoreError::unavailable(failure))
     }
 
-    /// Its effects are written. Most chains are empty, so the first toggle is looked for by its identifier.
+    /// Returns the last toggle, whose effects are written. Most chains are empty, so the first
+    /// toggle is looked up by its identifier.
     async fn last_toggle(&self, picture: Id, user: Id) -> Result<Option<Toggle>> {
         if find(&self.likes, &identifier(picture, user, 1))
             .await?
@@ -120,15 +122,15 @@ impl Tables {
         })
     }
 
-    /// `None` if somebody else has taken the number.
+    /// Inserts a toggle; `None` if its number is taken.
     async fn toggle(&self, toggle: Toggle, effects: &Effects) -> Result<Option<LikeChange>> {
         let picture = toggle.picture;
         let id = identifier(picture, toggle.user, toggle.number);
         let intent = Intent::new(Change::SetLike, &id, picture, effects);
         let events = match self.make(&intent, toggle).await? {
             Settled::Done(events) => events,
-            Settled::Refused => return Ok(None),
-            Settled::TakenBack => return Err(gone()),
+            Settled::Rejected => return Ok(None),
+            Settled::Undone => return Err(gone()),
         };
         let topic = topic::likes(picture);
         let likes = match events.iter().rfind(|event| event.topic == topic) {
@@ -152,8 +154,8 @@ impl Tables {
         Ok(on(all(self.likes.find(filter)).await?))
     }
 
-    /// Goes through all chains of the user: chains of likes that have ended are there too, so a page of toggles could hold none that
-    /// is on.
+    /// Returns the pictures that the user likes. Scans all chains of the user: chains of likes that
+    /// have ended are there too, so a page of toggles could hold none that is on.
     pub(super) async fn likes_by(&self, user: Id, limit: u32) -> Result<Vec<Id>> {
         let by_user = doc! { "record.user": user.to_string() };
         let mut pictures = on(all(self.likes.find(by_user)).await?);
@@ -162,7 +164,7 @@ impl Tables {
     }
 }
 
-/// The pictures whose chain ends with a like.
+/// Returns the pictures whose chain ends with a like.
 fn on(mut toggles: Vec<Stored<Toggle>>) -> Vec<Id> {
     toggles.sort_by_key(|toggle| (toggle.record.picture, -toggle.record.number));
     toggles.dedup_by_key(|toggle| toggle.record.picture);

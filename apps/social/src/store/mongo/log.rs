@@ -1,13 +1,14 @@
 //! The logs of the topics.
 //!
-//! An event's identifier is its [place]: the topic and the number. [Who appends](super::appending) inserts at the first place that is
-//! free; of two who want the same place one gets it, and the other one takes the next. So numbers have no gaps,
-//! no event is there before all earlier ones are, and each total is right.
+//! An event's identifier is its [place]: the topic and the number. A [writer](super::appending)
+//! inserts at the first place that is free; of two that want the same place one gets it, and the
+//! other one takes the next. So numbers have no gaps, no event is there before all earlier ones
+//! are, and each total is right.
 //!
-//! The end of a log is found from a *hint*, a number near the end, by looking at the places behind
-//! it. A hint may be too low, never too high. It is good as long as the event that it names is there: only
-//! the beginning of a log is ever pruned, and only up to the hint. If that event is not there, the
-//! index is asked. A topic without a hint has never been pruned, so its log begins at 1.
+//! The end of a log is found from a *hint*, a number near the end, by reading the places behind it.
+//! A hint may be too low, never too high. It is valid as long as the event that it names is there:
+//! only the beginning of a log is ever pruned, and only up to the hint. If that event is not there,
+//! the index is used. A topic without a hint has never been pruned, so its log begins at 1.
 
 use std::collections::HashMap;
 
@@ -19,12 +20,12 @@ use super::tables::{Tables, all, delete, delete_all, find, page};
 use crate::model::{Event, Head, Id, topic};
 use crate::store::{GONE, Result};
 
-/// Numbers are padded, so that places sort as numbers do.
+/// Returns the place of a number, which is padded, so that places sort as numbers do.
 pub(super) fn place(topic: &str, seq: u64) -> String {
     format!("{topic}#{seq:020}")
 }
 
-/// Behind all places of the topic: `$` follows `#`.
+/// Returns a bound behind all places of the topic: `$` follows `#`.
 pub(super) fn behind(topic: &str) -> String {
     format!("{topic}$")
 }
@@ -55,7 +56,7 @@ impl Tables {
         Ok(newest.map_or_else(Head::default, |event| event.head()))
     }
 
-    /// As [`end`](Self::end) does, for all topics at once.
+    /// Returns the ends of all topics at once, as [`end`](Self::end) does for one.
     pub(super) async fn heads(&self, topics: &[String]) -> Result<HashMap<String, Head>> {
         let mut heads = HashMap::new();
         if let [topic] = topics {
@@ -80,7 +81,7 @@ impl Tables {
         Ok(heads)
     }
 
-    /// For each topic its hint, or 0.
+    /// Returns the hint of each topic, or 0.
     async fn hints(&self, topics: &[String]) -> Result<HashMap<String, u64>> {
         let mut hints: HashMap<String, u64> =
             topics.iter().map(|topic| (topic.clone(), 0)).collect();
@@ -91,7 +92,7 @@ impl Tables {
         Ok(hints)
     }
 
-    /// The events at the hints and right behind them, by place.
+    /// Returns the events at the hints and right behind them, by place.
     async fn events_near(&self, hints: &HashMap<String, u64>) -> Result<HashMap<String, Head>> {
         let places: Vec<String> = hints
             .iter()
@@ -129,7 +130,8 @@ impl Tables {
         Ok(found.is_some())
     }
 
-    /// Goes through the events of all bells. A body is a text: a quotation mark within one of its texts has a `\\` before it.
+    /// Returns the events of all bells that name a user. It scans them all. A body is a text: a
+    /// quotation mark within one of its texts has a `\\` before it.
     pub(super) async fn rings_by(&self, user: Id, limit: u32) -> Result<Vec<(String, String)>> {
         let Some(user) = find(&self.users, &user.to_string()).await? else {
             return Ok(Vec::new());
@@ -144,7 +146,8 @@ impl Tables {
             .collect())
     }
 
-    /// Blanks the body of an event, if there is one; its number and its total stay. It can be repeated.
+    /// Blanks the body of an event, if there is one; its number and its total stay. It can be
+    /// repeated.
     pub(super) async fn blank_event(&self, topic: &str, key: &str) -> Result<()> {
         let event = doc! { "topic": topic, "key": key };
         let blank = doc! { "$set": { "body": GONE } };
@@ -152,7 +155,7 @@ impl Tables {
         blanked.map(drop).map_err(fault)
     }
 
-    /// All events of a topic, for ever.
+    /// Deletes all events of a topic, for ever.
     pub(super) async fn delete_log(&self, topic: &str) -> Result<()> {
         let range = doc! { "$gt": place(topic, 0), "$lt": behind(topic) };
         delete_all(&self.events, doc! { "_id": range }).await?;

@@ -1,28 +1,28 @@
 //! The storage that replicas share: a database that speaks `MongoDB`'s protocol.
 //!
 //! There are no transactions here, and not even updates are trusted: `FerretDB` reads, changes and
-//! writes a document in steps, so of two conditional updates at once both may succeed. What is
-//! atomic everywhere is to insert a document whose identifier is unique, and to delete one. All
-//! that must happen once hangs on these two:
+//! writes a document in steps, so of two conditional updates at once both may succeed. Two
+//! operations are atomic everywhere: to insert a document whose identifier is unique, and to
+//! delete one. All that must happen once depends on these two:
 //!
 //! - **A change and its effects.** First an *intent* is inserted, which holds the effects. Then the
 //!   *primary* document is inserted, which names the intent: this is the moment in which the change
 //!   happens. Then the effects are written, each under a unique key, and the intent is deleted.
-//!   Whoever finds an intent that its writer has left behind looks for the primary document: if it
-//!   is there, the effects are written; if not, nothing has happened.
+//!   A process that finds an abandoned intent looks for the primary document: if it is there, the
+//!   effects are written; if not, nothing has happened.
 //! - **Nothing but a mark is ever changed in a primary document.** To delete is to insert a
 //!   tombstone; a like and its end are numbered toggles. So each change is the insertion of a
 //!   primary document of its own.
 //! - **A change that builds on another finishes that one first**, so effects are in the order of
 //!   their changes.
 //! - **The place of an event in its log** is its identifier, and so is the number of a task's
-//!   claim: who inserts it has it.
+//!   claim: the one that inserts it owns it.
 //!
-//! An upload is the exception: a picture whose writer did not finish is taken back, since its
-//! uploader was told of a failure.
+//! An upload is the exception: a picture whose writer did not finish is removed, since its
+//! uploader got an error.
 //!
-//! What a picture shows is an update too: one that hides the picture may be lost beside it, so who makes it looks for a tombstone
-//! afterwards.
+//! A picture's description is an update too. One that hides the picture may be lost beside it, so
+//! the writer of a description looks for a tombstone afterwards.
 //!
 //! The profile of a user is changed by one update. `MongoDB` does this atomically; with `FerretDB`,
 //! one of two changes to the same user in the same millisecond can be lost.
@@ -61,15 +61,15 @@ use crate::model::{
 use sweeper::Sweeper;
 use tables::Tables;
 
-/// Connects to the database at `url`, makes its indexes, and starts to settle what crashed writers have
-/// left behind, on the runtime of the caller, until the store is dropped.
+/// Connects to the database at `url`, makes its indexes, and settles changes abandoned by crashed
+/// writers, on the runtime of the caller, until the store is dropped.
 ///
-/// Each operation ends within 5 seconds, or within `timeoutMS` of the URL, which must be the same for
-/// all replicas.
+/// Each operation ends within 5 seconds, or within `timeoutMS` of the URL, which must be the same
+/// for all replicas.
 ///
 /// # Errors
-/// [`Unavailable`](super::StoreError::Unavailable) if no server answers, or if it refuses the indexes;
-/// [`Broken`](super::StoreError::Broken) if the URL means nothing to the driver.
+/// [`Unavailable`](super::StoreError::Unavailable) if no server answers, or if it refuses the
+/// indexes; [`Broken`](super::StoreError::Broken) if the URL means nothing to the driver.
 pub async fn open(url: &Url) -> Result<Arc<dyn Store>> {
     let tables = Arc::new(connection::open(url).await?);
     tables.within(tables.create_indexes()).await?;

@@ -1,8 +1,8 @@
 //! The outbox.
 //!
-//! Who wants to do a task for the nth time inserts the claim of that number; of several at once one
-//! succeeds. Only then the task is looked at again, and it is theirs if it still waits and is due. If the one who has
-//! claimed it dies before the task says so, the claim itself tells until when it holds; after that
+//! To do a task for the nth time, a replica inserts the claim of that number; of several at once
+//! one succeeds. Only then the task is read again, and it is claimed if it still waits and is due.
+//! If the claim's owner dies before the task says so, the claim itself holds its end; after that
 //! the next number can be claimed.
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl Tables {
         self.add_stored_tasks(&tasks).await
     }
 
-    /// But for those whose key is there.
+    /// Adds tasks, but for those whose key is there.
     pub(super) async fn add_stored_tasks(&self, tasks: &[StoredTask]) -> Result<()> {
         if tasks.is_empty() {
             return Ok(());
@@ -52,7 +52,7 @@ impl Tables {
         Ok(claimed)
     }
 
-    /// `None` if somebody else has it.
+    /// Claims a task; `None` if another replica has it.
     async fn claim(&self, task: &StoredTask, now: i64, until: i64) -> Result<Option<Task>> {
         let Some(number) = self.insert_claim(task, now, until).await? else {
             return Ok(None);
@@ -71,7 +71,7 @@ impl Tables {
         current.into_task(number).map(Some)
     }
 
-    /// The number of the claim.
+    /// Inserts a claim; returns its number.
     async fn insert_claim(&self, task: &StoredTask, now: i64, until: i64) -> Result<Option<u32>> {
         let mut number = task.attempts + 1;
         loop {

@@ -17,7 +17,7 @@ impl Tables {
         let intent = Intent::new(Change::InsertUser, &user.id, user.id, effects);
         match self.make(&intent, user).await? {
             Settled::Done(events) => Ok(events),
-            Settled::Refused | Settled::TakenBack => Err(StoreError::Conflict("the name is taken")),
+            Settled::Rejected | Settled::Undone => Err(StoreError::Conflict("the name is taken")),
         }
     }
 
@@ -48,7 +48,8 @@ impl Tables {
         Ok(records(page(found, limit).await?))
     }
 
-    /// What belongs to an earlier generation holds no more from the update on, whether it is deleted or not.
+    /// Changes a user. Sessions of an earlier generation are invalid from this update on, deleted
+    /// or not.
     pub(super) async fn update_user(&self, id: Id, change: UserChange) -> Result<Option<User>> {
         let ends_sessions = change.ends_sessions;
         let update = update(change);
@@ -92,7 +93,7 @@ impl Tables {
         self.end_sessions(id).await
     }
 
-    /// The record goes last, so that this is done again if it was not done to its end.
+    /// Purges a user. The record goes last, so that an interrupted purge is repeated.
     pub(super) async fn purge_user(&self, id: Id) -> Result<()> {
         let stored = find(&self.users, &id.to_string()).await?;
         if stored.is_none_or(|stored| !stored.removed) {
@@ -104,7 +105,7 @@ impl Tables {
     }
 }
 
-/// Empty if nothing changes: the protocol refuses operators without fields.
+/// Returns the update; empty if nothing changes: the protocol rejects operators without fields.
 fn update(change: UserChange) -> Document {
     let mut set = Document::new();
     if let Some(display) = change.display {

@@ -26,10 +26,10 @@ impl Tables {
         let intent = Intent::new(Change::InsertPicture, &picture.id, picture.album, effects);
         match self.make(&intent, picture).await? {
             Settled::Done(events) => Ok(events),
-            Settled::Refused => Err(StoreError::Conflict(
+            Settled::Rejected => Err(StoreError::Conflict(
                 "there is a picture of this identifier",
             )),
-            Settled::TakenBack => Err(gone()),
+            Settled::Undone => Err(gone()),
         }
     }
 
@@ -69,7 +69,7 @@ impl Tables {
         let intent = Intent::new(Change::DeletePicture, &tombstone(id), id, &effects);
         match self.make(&intent, Tombstone::now()).await? {
             Settled::Done(events) => Ok(Some(events)),
-            Settled::Refused | Settled::TakenBack => Ok(None),
+            Settled::Rejected | Settled::Undone => Ok(None),
         }
     }
 
@@ -93,7 +93,7 @@ impl Tables {
 
     pub(super) async fn storage_used(&self, owner: Id) -> Result<StorageUsed> {
         let of_owner = doc! { "record.owner.id": owner.to_string(), "removed": false };
-        // Summed here: `FerretDB` sums nothing that is within a record.
+        // Summed here: `FerretDB` cannot sum a field within a record.
         let pictures = self.database.collection::<Document>(name::PICTURES);
         let only_bytes = doc! { "record.bytes": 1 };
         let found = pictures.find(of_owner).projection(only_bytes).await;
@@ -114,7 +114,7 @@ impl Tables {
         self.blank_event(topic::TIMELINE, &id.to_string()).await
     }
 
-    /// Its uploader was told that it failed.
+    /// Removes a picture whose upload was reported as failed.
     pub(super) async fn remove_unfinished(&self, id: &str) -> Result<()> {
         let id = id.parse().map_err(StoreError::broken)?;
         self.hide_picture(id).await?;
@@ -131,7 +131,7 @@ impl Tables {
         Ok(pictures.iter().map(|stored| stored.record.id).collect())
     }
 
-    /// The record goes last, so that this is done again if it was not done to its end.
+    /// Purges a picture. The record goes last, so that an interrupted purge is repeated.
     pub(super) async fn purge_picture(&self, id: Id) -> Result<()> {
         let text = id.to_string();
         let stored = find(&self.pictures, &text).await?;
@@ -149,7 +149,7 @@ impl Tables {
     }
 }
 
-/// A number comes in the type in which it was stored.
+/// Reads a number in any type in which it may be stored.
 fn bytes(picture: &Document) -> Result<u64> {
     let record = picture.get_document("record").map_err(StoreError::broken)?;
     let bytes = match record.get("bytes") {

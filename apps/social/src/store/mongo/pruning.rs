@@ -1,4 +1,4 @@
-//! Forgets what nobody needs any more, in steps that each end in time.
+//! Pruning of what is no longer needed, in steps that are each short.
 
 use std::time::Duration;
 
@@ -13,14 +13,15 @@ use super::records::{Expiring, Hint, Stored, StoredTask, Tombstone, nanoseconds}
 use super::tables::{Tables, all, delete_all, page};
 use crate::store::{Result, Retention, StoreError};
 
-/// Documents of a kind that are forgotten at a time.
+/// Most documents of a kind that are deleted at a time.
 const STEP_MAX: u32 = 10_000;
 
-/// No writer is so slow that it would not see a tombstone of this age.
+/// Retention of tombstones: no writer is so slow that it would miss one of this age.
 const TOMBSTONES_FOR: Duration = Duration::from_hours(1);
 
 impl Tables {
-    /// Gives whether there may be more. A step that fails does not keep the others from being done.
+    /// Prunes all kinds; returns `true` if there may be more. A step that fails does not prevent
+    /// the others.
     pub(super) async fn prune(&self, now: Timestamp, retention: Retention) -> Result<bool> {
         let finished = before(now, retention.tasks_for)?;
         let buried = before(now, retention.tasks_for.max(TOMBSTONES_FOR))?;
@@ -44,7 +45,8 @@ impl Tables {
         Ok(are_more.contains(&true))
     }
 
-    /// One whose deletion is not complete stays: it is what says that the deletion has happened.
+    /// Prunes tombstones. One whose deletion is not complete stays: it is the record of the
+    /// deletion.
     async fn prune_tombstones(&self, before: i64) -> Result<bool> {
         let intents = all(self.intents.find(doc! {})).await?;
         let unfinished: Vec<String> = intents.into_iter().map(|intent| intent.id).collect();
@@ -66,7 +68,8 @@ impl Tables {
         Ok(are_more)
     }
 
-    /// Events go from the beginning up to the first that is young: a log has no gaps. Gives whether there may be more.
+    /// Prunes a topic's events from the beginning up to the first that is young: a log has no gaps.
+    /// Returns `true` if there may be more.
     async fn prune_log(&self, hint: &Hint, before: i64, kept: i64) -> Result<bool> {
         let last = place(&hint.id, hint.seq.abs_diff(kept));
         let range = doc! { "_id": { "$gt": place(&hint.id, 0), "$lte": last } };
@@ -86,7 +89,7 @@ impl Tables {
         Ok(old == STEP_MAX as usize)
     }
 
-    /// The event at the hint holds the total, and the next number follows from it.
+    /// Hides the event at the hint. Its record stays: it holds the total and the last number.
     async fn hide_event(&self, place: &str) -> Result<()> {
         let hide = doc! { "$set": { "pruned": true, "body": "null" } };
         let hidden = self.events.update_one(doc! { "_id": place }, hide).await;
@@ -98,7 +101,7 @@ fn id_of<T>(expiring: &Expiring<T>) -> String {
     expiring.id.clone()
 }
 
-/// Deletes up to [`STEP_MAX`] documents. Gives whether there may be more.
+/// Deletes up to [`STEP_MAX`] documents; returns `true` if there may be more.
 async fn forget<T>(
     collection: &Collection<T>,
     filter: Document,

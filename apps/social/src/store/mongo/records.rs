@@ -1,4 +1,5 @@
-//! Documents, as they are stored. What has a place in no index, and may be any JSON, is a text.
+//! Documents, as they are stored. A field that no index needs, and that may be any JSON, is stored
+//! as text.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,14 +8,14 @@ use serde_json::Value;
 use crate::model::{Event, Id, NewEvent, NewTask, Task, TaskKind};
 use crate::store::{Result, StoreError};
 
-/// A thing of the model, and what the store notes about it.
+/// A record of the model, and the store's notes on it.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Stored<T> {
     #[serde(rename = "_id")]
     pub(super) id: String,
     /// The intent that it was inserted with.
     pub(super) intent: String,
-    /// It is hidden, and its files are being deleted.
+    /// True if it is hidden, and its files are being deleted.
     pub(super) removed: bool,
     pub(super) record: T,
 }
@@ -30,7 +31,7 @@ impl<T> Stored<T> {
     }
 }
 
-/// Something that is forgotten when its time has come.
+/// A record that expires.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Expiring<T> {
     #[serde(rename = "_id")]
@@ -49,7 +50,7 @@ pub(super) struct Toggle {
     pub(super) on: bool,
 }
 
-/// That something was deleted. Without it, a slow writer could add to what is gone.
+/// The record of a deletion. Without it, a slow writer could add to what is gone.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Tombstone {
     /// See [`nanoseconds`].
@@ -94,7 +95,7 @@ pub(super) struct StoredEvent {
     /// See [`nanoseconds`].
     pub(super) at: i64,
     pub(super) body: String,
-    /// It is kept only for its number and its total.
+    /// True if it is kept only for its number and its total.
     pub(super) pruned: bool,
 }
 
@@ -135,7 +136,7 @@ pub(super) struct StoredTask {
     pub(super) added_at: i64,
 }
 
-/// What has become of a task.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
@@ -145,7 +146,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// As it is stored.
+    /// Returns the stored name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -179,13 +180,13 @@ impl StoredTask {
     }
 }
 
-/// Nanoseconds since 1970. A time beyond the year 2262 is as good as that year.
+/// Returns nanoseconds since 1970. Saturates for times beyond the year 2262.
 pub(super) fn nanoseconds(timestamp: Timestamp) -> i64 {
     let wide = timestamp.as_nanosecond();
     i64::try_from(wide).unwrap_or(if wide < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// From [`nanoseconds`].
+/// The inverse of [`nanoseconds`].
 pub(super) fn timestamp(nanoseconds: i64) -> Result<Timestamp> {
     Timestamp::from_nanosecond(nanoseconds.into()).map_err(StoreError::broken)
 }

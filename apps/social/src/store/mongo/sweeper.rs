@@ -1,4 +1,4 @@
-//! Settles what crashed writers have left behind.
+//! Settles changes that crashed writers have abandoned.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -13,19 +13,20 @@ use super::intents::Intent;
 use super::tables::{Tables, delete, page};
 use crate::store::{Result, StoreError};
 
-/// How often intents are looked at.
+/// Interval of reading the intents.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// An intent that has been seen for the longest time of an operation, and this much longer, has no writer any more.
+/// Grace time: an intent that is older than the longest operation by this much has no writer any
+/// more.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A change that has not happened by then never will: no server holds a request for so long.
+/// Age at which a change that has not happened never will: no server holds a request for so long.
 const VOID_AFTER: Duration = Duration::from_hours(1);
 
-/// Intents that are looked at in one round.
+/// Intents that are read in one round.
 const ROUND_MAX: u32 = 10_000;
 
-/// Runs on the runtime on which it was started, until it is dropped.
+/// A task on the runtime on which it was started, aborted when this is dropped.
 #[derive(Debug)]
 pub(super) struct Sweeper(AbortHandle);
 
@@ -66,7 +67,8 @@ fn describe(error: &StoreError) -> String {
     format!("{error}{}", source.unwrap_or_default())
 }
 
-/// Ages are measured from when an intent was first seen here: clocks of replicas differ.
+/// Settles old intents. Ages are measured from when an intent was first seen here: clocks of
+/// replicas differ.
 async fn round(tables: &Tables, seen: &mut HashMap<String, Instant>) -> Result<()> {
     let intents = tables
         .within(page(tables.intents.find(doc! {}), ROUND_MAX))
@@ -91,7 +93,7 @@ async fn round(tables: &Tables, seen: &mut HashMap<String, Instant>) -> Result<(
     Ok(())
 }
 
-/// One that cannot be settled does not hold up the others.
+/// Settles an intent. A failure is logged, and does not hold up the others.
 async fn settle_or_warn(tables: &Tables, intent: &Intent, age: Duration) {
     if let Err(error) = tables.within(settle(tables, intent, age)).await {
         tracing::warn!(
@@ -104,7 +106,8 @@ async fn settle_or_warn(tables: &Tables, intent: &Intent, age: Duration) {
 
 async fn settle(tables: &Tables, intent: &Intent, age: Duration) -> Result<()> {
     if tables.settle_left_behind(intent).await? {
-        tracing::info!(change = ?intent.change, of = intent.primary, "settled an unfinished change");
+        let (change, of) = (intent.change, intent.primary.as_str());
+        tracing::info!(?change, of, "settled an unfinished change");
     } else if age >= VOID_AFTER {
         delete(&tables.intents, &intent.id).await?;
     }

@@ -1,4 +1,4 @@
-//! The collections, their indexes, and the few ways in which they are used.
+//! The collections, their indexes, and the operations on them.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::records::{Expiring, Hint, Stored, StoredEvent, StoredTask, Toggle, To
 use crate::model::{Album, ApiKey, Comment, Picture, PushSubscription, Session, Ticket, User};
 use crate::store::{Result, StoreError};
 
-/// The names of those collections that intents can be about.
+/// The names of the collections that intents can be about.
 pub(super) mod name {
     pub(in super::super) const COMMENTS: &str = "comments";
     pub(in super::super) const LIKES: &str = "likes";
@@ -27,11 +27,11 @@ pub(super) mod name {
     pub(in super::super) const USERS: &str = "users";
 }
 
-/// All that the store does to the database.
+/// The collections, and all operations on them.
 #[derive(Debug)]
 pub(super) struct Tables {
     pub(super) database: Database,
-    /// The longest that an operation of the store takes, with all its steps.
+    /// Longest time of an operation of the store, with all its steps.
     pub(super) operation_max: Duration,
     pub(super) albums: Collection<Stored<Album>>,
     pub(super) claims: Collection<Expiring<()>>,
@@ -79,7 +79,7 @@ impl Tables {
         }
     }
 
-    /// Does the work, or fails when its time is over.
+    /// Runs the work, or fails when its time is over.
     pub(super) async fn within<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::time::timeout(self.operation_max, work)
             .await
@@ -91,7 +91,7 @@ impl Tables {
         pong.map(drop).map_err(fault)
     }
 
-    /// Those that are there already stay as they are.
+    /// Creates the indexes; existing ones stay as they are.
     pub(super) async fn create_indexes(&self) -> Result<()> {
         unique(&self.users, doc! { "record.name": 1 }).await?;
         unique(&self.events, doc! { "topic": 1, "key": 1 }).await?;
@@ -135,7 +135,8 @@ async fn index<T: Send + Sync>(collection: &Collection<T>, keys: Document) -> Re
     created.map(drop).map_err(fault)
 }
 
-/// `false` if a unique key of the document is taken. Of several at once that insert the same key, one succeeds.
+/// Inserts a document; `false` if a unique key of it is taken. Of several concurrent inserts of the
+/// same key, one succeeds.
 pub(super) async fn insert<T>(collection: &Collection<T>, document: &T) -> Result<bool>
 where
     T: Serialize + Send + Sync,
@@ -154,7 +155,8 @@ where
     collection.find_one(doc! { "_id": id }).await.map_err(fault)
 }
 
-/// Whether it was there. Of several at once that delete the same one, one succeeds.
+/// Deletes a document; `false` if there was none. Of several concurrent calls for the same one, one
+/// gets `true`.
 pub(super) async fn delete<T>(collection: &Collection<T>, id: &str) -> Result<bool>
 where
     T: Send + Sync,
@@ -182,7 +184,7 @@ where
     cursor.try_collect().await.map_err(fault)
 }
 
-/// At most `limit`; the protocol takes 0 for no limit.
+/// Returns at most `limit` documents; the protocol takes 0 for no limit.
 pub(super) async fn page<T>(found: Find<'_, T>, limit: u32) -> Result<Vec<T>>
 where
     T: DeserializeOwned + Send + Sync,
@@ -193,7 +195,7 @@ where
     all(found.limit(limit.into())).await
 }
 
-/// The things without the notes of the store.
+/// Returns the records without the store's notes.
 pub(super) fn records<T>(stored: Vec<Stored<T>>) -> Vec<T> {
     stored.into_iter().map(|stored| stored.record).collect()
 }

@@ -19,17 +19,17 @@ const STEPS: &[M<'static>] = &[
     M::up(include_str!("../../../migrations/sqlite/4-likes.sql")),
 ];
 
-/// What `PRAGMA application_id` says of databases of this program; set by the first step.
+/// The `PRAGMA application_id` of databases of this program; set by the first step.
 const APPLICATION: i32 = 0x736f_6369;
 
-/// Nobody but the user of the program reads what is stored.
+/// Mode of the files: only the user of the program may read what is stored.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// How long is waited for another process, such as `sqlite3 FILE`, that holds the database.
+/// Longest wait for another process, such as `sqlite3 FILE`, that holds the database.
 const BUSY_MAX: Duration = Duration::from_secs(2);
 
-/// So many statements are kept prepared by each connection: all that there are.
+/// Prepared statements kept by each connection: all that there are.
 const STATEMENTS_MAX: usize = 128;
 
 /// A file that may be a database of this program.
@@ -46,7 +46,7 @@ pub(super) struct Opened {
     pub(super) lock: Lock,
 }
 
-/// Keeps other processes from opening the database; until it is dropped.
+/// A lock that keeps other processes from opening the database, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
@@ -58,7 +58,7 @@ impl Database {
         Self { path }
     }
 
-    /// Makes, locks and brings up to date the database, and gives the connection that writes.
+    /// Creates, locks and migrates the database, and returns the connection that writes.
     pub(super) fn open_first(self) -> Result<Opened> {
         let io_error = |source| OpenError::Io {
             path: self.path.clone(),
@@ -79,14 +79,14 @@ impl Database {
         })
     }
 
-    /// One more connection that writes, in the place of one that failed.
+    /// Opens another connection that writes, in place of one that failed.
     pub(super) fn open_writing(&self) -> rusqlite::Result<Connection> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         set_up_writing(&connection)?;
         Ok(connection)
     }
 
-    /// A connection that reads.
+    /// Opens a connection that reads.
     pub(super) fn open_reading(&self) -> rusqlite::Result<Connection> {
         self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)
     }
@@ -117,7 +117,7 @@ impl Database {
         }
     }
 
-    /// Left to itself, the library would make the file readable for all whom the umask allows it.
+    /// Creates the file. By itself, SQLite would make it readable for all whom the umask allows it.
     fn make_file(&self) -> io::Result<File> {
         make_file(&self.path)
     }
@@ -130,9 +130,10 @@ impl Database {
         Ok(connection)
     }
 
-    /// Refuses what is no database of this program, before anything in it is touched.
+    /// Rejects a file that is no database of this program, before anything in it is touched.
     fn check(&self, connection: &Connection) -> Result<(), OpenError> {
-        let sql = "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id";
+        let sql = "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM \
+            pragma_application_id";
         let found = connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
         match found.map_err(|error| self.failed(error))? {
             (APPLICATION, _) | (0, 0) => Ok(()),
@@ -167,8 +168,8 @@ fn make_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Readers do not wait for the writer (WAL), and what is committed is on the disk (FULL). Nothing is written
-/// beside the database and its log.
+/// Sets up a connection: readers do not wait for the writer (WAL), and what is committed is on the
+/// disk (FULL). Nothing is written beside the database and its log.
 fn set_up_writing(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "full")?;
@@ -178,13 +179,13 @@ fn set_up_writing(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_MAX, |_| Ok(()))
 }
 
-/// Pages that the connection that writes keeps in memory: 32 MiB. (A negative number is one of KiB.)
+/// Cache of the connection that writes: 32 MiB. (A negative number is one of KiB.)
 const CACHE_KIB: i64 = -32 * 1024;
 
-/// The log is copied into the database when it has so many pages: 16 MiB.
+/// Pages of the log at which it is copied into the database: 16 MiB.
 const CHECKPOINT_PAGES: i64 = 4_096;
 
-/// What is left of the log's file when it was copied: 64 MiB.
+/// Largest size to which the log's file is truncated after it was copied: 64 MiB.
 const LOG_BYTES_MAX: i64 = 64 * 1024 * 1024;
 
 /// Reads a page from the database.

@@ -16,7 +16,7 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// Whether the disk or another process is at fault, so that the same may work later.
+/// True if the disk or another process is at fault, so that a retry may succeed.
 fn is_for_now(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -32,7 +32,7 @@ fn is_for_now(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Why none of a batch was stored: the same for all who wait for it.
+/// The reason for which none of a batch was stored: the same for all its callers.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("nothing was stored")]
 pub(super) struct NotStored(#[source] Arc<StoreError>);
@@ -52,7 +52,7 @@ impl From<NotStored> for StoreError {
     }
 }
 
-/// Why a write was not even begun.
+/// The reason for which a write was not even begun.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub(super) enum NotBegun {
     #[error("nothing was stored: too many writes wait already")]
@@ -68,7 +68,7 @@ pub(super) fn of_stage(error: StageError) -> StoreError {
     }
 }
 
-/// Why a database cannot be used.
+/// The reason for which a database cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OpenError {
     #[error("{} is open in another process", .0.display())]

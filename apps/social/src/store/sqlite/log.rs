@@ -9,7 +9,7 @@ use super::values::{At, Json, Natural, now};
 use crate::model::{Effects, Event, Head, Id, NewEvent, topic};
 use crate::store::{GONE, Result, StoreError};
 
-/// Stores what follows from a change; gives the events that were written.
+/// Stores the effects of a change; returns the events that were written.
 pub(super) fn store(db: &Connection, effects: Effects) -> Result<Vec<Event>> {
     let mut written = Vec::with_capacity(effects.events.len());
     for event in effects.events {
@@ -53,7 +53,7 @@ fn append(db: &Connection, new: NewEvent) -> Result<Option<Event>> {
     Ok(Some(event))
 }
 
-/// Where a topic's next event goes.
+/// A topic's end, where its next event goes.
 struct End {
     topic: i64,
     head: Head,
@@ -138,7 +138,7 @@ pub(super) fn has(db: &Connection, topic: &str, key: &str) -> Result<bool> {
     Ok(db.prepare_cached(sql)?.exists([topic, key])?)
 }
 
-/// Goes through the events of all bells.
+/// Returns the events of all bells that name a user. It scans them all.
 pub(super) fn rings_by(db: &Connection, user: Id, limit: u32) -> Result<Vec<(String, String)>> {
     let sql = "SELECT topics.name, events.key FROM topics
         JOIN events ON events.topic = topics.id

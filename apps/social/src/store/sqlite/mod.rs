@@ -1,8 +1,9 @@
 //! The embedded storage: one file, one process, one thread that writes.
 //!
-//! Writes wait in a bounded queue; those that wait together are committed together, with one `fsync`,
-//! and are answered after it (`writer.rs`). Reads have connections of their own (`readers.rs`) and see what was
-//! committed before they began. All of it runs on a stage, so that nothing that the disk does holds up a loop.
+//! Writes wait in a bounded queue; those that wait together are committed together, with one
+//! `fsync`, and return after it (`writer.rs`). Reads have connections of their own (`readers.rs`)
+//! and see what was committed before they began. All of it runs on a stage, so that a slow disk
+//! never blocks a loop.
 
 mod access;
 mod albums;
@@ -40,12 +41,13 @@ use database::{Database, Lock};
 use readers::{READERS_MAX, Readers};
 use writer::Writer;
 
-/// Opens, and makes if need be, the database at `path`, with its directory. It is locked, by a file beside it of
-/// the same name with `.lock` behind, until the storage is dropped.
+/// Opens the database at `path`, and creates it and its directory if need be. It is locked until
+/// the storage is dropped, by a file beside it of the same name with `.lock` appended.
 ///
 /// # Errors
-/// [`Unavailable`](StoreError::Unavailable) if another process has it open, or the disk does not give it;
-/// [`Broken`](StoreError::Broken) if it is no database, or of another program, or of a newer version of this one.
+/// [`Unavailable`](StoreError::Unavailable) if another process has it open, or the disk does not
+/// give it; [`Broken`](StoreError::Broken) if it is no database, or of another program, or of a
+/// newer version of this one.
 pub async fn open(path: &Path) -> Result<Arc<dyn Store>> {
     let stage = Stage::builder(STAGE)
         .threads(THREADS..=THREADS)
@@ -65,10 +67,10 @@ pub async fn open(path: &Path) -> Result<Arc<dyn Store>> {
 /// The stage's name, in the status and in the names of threads.
 const STAGE: &str = "sqlite";
 
-/// How many of the stage's threads compute at a time: one that writes, one that reads.
+/// Threads of the stage that compute at a time: one that writes, one that reads.
 const THREADS: usize = 2;
 
-/// The longest that an operation is waited for: a disk can stall for ever.
+/// Longest wait for an operation: a disk can stall for ever.
 const OPERATION_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]

@@ -54,7 +54,7 @@ fn due(db: &Connection, kind: TaskKind, now: Timestamp, limit: u32) -> Result<Ve
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The number of attempts tells whether somebody else has claimed the task since.
+/// Records an outcome. The number of attempts tells if another replica has claimed the task since.
 pub(super) fn settle(db: &Connection, key: &str, attempts: u32, outcome: &Outcome) -> Result<()> {
     match outcome {
         Outcome::Done => end(db, key, attempts, None),

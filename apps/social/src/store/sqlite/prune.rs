@@ -1,4 +1,4 @@
-//! Forgets what has expired, in steps that are short enough for others to write in between.
+//! Pruning of what has expired, in steps that are short enough for other writes in between.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use super::Sqlite;
 use super::values::{At, Natural};
 use crate::store::{Result, Retention};
 
-/// Of each kind at a time.
+/// Most rows of each kind at a time.
 const PRUNED_MAX: u32 = 10_000;
 
-/// In one step.
+/// Most rows in one step.
 const STEP_MAX: u32 = 500;
 
-/// Gives whether there may be more.
+/// Prunes all kinds; returns `true` if there may be more.
 pub(super) async fn prune(store: &Sqlite, now: Timestamp, retention: Retention) -> Result<bool> {
     let sessions = prune_rows(store, SESSIONS, now).await?;
     let tickets = prune_rows(store, TICKETS, now).await?;
@@ -40,7 +40,7 @@ const NONCES: &str = "DELETE FROM nonces WHERE (key, nonce) IN
 const TASKS: &str = "DELETE FROM tasks WHERE key IN
     (SELECT key FROM tasks WHERE settled_at <= ?1 ORDER BY settled_at LIMIT ?2)";
 
-/// Gives whether there may be more.
+/// Prunes rows of one kind; returns `true` if there may be more.
 async fn prune_rows(store: &Sqlite, sql: &'static str, until: Timestamp) -> Result<bool> {
     for _ in 0..PRUNED_MAX / STEP_MAX {
         let gone = store.write(move |db| delete_some(db, sql, until)).await?;
@@ -57,7 +57,7 @@ fn delete_some(db: &Connection, sql: &str, until: Timestamp) -> Result<usize> {
         .execute(params![At(until), STEP_MAX])?)
 }
 
-/// Gives whether there may be more.
+/// Prunes events; returns `true` if there may be more.
 async fn prune_events(store: &Sqlite, events_max: u64, until: Timestamp) -> Result<bool> {
     let mut topics = store
         .read(move |db| overlong_topics(db, events_max, until))
@@ -73,7 +73,7 @@ async fn prune_events(store: &Sqlite, events_max: u64, until: Timestamp) -> Resu
     Ok(true)
 }
 
-/// A topic of which events may go.
+/// A topic with events that may be deleted.
 #[derive(Clone, Copy, Debug)]
 struct Overlong {
     topic: i64,
@@ -81,7 +81,8 @@ struct Overlong {
     until: i64,
 }
 
-/// Looks at the end of every topic, which is why it is read beside the writer.
+/// Returns the topics with too many events. It reads the end of every topic, so it runs beside the
+/// writer.
 fn overlong_topics(
     db: &Connection,
     events_max: u64,
@@ -100,7 +101,7 @@ fn overlong_topics(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// One step; gives the topics that are left.
+/// Prunes in one step; returns the topics that are left.
 fn prune_topics(
     db: &Connection,
     mut topics: VecDeque<Overlong>,
@@ -117,8 +118,8 @@ fn prune_topics(
     Ok(topics)
 }
 
-/// Deletes the oldest events, up to `limit` and up to the first that is too young, so that no hole is left behind
-/// them. Gives their number.
+/// Deletes the oldest events, up to `limit` and up to the first that is too young, so that no gap
+/// is left behind them. Returns their number.
 fn prune_topic(db: &Connection, overlong: Overlong, until: Timestamp, limit: u32) -> Result<u32> {
     let sql = "SELECT seq, at FROM events WHERE topic = ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3";
     let mut query = db.prepare_cached(sql)?;

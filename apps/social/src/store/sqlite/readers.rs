@@ -9,10 +9,10 @@ use super::database::Database;
 use super::error;
 use crate::store::{Result, StoreError};
 
-/// So many reads may wait for the disk at a time; each has a connection of its own.
+/// Reads at a time; each has a connection of its own.
 pub(super) const READERS_MAX: usize = 4;
 
-/// Runs what reads, on the stage.
+/// The runner of reads, on the stage.
 #[derive(Debug)]
 pub(super) struct Readers {
     stage: Stage,
@@ -34,14 +34,14 @@ impl Readers {
     ) -> Result<T> {
         let pool = Arc::clone(&self.pool);
         let reading = self.stage.run(move || pool.read(query));
-        let answer = timeout(OPERATION_MAX, reading).await;
-        answer
-            .map_err(|_| StoreError::unavailable("the storage did not answer in time"))?
+        let result = timeout(OPERATION_MAX, reading).await;
+        result
+            .map_err(|_| StoreError::unavailable("the storage did not respond in time"))?
             .map_err(error::of_stage)?
     }
 }
 
-/// Connections that nobody uses. There are never more than the stage has threads.
+/// The idle connections. There are never more than the stage has threads.
 #[derive(Debug)]
 struct Pool {
     database: Database,
@@ -49,15 +49,15 @@ struct Pool {
 }
 
 impl Pool {
-    /// A connection that failed is closed, not used again.
+    /// Runs a read. A connection that failed is closed, not used again.
     fn read<T>(&self, query: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let connection = match self.take() {
             Some(connection) => connection,
             None => self.database.open_reading()?,
         };
-        let answer = query(&connection)?;
+        let result = query(&connection)?;
         self.idle().push(connection);
-        Ok(answer)
+        Ok(result)
     }
 
     fn take(&self) -> Option<Connection> {

@@ -1,4 +1,4 @@
-//! Rights that were sent by mail.
+//! Tickets: rights that were sent by mail.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};

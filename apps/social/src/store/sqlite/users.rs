@@ -9,7 +9,8 @@ use crate::store::{Result, StoreError};
 
 pub(super) fn insert_user(db: &Connection, user: &User, effects: Effects) -> Result<Vec<Event>> {
     let sql = "INSERT INTO users
-        (id, name, display, email, about, password, webhook, digest, bell_seen, joined_at, generation)
+        (id, name, display, email, about, password, webhook, digest, bell_seen, joined_at,
+            generation)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (name) DO NOTHING";
     let added = db.prepare_cached(sql)?.execute(params![
         user.id,

@@ -1,4 +1,4 @@
-//! How the model's types stand in columns.
+//! The model's types as columns.
 
 use jiff::Timestamp;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
@@ -35,7 +35,7 @@ impl FromSql for At {
     }
 }
 
-/// This moment, as it will be read.
+/// Returns this moment, rounded as it is stored.
 pub(super) fn now() -> Timestamp {
     let now = Timestamp::now();
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
@@ -45,7 +45,7 @@ pub(super) fn now() -> Timestamp {
 pub(super) struct Natural(pub(super) u64);
 
 impl ToSql for Natural {
-    /// Those beyond the largest that a column holds become that one: nothing is counted so far.
+    /// Saturates at the largest number that a column holds: nothing is counted so far.
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(i64::try_from(self.0).unwrap_or(i64::MAX).into())
     }
@@ -114,18 +114,18 @@ impl ToSql for TaskKind {
     }
 }
 
-/// Sorts before every identifier.
+/// A value that sorts before every identifier.
 const BEFORE_ALL: [u8; 0] = [];
 
-/// Sorts behind every identifier.
+/// A value that sorts behind every identifier.
 const BEHIND_ALL: [u8; 17] = [u8::MAX; 17];
 
-/// The place behind which a page begins that goes up.
+/// Returns the bound behind which an ascending page begins.
 pub(super) fn after(id: Option<&Id>) -> &[u8] {
     id.map_or(BEFORE_ALL.as_slice(), |id| id.as_bytes())
 }
 
-/// The place before which a page begins that goes down.
+/// Returns the bound before which a descending page begins.
 pub(super) fn before(id: Option<&Id>) -> &[u8] {
     id.map_or(BEHIND_ALL.as_slice(), |id| id.as_bytes())
 }

@@ -12,16 +12,16 @@ use super::database::Database;
 use super::error::{NotBegun, NotStored};
 use crate::store::{Result, StoreError};
 
-/// So many writes may wait; who comes then is refused.
+/// Writes that may wait; further ones are rejected.
 const QUEUE_MAX: usize = 10_000;
 
-/// A batch is committed when it has so many operations …
+/// Operations at which a batch is committed…
 const BATCH_MAX: usize = 1_000;
 
-/// … or when it has lasted for so long.
+/// … or the time after which it is.
 const BATCH_TIME_MAX: Duration = Duration::from_millis(20);
 
-/// Runs what writes, one after the other, on the stage.
+/// The runner of writes, one after the other, on the stage.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: mpsc::Sender<Box<dyn Operation>>,
@@ -42,13 +42,13 @@ impl Writer {
         }
     }
 
-    /// Answers when the operation was committed, or undone as a whole. If the answer is not awaited, it is one of these
-    /// all the same. It is awaited for [`OPERATION_MAX`] at most.
+    /// Returns when the operation was committed, or undone as a whole. If the future is dropped, it
+    /// is one of these all the same. The wait is [`OPERATION_MAX`] at most.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         operation: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (caller, answer) = oneshot::channel();
+        let (caller, reply) = oneshot::channel();
         let pending = Pending {
             operation: Some(operation),
             result: None,
@@ -60,11 +60,11 @@ impl Writer {
                 TrySendError::Full(_) => StoreError::unavailable(NotBegun::QueueFull),
                 TrySendError::Closed(_) => StoreError::unavailable(NotBegun::WriterEnded),
             })?;
-        match timeout(OPERATION_MAX, answer).await {
+        match timeout(OPERATION_MAX, reply).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(StoreError::unavailable(NotBegun::WriterEnded)),
             Err(_) => Err(StoreError::unavailable(
-                "whether it was stored is not known: the disk did not answer in time",
+                "it is unknown if it was stored: the disk did not respond in time",
             )),
         }
     }
@@ -86,7 +86,7 @@ impl Batches {
             let stored = stored.map_err(NotStored::because_of);
             if let Err(error) = &stored {
                 self.recover(error);
-                // They would meet the same, and would have waited for longer.
+                // They would fail alike, after a longer wait.
                 while let Ok(next) = waiting.try_recv() {
                     batch.push(next);
                 }
@@ -95,12 +95,12 @@ impl Batches {
                 tracing::info!("writes are stored again");
             }
             for operation in batch {
-                operation.answer(stored.clone());
+                operation.reply(stored.clone());
             }
         }
     }
 
-    /// Runs and commits the operations, and those that come meanwhile.
+    /// Runs and commits the operations, and those that arrive meanwhile.
     fn store(&self, batch: &mut Vec<Box<dyn Operation>>, waiting: &mut Waiting) -> Result<()> {
         let began = Instant::now();
         self.execute("BEGIN IMMEDIATE")?;
@@ -115,7 +115,7 @@ impl Batches {
         self.execute("COMMIT")
     }
 
-    /// Runs an operation, and undoes what it did if it fails.
+    /// Runs an operation, and undoes its changes if it fails.
     fn run_one(&self, operation: &mut dyn Operation) -> Result<()> {
         self.execute("SAVEPOINT operation")?;
         if operation.run(&self.connection)? == Fate::Undo {
@@ -129,8 +129,8 @@ impl Batches {
         Ok(())
     }
 
-    /// Makes the connection fit for the next batch. It is not closed before there is another one: on a full disk
-    /// the first one to open a database cannot.
+    /// Makes the connection fit for the next batch. It is not closed before there is another one:
+    /// on a full disk the first one to open a database cannot.
     fn recover(&mut self, error: &NotStored) {
         if !self.is_failing {
             self.is_failing = true;
@@ -150,22 +150,22 @@ impl Batches {
     }
 }
 
-/// A write of whatever answer.
+/// A write with a result of any type.
 trait Operation: Send {
     /// Fails if the whole batch has been rolled back, as on a full disk.
     fn run(&mut self, db: &Connection) -> Result<Fate>;
 
-    fn answer(self: Box<Self>, stored: Result<(), NotStored>);
+    fn reply(self: Box<Self>, stored: Result<(), NotStored>);
 }
 
-/// What is to become of an operation's changes.
+/// The fate of an operation's changes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Fate {
     Keep,
     Undo,
 }
 
-/// A write that somebody waits for.
+/// A write with a waiting caller.
 struct Pending<F, T> {
     operation: Option<F>,
     result: Option<Result<T>>,
@@ -184,6 +184,7 @@ where
         };
         let result = without_panic(|| operation(db));
         let fate = match result {
+            // SQLite has rolled back the whole transaction by itself, as on a full disk.
             Err(error) if db.is_autocommit() => return Err(error),
             Err(_) => Fate::Undo,
             Ok(_) => Fate::Keep,
@@ -192,19 +193,19 @@ where
         Ok(fate)
     }
 
-    fn answer(self: Box<Self>, stored: Result<(), NotStored>) {
-        let answer = match stored {
+    fn reply(self: Box<Self>, stored: Result<(), NotStored>) {
+        let reply = match stored {
             Ok(()) => self.result,
             Err(error) => Some(Err(error.into())),
         };
-        if let Some(answer) = answer {
-            // Who has left wants no answer.
-            let _ = self.caller.send(answer);
+        if let Some(reply) = reply {
+            // A caller that has left needs no result.
+            let _ = self.caller.send(reply);
         }
     }
 }
 
-/// A mistake in one operation must not be the end of the writer.
+/// Catches panics: a mistake in one operation must not end the writer.
 fn without_panic<T>(operation: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(operation))
         .unwrap_or_else(|_| Err(StoreError::broken("an operation panicked")))

@@ -33,8 +33,8 @@ fn open() -> Fixture {
 }
 
 impl Fixture {
-    /// Lets writes wait until all are in the queue. Gives the answer of what held up the writer, which is the
-    /// first of their batch, and theirs.
+    /// Holds writes back until all are in the queue. Returns the result of the operation that
+    /// blocked the writer, which is the first of their batch, and theirs.
     async fn together<T>(&self, writes: impl Future<Output = T>) -> (Result<()>, T) {
         let (release, released) = channel::<()>();
         let (tell, holds) = oneshot::channel();
@@ -115,10 +115,10 @@ async fn a_batch_that_is_not_committed_is_undone_for_all() {
         matches!(second, Err(StoreError::Unavailable(_))),
         "{second:?}"
     );
-    // On a machine that is very busy they need not be one batch.
+    // On an overloaded machine they need not be one batch.
     let mut stored = Vec::new();
-    for (number, answer) in [(1, first), (3, third)] {
-        match answer {
+    for (number, result) in [(1, first), (3, third)] {
+        match result {
             Ok(()) => stored.push(number),
             Err(error) => assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}"),
         }
@@ -134,8 +134,8 @@ async fn a_batch_that_is_not_committed_is_undone_for_all() {
 async fn who_finds_the_queue_full_is_refused_at_once() {
     let fixture = open();
     let writes = (0..=QUEUE_MAX).map(|_| fixture.writer.write(|db| add(db, 1)));
-    let (_, answers) = fixture.together(join_all(writes)).await;
-    let refused: Vec<_> = answers.into_iter().filter_map(Result::err).collect();
+    let (_, results) = fixture.together(join_all(writes)).await;
+    let refused: Vec<_> = results.into_iter().filter_map(Result::err).collect();
     assert!(
         matches!(refused[..], [StoreError::Unavailable(_)]),
         "{refused:?}"
@@ -165,10 +165,10 @@ async fn a_disk_that_stalls_is_not_waited_for() {
         let _ = released.recv();
         Ok(())
     };
-    let answer = fixture.writer.write(stall).await;
+    let result = fixture.writer.write(stall).await;
     drop(release);
-    let Err(StoreError::Unavailable(source)) = answer else {
-        panic!("{answer:?}");
+    let Err(StoreError::Unavailable(source)) = result else {
+        panic!("{result:?}");
     };
     assert!(
         source.to_string().contains("is not known: the disk"),

@@ -17,26 +17,26 @@ use tempfile::TempDir;
 
 use crate::fakes::Cell;
 
-/// How often a test looks whether something is done.
+/// Interval of polling.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// The longest that it waits for that.
+/// Longest wait.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-pub(crate) struct Office {
+pub(crate) struct Fixture {
     pub(crate) settings: Settings,
     pub(crate) store: Arc<dyn Store>,
     _directory: TempDir,
     ahead: Arc<Cell<Duration>>,
 }
 
-/// What one replica runs.
+/// The parts of one replica.
 pub(crate) struct Replica {
     pub(crate) system: ActorSystem,
     pub(crate) outbox: Outbox,
     pub(crate) bus: Bus,
 }
 
-impl Office {
+impl Fixture {
     pub(crate) async fn open() -> Self {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let mut settings = Settings {
@@ -99,7 +99,7 @@ impl Office {
         Arc::new(move || Timestamp::now() + ahead.get())
     }
 
-    /// As soon as nothing of this kind is left to do. Puts the clock forward to where the next try is due.
+    /// Waits until no task of this kind is left. Puts the clock forward to the next try.
     pub(crate) async fn done(&self, replica: &Replica, kind: TaskKind) {
         let all_done = async {
             while let Some(due) = self
@@ -174,7 +174,7 @@ impl Office {
         picture
     }
 
-    /// Somebody does something to a picture: it rings, and these tasks are added.
+    /// Stores an action on a picture: it rings, and these tasks are added.
     pub(crate) async fn ring(&self, picture: &Picture, kind: &str, by: &str, tasks: &[TaskKind]) {
         let action = format!("{kind}:{}:{by}", picture.id);
         let body = json!({"kind": kind, "by": by, "picture": picture.id});
