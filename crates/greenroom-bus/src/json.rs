@@ -33,7 +33,9 @@ impl Message {
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(example()).unwrap();
     /// ```
     ///
-    /// The payload is not JSON, or not of this type. The error names the topic, the type, and the
+    /// # Errors
+    ///
+    /// If the payload is not JSON, or not of this type. The error names the topic, the type, and the
     /// fault with its line and column.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, JsonError> {
         serde_json::from_slice(self.payload()).map_err(|source| JsonError {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Limits;
+use super::{Limits, Setting};
 
 /// Writes what differs from the defaults.
 impl Serialize for Limits {
@@ -65,7 +65,7 @@ impl<'de> Visitor<'de> for Table {
 }
 
 fn unknown<E: Error>(name: &str) -> E {
-    let names = Limits::settings().iter().map(|setting| setting.name());
+    let names = Limits::settings().iter().map(Setting::name);
     let names: Vec<&str> = names.collect();
     E::custom(format_args!(
         "unknown limit `{name}`, expected one of {}",

@@ -208,7 +208,7 @@ fn size_text(bytes: u64) -> String {
     let units = [("MiB", 1 << 20), ("KiB", 1 << 10), ("kB", 1_000)];
     let unit = units
         .iter()
-        .find(|(_, size)| bytes > 0 && bytes % size == 0);
+        .find(|(_, size)| bytes > 0 && bytes.is_multiple_of(*size));
     match unit {
         Some((name, size)) => format!("{}{name}", bytes / size),
         None => format!("{bytes}B"),

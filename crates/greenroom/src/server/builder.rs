@@ -8,6 +8,7 @@ use super::settings::{Settings, setters};
 use crate::IntoApp;
 
 /// Settings of a [`Server`].
+#[must_use = "a server does nothing before it serves"]
 #[derive(Debug, Default)]
 pub struct ServerBuilder {
     settings: Settings,
@@ -19,7 +20,6 @@ impl ServerBuilder {
     /// Listens on `address`, and on those named before: an [`Address`], a `SocketAddr`, or a text
     /// such as `127.0.0.1:5000`, `[::1]:5000` or `unix:/run/app.sock`. A text that is none of these
     /// is an error of [`bind`](Self::bind).
-    #[must_use]
     pub fn listen<A>(self, address: A) -> Self
     where
         A: TryInto<Address, Error: Into<AddressError>>,
@@ -30,7 +30,6 @@ impl ServerBuilder {
     /// Listens on `address` too, for proxies that speak the PROXY protocol, as `HAProxy` does by
     /// `send-proxy` or `send-proxy-v2` and nginx by `proxy_protocol on`: see
     /// [`greenroom_server::ServerBuilder::listen_proxied`].
-    #[must_use]
     pub fn listen_proxied<A>(self, address: A) -> Self
     where
         A: TryInto<Address, Error: Into<AddressError>>,
@@ -40,14 +39,12 @@ impl ServerBuilder {
 
     /// Serves a listener that is already bound, too. With several loops its port is shared with
     /// listeners of the other loops, where the system allows it.
-    #[must_use]
     pub fn listener(self, listener: TcpListener) -> Self {
         self.set(|server| server.listener(listener))
     }
 
     /// Serves a listener on a Unix socket that is already bound, too. Its file stays when the
     /// server ends.
-    #[must_use]
     pub fn unix_listener(self, listener: UnixListener) -> Self {
         self.set(|server| server.unix_listener(listener))
     }
@@ -55,20 +52,17 @@ impl ServerBuilder {
     /// Serves a listener that other processes have, too. It stays the only one of its port: its
     /// connections are shared out among the loops, and when this server ends, waiting connections
     /// are left to the others. A socket's file stays when the server ends.
-    #[must_use]
     pub fn inherited(self, socket: InheritedSocket) -> Self {
         self.set(|server| server.inherited(socket))
     }
 
     /// Like [`inherited`](Self::inherited), for proxies that speak the PROXY protocol, as with
     /// [`listen_proxied`](Self::listen_proxied).
-    #[must_use]
     pub fn inherited_proxied(self, socket: InheritedSocket) -> Self {
         self.set(|server| server.inherited_proxied(socket))
     }
 
     /// Serves the connections that `acceptor` accepts, too.
-    #[must_use]
     pub fn acceptor(self, acceptor: impl Acceptor) -> Self {
         self.set(|server| server.acceptor(acceptor))
     }

@@ -64,7 +64,7 @@ use crate::{IntoApp, OnLoops};
 /// ```
 #[derive(Debug)]
 pub struct Server {
-    server: greenroom_server::Server,
+    inner: greenroom_server::Server,
     client_key: Option<ClientKey>,
     actors: Vec<ActorSystem>,
     #[cfg(feature = "admin")]
@@ -73,14 +73,13 @@ pub struct Server {
 
 impl Server {
     /// Returns the settings of a server, beginning with the defaults.
-    #[must_use]
     pub fn builder() -> ServerBuilder {
         ServerBuilder::default()
     }
 
     pub(crate) fn bind(settings: Settings) -> Result<Self, Error> {
         Ok(Self {
-            server: settings.server.bind()?,
+            inner: settings.server.bind()?,
             client_key: settings.client_key,
             actors: settings.actors,
             #[cfg(feature = "admin")]
@@ -95,7 +94,7 @@ impl Server {
     /// port 0 is replaced by the port that the system chose.
     #[must_use]
     pub fn local_addresses(&self) -> &[Address] {
-        self.server.local_addresses()
+        self.inner.local_addresses()
     }
 
     /// Returns the address that the [admin server](ServerBuilder::admin) listens on, if there is
@@ -109,7 +108,7 @@ impl Server {
     /// Returns a handle that ends this server.
     #[must_use]
     pub fn handle(&self) -> Handle {
-        self.server.handle()
+        self.inner.handle()
     }
 
     /// Serves `app`, placed by [`Placement::auto`](crate::Placement::auto), until the
@@ -179,8 +178,8 @@ impl Server {
         carry_to_stages();
         #[cfg(feature = "admin")]
         let _admin = self.admin.map(AdminServer::serve);
-        let deadline = self.server.limits().drain_deadline;
-        let report = serve(self.server, self.client_key).await;
+        let deadline = self.inner.limits().drain_deadline;
+        let report = serve(self.inner, self.client_key).await;
         join_all(self.actors.iter().map(|system| end(system, deadline))).await;
         report
     }

@@ -19,21 +19,18 @@ pub(crate) struct Settings {
 macro_rules! setters {
     () => {
         /// Sets limits and time-outs. Default: [`Limits::default`](crate::Limits).
-        #[must_use]
         pub fn limits(mut self, limits: $crate::Limits) -> Self {
             self.settings.server = self.settings.server.limits(limits);
             self
         }
 
         /// Sets the number of loops, each on a thread of its own. Default: one for each core.
-        #[must_use]
         pub fn loops(mut self, loops: std::num::NonZeroUsize) -> Self {
             self.settings.server = self.settings.server.loops(loops);
             self
         }
 
         /// Logs each request at level `info`, target `greenroom::access`. Default: off.
-        #[must_use]
         pub fn access_log(mut self, on: bool) -> Self {
             self.settings.server = self.settings.server.access_log(on);
             self
@@ -45,7 +42,6 @@ macro_rules! setters {
         /// side within 250 to 500 ms of its request: then the response may take that long to begin,
         /// and its body goes on until it pauses for 20 ms. A client that reset its connection is
         /// dropped in any case.
-        #[must_use]
         pub fn half_close(mut self, on: bool) -> Self {
             self.settings.server = self.settings.server.half_close(on);
             self
@@ -54,7 +50,6 @@ macro_rules! setters {
         /// Trusts proxies that name the client of a request: see
         /// [`TrustedProxies`](crate::TrustedProxies), and [`ClientAddr`](crate::ClientAddr) for the
         /// consequences. Default: none.
-        #[must_use]
         pub fn trusted_proxies(mut self, proxies: $crate::TrustedProxies) -> Self {
             self.settings.server = self.settings.server.trusted_proxies(proxies);
             self
@@ -66,7 +61,6 @@ macro_rules! setters {
         /// [`client_key`](crate::Placement::client_key) of their own use that one. It does not
         /// apply to an [`App`](crate::App): that names the client of the work it submits to stages
         /// itself.
-        #[must_use]
         pub fn client_key(mut self, client_key: $crate::ClientKey) -> Self {
             self.settings.client_key = Some(client_key);
             self
@@ -74,7 +68,6 @@ macro_rules! setters {
 
         /// Catches SIGTERM and SIGINT from when it begins to serve: the first one drains, a second
         /// one aborts. Default: off.
-        #[must_use]
         pub fn shutdown_on_signals(mut self) -> Self {
             self.settings.server = self.settings.server.shutdown_on_signals();
             self
@@ -83,7 +76,6 @@ macro_rules! setters {
         /// Ends an actor system when the server has drained: each actor handles what is in its
         /// mailbox, for [`drain_deadline`](crate::Limits::drain_deadline) at most. Systems that are
         /// not given to a server go on.
-        #[must_use]
         pub fn actors(mut self, system: $crate::actor::ActorSystem) -> Self {
             self.settings.actors.push(system);
             self
@@ -94,7 +86,6 @@ macro_rules! setters {
         /// operators reach: the status names routes and their load. By default they are shown
         /// nowhere. Needs the feature `admin`.
         #[cfg(feature = "admin")]
-        #[must_use]
         pub fn admin<A>(mut self, address: A) -> Self
         where
             A: TryInto<$crate::Address, Error: Into<$crate::AddressError>>,
