@@ -228,7 +228,7 @@ async fn files_without_a_record_are_swept() {
     let kept = fixture.picture(&fixture.album(&ada).await, "").await.id;
     let (unkept, cut_off) = (Id::new(), Id::new());
     let FilesSettings::Directory(directory) = &fixture.settings.files else {
-        panic!("the office has a directory");
+        panic!("the fixture has a directory");
     };
     let place = |picture: Id, name: &str| {
         let id = picture.to_string();
