@@ -18,7 +18,7 @@ const PRUNE_EVERY: Duration = Duration::from_mins(1);
 /// Most prunings in a row while there is more to prune: up to a million rows of each kind.
 const PRUNES_MAX: u32 = 100;
 /// Time that one try spends removing an album's pictures, or a user's comments and likes. The next
-/// try goes on from there, so that none exceeds its lease.
+/// try goes on from there, so that none takes too long.
 const WORK_MAX: Duration = Duration::from_secs(20);
 /// Pictures, comments or likes read at a time.
 const PAGE: u32 = 100;
@@ -123,7 +123,7 @@ impl Janitor {
     }
 }
 
-/// The removal of what a user has made. Events notify open pages.
+/// The removal of a user's data. Events notify open pages.
 impl Janitor {
     /// Removes a deleted user. The record goes last, after the last request that may still add
     /// something.
@@ -140,7 +140,7 @@ impl Janitor {
         let age = Duration::try_from(age).unwrap_or_default();
         if let Some(rest) = LATE.checked_sub(age).filter(|rest| !rest.is_zero()) {
             return Err(Setback::Temporary {
-                error: "what comes late is waited for".to_owned(),
+                error: "waiting for late requests".to_owned(),
                 after: Some(rest),
             });
         }
@@ -189,7 +189,7 @@ impl Janitor {
         }
     }
 
-    /// Blanks the user's name in all bells, also for likes that were undone since.
+    /// Blanks the user's events in all bells, also those of likes that were undone since.
     async fn unring(&self, user: Id, began: Instant) -> Result<(), Setback> {
         loop {
             let rings = self.store.rings_by(user, PAGE).await?;

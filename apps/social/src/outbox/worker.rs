@@ -317,7 +317,7 @@ impl<D: Doer> Shared<D> {
         if !matches!(settled, Ok(Ok(()))) {
             tracing::warn!(
                 key = task.key,
-                "what a task came to could not be noted; it will be done again"
+                "the outcome of a task could not be recorded; it will be done again"
             );
         }
     }

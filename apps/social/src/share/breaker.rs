@@ -116,7 +116,7 @@ impl Instrument for Watcher {
         let rest_millis = self.0.rest_millis.load(Ordering::Relaxed);
         tracing::warn!(
             rest_millis,
-            "the third party fails; it is left alone for a while"
+            "the third party fails; the circuit breaker is open"
         );
     }
 

@@ -1,7 +1,7 @@
-// Picture files for uploads, made here so that none lie in the repository.
+// Picture files for uploads, generated so that none are kept in the repository.
 import { deflateSync, crc32 } from "node:zlib";
 
-// A PNG of diagonal stripes and a disc, in colours that the number decides.
+// Returns a PNG of diagonal stripes and a disc; the number sets the colours.
 export function paint(number, width = 900, height = 600) {
   const rows = Buffer.alloc((width * 3 + 1) * height);
   const [first, second, disc] = [0, 1, 2].map((part) => colour(number * 3 + part));

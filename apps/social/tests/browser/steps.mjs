@@ -1,4 +1,4 @@
-// What people do, in one line each.
+// The actions of users, each a function to call in one line.
 import { join } from "node:path";
 import { writeFileSync } from "node:fs";
 import { paint } from "./png.mjs";
@@ -6,7 +6,7 @@ import { directory } from "./world.mjs";
 
 export const PASSWORD = "correct horse battery";
 
-// With the keyboard alone.
+// Uses the keyboard alone.
 export async function signUp({ page }, name, password = PASSWORD) {
   await page.goto("/sign-up");
   await page.locator("#name").focus();
@@ -50,7 +50,7 @@ export function otherFile() {
   return path;
 }
 
-// On the page of an album; ends when all are in it.
+// Uploads on the page of an album; returns when all pictures are in it.
 export async function upload({ page }, captions) {
   const before = await page.locator("#tiles .tile").count();
   await page.setInputFiles("#picture", captions.map(() => pictureFile()));

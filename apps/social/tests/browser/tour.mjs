@@ -1,5 +1,6 @@
-// Two people look at the network at the same time. What the one does the other sees without a reload, also after a
-// connection that was lost; what the server refuses is said in words; and all of it works with a keyboard, without scripts, and on a telephone.
+// Two users look at the network at the same time. Each sees the other's actions without a reload,
+// also after a lost connection; rejections are explained in words; and all of it works with a
+// keyboard, without scripts, and on a telephone.
 import assert from "node:assert/strict";
 import {
   browser, expectAccessible, expectMistakes, expectNoReload, expectNoSidewaysScroll, expectText, expectWhole, isShared, mark, order,
@@ -109,7 +110,7 @@ const scenes = {
     assert.equal(await likeButton(hers).getAttribute("aria-pressed"), "false");
     await likeButton(hers).click();
     await expectText(likes(mine), "2");
-    // Who likes it again is not news.
+    // A repeated like is no news.
     await expectText(bellNumber(ada.page), "1");
     await expectNoReload(ada.page);
   },
@@ -439,7 +440,7 @@ const scenes = {
   },
 };
 
-// Who has the keyboard's focus among the pictures is told of new ones, and not moved.
+// A user with the keyboard's focus among the pictures is notified of new ones, and not moved.
 async function takeNews(page) {
   await expectText(page.locator("#news"), "1 new picture");
   await page.locator("#news").press("Enter");

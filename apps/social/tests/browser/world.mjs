@@ -1,4 +1,4 @@
-// The browser, the servers, and what all scenes need of them.
+// The browser, the servers, and helpers for all scenes.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 const { chromium } = await import(process.env.TOUR_PLAYWRIGHT);
 
-// A server that is built without optimisation on a busy machine takes its time; a good one ends each wait much sooner.
+// Long enough for an unoptimised server on an overloaded machine; others end each wait sooner.
 export const WAIT = 60_000;
 const FLAGS = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -43,7 +43,8 @@ export async function untilItAnswers(replica) {
   }
 }
 
-// A browser of its own for one person: nothing is shared but the server. `mistakes` are what the pages complain of.
+// Opens a separate browser for one user: only the server is shared. `mistakes` collects the errors
+// that the pages report.
 export async function person(replica, options = {}) {
   const context = await browser.newContext({
     baseURL: replica.address,
@@ -58,14 +59,14 @@ export async function person(replica, options = {}) {
   return { context, page: await context.newPage(), mistakes, replica };
 }
 
-// Complaints that a scene brings about on purpose are named by it, and no others may be there.
+// Checks the errors: a scene names those that it causes on purpose, and no others may occur.
 export function expectMistakes(somebody, ...expected) {
   const others = somebody.mistakes.filter((text) => !expected.some((pattern) => pattern.test(text)));
   assert.deepEqual(others, [], "the page complains");
   somebody.mistakes.length = 0;
 }
 
-// A mark that a reload would wipe out.
+// Sets a mark that a reload would remove.
 export const mark = (page) => page.evaluate(() => { window.wasNotReloaded = true; });
 export async function expectNoReload(page) {
   assert.equal(await page.evaluate(() => window.wasNotReloaded), true, "the page was reloaded");
@@ -87,7 +88,7 @@ export async function shoot(page, name) {
   await page.screenshot({ path: join(process.env.TOUR_SCREENSHOTS, file) });
 }
 
-// What axe-core finds wrong with a page, as a screen reader would read it and as eyes would see it, in the words of its rules.
+// The source of axe-core, which checks a page for screen readers and for its contrasts.
 const axe = readFileSync(process.env.TOUR_AXE, "utf8");
 export async function expectAccessible(page) {
   await page.evaluate(axe);
@@ -96,7 +97,7 @@ export async function expectAccessible(page) {
   assert.deepEqual(found, [], `${page.url()} is not accessible`);
 }
 
-// All of it can be seen: no box that scrolls or hides, and not the window, cuts a part off.
+// Checks that all of an element is visible: no scrolling or hiding box, nor the window, clips it.
 export async function expectWhole(locator) {
   await locator.scrollIntoViewIfNeeded();
   const cut = await locator.evaluate((element) => {

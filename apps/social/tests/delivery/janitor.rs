@@ -148,8 +148,8 @@ async fn what_goes_with_a_user_is_told_to_who_watches() {
     assert!(fixture.store.delete_user(ada.id).await.expect("deleted"));
     let replica = fixture.replica();
     let mut timeline = replica.bus.subscribe(topic::TIMELINE).expect("a topic");
-    let likes = topic::likes(theirs.id);
-    let mut likes = replica.bus.subscribe(likes.as_str()).expect("a topic");
+    let topic = topic::likes(theirs.id);
+    let mut likes = replica.bus.subscribe(topic.as_str()).expect("a topic");
     fixture.done(&replica, TaskKind::Remove).await;
     let told = async |heard: &mut Subscription| match heard.recv().await {
         Some(Event::Message(message)) => message.json::<Value>().expect("an event")["body"].clone(),
@@ -228,7 +228,7 @@ async fn files_without_a_record_are_swept() {
     let kept = fixture.picture(&fixture.album(&ada).await, "").await.id;
     let (unkept, cut_off) = (Id::new(), Id::new());
     let FilesSettings::Directory(directory) = &fixture.settings.files else {
-        panic!("the office has a directory");
+        panic!("the fixture has a directory");
     };
     let place = |picture: Id, name: &str| {
         let id = picture.to_string();

@@ -68,7 +68,7 @@ use tables::Tables;
 /// for all replicas.
 ///
 /// # Errors
-/// [`Unavailable`](super::StoreError::Unavailable) if no server answers, or if it refuses the
+/// [`Unavailable`](super::StoreError::Unavailable) if no server responds, or if it rejects the
 /// indexes; [`Broken`](super::StoreError::Broken) if the URL means nothing to the driver.
 pub async fn open(url: &Url) -> Result<Arc<dyn Store>> {
     let tables = Arc::new(connection::open(url).await?);

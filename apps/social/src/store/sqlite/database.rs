@@ -117,7 +117,7 @@ impl Database {
         }
     }
 
-    /// Creates the file. By itself, `SQLite` would make it readable for all whom the umask allows it.
+    /// Creates the file. `SQLite` by itself would make it readable for all whom the umask allows.
     fn make_file(&self) -> io::Result<File> {
         make_file(&self.path)
     }
