@@ -42,12 +42,12 @@ fn text(setting: &Setting) -> String {
 #[test]
 fn the_page_tells_the_limits() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/limits.md");
-    let page = fs::read_to_string(&path).unwrap();
+    let page = fs::read_to_string(&path).expect("the page can be read");
     let (before, rest) = page.split_once(BEGIN).expect("the page has its mark");
     let (_, after) = rest.split_once(END).expect("the table has an end");
     let expected = format!("{before}{BEGIN}{}{END}{after}", table());
     if env::var_os(WRITE).is_some() {
-        fs::write(&path, expected).unwrap();
+        fs::write(&path, expected).expect("the page can be written");
         return;
     }
     assert!(

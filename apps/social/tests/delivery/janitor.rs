@@ -143,8 +143,8 @@ async fn what_goes_with_a_user_is_told_to_who_watches() {
         events: vec![like],
         tasks: Vec::new(),
     };
-    let liked = fixture.store.set_like(theirs.id, ada.id, true, effects);
-    liked.await.expect("the picture is there");
+    let set = fixture.store.set_like(theirs.id, ada.id, true, effects);
+    set.await.expect("the picture is there");
     assert!(fixture.store.delete_user(ada.id).await.expect("deleted"));
     let replica = fixture.replica();
     let mut timeline = replica.bus.subscribe(topic::TIMELINE).expect("a topic");
