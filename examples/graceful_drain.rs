@@ -47,10 +47,10 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         println!("listening on {address}");
     }
     let report = server.serve(app).await?;
-    for cut in &report.cut {
+    for cut in &report.aborted {
         eprintln!("not finished by the deadline: {cut}");
     }
-    let all_finished = report.cut.is_empty();
+    let all_finished = report.aborted.is_empty();
     Ok(if all_finished {
         ExitCode::SUCCESS
     } else {

@@ -10,7 +10,7 @@
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Router, routing::get};
-use greenroom::{Client, ClientKey, Importance, Placement};
+use greenroom::{Client, ClientKey, Placement, Priority};
 use tokio::net::TcpListener;
 
 const KEYS: [(&str, &str); 2] = [("correct-horse", "ada"), ("battery-staple", "grace")];
@@ -38,13 +38,13 @@ async fn main() -> std::io::Result<()> {
             Router::new()
                 .route("/health", get(|| async { "fine\n" }))
                 // Never refused before all other work is, and before other work in the queue.
-                .layer(Placement::auto().importance(Importance::Critical)),
+                .layer(Placement::auto().priority(Priority::Critical)),
         )
         .merge(
             Router::new()
                 .route("/export", get(|| async { "everything\n" }))
                 // Refused first: what can come back later.
-                .layer(Placement::auto().importance(Importance::Bulk)),
+                .layer(Placement::auto().priority(Priority::Bulk)),
         );
     let by_key = ClientKey::from_fn(|parts| customer(&parts.headers).map(Client::named));
 

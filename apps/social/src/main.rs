@@ -43,7 +43,7 @@ async fn run(args: &Args) -> anyhow::Result<()> {
     }
     let report = server.serve().await?;
     ending.abort();
-    for cut in &report.cut {
+    for cut in &report.aborted {
         tracing::warn!(%cut, "aborted by the deadline of the drain");
     }
     Ok(())

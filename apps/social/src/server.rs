@@ -6,7 +6,7 @@ use anyhow::Context;
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
-use greenroom::{Address, DrainReport, Handle, Importance, Placement};
+use greenroom::{Address, DrainReport, Handle, Placement, Priority};
 use http::header::{
     CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
@@ -96,7 +96,7 @@ pub fn router(app: App) -> Router {
         .route("/health", get(health))
         .route("/ready", get(ready))
         // A balancer must not take an overloaded replica for a dead one.
-        .layer(Placement::auto().importance(Importance::Critical));
+        .layer(Placement::auto().priority(Priority::Critical));
     let mut routes = Router::new()
         .merge(api::router(&app))
         .merge(web::router(&app))

@@ -87,9 +87,9 @@ pub trait LoopWatch: Send + Sync + 'static {
 
 /// An [`App`] that gives every connection a clone of the same service.
 #[derive(Clone, Copy, Debug)]
-pub struct Shared<S>(pub S);
+pub struct SharedService<S>(pub S);
 
-impl<S, B> App for Shared<S>
+impl<S, B> App for SharedService<S>
 where
     S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + 'static,
     S::Error: Into<BoxError>,

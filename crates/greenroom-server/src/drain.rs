@@ -6,12 +6,12 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DrainReport {
     /// The requests that were not finished in time. Empty if all were.
-    pub cut: Vec<Cut>,
+    pub aborted: Vec<Aborted>,
 }
 
 /// A request (or an upgraded connection) that was cut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct Aborted {
     /// Method and path, such as `GET /proxy`.
     pub route: String,
     /// How long it had been under way, to a quarter of a second.
@@ -20,7 +20,7 @@ pub struct Cut {
     pub peer: Option<SocketAddr>,
 }
 
-impl fmt::Display for Cut {
+impl fmt::Display for Aborted {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} after {:.1?}", self.route, self.age)?;
         match self.peer {

@@ -7,7 +7,7 @@ pub(crate) const UNSENT_BYTES_MAX: usize = 64 * 1_024;
 /// Why an informational response was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotPossible {
+pub enum InformationalError {
     /// The status is not informational, or not the application's to send.
     #[error("{0} is no informational status that an application sends: allowed are 102 to 199")]
     Status(StatusCode),

@@ -30,15 +30,15 @@ mod settings;
 mod signals;
 
 pub use address::{Address, AddressError};
-pub use app::{App, BoxError, ConnectionInfo, LoopWatch, Shared};
+pub use app::{App, BoxError, ConnectionInfo, LoopWatch, SharedService};
 pub use body::{BodyError, BodyPace, RequestBody};
 pub use descriptors::raise_descriptor_limit;
-pub use drain::{Cut, DrainReport};
+pub use drain::{Aborted, DrainReport};
 pub use draining::Draining;
 pub use error::Error;
 pub use event_loop::{LoopStatus, Pressure, Quantiles, loops};
 pub use greenroom_http::FieldNames;
-pub use informational::NotPossible;
+pub use informational::InformationalError;
 pub use limits::{LimitError, Limits, Setting, Unit};
 pub use listen::{AcceptedStream, Acceptor, InheritedSocket};
 pub use proxies::{

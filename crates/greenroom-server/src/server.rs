@@ -15,7 +15,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::addresses::Addresses;
 use crate::app::App;
 use crate::descriptors::raise_descriptor_limit;
-use crate::drain::{Cut, Phase};
+use crate::drain::{Aborted, Phase};
 use crate::event_loop::{Balance, Hooks, Loops, Member, loop_name, run};
 use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
 use crate::memory::Memory;
@@ -366,7 +366,7 @@ impl Server {
         let loops = async {
             let mut report = DrainReport::default();
             while let Some(cut) = ended.recv().await {
-                report.cut.extend(cut?);
+                report.aborted.extend(cut?);
             }
             Ok(report)
         };
@@ -401,7 +401,7 @@ impl Server {
             for (index, ended) in running {
                 let cut = ended.await.map_err(|_| Error::LoopPanicked { index })?;
                 let cut = cut.map_err(|source| Error::Start { index, source })?;
-                report.cut.extend(cut);
+                report.aborted.extend(cut);
             }
             Ok(report)
         };
@@ -472,7 +472,7 @@ async fn with_acceptors(
 fn start<A: App>(
     app: A,
     member: Member,
-    tell: mpsc::Sender<Result<Vec<Cut>, Error>>,
+    tell: mpsc::Sender<Result<Vec<Aborted>, Error>>,
 ) -> Result<(), Error> {
     let index = member.index;
     let failed = move |source| Error::Start { index, source };
@@ -489,7 +489,7 @@ fn start<A: App>(
     Ok(())
 }
 
-fn run_to_end<A: App>(app: A, mut member: Member) -> io::Result<Vec<Cut>> {
+fn run_to_end<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
     let hooks = Hooks::default();
     let mut builder = Runtime::new_current_thread();
     hooks.install(&mut builder);

@@ -5,30 +5,30 @@ use std::cell::Cell;
 
 use axum::response::Response;
 
-use crate::stage::Importance;
+use crate::stage::Priority;
 use crate::stage::error::overloaded;
 
 thread_local! {
-    static REJECTED_UP_TO: Cell<Option<Importance>> = const { Cell::new(None) };
+    static REJECTED_UP_TO: Cell<Option<Priority>> = const { Cell::new(None) };
 }
 
 /// The `Retry-After` of such rejections, in seconds. A loop's lag is counted in milliseconds, and
 /// no loop knows how many of its clients will come back.
 const RETRY_AFTER: u64 = 1;
 
-/// Makes placements on the calling thread reject every request up to this importance with 503 and
+/// Makes placements on the calling thread reject every request up to this priority with 503 and
 /// `Retry-After`, before its handler runs. `None` ends that.
 ///
 /// For servers, whose loops know their lag. `greenroom` sets `Bulk` when a loop has for a second
 /// been half as far behind as is allowed, and `Normal` when it was further. `Critical` requests are
 /// never rejected; to name them is to name `Normal`.
-pub fn shed_on_this_loop(up_to: Option<Importance>) {
+pub fn shed_on_this_loop(up_to: Option<Priority>) {
     REJECTED_UP_TO.set(up_to);
 }
 
-/// True if this thread rejects requests of this importance.
-pub(crate) fn is_shed(importance: Importance) -> bool {
-    importance != Importance::Critical && Some(importance) <= REJECTED_UP_TO.get()
+/// True if this thread rejects requests of this priority.
+pub(crate) fn is_shed(priority: Priority) -> bool {
+    priority != Priority::Critical && Some(priority) <= REJECTED_UP_TO.get()
 }
 
 pub(crate) fn rejection() -> Response {
@@ -38,7 +38,7 @@ pub(crate) fn rejection() -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Importance::{Bulk, Critical, Normal};
+    use Priority::{Bulk, Critical, Normal};
 
     #[test]
     fn the_least_important_goes_first_and_critical_never() {

@@ -120,15 +120,16 @@ pub use application::{IncomingConnection, IncomingStream, IntoApp, OnLoops};
 pub use axum::body::Body;
 pub use client_addr::{ClientAddr, ClientAddrUnknown};
 pub use greenroom_server::{
-    AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
-    ConnectionInfo, Cut, DrainReport, Error, FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader,
-    Handle, InheritedSocket, LimitError, Limits, LoopStatus, LoopWatch, NotPossible,
-    PROXY_HEADER_BYTES_MAX, Pressure, RequestBody, RequestHandle, Setting, Shared, TrustedProxies,
-    TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit, shutdown_on_signals,
+    Aborted, AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
+    ConnectionInfo, DrainReport, Error, FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader,
+    Handle, InformationalError, InheritedSocket, LimitError, Limits, LoopStatus, LoopWatch,
+    PROXY_HEADER_BYTES_MAX, Pressure, RequestBody, RequestHandle, Setting, SharedService,
+    TrustedProxies, TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit,
+    shutdown_on_signals,
 };
 pub use greenroom_stage::{
-    BuildError, Client, ClientKey, Error as StageError, Importance, OnStage, Panicked, Placed,
-    Placement, Quantiles, Reason, Rejected, RouteStatus, Share, Sheds, Spawned, Stage,
+    BuildError, Client, ClientKey, Error as StageError, JoinHandle, OnStage, Panicked, Placed,
+    Placement, Priority, Quantiles, Reason, Rejected, RouteStatus, Share, Sheds, Stage,
     StageBuilder, StageStatus, Threads,
 };
 pub use notices::{Draining, Informational};

@@ -138,7 +138,7 @@ impl<L: Send + 'static> IntoFuture for Serve<L> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            for cut in self.report().await?.cut {
+            for cut in self.report().await?.aborted {
                 tracing::warn!(%cut, "aborted by the deadline of the drain");
             }
             Ok(())

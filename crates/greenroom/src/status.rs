@@ -40,11 +40,11 @@ pub fn status() -> Status {
 ///
 /// ```
 /// use axum::{Router, routing::get};
-/// use greenroom::{Importance, Placement};
+/// use greenroom::{Priority, Placement};
 ///
 /// let operators: Router = Router::new()
 ///     .route("/greenroom/status", get(greenroom::status_handler))
-///     .layer(Placement::auto().importance(Importance::Critical)); // seen under overload too
+///     .layer(Placement::auto().priority(Priority::Critical)); // seen under overload too
 /// ```
 pub async fn status_handler() -> Json<Status> {
     Json(status())

@@ -79,7 +79,7 @@ async fn a_websocket_is_an_actor_on_the_loop_of_its_connection() {
             assert!(client.next().await.is_none());
         }
         end.send(()).unwrap();
-        assert_eq!(serving.await.unwrap().cut, []);
+        assert_eq!(serving.await.unwrap().aborted, []);
     };
     timeout(Duration::from_mins(1), test)
         .await

@@ -19,7 +19,7 @@ mod ws;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
-use greenroom::{Importance, Placement};
+use greenroom::{Placement, Priority};
 
 pub use proxy::{Upstream, UpstreamError};
 
@@ -58,7 +58,7 @@ fn for_operators() -> Router<Demo> {
     Router::new()
         .route("/health", get(health::respond))
         .route("/greenroom/status", get(greenroom::status_handler))
-        .layer(Placement::auto().importance(Importance::Critical))
+        .layer(Placement::auto().priority(Priority::Critical))
 }
 
 async fn not_found() -> (StatusCode, &'static str) {

@@ -29,13 +29,13 @@ impl From<DrainReport> for Ended {
 }
 
 pub(super) fn report(ended: &Ended) -> ExitCode {
-    for cut in &ended.drain.cut {
+    for cut in &ended.drain.aborted {
         let peer = cut.peer.map(display);
         tracing::warn!(route = cut.route, age = ?cut.age, peer, "cut off");
     }
     let killed = ended.gateways.iter().flat_map(|report| &report.killed);
     let killed: Vec<_> = killed.map(|worker| worker.pid).collect();
-    match (ended.drain.cut.len(), killed.len()) {
+    match (ended.drain.aborted.len(), killed.len()) {
         (0, 0) if !ended.in_haste => {
             tracing::info!("ended; nobody was cut off");
             return ExitCode::SUCCESS;

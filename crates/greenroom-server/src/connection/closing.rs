@@ -12,7 +12,7 @@ use super::{Connection, Outcome, Scratch, Turn};
 use crate::access;
 use crate::app::App;
 use crate::body::BodyError;
-use crate::drain::{Cut, Phase};
+use crate::drain::{Aborted, Phase};
 use crate::event_loop::Notice;
 
 /// Most bytes that are read from a client after it was told that the connection ends: enough for
@@ -130,7 +130,7 @@ impl<A: App> Connection<A> {
             return;
         };
         let about = exchange.as_mut().about();
-        self.home.cut(Cut {
+        self.home.cut(Aborted {
             route: about.route(),
             age: self.home.age(about.since),
             peer: self.peer,

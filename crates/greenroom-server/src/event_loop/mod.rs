@@ -34,7 +34,7 @@ pub(crate) use wheel::{Clock, NEVER, Tick};
 use crate::addresses::Addresses;
 use crate::app::App;
 use crate::connection::{Exchange, Scratch};
-use crate::drain::{Cut, Phase};
+use crate::drain::{Aborted, Phase};
 use crate::handover::Ledger;
 use crate::listen::Accepted;
 use crate::memory::Memory;
@@ -85,7 +85,7 @@ pub(crate) struct Loop<A: App> {
     scratch: Cell<Option<Scratch>>,
     spare: RefCell<Vec<Pin<Box<Exchange<A>>>>>,
     clock: Clock,
-    cut: RefCell<Vec<Cut>>,
+    cut: RefCell<Vec<Aborted>>,
     unannounced_warned_at: Cell<Option<Instant>>,
 }
 
@@ -176,7 +176,7 @@ impl<A: App> Loop<A> {
         }
     }
 
-    pub(crate) fn cut(&self, cut: Cut) {
+    pub(crate) fn cut(&self, cut: Aborted) {
         self.cut.borrow_mut().push(cut);
     }
 

@@ -12,7 +12,7 @@ use super::acceptor::{BATCH_RAISED, accept, take_over, watched};
 use super::{Balance, Loop, Pressure, TICK};
 use crate::addresses::Addresses;
 use crate::app::{App, LoopWatch};
-use crate::drain::{Cut, Phase};
+use crate::drain::{Aborted, Phase};
 use crate::listen::{Accepted, Listener};
 use crate::memory::Memory;
 use crate::settings::Settings;
@@ -39,7 +39,7 @@ pub(crate) struct Member {
 /// Serves until the server is drained, and says who was cut off.
 ///
 /// Runs on the runtime of the calling thread, which must be a `LocalRuntime`.
-pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Cut>> {
+pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
     let home = Loop::new(app, &member);
     let listeners: io::Result<Vec<_>> = member.listeners.drain(..).map(watched).collect();
     let ticking = tokio::task::spawn_local(tick(Rc::clone(&home)));

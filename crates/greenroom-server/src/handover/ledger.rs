@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use slab::Slab;
 use tokio::time::Instant;
 
-use crate::drain::Cut;
+use crate::drain::Aborted;
 
 /// What is under way on the connections that were handed over, for the report of a drain.
 #[derive(Debug, Default)]
@@ -38,9 +38,9 @@ impl Ledger {
     }
 
     /// All that is still under way.
-    pub(crate) fn cut_all(&self) -> Vec<Cut> {
+    pub(crate) fn cut_all(&self) -> Vec<Aborted> {
         let lines = self.lines();
-        let cut = lines.iter().map(|(_, line)| Cut {
+        let cut = lines.iter().map(|(_, line)| Aborted {
             route: line.route.clone(),
             age: line.since.elapsed(),
             peer: line.peer,

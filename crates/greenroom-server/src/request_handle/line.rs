@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::drain::Phase;
 use crate::informational::UNSENT_BYTES_MAX;
-use crate::{Draining, NotPossible};
+use crate::{Draining, InformationalError};
 
 /// What a connection shares with the handles of its requests. Made for the first handle, used by those of
 /// later requests while that one is kept, and gone with the last.
@@ -95,16 +95,16 @@ impl Line {
         status: StatusCode,
         headers: &HeaderMap,
         names: Option<&FieldNames>,
-    ) -> Result<(), NotPossible> {
+    ) -> Result<(), InformationalError> {
         let mut due = self.due();
         if !due.is_open || due.request != request {
-            return Err(NotPossible::Now);
+            return Err(InformationalError::Now);
         }
         if due.unsent.len() >= UNSENT_BYTES_MAX {
-            return Err(NotPossible::TooMuch);
+            return Err(InformationalError::TooMuch);
         }
         informational(status, headers, names, &mut due.unsent)
-            .map_err(|NotInformational(status)| NotPossible::Status(status))?;
+            .map_err(|NotInformational(status)| InformationalError::Status(status))?;
         drop(due);
         self.connection.wake();
         Ok(())

@@ -10,7 +10,7 @@ use http::{Extensions, HeaderMap, StatusCode};
 pub(crate) use current::during;
 pub(crate) use line::Line;
 
-use crate::{Draining, FieldNames, NotPossible};
+use crate::{Draining, FieldNames, InformationalError};
 
 /// What a handler reaches of the connection that its request came on, from any thread and for as long as
 /// it likes: informational responses ahead of its own, and the [notice](Draining) that the server drains.
@@ -49,15 +49,15 @@ impl RequestHandle {
     ///
     /// # Errors
     ///
-    /// [`NotPossible::Status`] unless `status` is from 102 to 199. [`NotPossible::Now`] once the response
+    /// [`InformationalError::Status`] unless `status` is from 102 to 199. [`InformationalError::Now`] once the response
     /// has begun or the request is over, for a client of HTTP/1.0 (which knows no such responses), over
-    /// HTTP/2, and for a request that asks for an upgrade. [`NotPossible::TooMuch`] while 64 KiB of them
+    /// HTTP/2, and for a request that asks for an upgrade. [`InformationalError::TooMuch`] while 64 KiB of them
     /// wait for the client.
     pub fn send_informational(
         &self,
         status: StatusCode,
         headers: &HeaderMap,
-    ) -> Result<(), NotPossible> {
+    ) -> Result<(), InformationalError> {
         self.line.send(self.request, status, headers, None)
     }
 
@@ -71,7 +71,7 @@ impl RequestHandle {
         status: StatusCode,
         headers: &HeaderMap,
         names: &FieldNames,
-    ) -> Result<(), NotPossible> {
+    ) -> Result<(), InformationalError> {
         self.line.send(self.request, status, headers, Some(names))
     }
 

@@ -305,7 +305,7 @@ async fn a_drain_ends_them_and_drops_the_acceptor() {
         let answer = busy.answer().await;
         assert_eq!(answer.text(), "finished");
         assert!(answer.closes());
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
     })
     .await;
 }
@@ -376,7 +376,7 @@ async fn sockets_change_to_the_runtime_of_their_loop() {
         loops.sort_unstable();
         assert_eq!(loops, ["loop-0", "loop-1"]);
         handle.drain();
-        assert_eq!(serving.await.unwrap().unwrap().cut, []);
+        assert_eq!(serving.await.unwrap().unwrap().aborted, []);
     })
     .await;
 }

@@ -83,7 +83,7 @@ async fn a_tunnel_that_outlasts_the_drain_is_cut_off_and_named() {
         server.handle.drain();
         client.send("still").await;
         assert_eq!(client.read_exactly(5).await, b"still");
-        let cut = server.ended().await.cut;
+        let cut = server.ended().await.aborted;
         let routes: Vec<_> = cut.iter().map(|cut| cut.route.as_str()).collect();
         assert_eq!(routes, ["CONNECT echo:7"]);
     })

@@ -80,7 +80,7 @@ async fn what_is_under_way_is_finished_and_the_rest_is_closed_soon() {
         assert_eq!(streaming.answer().await.text(), "partpartpartpartpart");
         assert!(streaming.is_closed().await);
         drop((idle, silent, busy, streaming));
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
         assert!(since.elapsed() < 6 * SECOND);
     })
     .await;
@@ -99,7 +99,7 @@ async fn a_request_that_has_begun_to_arrive_is_served() {
         client.send(rest).await;
         let answer = client.answer().await;
         assert_eq!((answer.text(), answer.closes()), ("done", true));
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
     })
     .await;
 }
@@ -114,7 +114,7 @@ async fn the_next_request_of_a_connection_is_not_served() {
         server.handle.drain();
         assert!(client.answer().await.closes());
         assert!(client.is_closed().await);
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
     })
     .await;
 }
@@ -130,7 +130,7 @@ async fn after_30_s_the_rest_is_cut_off_and_named() {
         assert!(client.is_closed().await);
         assert_elapsed(since, 30 * SECOND);
         let report = server.ended().await;
-        let [cut] = &report.cut[..] else {
+        let [cut] = &report.aborted[..] else {
             panic!("{report:?}")
         };
         assert_eq!((cut.route.as_str(), cut.peer), ("GET /never", None));
@@ -162,7 +162,7 @@ async fn whoever_is_cut_off_is_named_by_address() {
         assert_eq!(client.answer().await.status, 200);
         handle.drain();
         let report = serving.await.unwrap().unwrap();
-        let peers: Vec<_> = report.cut.iter().map(|cut| cut.peer).collect();
+        let peers: Vec<_> = report.aborted.iter().map(|cut| cut.peer).collect();
         assert_eq!(peers, [Some(peer)]);
         assert!(client.is_closed().await);
     })
@@ -183,7 +183,7 @@ async fn abort_ends_at_once_even_during_a_drain() {
             }
             server.handle.abort();
             assert!(client.is_closed().await);
-            assert_eq!(server.ended().await.cut.len(), 1);
+            assert_eq!(server.ended().await.aborted.len(), 1);
             assert!(since.elapsed() < 4 * SECOND);
         }
     })
@@ -219,7 +219,7 @@ async fn a_server_that_is_full_drains_too() {
         let since = Instant::now();
         assert!(busy.is_closed().await);
         assert_elapsed(since, 30 * SECOND);
-        assert_eq!(server.ended().await.cut.len(), 1);
+        assert_eq!(server.ended().await.aborted.len(), 1);
     })
     .await;
 }
@@ -231,7 +231,7 @@ async fn a_server_without_connections_drains_at_once() {
         settle().await;
         server.handle.drain();
         let since = Instant::now();
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
         assert!(since.elapsed() < SECOND);
     })
     .await;
@@ -255,7 +255,7 @@ async fn handlers_that_ask_are_told_and_end_at_once() {
             "{rest}"
         );
         drop((told, streaming));
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
         assert!(since.elapsed() < SECOND);
     })
     .await;
@@ -288,7 +288,7 @@ async fn servers_on_one_thread_tell_their_own_handlers() {
         let mut asked_other = asking(&other, "/told").await;
         other.handle.drain();
         assert_eq!(asked_other.answer().await.text(), "told");
-        assert_eq!(other.ended().await.cut, []);
+        assert_eq!(other.ended().await.aborted, []);
         sleep(SECOND).await;
         one.handle.drain();
         assert_eq!(asked_one.answer().await.text(), "told");

@@ -64,7 +64,7 @@ async fn a_request_within_the_grace_of_a_drain_is_served_as_the_last() {
             assert!(client.is_closed().await);
         }
         drop((used, new));
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
     })
     .await;
 }
@@ -133,7 +133,7 @@ async fn a_client_that_never_closes_holds_up_a_drain_for_two_seconds() {
         let _stays = idle(&server).await;
         server.handle.drain();
         let since = Instant::now();
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
         assert!(since.elapsed() < 4 * SECOND, "{:?}", since.elapsed());
     })
     .await;
@@ -275,7 +275,7 @@ async fn of_1500_clients_that_post_at_a_drain_none_loses_a_request() {
             client.unwrap();
         }
         let report = serving.await.unwrap().unwrap();
-        assert_eq!(report.cut, []);
+        assert_eq!(report.aborted, []);
         assert_eq!(fates.reset.load(Ordering::Relaxed), 0, "{fates:?}");
         assert_eq!(fates.unanswered.load(Ordering::Relaxed), 0, "{fates:?}");
         assert!(fates.served.load(Ordering::Relaxed) > CLIENTS as usize);
@@ -314,7 +314,7 @@ async fn of_1500_clients_that_pause_for_less_than_the_default_grace_none_loses_a
         for client in join_all(clients).await {
             assert!(client.unwrap() > 1);
         }
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
     })
     .await;
 }

@@ -246,7 +246,7 @@ async fn a_drain_lets_streams_finish_and_takes_no_new_ones() {
         let (answer, ()) = tokio::join!(client.get("/5"), drain);
         assert_eq!(answer.1, "done");
         client.connection.await.unwrap().unwrap();
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
     })
     .await;
 }
@@ -265,7 +265,7 @@ async fn handlers_that_ask_are_told_of_the_drain() {
         let ((told, streamed), ()) = tokio::join!(asked, drain);
         assert_eq!((told.1.as_str(), streamed.1.as_str()), ("told", "the last"));
         client.connection.await.unwrap().unwrap();
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
         assert!(since.elapsed() < 2 * SECOND);
     })
     .await;
@@ -291,7 +291,7 @@ async fn streams_that_outlast_the_drain_are_cut_off_and_named() {
             assert!(answer.is_err());
             let seconds = if abort { 0 } else { 30 };
             assert_elapsed(since, seconds * SECOND);
-            let cut = server.ended().await.cut;
+            let cut = server.ended().await.aborted;
             let routes: Vec<_> = cut.iter().map(|cut| cut.route.as_str()).collect();
             assert_eq!(routes, ["POST /never"]);
         }

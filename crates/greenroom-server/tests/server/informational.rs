@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
-use greenroom_server::{NotPossible, RequestBody, RequestHandle};
+use greenroom_server::{InformationalError, RequestBody, RequestHandle};
 use http::header::LINK;
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body::Frame;
@@ -22,12 +22,12 @@ fn handle() -> RequestHandle {
     RequestHandle::current().expect("a handler is polled")
 }
 
-fn hint_by(handle: &RequestHandle) -> Result<(), NotPossible> {
+fn hint_by(handle: &RequestHandle) -> Result<(), InformationalError> {
     let fields = HeaderMap::from_iter([(LINK, HeaderValue::from_static("</style.css>"))]);
     handle.send_informational(StatusCode::EARLY_HINTS, &fields)
 }
 
-fn hint() -> Result<(), NotPossible> {
+fn hint() -> Result<(), InformationalError> {
     hint_by(&handle())
 }
 
@@ -147,7 +147,7 @@ async fn statuses_of_the_connection_and_final_ones_are_refused() {
             let refused = [100, 101, 200, 404].map(|number| {
                 let status = StatusCode::from_u16(number).unwrap();
                 handle().send_informational(status, &HeaderMap::new())
-                    == Err(NotPossible::Status(status))
+                    == Err(InformationalError::Status(status))
             });
             Ok(text(format!("{refused:?}")))
         };
@@ -207,7 +207,7 @@ async fn a_handle_sends_nothing_for_another_request_nor_behind_its_response() {
             client.send(get("/")).await;
             earlier.push(kept.recv().await.unwrap());
             for handle in &earlier {
-                assert_eq!(hint_by(handle), Err(NotPossible::Now));
+                assert_eq!(hint_by(handle), Err(InformationalError::Now));
             }
             let answer = client.answer().await;
             assert_eq!((answer.status, answer.text()), (200, "body"));
@@ -233,7 +233,7 @@ async fn a_handle_of_a_client_that_left_sends_nothing() {
         while hint_by(&handle).is_ok() {
             sleep(Duration::from_millis(10)).await;
         }
-        assert_eq!(hint_by(&handle), Err(NotPossible::Now));
+        assert_eq!(hint_by(&handle), Err(InformationalError::Now));
     })
     .await;
 }
@@ -271,7 +271,7 @@ async fn a_handler_cannot_pile_up_hints_without_end() {
     local(async {
         let handler = |_| async {
             let sent = (0..1_000_000).take_while(|_| hint().is_ok()).count();
-            assert_eq!(hint(), Err(NotPossible::TooMuch));
+            assert_eq!(hint(), Err(InformationalError::TooMuch));
             Ok(text(sent.to_string()))
         };
         let server = Rig::start(app(handler));
@@ -312,7 +312,7 @@ async fn a_client_that_does_not_read_does_not_have_hints_pile_up() {
             }
             assert!(sent < 1_000_000, "hints pile up");
         }
-        assert_eq!(hint_by(&handle), Err(NotPossible::TooMuch));
+        assert_eq!(hint_by(&handle), Err(InformationalError::TooMuch));
     })
     .await;
 }

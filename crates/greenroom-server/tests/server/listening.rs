@@ -155,7 +155,7 @@ async fn several_addresses_are_served_by_one_server() {
             assert_eq!(client.get("/").await.text(), "ok", "{address}");
         }
         handle.drain();
-        assert_eq!(serving.await.unwrap().unwrap().cut, []);
+        assert_eq!(serving.await.unwrap().unwrap().aborted, []);
     })
     .await;
 }

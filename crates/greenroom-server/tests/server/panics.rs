@@ -213,7 +213,7 @@ async fn an_application_without_a_service_for_a_connection_closes_it_and_goes_on
             assert!(client.is_closed().await);
         }
         server.handle.drain();
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
     })
     .await;
 }
@@ -236,7 +236,7 @@ async fn a_service_that_panics_before_it_is_ready_is_500() {
         }
     }
     local(async {
-        let server = Rig::start(greenroom_server::Shared(Unready));
+        let server = Rig::start(greenroom_server::SharedService(Unready));
         assert_eq!(server.connect().await.get("/").await.status, 500);
         assert_eq!(server.connect().await.get("/").await.status, 500);
     })

@@ -108,7 +108,7 @@ impl Proxied {
 
     async fn end(self) {
         self.handle.drain();
-        assert_eq!(self.serving.await.unwrap().unwrap().cut, []);
+        assert_eq!(self.serving.await.unwrap().unwrap().aborted, []);
     }
 }
 

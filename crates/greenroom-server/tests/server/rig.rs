@@ -8,7 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream;
 use greenroom_server::{
-    Address, App, BoxError, DrainReport, Error, Handle, RequestBody, Server, ServerBuilder, Shared,
+    Address, App, BoxError, DrainReport, Error, Handle, RequestBody, Server, ServerBuilder,
+    SharedService,
 };
 use http::{Request, Response};
 use http_body::Frame;
@@ -83,7 +84,7 @@ impl Rig {
 /// An application of one function.
 pub(crate) fn app<F, Answered>(
     handler: F,
-) -> Shared<
+) -> SharedService<
     impl tower::Service<
         Request<RequestBody>,
         Response = Response<Body>,
@@ -97,7 +98,7 @@ where
     F: Fn(Request<RequestBody>) -> Answered + Clone + Send + 'static,
     Answered: Future<Output = Reply> + 'static,
 {
-    Shared(tower::service_fn(handler))
+    SharedService(tower::service_fn(handler))
 }
 
 /// An answer of this text.

@@ -88,7 +88,7 @@ async fn what_outlasts_the_drain_is_cut_off_and_named() {
         let since = Instant::now();
         assert!(client.is_closed().await);
         assert_elapsed(since, 30 * SECOND);
-        let cut = server.ended().await.cut;
+        let cut = server.ended().await.aborted;
         let routes: Vec<_> = cut.iter().map(|cut| cut.route.as_str()).collect();
         assert_eq!(routes, ["GET /never"]);
     })
@@ -104,7 +104,7 @@ async fn a_handler_that_asks_is_told_of_the_drain() {
         sleep(SECOND).await;
         server.handle.drain();
         assert_eq!(client.answer().await.text(), "told");
-        assert_eq!(server.ended().await.cut, []);
+        assert_eq!(server.ended().await.aborted, []);
     })
     .await;
 }

@@ -25,14 +25,14 @@ use std::time::Duration;
 use tower_layer::Layer;
 
 use crate::client::ClientKey;
-use crate::stage::{Importance, Stage};
+use crate::stage::{Priority, Stage};
 use route::Routes;
 
 /// A layer that decides where the service behind it runs.
 ///
 /// ```
 /// use axum::{Router, routing::get};
-/// use greenroom_stage::{Importance, Placement, Stage};
+/// use greenroom_stage::{Priority, Placement, Stage};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let reports = Stage::builder("reports").threads(1..=1).build()?;
@@ -48,7 +48,7 @@ use route::Routes;
 ///     .merge(
 ///         Router::new()
 ///             .route("/health", get(|| async { "fine" }))
-///             .layer(Placement::auto().importance(Importance::Critical)),
+///             .layer(Placement::auto().priority(Priority::Critical)),
 ///     );
 /// # Ok(())
 /// # }
@@ -82,7 +82,7 @@ pub(crate) struct Shared {
 #[derive(Clone, Debug)]
 struct Settings {
     stage: Option<Stage>,
-    importance: Importance,
+    priority: Priority,
     key: Option<&'static str>,
     client_key: Option<ClientKey>,
     is_auto: bool,
@@ -122,13 +122,13 @@ impl Placement {
         Self::placed(Some(stage.clone()), false)
     }
 
-    /// Sets which requests are rejected first: see [`Importance`]. An inline route's requests are
+    /// Sets which requests are rejected first: see [`Priority`]. An inline route's requests are
     /// rejected only while its loop is behind: see [`shed_on_this_loop`](crate::shed_on_this_loop).
     /// The result is a placement of its own, with its own routes.
     #[must_use]
-    pub fn importance(self, importance: Importance) -> Self {
+    pub fn priority(self, priority: Priority) -> Self {
         Self::new(Settings {
-            importance,
+            priority,
             ..self.shared.settings.clone()
         })
     }
@@ -185,7 +185,7 @@ impl Placement {
     fn placed(stage: Option<Stage>, is_auto: bool) -> Self {
         Self::new(Settings {
             stage,
-            importance: Importance::Normal,
+            priority: Priority::Normal,
             key: None,
             client_key: None,
             is_auto,

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::Settings;
 use super::route::Route;
 use crate::client::Client;
-use crate::stage::{Importance, Stage, Submission};
+use crate::stage::{Priority, Stage, Submission};
 
 /// The origin of a request's run: its route, settings and client, by which the body of its response
 /// is placed.
@@ -11,7 +11,7 @@ use crate::stage::{Importance, Stage, Submission};
 pub(super) struct Origin {
     pub(super) route: &'static Route,
     pub(super) settings: &'static Settings,
-    pub(super) importance: Importance,
+    pub(super) priority: Priority,
     pub(super) client: Client,
     pub(super) is_inline: bool,
 }
@@ -24,7 +24,7 @@ impl Origin {
 
     pub(super) fn submission(&self) -> Submission {
         Submission {
-            importance: self.importance,
+            priority: self.priority,
             is_likely_short: self.route.is_likely_short(),
             client: self.client,
             route: self.route.name(),

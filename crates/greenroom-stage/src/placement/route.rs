@@ -9,7 +9,7 @@ use metrics::{Counter, counter};
 use super::busy::Busy;
 use super::rule::{Move, Rule, STREAK_LIKELY};
 use super::status::{Placed, RouteStatus};
-use crate::stage::{Importance, RouteName};
+use crate::stage::{Priority, RouteName};
 
 static ROUTES: Mutex<Vec<&'static Route>> = Mutex::new(Vec::new());
 
@@ -116,12 +116,12 @@ impl Route {
         self.has_yielded.load(Ordering::Relaxed) && self.is_inline()
     }
 
-    /// Returns the importance of the next request. The first [`STREAK_LIKELY`] of a route that is
+    /// Returns the priority of the next request. The first [`STREAK_LIKELY`] of a route that is
     /// placed automatically are admitted: of a new route nothing is known yet, neither if it is
-    /// short nor if there is an inner placement, whose importance counts.
-    pub(crate) fn importance(&self, own: Importance) -> Importance {
+    /// short nor if there is an inner placement, whose priority counts.
+    pub(crate) fn priority(&self, own: Priority) -> Priority {
         if self.is_passed_through() || self.is_new() {
-            Importance::Critical
+            Priority::Critical
         } else {
             own
         }

@@ -19,7 +19,7 @@ use super::route::Route;
 use super::{Shared, hand_over, outer};
 use crate::client::Client;
 use crate::loop_shedding;
-use crate::stage::{Error, Importance, Spawned, Stage};
+use crate::stage::{Error, JoinHandle, Priority, Stage};
 
 /// A service behind a [`Placement`](super::Placement).
 #[derive(Clone, Debug)]
@@ -85,8 +85,8 @@ impl<S> PlacedService<S> {
     {
         let settings = &self.placement.settings;
         outer::yield_to_inner();
-        let importance = route.importance(settings.importance);
-        let place = if loop_shedding::is_shed(importance) && route.is_worth_shedding() {
+        let priority = route.priority(settings.priority);
+        let place = if loop_shedding::is_shed(priority) && route.is_worth_shedding() {
             route.shed();
             Place::Ready {
                 response: Some(loop_shedding::rejection()),
@@ -94,9 +94,9 @@ impl<S> PlacedService<S> {
         } else {
             match &settings.stage {
                 Some(stage) if !route.is_inline() => {
-                    self.call_staged(stage, importance, route, request)
+                    self.call_staged(stage, priority, route, request)
                 }
-                _ => self.call_inline(importance, route, request),
+                _ => self.call_inline(priority, route, request),
             }
         };
         PlacedFuture { place }
@@ -104,14 +104,14 @@ impl<S> PlacedService<S> {
 
     fn call_inline<B>(
         &mut self,
-        importance: Importance,
+        priority: Priority,
         route: &'static Route,
         request: Request<B>,
     ) -> Place<S, B>
     where
         S: Service<Request<B>> + 'static,
     {
-        let origin = self.origin(route, importance, Client::current(), true);
+        let origin = self.origin(route, priority, Client::current(), true);
         if is_lazy::<S>() {
             let run = Measured::new(self.inner.call(request), origin, Duration::ZERO);
             return Place::Inline { run };
@@ -130,7 +130,7 @@ impl<S> PlacedService<S> {
     fn call_staged<B>(
         &mut self,
         stage: &Stage,
-        importance: Importance,
+        priority: Priority,
         route: &'static Route,
         request: Request<B>,
     ) -> Place<S, B>
@@ -146,7 +146,7 @@ impl<S> PlacedService<S> {
         let ready = mem::replace(&mut self.inner, clone);
         let (client, mut request) = self.client_of(request);
         hand_over::prepare(request.extensions_mut());
-        let origin = self.origin(route, importance, client, false);
+        let origin = self.origin(route, priority, client, false);
         let run = Measured::new(Oneshot::new(ready, request), origin, Duration::ZERO);
         let spawned = stage.submit(origin.submission(), run);
         Place::Staged { spawned, route }
@@ -155,14 +155,14 @@ impl<S> PlacedService<S> {
     fn origin(
         &self,
         route: &'static Route,
-        importance: Importance,
+        priority: Priority,
         client: Client,
         is_inline: bool,
     ) -> Origin {
         Origin {
             route,
             settings: &self.placement.settings,
-            importance,
+            priority,
             client,
             is_inline,
         }
@@ -224,7 +224,7 @@ pin_project! {
         },
         Staged {
             #[pin]
-            spawned: Spawned<Result<Response, S::Error>>,
+            spawned: JoinHandle<Result<Response, S::Error>>,
             route: &'static Route,
         },
     }

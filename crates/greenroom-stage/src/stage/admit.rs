@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::builder::Settings;
 use super::error::{Reason, Rejected};
-use super::importance::Importance;
 use super::lanes::Band;
+use super::priority::Priority;
 use super::scheduler::View;
 use super::submission::Submission;
 use super::ticket::Terms;
@@ -54,9 +54,9 @@ pub(super) fn admit<T: Queued>(
 ) -> Result<Terms, NotAdmitted> {
     let expected = view.lanes.expected(submission.route.key, submission.stated);
     let predicted = predict(view, submission, state, now);
-    let limit = match submission.importance {
-        Importance::Critical => state.settings.queue_wait_max,
-        Importance::Normal | Importance::Bulk => view.lanes.standing.wait_max(now, predicted),
+    let limit = match submission.priority {
+        Priority::Critical => state.settings.queue_wait_max,
+        Priority::Normal | Priority::Bulk => view.lanes.standing.wait_max(now, predicted),
     };
     let reject = |reason, retry_after| {
         let rejected = Rejected {
@@ -68,7 +68,7 @@ pub(super) fn admit<T: Queued>(
     if !has_room(view, submission, bytes, state) {
         return reject(Reason::QueueFull, retry_after(predicted, limit));
     }
-    let wait_max = submission.importance.wait_max(limit);
+    let wait_max = submission.priority.wait_max(limit);
     if let Err(seconds) = within(predicted, wait_max) {
         return reject(Reason::Wait, seconds);
     }
@@ -110,7 +110,7 @@ fn has_room<T>(
     } else {
         0
     };
-    waiting < submission.importance.queue_max(settings.queue_max) + reserve
+    waiting < submission.priority.queue_max(settings.queue_max) + reserve
         && state.held_bytes.saturating_add(bytes) <= settings.queue_bytes_max
 }
 

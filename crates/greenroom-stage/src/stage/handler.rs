@@ -5,7 +5,7 @@ use axum::handler::Handler;
 use axum::response::{IntoResponse, Response};
 
 use super::Stage;
-use super::importance::Importance;
+use super::priority::Priority;
 use crate::placement::outer;
 
 /// An axum handler made from a synchronous function: see [`Stage::handler`].
@@ -13,23 +13,23 @@ use crate::placement::outer;
 pub struct OnStage<F> {
     stage: Stage,
     function: F,
-    importance: Importance,
+    priority: Priority,
 }
 
 impl<F> OnStage<F> {
     pub(super) fn new(stage: Stage, function: F) -> Self {
-        let importance = Importance::Normal;
+        let priority = Priority::Normal;
         Self {
             stage,
             function,
-            importance,
+            priority,
         }
     }
 
-    /// Sets the importance of its runs, which decides when they are shed.
+    /// Sets the priority of its runs, which decides when they are shed.
     #[must_use]
-    pub fn importance(mut self, importance: Importance) -> Self {
-        self.importance = importance;
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
         self
     }
 
@@ -40,7 +40,7 @@ impl<F> OnStage<F> {
     {
         let function = self.function;
         let run = async move { run(function).into_response() };
-        match self.stage.spawn_as(self.importance, run).await {
+        match self.stage.spawn_as(self.priority, run).await {
             Ok(response) => response,
             Err(error) => error.into_response(),
         }
@@ -77,7 +77,7 @@ macro_rules! impl_handler {
             fn call(self, request: Request, state: S) -> Self::Future {
                 outer::yield_to_inner();
                 Box::pin(async move {
-                    if let Err(rejected) = self.stage.would_admit(self.importance) {
+                    if let Err(rejected) = self.stage.would_admit(self.priority) {
                         return rejected.into_response();
                     }
                     let (mut parts, body) = request.into_parts();

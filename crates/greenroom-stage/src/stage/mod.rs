@@ -4,16 +4,16 @@ mod admit;
 mod builder;
 pub(crate) mod error;
 mod handler;
-mod importance;
+mod join_handle;
 pub(crate) mod lanes;
 mod metered;
 mod meters;
+mod priority;
 pub(crate) mod scheduler;
 pub(crate) mod shared;
 mod shares;
 #[cfg(test)]
 mod simulation;
-mod spawned;
 mod stats;
 mod status;
 mod submission;
@@ -27,9 +27,9 @@ use std::time::Duration;
 pub use builder::{BuildError, StageBuilder};
 pub use error::{Error, Panicked, Reason, Rejected};
 pub use handler::OnStage;
-pub use importance::{BULK_WAIT_DIVISOR, CRITICAL_RESERVE_DIVISOR, Importance};
+pub use join_handle::JoinHandle;
+pub use priority::{BULK_WAIT_DIVISOR, CRITICAL_RESERVE_DIVISOR, Priority};
 pub use shares::Share;
-pub use spawned::Spawned;
 pub use status::{Quantiles, Sheds, StageStatus, Threads};
 
 use metered::Metered;
@@ -99,7 +99,7 @@ impl Stage {
     }
 
     /// Runs a function on this stage, blocking or computing as it likes.
-    pub fn run<F, T>(&self, function: F) -> Spawned<T>
+    pub fn run<F, T>(&self, function: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
@@ -131,14 +131,14 @@ impl Stage {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn run_stating<F, T>(&self, cost: Duration, function: F) -> Spawned<T>
+    pub fn run_stating<F, T>(&self, cost: Duration, function: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         let submission = Submission {
             stated: Some(cost),
-            ..Submission::of_caller(Importance::Normal)
+            ..Submission::of_caller(Priority::Normal)
         };
         self.submit(submission, async move { function() })
     }
@@ -149,38 +149,38 @@ impl Stage {
     ///
     /// The future is polled by one thread at a time, not always the same. Once it has begun it goes
     /// before all new work: work that was begun is finished first.
-    pub fn spawn<F>(&self, future: F) -> Spawned<F::Output>
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.spawn_as(Importance::Normal, future)
+        self.spawn_as(Priority::Normal, future)
     }
 
-    /// Like [`spawn`](Self::spawn), with the importance that decides when it is shed.
-    pub fn spawn_as<F>(&self, importance: Importance, future: F) -> Spawned<F::Output>
+    /// Like [`spawn`](Self::spawn), with the priority that decides when it is shed.
+    pub fn spawn_as<F>(&self, priority: Priority, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.submit(Submission::of_caller(importance), future)
+        self.submit(Submission::of_caller(priority), future)
     }
 
-    pub(crate) fn submit<F>(&self, submission: Submission, future: F) -> Spawned<F::Output>
+    pub(crate) fn submit<F>(&self, submission: Submission, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let ticket = match self.shared().admit(submission, held_bytes::<F>()) {
             Ok(ticket) => ticket,
-            Err(rejected) => return Spawned::refused(rejected),
+            Err(rejected) => return JoinHandle::refused(rejected),
         };
         self.start(ticket, future)
     }
 
     /// Like [`submit`](Self::submit), for more of a response that has begun: it is never rejected
     /// and never late.
-    pub(crate) fn submit_begun<F>(&self, submission: Submission, future: F) -> Spawned<F::Output>
+    pub(crate) fn submit_begun<F>(&self, submission: Submission, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -188,7 +188,7 @@ impl Stage {
         self.start(Shared::admit_begun(submission), future)
     }
 
-    fn start<F>(&self, ticket: Arc<Ticket>, future: F) -> Spawned<F::Output>
+    fn start<F>(&self, ticket: Arc<Ticket>, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -199,7 +199,7 @@ impl Stage {
             .metadata(Arc::clone(&ticket))
             .spawn(|_| work, move |work| shared.schedule(work));
         runnable.schedule();
-        Spawned::admitted(task.fallible(), ticket, self.clone())
+        JoinHandle::admitted(task.fallible(), ticket, self.clone())
     }
 
     /// Makes an axum handler from a synchronous function, extractors and all.
@@ -242,8 +242,8 @@ impl Stage {
         GLOBAL.set(self)
     }
 
-    pub(crate) fn would_admit(&self, importance: Importance) -> Result<(), Rejected> {
-        self.shared().would_admit(Submission::of_caller(importance))
+    pub(crate) fn would_admit(&self, priority: Priority) -> Result<(), Rejected> {
+        self.shared().would_admit(Submission::of_caller(priority))
     }
 
     fn new(shared: Arc<Shared>) -> Self {

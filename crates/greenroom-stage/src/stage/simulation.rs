@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use super::admit::{self, Queued, State};
 use super::builder::Settings;
-use super::importance::Importance;
 use super::lanes::{Ended, Entry, Lanes, Length, Spent};
+use super::priority::Priority;
 use super::scheduler::{Bounds, View};
 use super::submission::{RouteName, Submission};
 use super::ticket::Terms;
@@ -271,7 +271,7 @@ fn askers(random: &mut fastrand::Rng, threads: u32) -> Vec<Asker> {
 
 fn submission(route: u32, client: u32) -> Submission {
     Submission {
-        importance: Importance::Normal,
+        priority: Priority::Normal,
         is_likely_short: false,
         client: Client::numbered(client.into()),
         route: RouteName {

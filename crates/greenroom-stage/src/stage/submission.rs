@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use super::importance::Importance;
 use super::lanes::Band;
+use super::priority::Priority;
 use crate::client::Client;
 use crate::fair::Flow;
 use crate::placement::outer;
@@ -10,7 +10,7 @@ use crate::placement::route::Route;
 /// The description of work that is submitted to a stage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Submission {
-    pub(crate) importance: Importance,
+    pub(crate) priority: Priority,
     pub(crate) is_likely_short: bool,
     pub(crate) client: Client,
     pub(crate) route: RouteName,
@@ -28,9 +28,9 @@ pub(crate) struct RouteName {
 
 impl Submission {
     /// Describes work of unknown length, for the request for which this thread works.
-    pub(crate) fn of_caller(importance: Importance) -> Self {
+    pub(crate) fn of_caller(priority: Priority) -> Self {
         Self {
-            importance,
+            priority,
             is_likely_short: false,
             client: Client::current(),
             route: outer::current().map(Route::name).unwrap_or_default(),
@@ -39,7 +39,7 @@ impl Submission {
     }
 
     pub(crate) fn band(&self) -> Band {
-        self.importance.band(self.is_likely_short)
+        self.priority.band(self.is_likely_short)
     }
 
     pub(crate) fn flow(&self) -> Flow {

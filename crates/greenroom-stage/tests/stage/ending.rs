@@ -32,7 +32,7 @@ async fn what_waits_in_the_queue_is_not_begun_when_its_client_leaves() {
             .collect();
         let stays = stage.run(|| "stays");
         assert_eq!(stage.status().queue_len, 101);
-        drop::<Vec<greenroom_stage::Spawned<()>>>(abandoned);
+        drop::<Vec<greenroom_stage::JoinHandle<()>>>(abandoned);
         assert_eq!(stage.status().queue_len, 1);
         release.send(()).unwrap();
         occupying.await.unwrap().unwrap();

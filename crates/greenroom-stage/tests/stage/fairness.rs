@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use greenroom_stage::fair::STATED_MAX;
-use greenroom_stage::{Client, Reason, Spawned, Stage};
+use greenroom_stage::{Client, JoinHandle, Reason, Stage};
 use tokio::sync::oneshot;
 
 use crate::{builder, occupy, one_thread, within};
 
 type Order = Arc<Mutex<Vec<&'static str>>>;
 
-fn note(stage: &Stage, order: &Order, name: &'static str) -> Spawned<()> {
+fn note(stage: &Stage, order: &Order, name: &'static str) -> JoinHandle<()> {
     let order = Arc::clone(order);
     let run = move || order.lock().unwrap().push(name);
     Client::named(name).within(|| stage.run(run))

@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use greenroom_stage::{Error, Importance, Reason, Stage};
+use greenroom_stage::{Error, Priority, Reason, Stage};
 
 use crate::{builder, occupy, one_thread, within};
 
@@ -64,9 +64,9 @@ async fn a_newcomer_is_refused_by_its_predicted_wait() {
         };
         assert_eq!(refused.reason, Reason::Wait);
         assert!(let_in.len() > 1);
-        let bulk = stage.spawn_as(Importance::Bulk, async {});
+        let bulk = stage.spawn_as(Priority::Bulk, async {});
         assert_eq!(bulk.rejected().unwrap().reason, Reason::Wait);
-        let critical = stage.spawn_as(Importance::Critical, async {});
+        let critical = stage.spawn_as(Priority::Critical, async {});
         assert_eq!(critical.rejected(), None);
         drop(release);
         critical.await.unwrap();
@@ -88,7 +88,7 @@ async fn critical_work_goes_before_other_new_work() {
             async move { order.lock().unwrap().push(name) }
         };
         let normal = stage.spawn(note("normal"));
-        let critical = stage.spawn_as(Importance::Critical, note("critical"));
+        let critical = stage.spawn_as(Priority::Critical, note("critical"));
         drop(release);
         normal.await.unwrap();
         critical.await.unwrap();
@@ -147,7 +147,7 @@ async fn new_work_gets_its_turn_beside_any_amount_of_more_important_work() {
             async move { order.lock().unwrap().push(name) }
         };
         let normal = stage.spawn(note("normal"));
-        let critical = (0..20).map(|_| stage.spawn_as(Importance::Critical, note("critical")));
+        let critical = (0..20).map(|_| stage.spawn_as(Priority::Critical, note("critical")));
         let critical: Vec<_> = critical.collect();
         drop(release);
         normal.await.unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use greenroom_stage::{Importance, Placement};
+use greenroom_stage::{Placement, Priority};
 use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
 use tokio::time::interval;
 
@@ -48,7 +48,7 @@ pub fn install_metrics() -> Result<Router, InstallMetricsError> {
     tokio::spawn(keep_up(handle.clone()));
     let show = move || async move { ([(CONTENT_TYPE, FORMAT)], handle.render()) };
     let router = Router::new().route("/greenroom/metrics", get(show));
-    Ok(router.layer(Placement::auto().importance(Importance::Critical)))
+    Ok(router.layer(Placement::auto().priority(Priority::Critical)))
 }
 
 fn recorder() -> Result<PrometheusHandle, BuildError> {

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use axum::Router;
 use axum::routing::get;
 use greenroom_server::{Address, App, Error, Handle, Server};
-use greenroom_stage::{Importance, Placement};
+use greenroom_stage::{Placement, Priority};
 
 use crate::{IntoApp, status_handler};
 pub use metrics::{InstallMetricsError, install_metrics};
@@ -63,6 +63,6 @@ fn app() -> impl App {
     });
     let status = Router::new()
         .route("/greenroom/status", get(status_handler))
-        .layer(Placement::auto().importance(Importance::Critical));
+        .layer(Placement::auto().priority(Priority::Critical));
     IntoApp::<_>::into_app(status.merge(metrics), None)
 }

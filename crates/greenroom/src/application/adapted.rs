@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use greenroom_server::{App, BoxError, ConnectionInfo, LoopWatch, Pressure};
-use greenroom_stage::{ClientKey, Importance, shed_on_this_loop};
+use greenroom_stage::{ClientKey, Priority, shed_on_this_loop};
 use http::{Request, Response};
 use tower_service::Service;
 
@@ -52,7 +52,7 @@ where
 pub(super) fn shed_under(pressure: Pressure) {
     shed_on_this_loop(match pressure {
         Pressure::None => None,
-        Pressure::Raised => Some(Importance::Bulk),
-        Pressure::Over => Some(Importance::Normal),
+        Pressure::Raised => Some(Priority::Bulk),
+        Pressure::Over => Some(Priority::Normal),
     });
 }

@@ -33,7 +33,7 @@ use crate::{IntoApp, OnLoops};
 ///     .shutdown_on_signals()
 ///     .serve(Router::new().route("/hello", get(|| async { "Hello, world!" })))
 ///     .await?;
-/// for cut in &report.cut {
+/// for cut in &report.aborted {
 ///     eprintln!("aborted: {cut}");
 /// }
 /// # Ok(())

@@ -216,17 +216,17 @@ async fn a_client_with_a_name_keeps_its_address() {
 struct Spawning;
 
 #[derive(Clone)]
-struct Spawned<S>(S);
+struct JoinHandle<S>(S);
 
 impl<S> Layer<S> for Spawning {
-    type Service = Spawned<S>;
+    type Service = JoinHandle<S>;
 
-    fn layer(&self, inner: S) -> Spawned<S> {
-        Spawned(inner)
+    fn layer(&self, inner: S) -> JoinHandle<S> {
+        JoinHandle(inner)
     }
 }
 
-impl<S> Service<Request<Body>> for Spawned<S>
+impl<S> Service<Request<Body>> for JoinHandle<S>
 where
     S: Service<Request<Body>, Error: Send, Response: Send, Future: Send + 'static>
         + Clone

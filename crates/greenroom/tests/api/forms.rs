@@ -244,7 +244,7 @@ async fn the_settings_of_a_server() {
         says_hello(url.clone()).await;
         assert_eq!(fetch(format!("{url}0123456789")).await.0, 414);
         end.send(()).unwrap();
-        assert_eq!(serving.await.unwrap().unwrap().cut, []);
+        assert_eq!(serving.await.unwrap().unwrap().aborted, []);
     })
     .await;
 }
@@ -269,7 +269,11 @@ async fn the_deadline_of_a_drain() {
         let serving = tokio::spawn(serve.report());
         let asked = tokio::spawn(fetch(url));
         let report = serving.await.unwrap().unwrap();
-        let routes: Vec<_> = report.cut.iter().map(|cut| cut.route.as_str()).collect();
+        let routes: Vec<_> = report
+            .aborted
+            .iter()
+            .map(|cut| cut.route.as_str())
+            .collect();
         assert_eq!(routes, ["GET /"]);
         assert!(asked.await.is_err(), "it was cut off");
     })

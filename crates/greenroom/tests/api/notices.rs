@@ -5,7 +5,7 @@ use axum::response::sse::{Event, Sse};
 use axum::routing::{any, get};
 use axum::{BoxError, Router};
 use futures_util::{Stream, StreamExt, stream};
-use greenroom::{Draining, Informational, NotPossible, OnLoops, Placement, Stage};
+use greenroom::{Draining, Informational, InformationalError, OnLoops, Placement, Stage};
 use http::header::LINK;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body_util::{BodyExt, Empty};
@@ -24,7 +24,7 @@ fn thread() -> String {
     std::thread::current().name().unwrap_or("?").to_owned()
 }
 
-fn hint(informational: &Informational) -> Result<(), NotPossible> {
+fn hint(informational: &Informational) -> Result<(), InformationalError> {
     let link = HeaderValue::from_static("</style.css>");
     informational.send(
         StatusCode::EARLY_HINTS,
@@ -156,7 +156,7 @@ async fn an_event_stream_ends_with_a_last_event_when_the_server_drains() {
             assert!(rest.starts_with(thread), "{rest}");
             assert!(rest.contains("event: restart\n"), "{rest}");
             assert!(rest.ends_with("0\r\n\r\n"), "{rest}");
-            assert_eq!(server.end().await.cut, []);
+            assert_eq!(server.end().await.aborted, []);
         }
     })
     .await;
@@ -174,7 +174,7 @@ async fn an_event_stream_over_http2_ends_so_too() {
         server.handle.drain();
         let rest = body.collect().await.unwrap().to_bytes();
         assert!(rest.starts_with(b"event: restart\n"), "{rest:?}");
-        assert_eq!(server.end().await.cut, []);
+        assert_eq!(server.end().await.aborted, []);
     })
     .await;
 }
@@ -207,7 +207,7 @@ async fn a_websocket_whose_handler_asked_says_goodbye_itself() {
         assert_eq!(u16::from(frame.code), 1012);
         assert_eq!(frame.reason.as_str(), "come again");
         assert!(socket.next().await.is_none());
-        assert_eq!(server.end().await.cut, []);
+        assert_eq!(server.end().await.aborted, []);
     })
     .await;
 }

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::routing::get;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use greenroom::{Address, Importance, Placement, Server};
+use greenroom::{Address, Placement, Priority, Server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::task::LocalSet;
@@ -63,18 +63,18 @@ struct Statuses {
     bulk: Vec<Vec<String>>,
 }
 
-/// [`CLIENTS`] of each importance send so many requests, all on one loop.
+/// [`CLIENTS`] of each priority send so many requests, all on one loop.
 async fn all_ask(rounds: usize) -> Statuses {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("socket");
     let address: Address = format!("unix:{}", socket.display()).parse().unwrap();
-    let placed = |path: &str, importance| {
-        let placement = Placement::inline().importance(importance);
+    let placed = |path: &str, priority| {
+        let placement = Placement::inline().priority(priority);
         Router::new().route(path, get(compute)).layer(placement)
     };
-    let app = placed("/normal", Importance::Normal)
-        .merge(placed("/critical", Importance::Critical))
-        .merge(placed("/bulk", Importance::Bulk));
+    let app = placed("/normal", Priority::Normal)
+        .merge(placed("/critical", Priority::Critical))
+        .merge(placed("/bulk", Priority::Bulk));
     let server = Server::builder().listen(address.clone()).bind().unwrap();
     let local = LocalSet::new();
     local.spawn_local(async move { server.serve_local(app).await.map(drop) });

@@ -244,7 +244,7 @@ async fn graceful_shutdown_finishes_what_is_under_way() {
         // Whole, and then the end of the connection.
         let answer = asked.await.unwrap();
         assert!(answer.ends_with("finished"), "{answer}");
-        assert_eq!(serving.await.unwrap().unwrap().cut, []);
+        assert_eq!(serving.await.unwrap().unwrap().aborted, []);
     })
     .await;
 }
@@ -269,8 +269,8 @@ async fn blocking_work_of_a_request_that_is_cut_off_does_not_hold_up_the_end() {
         begins.recv().await.unwrap();
         server.handle.abort();
         let report = server.end().await;
-        assert_eq!(report.cut.len(), 1);
-        assert_eq!(report.cut[0].route, "GET /stuck");
+        assert_eq!(report.aborted.len(), 1);
+        assert_eq!(report.aborted[0].route, "GET /stuck");
         drop(release);
     })
     .await;

@@ -10,7 +10,9 @@ use std::thread;
 use axum::Router;
 use axum::body::Body;
 use axum::routing::get;
-use greenroom::{Address, Client, ClientKey, IntoApp, OnLoops, Placed, Placement, Server, Shared};
+use greenroom::{
+    Address, Client, ClientKey, IntoApp, OnLoops, Placed, Placement, Server, SharedService,
+};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -147,12 +149,12 @@ async fn what_is_not_send_stays_on_the_loops_and_that_is_said() {
 
 #[tokio::test]
 async fn an_app_that_does_not_place_itself_is_said() {
-    let app = Shared(service_fn(|_| async {
+    let app = SharedService(service_fn(|_| async {
         Ok::<_, Infallible>(Response::new(thread_name()))
     }));
     let (said, thread) = said_of(app).await;
     assert!(thread.starts_with("loop-"), "{thread}");
-    assert!(said.contains("Shared<"), "{said}");
+    assert!(said.contains("SharedService<"), "{said}");
 }
 
 #[tokio::test]

@@ -120,7 +120,7 @@ async fn messages_are_echoed() {
         socket.send(&[0x88, 0x80, 0, 0, 0, 0]).await;
         assert_eq!(socket.receive().await.0, 0x88);
         drop(socket);
-        assert_eq!(server.end().await.cut, []);
+        assert_eq!(server.end().await.aborted, []);
     })
     .await;
 }
@@ -137,7 +137,7 @@ async fn rfc8441_messages_are_echoed_over_http_2() {
         socket.send(&[0x88, 0x80, 0, 0, 0, 0]).await;
         assert_eq!(socket.receive().await.0, 0x88);
         drop(socket);
-        assert_eq!(server.end().await.cut, []);
+        assert_eq!(server.end().await.aborted, []);
     })
     .await;
 }
@@ -151,7 +151,7 @@ async fn frames_that_came_with_the_request_are_not_lost() {
         assert_eq!(socket.receive().await, (0x81, b"early".to_vec()));
         assert_eq!(socket.receive().await, (0x81, b"bird".to_vec()));
         drop(socket);
-        assert_eq!(server.end().await.cut, []);
+        assert_eq!(server.end().await.aborted, []);
     })
     .await;
 }
@@ -210,7 +210,7 @@ async fn a_drain_sends_a_close_frame_and_waits_for_its_answer() {
         let mut rest = Vec::new();
         quiet.0.read_to_end(&mut rest).await.unwrap();
         assert_eq!(rest, b"");
-        assert_eq!(server.end().await.cut, []);
+        assert_eq!(server.end().await.aborted, []);
     })
     .await;
 }

@@ -1,7 +1,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use greenroom::{Spawned, Stage};
+use greenroom::{JoinHandle, Stage};
 use rusqlite::Connection;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
@@ -25,7 +25,7 @@ const BATCH_TIME_MAX: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: mpsc::Sender<Box<dyn Operation>>,
-    _running: Spawned<()>,
+    _running: JoinHandle<()>,
 }
 
 impl Writer {

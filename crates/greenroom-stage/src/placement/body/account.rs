@@ -67,7 +67,7 @@ mod tests {
     use crate::placement::route::Route;
     use crate::placement::rule::{LONG_RUN, STREAK_FIRST};
     use crate::placement::{Placement, Shared};
-    use crate::stage::{Importance, Stage};
+    use crate::stage::{Priority, Stage};
     use http::Method;
 
     const TINY: Duration = Duration::from_micros(5);
@@ -82,7 +82,7 @@ mod tests {
         let origin = Origin {
             route,
             settings: &shared.settings,
-            importance: Importance::Normal,
+            priority: Priority::Normal,
             client: Client::UNKNOWN,
             is_inline: route.is_inline(),
         };

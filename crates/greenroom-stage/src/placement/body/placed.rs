@@ -7,7 +7,7 @@ use http_body::{Body as _, Frame, SizeHint};
 
 use super::trip::{Back, Trip};
 use super::{Account, Polled};
-use crate::stage::Spawned;
+use crate::stage::JoinHandle;
 
 /// The body of a placed route's response, polled on the loop or on the stage. If it is dropped
 /// while on the stage, it is dropped there, within the runtime that serves it.
@@ -22,7 +22,7 @@ pub(super) struct PlacedBody {
 
 #[derive(Debug)]
 enum At {
-    Away(Spawned<Back>),
+    Away(JoinHandle<Back>),
     Ended,
     Home(Trip),
 }

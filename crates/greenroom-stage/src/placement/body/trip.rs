@@ -9,7 +9,7 @@ use super::{Account, Polled};
 use crate::placement::measured::watch;
 use crate::placement::outer;
 use crate::placement::stopwatch::Stopwatch;
-use crate::stage::{Panicked, Spawned, Stage};
+use crate::stage::{JoinHandle, Panicked, Stage};
 
 /// A body and its account, at home on the loop or away on the stage.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Trip {
     }
 
     /// Spawns the poll of the next frame on the stage.
-    pub(super) fn depart(self, stage: &Stage) -> Spawned<Back> {
+    pub(super) fn depart(self, stage: &Stage) -> JoinHandle<Back> {
         let submission = self.account.origin.submission();
         stage.submit_begun(submission, Away(Some(self)))
     }

@@ -14,7 +14,7 @@ use super::ticket::Ticket;
 /// Dropping it gives the work up: what waits in the queue is never begun, what runs ends at its
 /// next await. A blocking function that has begun runs to its end, for nothing can stop it.
 #[must_use = "work whose result is dropped is given up"]
-pub struct Spawned<T>(State<T>);
+pub struct JoinHandle<T>(State<T>);
 
 enum State<T> {
     Refused(Rejected),
@@ -28,7 +28,7 @@ struct Admitted<T> {
     stage: Stage,
 }
 
-impl<T> Spawned<T> {
+impl<T> JoinHandle<T> {
     pub(super) fn refused(rejected: Rejected) -> Self {
         Self(State::Refused(rejected))
     }
@@ -55,7 +55,7 @@ impl<T> Spawned<T> {
     }
 }
 
-impl<T> Future for Spawned<T> {
+impl<T> Future for JoinHandle<T> {
     type Output = Result<T, Error>;
 
     /// # Panics
@@ -75,7 +75,7 @@ impl<T> Future for Spawned<T> {
     }
 }
 
-impl<T> Unpin for Spawned<T> {}
+impl<T> Unpin for JoinHandle<T> {}
 
 impl<T> Drop for Admitted<T> {
     fn drop(&mut self) {
@@ -85,13 +85,13 @@ impl<T> Drop for Admitted<T> {
     }
 }
 
-impl<T> fmt::Debug for Spawned<T> {
+impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match self.0 {
             State::Refused(_) => "Refused",
             State::Admitted(_) => "Admitted",
             State::Ended => "Ended",
         };
-        f.debug_tuple("Spawned").field(&state).finish()
+        f.debug_tuple("JoinHandle").field(&state).finish()
     }
 }

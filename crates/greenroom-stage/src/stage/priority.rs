@@ -22,10 +22,10 @@ pub const CRITICAL_RESERVE_DIVISOR: usize = 8;
 /// before other new work too: it waits for work that is as short, not for work that computes.
 ///
 /// So bulk work is rejected first, and critical work last. Nothing is taken from work that has
-/// begun: that is finished first, whatever its importance.
+/// begun: that is finished first, whatever its priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Importance {
+pub enum Priority {
     /// Work that can come back later, such as a crawler's.
     Bulk,
     /// Most work.
@@ -35,7 +35,7 @@ pub enum Importance {
     Critical,
 }
 
-impl Importance {
+impl Priority {
     /// Returns the longest time that this may wait; `None` is any time. See
     /// [`admit`](crate::admission::admit).
     #[must_use]
@@ -72,14 +72,11 @@ mod tests {
 
     #[test]
     fn bulk_is_refused_first_and_critical_last() {
-        let wait_max = |importance: Importance| importance.wait_max(Duration::from_millis(500));
-        assert_eq!(wait_max(Importance::Bulk), Some(Duration::from_millis(125)));
-        assert_eq!(
-            wait_max(Importance::Normal),
-            Some(Duration::from_millis(500))
-        );
-        assert_eq!(wait_max(Importance::Critical), None);
-        assert_eq!(Importance::Critical.queue_max(4_096), 4_608);
-        assert_eq!(Importance::Critical.queue_max(1), 2);
+        let wait_max = |priority: Priority| priority.wait_max(Duration::from_millis(500));
+        assert_eq!(wait_max(Priority::Bulk), Some(Duration::from_millis(125)));
+        assert_eq!(wait_max(Priority::Normal), Some(Duration::from_millis(500)));
+        assert_eq!(wait_max(Priority::Critical), None);
+        assert_eq!(Priority::Critical.queue_max(4_096), 4_608);
+        assert_eq!(Priority::Critical.queue_max(1), 2);
     }
 }
