@@ -330,11 +330,12 @@ impl Station {
     }
 }
 
-/// A task that an actor's worker wakes is the next to run on the same thread of tokio, and no other
-/// thread can take it, however long that actor goes on. One more task, which does nothing, takes
-/// that place.
+/// A task that a worker wakes is the next to run on the same thread of tokio, and no other thread
+/// can take it, however long an actor holds that worker. One more task, which does nothing, takes
+/// that place. It is of no matter whether an actor runs already: between two turns, or when alarms
+/// go off, a worker wakes others too, and the next actor may hold it.
 fn let_be_stolen() {
-    if super::running_actor().is_none() {
+    if !super::local::is_worker() {
         return;
     }
     if let Ok(runtime) = Handle::try_current()

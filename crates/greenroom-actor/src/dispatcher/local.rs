@@ -65,6 +65,16 @@ impl Local {
         turns.store(self.turns.get(), Ordering::Relaxed);
     }
 
+    /// Puts an actor into the queue, and wakes a worker that rests if the queue has another besides.
+    ///
+    /// No fence stands between the push and the look at who rests, unlike in [`Core::inject`]: a
+    /// worker that goes to rest just now may miss the actor, and be missed here. Nothing is lost by
+    /// that, as this worker does not rest before its queue is empty. The actor waits for longer than
+    /// it need only if another holds this worker; so does one that is alone in the queue, for which
+    /// nobody is woken. Both are the watchdog's: at its second look it finds a worker that is held
+    /// and has a queue, and wakes another, provided that its rest is still to be seen, and so that
+    /// whoever clears it wakes a task that somebody can run (`let_be_stolen`). So messages between
+    /// actors, which would pay for the fence, go without.
     pub(super) fn push(&self, turn: Turn) {
         self.queue.push(turn);
         if self.core.has_resting() && self.queue.len() > 1 {
@@ -120,9 +130,9 @@ pub(super) fn schedule_here(turn: Turn, dispatcher: &Core) -> Option<Turn> {
     })
 }
 
-/// The actor whose turn it is on this thread.
-pub(crate) fn running_actor() -> Option<ActorId> {
-    with_asker(|_, _, asker| asker)
+/// Whether this thread runs a worker, with an actor or between two of them.
+pub(super) fn is_worker() -> bool {
+    LOCAL.is_set()
 }
 
 /// Calls a function with the worker that this thread runs and the actor whose turn it is, if so.

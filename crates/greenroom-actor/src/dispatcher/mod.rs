@@ -25,7 +25,7 @@ pub(crate) use builder::unstarted;
 pub(crate) use core::Core;
 pub(crate) use deadline::Deadline;
 pub use error::DispatcherError;
-pub(crate) use local::{call_here, keep_running_actor, running_actor};
+pub(crate) use local::{call_here, keep_running_actor};
 pub(crate) use pace::Pace;
 pub use settings::{Dispatcher, THROUGHPUT_DEFAULT};
 pub(crate) use wheel::AlarmKey;

@@ -1,6 +1,6 @@
 //! The threads that actors run on, and that they let each other run.
 
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -391,6 +391,87 @@ fn an_actor_that_holds_a_worker_does_not_hold_up_others_when_another_worker_is_i
             assert!(system.shutdown(PATIENCE).await.is_clean());
         });
     }
+}
+
+/// Returns when so many workers of the system's only dispatcher rest, of which nobody is told.
+async fn rest(system: &ActorSystem, workers: usize) {
+    while system.status().dispatchers[0].resting != workers {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[test]
+fn an_actor_with_more_to_do_goes_on_elsewhere_when_the_next_on_its_worker_holds_that() {
+    threads(2).block_on(async {
+        let system = system("default", Dispatcher::tokio().throughput(1));
+        let [busy, holder] = [(); 2].map(|()| spawn_on(&system, "default"));
+        for puppet in [&busy, &holder] {
+            let asked = puppet.ask(Note(0)).timeout(PATIENCE).await;
+            asked.expect("it is handled");
+        }
+        let (go, may_go) = mpsc::channel::<()>();
+        let (release, released) = mpsc::channel::<()>();
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let to = holder.clone();
+        // The holder is the only one in the queue until this turn ends: nobody is woken for it.
+        let begin = act(move |_, _| {
+            let _ = begun.send(());
+            let _ = may_go.recv();
+            let hold = act(move |_, _| {
+                let _ = released.recv();
+            });
+            to.tell(hold).expect("the mailbox has room");
+        });
+        busy.tell(begin).expect("the mailbox has room");
+        busy.tell(Note(1)).expect("the mailbox has room");
+        has_begun.await.expect("it begins");
+        rest(&system, 1).await;
+        go.send(()).expect("it waits");
+        let asked = busy.ask(Note(2)).timeout(PATIENCE).await;
+        asked.expect("it is not held up");
+        drop(release);
+        assert!(system.shutdown(PATIENCE).await.is_clean());
+    });
+}
+
+#[test]
+fn an_actor_that_holds_a_worker_does_not_hold_up_others_whose_timers_went_off_with_its_own() {
+    threads(2).block_on(async {
+        let system = ActorSystem::new().expect("there is a runtime");
+        let [holder, others @ ..] = [(); 4].map(|()| spawn_on(&system, "default"));
+        let (release, released) = mpsc::channel::<()>();
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let hold = act(move |_, _| {
+            let _ = begun.send(());
+            let _ = released.recv();
+        });
+        holder.tell(hold).expect("the mailbox has room");
+        has_begun.await.expect("it begins");
+        // While one worker is held, all timers are set with the other.
+        let moment = tokio::time::Instant::now() + Duration::from_millis(200);
+        let (arrive, arrivals) = mpsc::channel();
+        let (let_go, held) = mpsc::channel::<()>();
+        let held = Arc::new(Mutex::new(Some(held)));
+        for puppet in &others {
+            let (arrive, held) = (arrive.clone(), Arc::clone(&held));
+            let meet = act(move |_, _| {
+                let _ = arrive.send(());
+                let is_first = held.lock().expect("no panic within").take();
+                let _ = is_first.map(|held| held.recv());
+            });
+            let set = act(move |_, context| drop(context.at(moment, meet)));
+            let asked = puppet.ask(set).timeout(PATIENCE).await;
+            asked.expect("it is not held up");
+        }
+        drop(release);
+        for _ in &others {
+            // Not by the runtime's clock: the thread that is held may be the one that keeps it.
+            let arrival = arrivals.recv_timeout(PATIENCE);
+            arrival.expect("it is not held up");
+        }
+        drop(let_go);
+        assert!(system.shutdown(PATIENCE).await.is_clean());
+    });
 }
 
 #[test]
