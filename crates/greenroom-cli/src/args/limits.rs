@@ -59,7 +59,10 @@ fn flag(setting: &'static Setting) -> Arg {
         .value_name(value_name)
         .value_parser(ValueParser::from(move |text: &str| {
             let mut scratch = Limits::default();
-            setting.set(&mut scratch, text).map(|()| text.to_owned())
+            match setting.set(&mut scratch, text) {
+                Ok(()) => Ok(text.to_owned()),
+                Err(error) => Err(error.fault().to_owned()),
+            }
         }))
         .help_heading("Limits");
     let (default, summary) = (default(setting), on_a_terminal(setting.summary()));

@@ -61,6 +61,6 @@ async fn serve_demo(args: &ServeArgs, server: Server) -> anyhow::Result<DrainRep
 
 fn announce(server: &Server) {
     for address in server.local_addresses() {
-        tracing::info!(%address, url = address.url(), "listening");
+        tracing::info!(%address, url = address.url().map(display), "listening");
     }
 }

@@ -58,6 +58,14 @@ pub struct LimitError {
     fault: String,
 }
 
+impl LimitError {
+    /// Returns what is wrong, and what is allowed, without the name of the limit.
+    #[must_use]
+    pub fn fault(&self) -> &str {
+        &self.fault
+    }
+}
+
 impl Setting {
     /// The name of the field, such as `head_bytes_max`.
     #[must_use]

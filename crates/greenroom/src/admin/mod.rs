@@ -34,7 +34,7 @@ impl AdminServer {
     /// that lives as long.
     pub(crate) fn serve(self) -> AdminServing {
         let address = self.address();
-        tracing::info!(%address, url = address.url(), "status at");
+        tracing::info!(%address, url = address.url().map(display), "status at");
         let handle = self.0.handle();
         let app = app();
         tokio::spawn(async move {
