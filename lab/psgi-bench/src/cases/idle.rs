@@ -57,9 +57,11 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
             context.rounds
         ),
         "idle: one that has connected and said nothing, and one that has asked to be \
-         kept, had an answer, and says nothing more".to_owned(),
+         kept, had an answer, and says nothing more"
+            .to_owned(),
         "accept loop: Perl in the spirit of the smallest servers, with blocking reads \
-         and a time-out of 2 s (lab/http-bench/standins/pixel.pl)".to_owned(),
+         and a time-out of 2 s (lab/http-bench/standins/pixel.pl)"
+            .to_owned(),
         format!("no request is begun after {SECONDS_MAX} s, and none waits for longer"),
     ];
     notes.extend(line_up.notes.iter().cloned());

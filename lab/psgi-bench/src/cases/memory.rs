@@ -57,7 +57,8 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
              the sum is what the server takes"
         ),
         "first: Greenroom's front, Starman's master; the zygote forks the workers and \
-         serves nothing".to_owned(),
+         serves nothing"
+            .to_owned(),
     ];
     notes.extend(line_up.notes.iter().cloned());
     Ok(Report {

@@ -19,7 +19,8 @@ pub(super) fn tell(spec: &Spec, rows: &[Row<Sample>], line_up: &LineUp, rounds: 
         "CPU: of all processes of the server, over the requests that were answered; \
          first: of it, the process that was started (Greenroom's front, a prefork \
          server's master); longest: also of those whose connection had to wait until \
-         the load ended".to_owned(),
+         the load ended"
+            .to_owned(),
     ];
     notes.extend(line_up.notes.iter().cloned());
     Report {

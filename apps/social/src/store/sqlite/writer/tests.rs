@@ -171,7 +171,9 @@ async fn a_disk_that_stalls_is_not_waited_for() {
         panic!("{result:?}");
     };
     assert!(
-        source.to_string().contains("is not known: the disk"),
+        source
+            .to_string()
+            .contains("unknown if it was stored: the disk"),
         "{source}"
     );
 }
