@@ -2,12 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::extract::{State, WebSocketUpgrade};
 use axum::response::Response;
 use axum::routing::any;
 use futures_util::{SinkExt, StreamExt};
+use greenroom::Server;
 use greenroom_actor::web::{Frame, Outbox, WebSocketSettings, websocket};
 use greenroom_actor::{Actor, ActorSystem, Context, Dispatcher, Handler};
 use tokio::net::{TcpListener, TcpStream};
@@ -80,6 +83,47 @@ async fn a_websocket_is_an_actor_on_the_loop_of_its_connection() {
         }
         end.send(()).unwrap();
         assert_eq!(serving.await.unwrap().aborted, []);
+    };
+    timeout(Duration::from_mins(1), test)
+        .await
+        .expect("the test hangs");
+}
+
+/// Counts its messages, a moment for each, into what outlives it.
+struct Slow(Arc<AtomicUsize>);
+
+impl Actor for Slow {}
+
+impl Handler<()> for Slow {
+    type Reply = ();
+
+    fn handle(&mut self, (): (), _: &mut Context<Self>) {
+        std::thread::sleep(Duration::from_millis(1));
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn a_system_that_is_given_to_a_server_ends_with_it_and_handles_its_mailboxes_first() {
+    let test = async {
+        let system = ActorSystem::new().unwrap();
+        let handled = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&handled);
+        let slow = system.spawn(move || Slow(Arc::clone(&counter)));
+        let server = Server::builder()
+            .listen("127.0.0.1:0")
+            .actors(system)
+            .bind()
+            .unwrap();
+        let handle = server.handle();
+        let serving = tokio::spawn(server.serve(axum::Router::new()));
+        for _ in 0..50 {
+            slow.tell(()).unwrap();
+        }
+        handle.drain();
+        serving.await.unwrap().unwrap();
+        assert_eq!(handled.load(Ordering::Relaxed), 50);
+        assert!(slow.tell(()).is_err());
     };
     timeout(Duration::from_mins(1), test)
         .await

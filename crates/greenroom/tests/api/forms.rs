@@ -297,6 +297,25 @@ fn errors_are_those_of_io() {
     assert_eq!(named, Address::Tcp(address));
 }
 
+/// A text that is no address and a limit that is not allowed are errors that say what is.
+#[test]
+fn what_cannot_be_set_is_told_when_the_server_binds() {
+    let error = Server::builder().listen("localhost").bind().unwrap_err();
+    let said = error.to_string();
+    assert!(
+        said.contains("`localhost`") && said.contains("[::1]:5000"),
+        "{said}"
+    );
+    assert_eq!(io::Error::from(error).kind(), io::ErrorKind::InvalidInput);
+    let limits = Limits {
+        fields_max: 300,
+        ..Limits::default()
+    };
+    let builder = Server::builder().listen("127.0.0.1:0").limits(limits);
+    let said = builder.bind().unwrap_err().to_string();
+    assert_eq!(said, "fields_max: 300 is not allowed; allowed: 1 to 256");
+}
+
 #[cfg(feature = "admin")]
 #[tokio::test]
 async fn an_address_for_operators() {
