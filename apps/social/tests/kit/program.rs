@@ -1,8 +1,9 @@
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -85,7 +86,7 @@ impl Program {
         );
     }
 
-    /// Sends a signal, such as `STOP` and `CONT`.
+    /// Sends a signal, such as `STOP` and `CONT`. After `STOP` all its threads stand still.
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.as_ref().expect("it runs").id().to_string();
         let status = Command::new("kill").args(["-s", name, &pid]).status();
@@ -93,6 +94,9 @@ impl Program {
             status.expect("kill can be run").success(),
             "{pid} cannot be sent {name}"
         );
+        while name == "STOP" && !has_stopped(&pid) {
+            thread::yield_now();
+        }
     }
 
     async fn wait_until_listening(&mut self) {
@@ -125,4 +129,16 @@ impl Drop for Program {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// True if all threads of this process are stopped: state `T`, of proc(5).
+fn has_stopped(pid: &str) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    let states = threads.map(|thread| {
+        let stat = thread.expect("it is listed").path().join("stat");
+        let stat = fs::read_to_string(stat).unwrap_or_default();
+        let (_, behind_name) = stat.rsplit_once(") ").unwrap_or_default();
+        behind_name.starts_with('T')
+    });
+    states.fold(true, |all, is_stopped| all && is_stopped)
 }
