@@ -78,7 +78,7 @@ fn look(cores: &[Arc<Core>], seen: &mut HashMap<usize, Seen>) -> bool {
             if station.report.is_clock_real.load(Ordering::Relaxed) {
                 station.timetable.go_off_late(tokio::time::Instant::now());
             }
-            if running == 0 {
+            if running == 0 && !station.has_waiting() {
                 continue;
             }
             let key = std::ptr::from_ref(station).addr();
@@ -90,9 +90,14 @@ fn look(cores: &[Arc<Core>], seen: &mut HashMap<usize, Seen>) -> bool {
                 0
             };
             if looks > 0 && station.has_waiting() {
+                // It has yielded, and tokio keeps what yields with the thread, which another task
+                // may hold: woken from here, it goes where any thread finds it.
+                if running == 0 && core.kind == "tokio" {
+                    station.waker.wake();
+                }
                 core.wake_any();
             }
-            if looks == LOOKS_MAX && core.kind != "stage" {
+            if looks == LOOKS_MAX && running != 0 && core.kind != "stage" {
                 contain("the log of the watchdog", || {
                     name(core, station, ActorId(running));
                 });

@@ -409,14 +409,14 @@ fn an_actor_with_more_to_do_goes_on_elsewhere_when_the_next_on_its_worker_holds_
             let asked = puppet.ask(Note(0)).timeout(PATIENCE).await;
             asked.expect("it is handled");
         }
-        let (go, may_go) = mpsc::channel::<()>();
+        let (go, signal) = mpsc::channel::<()>();
         let (release, released) = mpsc::channel::<()>();
-        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let (start, started) = tokio::sync::oneshot::channel();
         let to = holder.clone();
         // The holder is the only one in the queue until this turn ends: nobody is woken for it.
         let begin = act(move |_, _| {
-            let _ = begun.send(());
-            let _ = may_go.recv();
+            let _ = start.send(());
+            let _ = signal.recv();
             let hold = act(move |_, _| {
                 let _ = released.recv();
             });
@@ -424,7 +424,7 @@ fn an_actor_with_more_to_do_goes_on_elsewhere_when_the_next_on_its_worker_holds_
         });
         busy.tell(begin).expect("the mailbox has room");
         busy.tell(Note(1)).expect("the mailbox has room");
-        has_begun.await.expect("it begins");
+        started.await.expect("it begins");
         rest(&system, 1).await;
         go.send(()).expect("it waits");
         let asked = busy.ask(Note(2)).timeout(PATIENCE).await;
@@ -440,24 +440,24 @@ fn an_actor_that_holds_a_worker_does_not_hold_up_others_whose_timers_went_off_wi
         let system = ActorSystem::new().expect("there is a runtime");
         let [holder, others @ ..] = [(); 4].map(|()| spawn_on(&system, "default"));
         let (release, released) = mpsc::channel::<()>();
-        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let (start, started) = tokio::sync::oneshot::channel();
         let hold = act(move |_, _| {
-            let _ = begun.send(());
+            let _ = start.send(());
             let _ = released.recv();
         });
         holder.tell(hold).expect("the mailbox has room");
-        has_begun.await.expect("it begins");
+        started.await.expect("it begins");
         // While one worker is held, all timers are set with the other.
         let moment = tokio::time::Instant::now() + Duration::from_millis(200);
-        let (arrive, arrivals) = mpsc::channel();
-        let (let_go, held) = mpsc::channel::<()>();
-        let held = Arc::new(Mutex::new(Some(held)));
+        let (arrive, others_seen) = mpsc::channel();
+        let (end, until_end) = mpsc::channel::<()>();
+        let first = Arc::new(Mutex::new(Some(until_end)));
         for puppet in &others {
-            let (arrive, held) = (arrive.clone(), Arc::clone(&held));
+            let (arrive, first) = (arrive.clone(), Arc::clone(&first));
             let meet = act(move |_, _| {
                 let _ = arrive.send(());
-                let is_first = held.lock().expect("no panic within").take();
-                let _ = is_first.map(|held| held.recv());
+                let until_end = first.lock().expect("no panic within").take();
+                let _ = until_end.map(|end| end.recv());
             });
             let set = act(move |_, context| drop(context.at(moment, meet)));
             let asked = puppet.ask(set).timeout(PATIENCE).await;
@@ -466,10 +466,10 @@ fn an_actor_that_holds_a_worker_does_not_hold_up_others_whose_timers_went_off_wi
         drop(release);
         for _ in &others {
             // Not by the runtime's clock: the thread that is held may be the one that keeps it.
-            let arrival = arrivals.recv_timeout(PATIENCE);
+            let arrival = others_seen.recv_timeout(PATIENCE);
             arrival.expect("it is not held up");
         }
-        drop(let_go);
+        drop(end);
         assert!(system.shutdown(PATIENCE).await.is_clean());
     });
 }
