@@ -133,12 +133,11 @@ impl Drop for Program {
 
 /// True if all threads of this process are stopped: state `T`, of proc(5).
 fn has_stopped(pid: &str) -> bool {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
-    let states = threads.map(|thread| {
+    let mut threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    threads.all(|thread| {
         let stat = thread.expect("it is listed").path().join("stat");
         let stat = fs::read_to_string(stat).unwrap_or_default();
         let (_, behind_name) = stat.rsplit_once(") ").unwrap_or_default();
         behind_name.starts_with('T')
-    });
-    states.fold(true, |all, is_stopped| all && is_stopped)
+    })
 }

@@ -121,6 +121,20 @@ impl Core {
         }
     }
 
+    /// Has workers that have yielded look for work, from outside of the runtime: tokio keeps what
+    /// yields with the thread, which another task may hold by now. Woken from here, it goes where
+    /// any thread finds it. One that is not kept is polled once more than it need be.
+    pub(super) fn fetch_yielded(&self) {
+        if self.kind != "tokio" {
+            return;
+        }
+        for station in self.stations() {
+            if station.report.running.load(Ordering::Relaxed) == 0 {
+                station.waker.wake();
+            }
+        }
+    }
+
     pub(super) fn has_resting(&self) -> bool {
         self.sleeping.load(Ordering::Relaxed) > 0
     }

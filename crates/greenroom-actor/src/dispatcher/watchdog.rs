@@ -90,12 +90,8 @@ fn look(cores: &[Arc<Core>], seen: &mut HashMap<usize, Seen>) -> bool {
                 0
             };
             if looks > 0 && station.has_waiting() {
-                // It has yielded, and tokio keeps what yields with the thread, which another task
-                // may hold: woken from here, it goes where any thread finds it.
-                if running == 0 && core.kind == "tokio" {
-                    station.waker.wake();
-                }
                 core.wake_any();
+                core.fetch_yielded();
             }
             if looks == LOOKS_MAX && running != 0 && core.kind != "stage" {
                 contain("the log of the watchdog", || {
