@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::client::{Login, Outcome, Replicas};
 
 /// Longest time of one change, on an overloaded machine.
-const PATIENCE: Duration = Duration::from_mins(5);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The actions of one user.
 #[derive(Debug, Default)]

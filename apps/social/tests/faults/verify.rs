@@ -1,11 +1,16 @@
 //! The check that all that was acknowledged is there, and nothing twice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::{Instant, sleep};
 
 use super::client::Replicas;
-use super::load::Done;
+use super::load::{Done, PATIENCE};
+
+/// Pause between two looks at what only the database knows.
+const POLL: Duration = Duration::from_millis(50);
 
 /// Checks likes and comments of each picture; returns the ends of their topics.
 pub(crate) async fn check(
@@ -35,16 +40,20 @@ pub(crate) async fn check(
 }
 
 /// Returns a picture and its comments, of one moment. A change without a response may still be
-/// written meanwhile, so it reads again until none was.
+/// written meanwhile, and one whose writer failed is counted when the sweeper has finished it, so
+/// it reads again until nothing is under way.
 async fn settled(replicas: &Replicas, picture: &str) -> (Value, Vec<String>) {
+    let deadline = Instant::now() + PATIENCE;
     let mut before = comments(replicas, picture).await;
     loop {
         let view = replicas.get(&format!("/api/pictures/{picture}")).await;
         let listed = comments(replicas, picture).await;
-        if listed == before {
+        let is_settled = listed == before && view["comments"] == listed.len();
+        if is_settled || Instant::now() > deadline {
             return (view, listed);
         }
         before = listed;
+        sleep(POLL).await;
     }
 }
 
