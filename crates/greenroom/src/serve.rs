@@ -10,8 +10,8 @@ use crate::accepting::listen;
 use crate::server::{Settings, setters};
 use crate::{IntoApp, Server};
 
-/// Serves `app` on `listener`, with one loop per core and the default [limits](Limits), until the
-/// future is dropped or gets the signal to [drain](Serve::with_graceful_shutdown).
+/// Serves `app` on `listener`, with one loop per core and the default [limits](crate::Limits),
+/// until the future is dropped or gets the signal to [drain](Serve::with_graceful_shutdown).
 ///
 /// It takes what `axum::serve` takes: any [`Listener`] of axum, and any application that
 /// [`IntoApp`] describes. A `TcpListener` is shared by all loops, a `UnixListener` is accepted from
@@ -19,8 +19,8 @@ use crate::{IntoApp, Server};
 /// runtime that awaits this, and the connections go to the loops: those that are a `TcpStream` or
 /// `UnixStream` of tokio, as with `tap_io`, for good; others, such as those of a TLS library, are
 /// driven by the runtime that they were accepted on, which must not be held up. All have the same
-/// limits and take part in the drain; but a loop that is late ([`Limits::loop_lag_max`]) rejects
-/// new connections of a `TcpListener` only.
+/// limits and take part in the drain; but a loop that is late
+/// ([`loop_lag_max`](crate::Limits::loop_lag_max)) rejects new connections of a `TcpListener` only.
 ///
 /// ```no_run
 /// use axum::{Router, routing::get};

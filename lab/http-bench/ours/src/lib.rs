@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 
-use greenroom::{Address, IntoApp, Server};
+use greenroom::{Address, IntoApp, Server, ServerBuilder};
 use http_bench_apps::{announce, runtime};
 
 /// Serves on one loop until the process ends; without an access log, as its peers have none.
@@ -14,36 +14,37 @@ pub fn serve<A, Kind>(port: u16, app: A) -> anyhow::Result<()>
 where
     A: IntoApp<Kind>,
 {
-    let server = bind(port)?;
-    runtime()?.block_on(server.serve(app))?;
-    Ok(())
+    run(builder(port), app)
 }
 
-/// Serves as [`serve`] does, and drains on SIGTERM, with the settings that everybody has who sets none.
+/// Serves as [`serve`] does, and drains on SIGTERM with the default settings.
 ///
 /// # Errors
 /// When the port is taken, or the loop cannot be started, or signals cannot be caught.
 pub fn serve_until_told<A, Kind>(port: u16, app: A) -> anyhow::Result<()>
 where
-    A: Application<Kind>,
+    A: IntoApp<Kind>,
+{
+    run(builder(port).shutdown_on_signals(), app)
+}
+
+fn builder(port: u16) -> ServerBuilder {
+    Server::builder()
+        .listen(Address::from(SocketAddr::from((Ipv4Addr::LOCALHOST, port))))
+        .loops(NonZeroUsize::MIN)
+        .access_log(false)
+}
+
+fn run<A, Kind>(builder: ServerBuilder, app: A) -> anyhow::Result<()>
+where
+    A: IntoApp<Kind>,
 {
     runtime()?.block_on(async {
-        let server = bind(port)?;
-        greenroom::end_on_signals(server.handle())?;
+        let server = builder.bind()?;
+        if let Some(Address::Tcp(address)) = server.local_addresses().first() {
+            announce(*address)?;
+        }
         server.serve(app).await?;
         Ok(())
     })
-}
-
-fn bind(port: u16) -> anyhow::Result<Server> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let server = Server::builder()
-        .listen(Address::from(address))
-        .loops(NonZeroUsize::MIN)
-        .access_log(false)
-        .bind()?;
-    if let Some(Address::Tcp(address)) = server.local_addresses().first() {
-        announce(*address)?;
-    }
-    Ok(server)
 }
