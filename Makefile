@@ -29,9 +29,11 @@ test: tools ## Run all tests, the outside suites included
 	$(CARGO) test --workspace --locked
 
 .PHONY: pages
-pages: ## Write the pages that are made of code: docs/from-axum.md, docs/limits.md
+pages: ## Write what is made of code: pages of docs/, flags of plackup's handler
 	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-compat --locked the_page_tells_the_differences
 	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-server --locked --test limits_page
+	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-cli --locked the_page_tells_the_flags
+	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-cli --locked the_handler_knows_all_flags
 
 .PHONY: compat-large
 compat-large: ## Upload 250 MB to axum and to Greenroom, and compare
@@ -49,6 +51,10 @@ lint: ## Check format, clippy, tidiness and, where cargo-deny is installed, depe
 	else \
 		echo 'lint: cargo-deny is NOT INSTALLED, so licences and sources of dependencies are not checked (cargo install --locked cargo-deny)'; \
 	fi
+
+.PHONY: package
+package: ## Package the crates as for publishing, and build them from that (ARGS: --no-verify)
+	$(CARGO) publish --workspace --dry-run --locked $(ARGS)
 
 .PHONY: advisories
 advisories: ## Check the dependencies for known vulnerabilities (needs cargo-deny and GitHub)

@@ -9,6 +9,8 @@ mod limits;
 mod listen;
 mod log;
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod plackup;
 mod process;
 mod psgi;

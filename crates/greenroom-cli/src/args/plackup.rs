@@ -33,7 +33,7 @@ const NOT_PASSED_ON: &[&str] = &[
 
 const HEAD: &str = "\
 # Flags of `greenroom serve` that plackup -s Greenroom passes on, with what they take; a switch takes nothing.
-# Made from their definition: UPDATE=1 cargo test -p greenroom-cli plackup
+# Made from their definition by `make pages`.
 package Plack::Handler::Greenroom::Flags;
 
 use strict;
@@ -71,13 +71,13 @@ fn passed_on(flag: &Arg) -> Option<(&str, &str)> {
 #[test]
 fn the_handler_knows_all_flags() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
-    if std::env::var_os("UPDATE").is_some() {
+    if std::env::var_os(super::page::WRITE).is_some() {
         std::fs::write(&file, flags()).expect("the file can be written");
     }
     let written = std::fs::read_to_string(&file).expect("the file is there");
     assert_eq!(
         written,
         flags(),
-        "UPDATE=1 cargo test -p greenroom-cli plackup writes it anew"
+        "{FILE} is not what the flags make it: run `make pages`"
     );
 }

@@ -78,6 +78,30 @@ async fn rapid_resets_end_the_connection_and_reach_no_application() {
     .await;
 }
 
+/// As `MadeYouReset` (CVE-2025-8671) does it: by a window that is too large the client has the
+/// server reset each stream, so it never resets one itself.
+#[tokio::test(start_paused = true)]
+async fn faults_that_make_the_server_reset_streams_end_the_connection() {
+    local(async {
+        let (server, begun, mut told) = serve();
+        let mut client = Frames::with_window(&server.path, 65_535).await;
+        let flags = END_STREAM | END_HEADERS;
+        for number in 0..1_024 {
+            let id = 2 * number + 1;
+            client.send(HEADERS, flags, id, &head("/never")).await;
+            while begun.load(Ordering::Relaxed) <= number as usize {
+                settle().await;
+            }
+            client.open(id, 0x7fff_ffff).await;
+            told.recv().await.unwrap();
+        }
+        client.send(HEADERS, flags, 2_049, &head("/never")).await;
+        client.open(2_049, 0x7fff_ffff).await;
+        assert_calmed(&client.rest().await);
+    })
+    .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_reset_ends_its_handler() {
     local(async {

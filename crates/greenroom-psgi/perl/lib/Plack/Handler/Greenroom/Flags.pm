@@ -1,5 +1,5 @@
 # Flags of `greenroom serve` that plackup -s Greenroom passes on, with what they take; a switch takes nothing.
-# Made from their definition: UPDATE=1 cargo test -p greenroom-cli plackup
+# Made from their definition by `make pages`.
 package Plack::Handler::Greenroom::Flags;
 
 use strict;

@@ -1,0 +1,128 @@
+//! `docs/command-line.md`, made of the definition of the flags, and the check that the commands
+//! which the documents name are understood.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+
+use super::Args;
+
+const PAGE: &str = "docs/command-line.md";
+/// What is made of the flags is written, and not compared, if this is set.
+pub(super) const WRITE: &str = "GREENROOM_WRITE_PAGE";
+const COLUMNS: usize = 100;
+const HEAD: &str = "\
+# Command line
+
+<!-- Made of the definition of the flags by `make pages`. -->
+
+The help of each command, as `--help` prints it. A value's default stands behind it, and so does the
+environment variable that sets it; a flag wins over its variable.
+";
+
+/// Returns the root of the project.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Returns the page: a section for each command, the ones below it included.
+fn page() -> String {
+    let mut command = Args::command().term_width(COLUMNS);
+    command.build();
+    let mut page = HEAD.to_owned();
+    add(&command, "greenroom", &mut page);
+    page
+}
+
+fn add(command: &clap::Command, name: &str, page: &mut String) {
+    let help = command.clone().render_long_help().to_string();
+    let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+    *page += &format!(
+        "\n## {name}\n\n```text\n{}\n```\n",
+        lines.join("\n").trim_end()
+    );
+    for below in command.get_subcommands() {
+        if below.get_name() != "help" && !below.is_hide_set() {
+            add(below, &format!("{name} {}", below.get_name()), page);
+        }
+    }
+}
+
+/// Returns the documents that users read.
+fn documents() -> Vec<PathBuf> {
+    let mut documents = vec![root().join("README.md")];
+    for folder in [
+        "docs",
+        "examples",
+        "crates/greenroom-cli",
+        "crates/greenroom-load",
+    ] {
+        let entries = fs::read_dir(root().join(folder)).expect("the folder is there");
+        let paths = entries.map(|entry| entry.expect("it can be listed").path());
+        documents.extend(paths.filter(|path| path.extension().is_some_and(|end| end == "md")));
+    }
+    documents
+}
+
+/// Returns the commands of `greenroom` within blocks of code, one line each, without those that
+/// leave something out.
+fn commands(document: &str) -> Vec<String> {
+    let mut is_code = false;
+    let mut commands = Vec::new();
+    for line in document.replace("\\\n", " ").lines() {
+        if line.starts_with("```") {
+            is_code = !is_code;
+        }
+        let line = line.trim_start();
+        let is_command = ["serve", "bench", "completions"]
+            .iter()
+            .any(|name| line.starts_with(&format!("greenroom {name} ")));
+        let is_whole = ![" <", "…"].iter().any(|gap| line.contains(gap));
+        if is_code && is_command && is_whole {
+            commands.push(line.to_owned());
+        }
+    }
+    commands
+}
+
+/// Returns the words of a command for `greenroom`, up to a pipe or the like.
+fn words(command: &str) -> Vec<String> {
+    let words = shlex::split(command).unwrap_or_default();
+    let is_of_shell = |word: &String| ["|", "&", "&&", ";", ">", "2>"].contains(&word.as_str());
+    words
+        .into_iter()
+        .take_while(|word| !is_of_shell(word))
+        .collect()
+}
+
+#[test]
+fn the_page_tells_the_flags() {
+    let path = root().join(PAGE);
+    if env::var_os(WRITE).is_some() {
+        fs::write(&path, page()).expect("the page can be written");
+    }
+    let written = fs::read_to_string(&path).expect("the page is there");
+    assert!(
+        written == page(),
+        "{PAGE} is not what the flags make it: run `make pages`"
+    );
+}
+
+#[test]
+fn commands_in_the_documents_are_understood() {
+    let mut seen = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).expect("the document can be read");
+        for command in commands(&text) {
+            seen += 1;
+            let Err(error) = Args::read(words(&command)) else {
+                continue;
+            };
+            let is_help = matches!(error.kind(), ErrorKind::DisplayHelp);
+            assert!(is_help, "{}: {command}\n{error}", document.display());
+        }
+    }
+    assert!(seen >= 20, "{seen} commands were found");
+}
