@@ -14,7 +14,7 @@ use greenroom::actor::web::{Frame, Outbox, WebSocketSettings, websocket};
 use greenroom::actor::{Actor, ActorSystem, BoxError, Context, Dispatcher, Handler};
 use tokio::net::TcpListener;
 
-/// What somebody said. Events are cloned for each who hears them.
+/// A line of the chat. Events are cloned for each who hears them.
 #[derive(Clone)]
 struct Said(String);
 

@@ -1,4 +1,4 @@
-//! Whose request goes first under overload, and who counts as one client.
+//! Priorities: some requests go first under overload; and a key by which clients are told apart.
 //!
 //! Stages are fair between clients: a flood delays itself. A client is an address, unless an
 //! application knows better; here it is whoever holds an API key.

@@ -28,7 +28,7 @@ struct Site<R> {
     perl: Gateway,
 }
 
-/// What a server serves is an `App`: it makes a service for each connection.
+/// An `App` makes a service for each connection.
 impl<R> App for Site<R>
 where
     R: App<Body: http_body::Body<Data = Bytes>>,

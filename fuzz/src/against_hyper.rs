@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 
 use crate::driver::{Driver, Ending, Message, Reply};
 
-/// What of a request both sides must agree on.
+/// The parts of a request that both sides must agree on.
 #[derive(Debug, PartialEq, Eq)]
 struct Reading {
     method: Method,

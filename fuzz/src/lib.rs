@@ -1,4 +1,4 @@
-//! What the fuzz targets check. The targets only hand over the fuzzer's bytes, so that a finding
+//! The checks of the fuzz targets. The targets only hand over the fuzzer's bytes, so that a finding
 //! can be replayed by an ordinary test.
 
 #![forbid(unsafe_code)]

@@ -11,7 +11,7 @@ use crate::wrap::{GENERATED, wrapped};
 
 /// The page, from the repository's root.
 pub(crate) const PAGE: &str = "docs/benchmarks.md";
-/// Where the reports are.
+/// The folder of the reports.
 pub(crate) const RESULTS: &str = "lab/results";
 
 /// Kinds of reports, in the order of the page: the end of a file's name after its date.

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use ignore::{Walk, WalkBuilder};
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-/// Where what is not in the book can be read.
+/// The address at which files outside of the book can be read.
 const REPOSITORY: &str = "https://github.com/greenroom-rs/greenroom/blob/main";
 
 /// Makes the book of the repository at `root` with this program.
@@ -59,7 +59,7 @@ fn within_book(page: &Path, text: &str) -> String {
     out
 }
 
-/// Where a link leads that leaves the book.
+/// Returns the target of a link that leaves the book.
 fn outside(page: &Path, link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with('#') {
         return None;
@@ -129,7 +129,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// What stands in quotes behind each of these.
+/// Returns what stands in quotes behind each of these.
 fn values<'a>(text: &'a str, begin: &'a str) -> impl Iterator<Item = &'a str> {
     let rest = text.split(begin).skip(1);
     rest.filter_map(|rest| rest.split_once('"').map(|(value, _)| value))
@@ -143,7 +143,8 @@ mod tests {
     fn links_that_leave_the_book_lead_to_the_repository() {
         let text = "[a](b.md#c) [d](../README.md#e) [f](https://example.org) | [g](../lab/h.md)\n";
         let expected = format!(
-            "[a](b.md#c) [d]({REPOSITORY}/README.md#e) [f](https://example.org) | [g]({REPOSITORY}/lab/h.md)\n"
+            "[a](b.md#c) [d]({REPOSITORY}/README.md#e) [f](https://example.org) | \
+             [g]({REPOSITORY}/lab/h.md)\n"
         );
         assert_eq!(within_book(Path::new("a.md"), text), expected);
         let up = within_book(

@@ -1,4 +1,4 @@
-//! What the repository does to itself: `cargo xtask --help` lists the tasks.
+//! The repository's own tasks: `cargo xtask --help` lists them.
 
 mod benchmarks;
 mod book;

@@ -106,7 +106,7 @@ fn is_fixed(content: &str) -> bool {
     content.is_empty() || content.starts_with(['|', '#', '<', '>']) || is_definition
 }
 
-/// How far an item's text stands from its line's begin; 0 if the line begins no item.
+/// Returns the indent of an item's text; 0 if the line begins no item.
 fn item_indent(line: &str) -> usize {
     let content = line.trim_start();
     let marker = content.split(' ').next().unwrap_or_default();
@@ -145,7 +145,7 @@ fn flow(out: &mut String, lines: &[&str]) {
     push(out, &line);
 }
 
-/// Whether the word would mean something else at the begin of a line.
+/// True if the word would mean something else at the begin of a line.
 fn begins_a_block(word: &str) -> bool {
     item_indent(&format!("{word} x")) > 0
         || is_fixed(word)
@@ -180,14 +180,14 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Whether code that so many marks have opened is ever closed.
+/// True if code that so many marks have opened is ever closed.
 fn closes(rest: &str, marks: usize) -> bool {
     let mut runs = rest.split(|sign| sign != '`').map(str::len);
     runs.any(|run| run == marks)
 }
 
-/// Whether people write this Markdown file in lines: no report, and no table of contents, which is a
-/// link in each line.
+/// True if people write this Markdown file in lines: no report, and no table of contents, which is
+/// a link in each line.
 pub(crate) fn is_written(path: &Path) -> bool {
     let is_markdown = path.extension().is_some_and(|extension| extension == "md");
     is_markdown && !path.starts_with("lab/results") && !path.ends_with("SUMMARY.md")

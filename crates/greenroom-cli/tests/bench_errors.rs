@@ -257,11 +257,14 @@ fn server_that_dies_leaves_a_report_of_both() {
         let mut run = Measuring::start(&arguments);
         run.wait_for_answers();
         server.signal(Signal::KILL);
-        let run = run.finish().expect_status(0);
+        let run = run.finish();
+        // On a busy machine the generator may miss the rate.
+        let is_missed = run.status == Some(3) && run.stdout.contains("RATE WAS MISSED");
+        assert!(is_missed || run.status == Some(0), "{run:?}");
         assert!(run.count("Complete requests:") > 0);
         let failed = run.count("Failed requests:");
         assert!(failed > 0);
-        run.assert_failed(failed, &["refused", "reset", "closed-early"]);
+        run.assert_failed(failed, &["refused", "reset", "closed-early", "never-sent"]);
         run.assert_prints(&["  Server        ended during the run\n"]);
     }
 }

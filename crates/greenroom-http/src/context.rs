@@ -9,7 +9,8 @@ use crate::{DateCache, Limits};
 const ARENA_HEAD_MAX: usize = 2_048;
 /// A request that waits long pins the arena that its head is in, so an arena is small.
 const ARENA_BYTES: usize = 8_192;
-/// Emptied header maps, and as many emptied extensions, kept for the next requests of the same loop.
+/// Emptied header maps, and as many emptied extensions, kept for the next requests of the same
+/// loop.
 const SPARE_MAPS_MAX: usize = 64;
 /// A map that grew beyond this many fields is given back to the allocator.
 const SPARE_MAP_FIELDS_MAX: usize = 32;
@@ -49,8 +50,8 @@ impl Context {
         }
     }
 
-    /// Takes back extensions that are no longer needed, and forgets what is in them. Those that hold
-    /// something have allocated a table for it, which the next requests get.
+    /// Takes back extensions that are no longer needed, and forgets what is in them. Those that
+    /// hold something have allocated a table for it, which the next requests get.
     pub fn recycle_extensions(&mut self, mut extensions: Extensions) {
         if !extensions.is_empty() && self.spare_extensions.len() < SPARE_MAPS_MAX {
             extensions.clear();

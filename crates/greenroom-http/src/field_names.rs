@@ -10,8 +10,9 @@ const SEPARATOR: u8 = b':';
 /// among these is sent in lower case, and those that the response does not have are ignored. HTTP/2
 /// has lower case only (RFC 9113, 8.2.1).
 ///
-/// A clone shares the names. Keep them for the next response with the same fields: to put a clone among
-/// the extensions costs one allocation, and those of the extensions themselves if there were none.
+/// A clone shares the names. Keep them for the next response with the same fields: to put a clone
+/// among the extensions costs one allocation, and those of the extensions themselves if there were
+/// none.
 ///
 /// ```
 /// use greenroom_http::FieldNames;
@@ -54,8 +55,8 @@ impl FieldNames {
         self.0.len()
     }
 
-    /// Spells the names in `head`, an encoded one, in place. What precedes its first line end is its
-    /// status line. The names of fields that a server adds are spelled as ours are.
+    /// Spells the names in `head`, an encoded one, in place. What precedes its first line end is
+    /// its status line. The names of fields that a server adds are spelled as ours are.
     pub fn respell(&self, head: &mut [u8]) {
         let mut at = 0;
         let mut lines = head.split_mut(|&byte| byte == b'\n');
@@ -93,7 +94,7 @@ impl FieldNames {
     }
 }
 
-/// How a server spells the names of fields of its own.
+/// The spelling of the names of a server's own fields.
 fn own_spelling(name: &[u8]) -> &[u8] {
     match name {
         b"connection" => b"Connection",

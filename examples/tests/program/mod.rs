@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a test waits for bytes; only a failing test waits so long.
+/// Time that a test waits for bytes; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The example of this name, not yet started.

@@ -75,7 +75,8 @@ fn unused(package: &Package, dependency: &Dependency) -> Finding {
         _ => ("code", ", move it to [dev-dependencies] if tests name it"),
     };
     let text = format!(
-        "unused dependency `{}`: no path in {place} of `{}` begins with `{}::`; remove it{elsewhere}, \
+        "unused dependency `{}`: no path in {place} of `{}` begins with `{}::`; \
+         remove it{elsewhere}, \
          or give a reason in UNNAMED of {}",
         dependency.package,
         package.name,
@@ -253,7 +254,8 @@ mod tests {
         let tree = Tree::of([
             (
                 "Cargo.toml",
-                "[workspace]\n[workspace.dependencies]\nused = \"1\"\ntargeted = \"1\"\nlab = \"1\"\n",
+                "[workspace]\n[workspace.dependencies]\n\
+                 used = \"1\"\ntargeted = \"1\"\nlab = \"1\"\n",
             ),
             (
                 "crates/a/Cargo.toml",

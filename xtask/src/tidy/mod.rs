@@ -5,6 +5,7 @@
 //! [`Package`](workspace::Package)s, to findings; so its tests need neither disk nor cargo.
 
 mod arrows;
+mod comments;
 mod dependencies;
 mod docs;
 mod functions;
@@ -67,6 +68,7 @@ fn check(tree: &Tree, workspace: &Workspace) -> Vec<Finding> {
     let packages = &workspace.packages;
     let mut findings: Vec<_> = [
         arrows::check(packages, &workspace.links),
+        comments::check(tree),
         dependencies::check(tree, packages),
         docs::check(tree, packages),
         functions::check(tree),

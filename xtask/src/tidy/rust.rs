@@ -8,7 +8,7 @@ use proc_macro2::{Delimiter, Group, Ident, Spacing, TokenStream, TokenTree};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Function {
     pub(super) name: String,
-    /// Where its `fn` stands.
+    /// The line of its `fn`.
     pub(super) line: usize,
     /// From there to the line of the closing brace.
     pub(super) lines: usize,
@@ -50,7 +50,7 @@ pub(super) fn path_roots(source: &TokenStream) -> BTreeSet<String> {
     roots
 }
 
-/// Whether the file begins with an attribute such as `#![doc = "..."]` (which `//! ...` becomes) or
+/// True if the file begins with an attribute such as `#![doc = "..."]` (which `//! ...` becomes) or
 /// `#![forbid(unsafe_code)]` that has all of these words.
 pub(super) fn has_inner_attribute(source: &TokenStream, words: &[&str]) -> bool {
     let tokens: Vec<_> = source.clone().into_iter().collect();
@@ -60,6 +60,22 @@ pub(super) fn has_inner_attribute(source: &TokenStream, words: &[&str]) -> bool 
         }
         _ => false,
     })
+}
+
+/// Returns the lines of literals that have several of them.
+pub(super) fn lines_of_literals(source: &TokenStream) -> BTreeSet<usize> {
+    let mut lines = BTreeSet::new();
+    for_each_level(source, &mut |tokens| {
+        for token in tokens {
+            if let TokenTree::Literal(literal) = token {
+                let (begin, end) = (literal.span().start().line, literal.span().end().line);
+                if begin < end {
+                    lines.extend(begin..=end);
+                }
+            }
+        }
+    });
+    lines
 }
 
 /// Shows `see` the tokens of each delimited group, the outermost level first.

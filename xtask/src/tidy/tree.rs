@@ -63,7 +63,7 @@ impl Tree {
             .filter(move |(path, _)| path.extension().is_some_and(|found| found == extension))
     }
 
-    /// Whether there is a file at `path`, or a folder that holds one.
+    /// True if there is a file at `path`, or a folder that holds one.
     pub(super) fn holds(&self, path: &Path) -> bool {
         let mut files = self.texts.keys().chain(&self.others);
         files.any(|file| file.starts_with(path))

@@ -9,7 +9,7 @@ use super::tree::Tree;
 /// For each package the packages that it depends on, other than for building and testing.
 pub(super) type Links = BTreeMap<String, BTreeSet<String>>;
 
-/// What cargo knows about the repository.
+/// The repository as cargo sees it.
 pub(super) struct Workspace {
     /// The workspace's, and those of the workspaces that it excludes.
     pub(super) packages: Vec<Package>,
@@ -43,10 +43,10 @@ impl Package {
 #[derive(Debug)]
 pub(super) struct Dependency {
     pub(super) package: String,
-    /// What Rust code calls it.
+    /// Its name in Rust code.
     pub(super) ident: String,
     pub(super) kind: DependencyKind,
-    /// Where the manifest declares it.
+    /// The line of the manifest that declares it.
     pub(super) line: usize,
 }
 
@@ -132,7 +132,7 @@ fn read_dependency(
     }
 }
 
-/// What each package's library is called where it is not the package's name, such as `md5` of
+/// Returns the name of each package's library if it is not the package's own, such as `md5` of
 /// `md-5`.
 fn library_names(metadata: &Metadata) -> BTreeMap<String, String> {
     let mut names = BTreeMap::new();
@@ -164,7 +164,7 @@ fn add_target(package: &mut Package, target: &Target, root: &Path) -> Result<()>
     Ok(())
 }
 
-/// Where the modules of the target that begins in `path` may stand. A target beside the manifest,
+/// Returns the folder of the modules of the target that begins in `path`. One beside the manifest,
 /// or in a folder that several packages share, is that file alone.
 fn source_folder(path: &Path, package: &Path) -> PathBuf {
     match path.parent() {

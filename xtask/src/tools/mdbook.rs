@@ -10,7 +10,7 @@ use super::root::{Root, Tool};
 
 const VERSION: &str = "0.5.4";
 
-/// Where it is then, seen from the tools' directory.
+/// Its path then, from the tools' directory.
 const DIRECTORY: &str = "mdbook";
 const PROGRAM: &str = "bin/mdbook";
 

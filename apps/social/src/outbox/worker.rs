@@ -248,7 +248,7 @@ impl<D: Doer> Handler<Chore> for Worker<D> {
         let shared = Arc::clone(&self.shared);
         let chore = async move {
             if let Err(error) = shared.doer.chore().await {
-                tracing::warn!(kind = %D::KIND, %error, "a regular chore failed; it is tried again");
+                tracing::warn!(kind = %D::KIND, %error, "a regular chore failed; it is retried");
             }
         };
         self.is_at_chore = context.pipe(chore, |()| ChoreDone).is_ok();

@@ -35,10 +35,11 @@ impl Informational {
     ///
     /// # Errors
     ///
-    /// [`InformationalError::Status`] unless `status` is from 102 to 199. [`InformationalError::Now`] once the
-    /// response has begun or the request is over, for a client of HTTP/1.0 (which knows no such
-    /// responses), over HTTP/2, for a request that asks for an upgrade, and under another server
-    /// than Greenroom. [`InformationalError::TooMuch`] while 64 KiB of them wait for the client.
+    /// [`InformationalError::Status`] unless `status` is from 102 to 199.
+    /// [`InformationalError::Now`] once the response has begun or the request is over, for a
+    /// client of HTTP/1.0 (which knows no such responses), over HTTP/2, for a request that asks
+    /// for an upgrade, and under another server than Greenroom. [`InformationalError::TooMuch`]
+    /// while 64 KiB of them wait for the client.
     pub fn send(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), InformationalError> {
         let handle = self.0.as_ref().ok_or(InformationalError::Now)?;
         handle.send_informational(status, headers)
