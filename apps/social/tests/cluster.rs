@@ -1,5 +1,6 @@
 //! Three replicas in network namespaces behind `HAProxy`, by the script that users run. Needs root.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -15,12 +16,20 @@ const GATEWAY: &str = "198.51.100.1:5001";
 
 struct Cluster {
     directory: TempDir,
+    /// The lock of the network's names, so that two test runs on one machine take turns.
+    _turn: File,
 }
 
 impl Cluster {
     fn up() -> Self {
+        let turn = std::env::temp_dir().join("greenroom-test-cluster.lock");
+        let turn = File::create(turn).expect("the lock's file can be made");
+        turn.lock().expect("it can be locked");
         let directory = tempfile::tempdir().expect("there is room for a directory");
-        let cluster = Self { directory };
+        let cluster = Self {
+            directory,
+            _turn: turn,
+        };
         // Removes what an interrupted run has left.
         cluster.run(&["down"]);
         cluster.run(&["up"]);

@@ -10,7 +10,7 @@ import {
   PASSWORD, bellNumber, cards, connection, likeButton, likes, logIn, makeAlbum, otherFile, pictureFile, signUp, tile, upload,
 } from "./steps.mjs";
 
-const OUTAGE = [/WebSocket connection/, /ERR_CONNECTION_REFUSED/, /ERR_INTERNET_DISCONNECTED/, /ERR_NETWORK_CHANGED/, /ERR_EMPTY_RESPONSE/];
+const OUTAGE = [/WebSocket connection/, /ERR_CONNECTION_REFUSED/, /ERR_CONNECTION_RESET/, /ERR_INTERNET_DISCONNECTED/, /ERR_NETWORK_CHANGED/, /ERR_EMPTY_RESPONSE/];
 const first = replicas[0];
 const last = replicas.at(-1);
 
