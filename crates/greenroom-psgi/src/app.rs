@@ -105,7 +105,8 @@ impl Service<Request<RequestBody>> for Connected {
         let Some(gateway) = below.next() else {
             return Box::pin(async { Ok(exchange::not_found()) });
         };
-        let exchange = Exchange::new(gateway.clone(), Rc::clone(&self.connection));
+        let (connection, script_bytes) = (Rc::clone(&self.connection), gateway.mount().len());
+        let exchange = Exchange::new(gateway.clone(), connection, script_bytes);
         Box::pin(async move { Ok(exchange.run(request).await) })
     }
 }

@@ -7,11 +7,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use greenroom_server::{RequestBody, RequestHandle};
+use bytes::Bytes;
+use greenroom_server::{BoxError, RequestHandle};
 use greenroom_stage::{Client, Rejected};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Body;
 
 use crate::body::AnswerBody;
 use crate::environment::{self, ConnectionEnvironment};
@@ -35,17 +37,27 @@ const RECALLS_MAX: usize = 1;
 pub(crate) struct Exchange {
     gateway: Gateway,
     connection: Rc<ConnectionEnvironment>,
+    /// The bytes of the path that are `SCRIPT_NAME`.
+    script_bytes: usize,
 }
 
 impl Exchange {
-    pub(crate) fn new(gateway: Gateway, connection: Rc<ConnectionEnvironment>) -> Self {
+    pub(crate) fn new(
+        gateway: Gateway,
+        connection: Rc<ConnectionEnvironment>,
+        script_bytes: usize,
+    ) -> Self {
         Self {
             gateway,
             connection,
+            script_bytes,
         }
     }
 
-    pub(crate) async fn run(self, request: Request<RequestBody>) -> Response<AnswerBody> {
+    pub(crate) async fn run<B>(self, request: Request<B>) -> Response<AnswerBody>
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+    {
         let (mut parts, body) = request.into_parts();
         if parts.method == Method::CONNECT {
             return plain(StatusCode::NOT_IMPLEMENTED, "PSGI has no CONNECT");
@@ -83,7 +95,7 @@ impl Exchange {
             let tell = |out: &mut Vec<u8>| self.tell(out, parts, upload);
             let recallable = recalls < RECALLS_MAX && parts.method.is_idempotent();
             let call = Call::begin(run, tell, &upload.input(), recallable);
-            let lost = match poll_fn(|cx| poll_final(&call, cx)).await {
+            let lost = match poll_fn(|cx| poll_final(&call, &parts.extensions, cx)).await {
                 Ok(response) => {
                     let response = respond(response, call, parts);
                     return response
@@ -135,8 +147,8 @@ impl Exchange {
     }
 
     fn tell(&self, out: &mut Vec<u8>, parts: &Parts, upload: &Upload) {
-        let mount = self.gateway.mount();
-        environment::append(out, parts, &self.connection, mount, upload.length());
+        let (script_bytes, body_bytes) = (self.script_bytes, upload.length());
+        environment::append(out, parts, &self.connection, script_bytes, body_bytes);
     }
 
     /// Returns the client of this request: the one that the settings' key names, else the peer.
@@ -221,19 +233,17 @@ fn may_repeat(lost: Lost, method: &Method) -> bool {
     }
 }
 
-fn poll_final(call: &Call, cx: &mut Context<'_>) -> Poll<Result<WorkerResponse, NoResponse>> {
-    call.poll_response(
-        cx,
-        |Head {
-             status,
-             headers,
-             names,
-         }| {
-            // A client that cannot get it early gets only the final response.
-            let _sent = RequestHandle::current()
-                .map(|request| request.send_informational_spelled(status, &headers, &names));
-        },
-    )
+fn poll_final(
+    call: &Call,
+    extensions: &Extensions,
+    cx: &mut Context<'_>,
+) -> Poll<Result<WorkerResponse, NoResponse>> {
+    call.poll_response(cx, |head| {
+        // A client that cannot get it early gets only the final response.
+        let _sent = RequestHandle::of(extensions).map(|request| {
+            request.send_informational_spelled(head.status, &head.headers, &head.names)
+        });
+    })
 }
 
 /// Returns the response to a client. A body that the application has chunked is decoded: the server

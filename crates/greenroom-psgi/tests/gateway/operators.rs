@@ -184,7 +184,7 @@ async fn an_error_of_the_application_is_an_error_in_the_log() {
 }
 
 /// Responds when the file `go` is there.
-const WAITS: &str = r#"
+pub(crate) const WAITS: &str = r#"
     my ($folder) = __FILE__ =~ m{(.*)/};
     sub { select undef, undef, undef, 0.01 until -e "$folder/go"; [200, [], ['done']] };
 "#;

@@ -17,7 +17,7 @@ use crate::rig::{Rig, text, within};
 type WebSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// The part of RFC 6455 that both applications need: the handshake, and short frames of text.
-const WEBSOCKET: &str = r#"
+pub(crate) const WEBSOCKET: &str = r#"
     use strict; use warnings;
     use Digest::SHA qw(sha1_base64);
     my $handshake = sub {
@@ -34,7 +34,7 @@ const WEBSOCKET: &str = r#"
     my $frame = sub { pack 'CCa*', 0x80 | $_[0], length $_[1], $_[1] };
 "#;
 
-const EVENTS: &str = r#"
+pub(crate) const EVENTS: &str = r#"
     use AnyEvent; use AnyEvent::Handle;
     my (%open, $opened);
     sub {
@@ -73,17 +73,17 @@ const BLOCKING: &str = r"
     };
 ";
 
-async fn open(rig: &Rig) -> WebSocket {
+pub(crate) async fn open(rig: &Rig) -> WebSocket {
     let url = format!("ws://{}/chat", rig.address);
     connect_async(url).await.expect("the handshake is right").0
 }
 
-async fn say(socket: &mut WebSocket, said: &str) {
+pub(crate) async fn say(socket: &mut WebSocket, said: &str) {
     let said = Message::text(said);
     socket.send(said).await.expect("it is open");
 }
 
-async fn hear(socket: &mut WebSocket) -> String {
+pub(crate) async fn hear(socket: &mut WebSocket) -> String {
     let heard = socket.next().await.expect("it is open");
     heard
         .expect("it is a frame")
