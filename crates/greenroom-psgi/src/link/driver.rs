@@ -9,10 +9,9 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::net::UnixStream;
 
-use super::entry::{Hold, Lost, first_held};
+use super::entry::{Lost, first_held};
 use super::parse::BadFrame;
 use super::recall::Watch;
-use super::receive::lose;
 use super::{Link, State, table};
 use crate::frame::{self, BadLength};
 
@@ -154,10 +153,10 @@ impl Link {
                 State::Connecting => Lost::Unsent,
                 // The first of this link may be behind another link's.
                 _ if entry.is_behind_as_of(released) => Lost::Behind,
-                _ if entry.hold != Hold::Run || Some(entry.sequence) == first => Lost::Begun,
+                _ if !entry.phase.holds_run() || Some(entry.sequence) == first => Lost::Begun,
                 _ => Lost::Behind,
             };
-            lose(entry, lost, &mut settlement);
+            entry.lose(lost, &mut settlement);
         }
         entries.retain(|_, entry| !entry.is_abandoned());
         drop((entries, settlement));

@@ -23,7 +23,6 @@ use crate::frame;
 use crate::pool::{Pool, Settlement, Worker};
 use entry::{Entry, Place};
 use names::Spellings;
-use receive::lose;
 
 /// The input of a request besides its environment.
 pub(crate) enum Input<'a> {
@@ -155,7 +154,7 @@ impl Drop for Link {
         let settlement = self.settlement.get_mut();
         let entries = self.entries.get_mut().iter_mut();
         for (_, entry) in entries.filter(|(_, entry)| !entry.is_over()) {
-            lose(entry, Lost::Begun, settlement);
+            entry.lose(Lost::Begun, settlement);
         }
         self.settle();
     }

@@ -1,6 +1,7 @@
 //! Parses the payloads of a worker's frames.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
@@ -88,6 +89,12 @@ impl<'a> Fields<'a> {
 
     pub(super) fn number(&mut self) -> Result<u32, BadFrame> {
         self.take().map(u32::from_be_bytes)
+    }
+
+    /// Reads the time of a run, in microseconds.
+    pub(super) fn busy(&mut self) -> Result<Duration, BadFrame> {
+        self.number()
+            .map(|micros| Duration::from_micros(micros.into()))
     }
 
     fn bytes(&mut self) -> Result<&'a [u8], BadFrame> {

@@ -1,6 +1,7 @@
 //! The workers of one application, and the queue before them. Loops and supervisor share them.
 
 mod accounts;
+mod phase;
 mod queue;
 mod rejections;
 mod routes;
@@ -20,7 +21,8 @@ use greenroom_stage::Rejected;
 use rustix::process::Pid;
 use tokio::sync::{Notify, watch};
 
-pub(crate) use accounts::{Settlement, WorkerLoad};
+pub(crate) use accounts::WorkerLoad;
+pub(crate) use phase::{Phase, Settlement};
 pub(crate) use queue::Ticket;
 pub(crate) use rejections::Rejections;
 pub(crate) use routes::Route;
@@ -149,8 +151,8 @@ impl Pool {
 
     /// Releases a run whose request was never sent.
     fn give_back(&self, key: u32, charge: Charge) {
-        let mut settlement = Settlement::default();
-        settlement.ended.push((charge, RunEnd::Unused));
+        let (mut settlement, mut phase) = (Settlement::default(), Phase::Running);
+        settlement.end_run(&mut phase, Phase::Dropped, charge, RunEnd::Unused);
         self.settle(key, &mut settlement);
     }
 
@@ -179,10 +181,8 @@ impl Pool {
 
     /// Keeps the worker from ending while a connection that has left HTTP lasts.
     pub(crate) fn stay(self: &Arc<Self>, key: u32) -> Stay {
-        let mut settlement = Settlement {
-            stayed: 1,
-            ..Settlement::default()
-        };
+        let mut settlement = Settlement::default();
+        settlement.changes.enter(Phase::Waiting);
         self.settle(key, &mut settlement);
         Stay::new(Arc::clone(self), key)
     }

@@ -5,7 +5,7 @@ use greenroom_stage::Client;
 use greenroom_stage::fair::Flow;
 
 use super::routes::Route;
-use super::{Pool, Settlement, Worker};
+use super::{Phase, Pool, Settlement, Worker};
 
 /// The origin of a request and its destination: its client and its route.
 #[derive(Clone, Copy, Debug)]
@@ -116,10 +116,8 @@ impl Stay {
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        let mut settlement = Settlement {
-            stays_ended: 1,
-            ..Settlement::default()
-        };
+        let (mut settlement, mut phase) = (Settlement::default(), Phase::Waiting);
+        settlement.change(&mut phase, Phase::Dropped);
         self.pool.settle(self.key, &mut settlement);
     }
 }
