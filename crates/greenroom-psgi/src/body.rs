@@ -8,8 +8,8 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::chunks::{Chunks, NotChunked};
 use crate::link::{Call, Malformed, Streamed};
+use crate::raw_body::RawBody;
 use crate::sent_file::FileBody;
-use crate::upgrade::RawBody;
 
 /// The body of an application's response.
 #[derive(Debug)]

@@ -3,10 +3,10 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::entry::{Beginning, End, Entry, Head, Lost, Place, SentFile, Wanted};
-use super::parse::Malformed;
+use super::connection::{Input, Link, number};
+use super::entry::{Beginning, End, Entry, Lost, Place, Wanted};
+use super::parse::{Head, Malformed, SentFile};
 use super::table::link_to;
-use super::{Input, Link};
 use crate::pool::{Phase, Run, Stay, Worker};
 
 /// The bytes of a stream that are taken before the worker gets an acknowledgement.
@@ -115,7 +115,7 @@ impl Call {
             (None, None) => wait(entry, cx),
         });
         if let Poll::Ready(Streamed::Bytes(bytes)) = &chunk {
-            self.acknowledge(super::number(bytes.len()), taken);
+            self.acknowledge(number(bytes.len()), taken);
         }
         chunk
     }

@@ -3,16 +3,15 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
-use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::net::UnixStream;
 
+use super::connection::{Link, State};
 use super::entry::{Lost, first_held};
 use super::parse::BadFrame;
 use super::recall::Watch;
-use super::{Link, State, table};
 use crate::frame::{self, BadLength};
 
 /// The bytes that are read from a worker at once.
@@ -32,8 +31,8 @@ enum Broken {
 }
 
 /// Drives a link to its end, which comes with the worker's.
-pub(super) async fn drive(link: Rc<Link>) {
-    let broken = match open(&link).await {
+pub(super) async fn drive(link: &Link) {
+    let broken = match open(link).await {
         Ok(mut stream) => {
             link.state.set(State::Open);
             let mut input = Vec::with_capacity(READ_BYTES);
@@ -126,8 +125,7 @@ impl Link {
     }
 
     /// Ends all requests that still wait for the worker.
-    fn end(self: &Rc<Self>, broken: &Broken) {
-        table::forget(self);
+    fn end(&self, broken: &Broken) {
         let was = self.state.replace(State::Ended);
         match broken.blame(was) {
             Blame::Ended => {

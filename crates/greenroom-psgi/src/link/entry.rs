@@ -3,32 +3,13 @@ use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
-use greenroom_server::FieldNames;
-use http::{HeaderMap, StatusCode};
 use slab::Slab;
 
-use super::parse::Malformed;
+use super::parse::{Head, Malformed, SentFile};
 use crate::pool::{Charge, Phase, RunEnd, Settlement};
 
 /// The bytes of a streamed body that a worker sends ahead of its client; as PROTOCOL.md says.
 const STREAM_WINDOW: usize = 262_144;
-
-/// The status and header fields of a response.
-#[derive(Debug)]
-pub(crate) struct Head {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    /// The application's spelling of the fields' names.
-    pub(crate) names: FieldNames,
-}
-
-/// A file that the worker holds open as a response's body.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SentFile {
-    pub(crate) descriptor: u32,
-    pub(crate) offset: u64,
-    pub(crate) length: u64,
-}
 
 /// The beginning of a response.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::Link;
+use super::connection::Link;
 use super::entry::{Wanted, first_held};
 
 /// The time in which a worker may release no run before those behind are recalled.

@@ -1,8 +1,8 @@
 //! Applies a worker's frames to the requests that they name.
 
+use super::connection::{Link, key_of, wire_id};
 use super::entry::{Beginning, End, Entry};
 use super::parse::{BadFrame, FINAL, Fields, INFORMATIONAL};
-use super::{Link, key_of, wire_id};
 use crate::frame::Frame;
 use crate::pool::Settlement;
 

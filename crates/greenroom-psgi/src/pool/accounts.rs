@@ -1,9 +1,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::charge::RunEnd;
 use super::phase::{Counts, Phase, Settlement};
-use super::run::RunEnd;
-use super::{Ending, Worker};
+use super::worker::{Ending, Worker};
 
 /// The time that a run may last before its worker is passed over for others.
 const SLOW_AFTER: Duration = Duration::from_millis(5);

@@ -1,6 +1,8 @@
 //! The workers of one application, and the queue before them. Loops and supervisor share them.
 
 mod accounts;
+mod charge;
+mod clock;
 mod phase;
 mod queue;
 mod rejections;
@@ -11,74 +13,29 @@ mod state;
 mod status;
 #[cfg(test)]
 mod tests;
+mod worker;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use greenroom_stage::Rejected;
-use rustix::process::Pid;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 pub(crate) use accounts::WorkerLoad;
+pub(crate) use charge::{Charge, Origin, RunEnd};
+pub(crate) use clock::micros;
 pub(crate) use phase::{Phase, Settlement};
-pub(crate) use queue::Ticket;
 pub(crate) use rejections::Rejections;
 pub(crate) use routes::Route;
-pub(crate) use run::{Charge, Origin, Run, RunEnd, Stay};
+pub(crate) use run::{Run, Stay, Ticket};
 pub use shares::Share;
 pub use status::QueueStatus;
+pub(crate) use worker::{Ending, Worker};
 
-use crate::builder::Settings;
+use crate::settings::Settings;
+use clock::now;
 use queue::{Turn, Waiter};
 use state::State;
-
-/// A worker process that takes requests.
-#[derive(Debug)]
-pub(crate) struct Worker {
-    pub(crate) key: u32,
-    pub(crate) pid: Pid,
-    pub(crate) socket: PathBuf,
-    /// True if an event loop drove it when it was ready.
-    pub(crate) is_event_driven: bool,
-    is_gone: watch::Sender<bool>,
-}
-
-impl Worker {
-    pub(crate) fn new(key: u32, pid: Pid, socket: PathBuf, is_event_driven: bool) -> Arc<Self> {
-        Arc::new(Self {
-            key,
-            pid,
-            socket,
-            is_event_driven,
-            is_gone: watch::Sender::new(false),
-        })
-    }
-
-    /// Returns when the process is gone. Its sockets may outlive it, in a child that its
-    /// application has forked.
-    pub(crate) async fn gone(&self) {
-        // This cannot fail: the sender is here.
-        let _ = self.is_gone.subscribe().wait_for(|is_gone| *is_gone).await;
-    }
-
-    fn note_gone(&self) {
-        self.is_gone.send_replace(true);
-    }
-}
-
-/// The reason for a worker's end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// It ended of itself, or was killed from outside.
-    #[default]
-    Crashed,
-    /// It is killed because its runs made no progress.
-    Hung,
-    /// It had to end, and did not in time.
-    Retired,
-}
 
 /// The pool's decision on a new request.
 pub(crate) enum Admission {
@@ -252,13 +209,4 @@ impl Pool {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Returns the time by tokio's clock, which tests set.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
-
-pub(crate) fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

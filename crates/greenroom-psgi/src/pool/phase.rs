@@ -1,4 +1,4 @@
-use super::run::{Charge, RunEnd};
+use super::charge::{Charge, RunEnd};
 
 /// The state of a request at its worker. The number of requests in each is what the pool knows of a
 /// worker's load.

@@ -1,13 +1,10 @@
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use greenroom_stage::Rejected;
-use tokio::time::timeout;
 
-use super::run::{Given, Origin};
-use super::{Pool, Run};
+use super::charge::{Given, Origin};
 
 /// A request that waits for its turn.
 #[derive(Debug)]
@@ -61,7 +58,7 @@ impl Waiter {
         std::mem::take(&mut *self.turn())
     }
 
-    fn turn(&self) -> MutexGuard<'_, Turn> {
+    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -77,53 +74,5 @@ impl Turns {
 
     pub(super) fn announce(self) {
         self.0.into_iter().for_each(Waker::wake);
-    }
-}
-
-/// A place in the queue; a future of its turn. Dropping it releases the run that it was given.
-#[derive(Debug)]
-pub(crate) struct Ticket {
-    pool: Arc<Pool>,
-    waiter: Arc<Waiter>,
-}
-
-impl Ticket {
-    pub(super) fn new(pool: Arc<Pool>, waiter: Arc<Waiter>) -> Self {
-        Self { pool, waiter }
-    }
-
-    /// Waits for a run; an error if its turn does not come in time.
-    pub(crate) async fn turn(self) -> Result<Run, Rejected> {
-        let (pool, waiter) = (Arc::clone(&self.pool), Arc::clone(&self.waiter));
-        let turn = timeout(waiter.patience, self).await;
-        turn.unwrap_or_else(|_| Err(pool.too_late(&waiter)))
-    }
-}
-
-impl Future for Ticket {
-    type Output = Result<Run, Rejected>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut turn = self.waiter.turn();
-        if let Turn::ToCome(waker) = &mut *turn {
-            *waker = Some(cx.waker().clone());
-            return Poll::Pending;
-        }
-        match std::mem::take(&mut *turn) {
-            Turn::Come(given) => Poll::Ready(Ok(Run::new(Arc::clone(&self.pool), given))),
-            Turn::TooLate(rejected) => Poll::Ready(Err(rejected)),
-            Turn::ToCome(_) | Turn::Over => unreachable!("a ticket is polled to its end once"),
-        }
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        if self.waiter.is_over() {
-            return;
-        }
-        if let Turn::Come(given) = self.pool.leave_queue(&self.waiter) {
-            drop(Run::new(Arc::clone(&self.pool), given));
-        }
     }
 }

@@ -9,14 +9,16 @@ use greenroom_stage::fair::{FairQueue, Flow, HALF_LIFE, Shares, Usage};
 use greenroom_stage::{Client, Reason, Rejected, Sheds};
 
 use super::accounts::{Accounts, WorkerLoad};
+use super::charge::{Charge, Given, Origin, RunEnd};
+use super::clock::micros;
 use super::phase::Settlement;
 use super::queue::{Turn, Turns, Waiter};
 use super::rejections::{self, Rejections, Unlogged};
 use super::routes::{Route, Routes};
-use super::run::{Charge, Given, Origin, RunEnd};
 use super::shares::Share;
-use super::{Ending, QueueStatus, Worker, micros};
-use crate::builder::Settings;
+use super::status::QueueStatus;
+use super::worker::{Ending, Worker};
+use crate::settings::Settings;
 
 /// The number of ended workers that are remembered with their ending.
 const GONE_MAX: usize = 64;

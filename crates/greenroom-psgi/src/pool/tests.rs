@@ -9,7 +9,8 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use super::routes::{DEPTH_MAX, Route};
 use super::*;
-use crate::builder::{Builder, Concurrency};
+use crate::builder::Builder;
+use crate::settings::Concurrency;
 
 const SHORT: Duration = Duration::from_micros(20);
 

@@ -145,7 +145,8 @@ const DYING: &str = r#"
     sub {
         my $env = shift;
         $env->{'psgi.errors'}->print("printed before the error\n");
-        die "first line\n2026-01-01T00:00:00Z ERROR psgi: forged\n" if $env->{PATH_INFO} eq '/two-lines';
+        die "first line\n2026-01-01T00:00:00Z ERROR psgi: forged\n"
+            if $env->{PATH_INFO} eq '/two-lines';
         die 'x' x 100_000, "\n" if $env->{PATH_INFO} eq '/endless-error';
         sub { my $respond = shift; die "later, too\n" };
     };

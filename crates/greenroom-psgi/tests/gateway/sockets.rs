@@ -21,7 +21,8 @@ pub(crate) const WEBSOCKET: &str = r#"
     use strict; use warnings;
     use Digest::SHA qw(sha1_base64);
     my $handshake = sub {
-        my $accept = sha1_base64($_[0]{HTTP_SEC_WEBSOCKET_KEY} . '258EAFA5-E914-47DA-95CA-C5AB0DC85B11') . '=';
+        my $guid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+        my $accept = sha1_base64($_[0]{HTTP_SEC_WEBSOCKET_KEY} . $guid) . '=';
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             . "Sec-WebSocket-Accept: $accept\r\n\r\n";
     };
@@ -48,7 +49,11 @@ pub(crate) const EVENTS: &str = r#"
             on_eof => sub { $_[0]->destroy; delete $open{$name} },
             on_read => sub {
                 while (my ($kind, $text) = $take->(\$_[0]{rbuf})) {
-                    if ($kind == 8) { $_[0]->push_write($frame->(8, '')); $_[0]->push_shutdown; next }
+                    if ($kind == 8) {
+                        $_[0]->push_write($frame->(8, ''));
+                        $_[0]->push_shutdown;
+                        next;
+                    }
                     $_->push_write($frame->(1, "$name: $text")) for values %open;
                 }
             },
@@ -66,7 +71,9 @@ const BLOCKING: &str = r"
         my $in = '';
         my $last = 0;
         while ($last != 8 && sysread $io, $in, 1000, length $in) {
-            while (my ($kind, $text) = $take->(\$in)) { syswrite $io, $frame->($last = $kind, $text) }
+            while (my ($kind, $text) = $take->(\$in)) {
+                syswrite $io, $frame->($last = $kind, $text);
+            }
         }
         close $io;
         [200, [], []];
@@ -140,7 +147,8 @@ const CHOICES: &str = r#"
         my $env = shift;
         my $io = $env->{'psgix.io'};
         if ($env->{PATH_INFO} eq '/raw') {
-            syswrite $io, "HTTP/1.1 400 Bad Request\r\nContent-Length: 7\r\nX-Raw: yes\r\n\r\nno way\n";
+            syswrite $io, "HTTP/1.1 400 Bad Request\r\nContent-Length: 7\r\nX-Raw: yes\r\n\r\n"
+                . "no way\n";
             close $io;
             return [200, [], ['not this']];
         }
@@ -318,7 +326,8 @@ const SECOND_ARGUMENT: &str = r#"
         return sub ($respond) { $respond->([200, [], ['without']]) } if !$env->{'psgix.io'};
         sub {
             my ($respond, $socket) = @_;
-            syswrite $socket, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nraw";
+            syswrite $socket, "HTTP/1.1 101 Switching Protocols\r\n"
+                . "Upgrade: x\r\nConnection: Upgrade\r\n\r\nraw";
             close $socket;
             close $env->{'psgix.io'};
         };
