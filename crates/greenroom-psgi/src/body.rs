@@ -13,7 +13,7 @@ use crate::sent_file::FileBody;
 
 /// The body of an application's response.
 #[derive(Debug)]
-pub struct AnswerBody {
+pub struct ResponseBody {
     kind: Kind,
     /// `Some` if the application has chunked the body by itself.
     chunked: Option<Box<Chunked>>,
@@ -46,7 +46,7 @@ struct Chunked {
 #[error("the application, or its worker, gave up in the middle of an answer")]
 pub(crate) struct Aborted;
 
-impl AnswerBody {
+impl ResponseBody {
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
         Self::of(Kind::Whole(bytes.into()))
     }
@@ -158,7 +158,7 @@ impl Chunked {
     }
 }
 
-impl Body for AnswerBody {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = BoxError;
 

@@ -35,7 +35,7 @@ mod upload;
 mod uploads;
 
 pub use app::{Connected, Mounts};
-pub use body::AnswerBody;
+pub use body::ResponseBody;
 pub use builder::Builder;
 pub use error::{EndStatus, StartError};
 pub use gateway::{Gateway, KilledWorker, ShutdownReport, status};

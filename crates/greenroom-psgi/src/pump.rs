@@ -10,7 +10,7 @@ use greenroom_server::BoxError;
 use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
-use crate::body::{Aborted, AnswerBody};
+use crate::body::{Aborted, ResponseBody};
 
 /// The number of chunks that may wait for the client. More would be read ahead of it in vain.
 const CHUNKS_MAX: usize = 1;
@@ -20,7 +20,7 @@ type Chunk = Result<Option<Bytes>, BoxError>;
 
 /// Returns a body that may go to other threads, and what moves its chunks there if it is not whole
 /// in memory. It ends with the body, or when the client has left.
-pub(crate) fn sendable(body: AnswerBody) -> (Body, Option<impl Future<Output = ()>>) {
+pub(crate) fn sendable(body: ResponseBody) -> (Body, Option<impl Future<Output = ()>>) {
     let body = match body.into_whole() {
         Ok(bytes) => return (Body::from(bytes), None),
         Err(body) => body,
@@ -31,7 +31,7 @@ pub(crate) fn sendable(body: AnswerBody) -> (Body, Option<impl Future<Output = (
     (Body::new(received), Some(pump(body, sender)))
 }
 
-async fn pump(mut body: AnswerBody, chunks: mpsc::Sender<Chunk>) {
+async fn pump(mut body: ResponseBody, chunks: mpsc::Sender<Chunk>) {
     while let Ok(slot) = chunks.reserve().await {
         let chunk = tokio::select! {
             biased;

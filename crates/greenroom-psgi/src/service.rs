@@ -15,12 +15,12 @@ use axum::extract::{ConnectInfo, OriginalUri};
 use greenroom_server::{ForwardedFor, RequestHandle};
 use greenroom_stage::Client;
 use http::{Extensions, Request, Response, StatusCode};
-use tokio::runtime;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::spawn_local;
 use tower_service::Service;
 
-use crate::body::AnswerBody;
+use crate::body::ResponseBody;
 use crate::environment::{ConnectionEnvironment, is_below};
 use crate::exchange::{self, Exchange};
 use crate::gateway::Gateway;
@@ -62,12 +62,22 @@ impl Gateway {
     /// The system's error if it has no thread or no descriptor to give.
     pub fn service(&self) -> io::Result<GatewayService> {
         let (jobs, queue) = mpsc::channel(BEHIND_MAX);
-        let runtime = runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = move || match runtime() {
+            Ok(runtime) => {
+                tell.send(Ok(())).ok();
+                runtime.block_on(run(queue));
+            }
+            Err(error) => {
+                tell.send(Err(error)).ok();
+            }
+        };
         std::thread::Builder::new()
             .name("psgi-service".to_owned())
-            .spawn(move || LocalSet::new().block_on(&runtime, run(queue)))?;
+            .spawn(thread)?;
+        // It comes at once, also if the thread panics.
+        told.recv()
+            .unwrap_or_else(|gone| Err(io::Error::other(gone)))?;
         let gateway = self.clone();
         Ok(GatewayService { gateway, jobs })
     }
@@ -133,6 +143,12 @@ fn peer(extensions: &Extensions, client: Client) -> Option<SocketAddr> {
     connected.or_else(|| client.sender().filter(|_| !is_forwarded))
 }
 
+fn runtime() -> io::Result<LocalRuntime> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())
+}
+
 /// Runs on the service's thread, until the last clone of the service is dropped.
 async fn run(mut queue: mpsc::Receiver<Job>) {
     while let Some(job) = queue.recv().await {
@@ -167,7 +183,7 @@ async fn exchange(
     gateway: &Gateway,
     mut request: Request<Body>,
     connection: ConnectionEnvironment,
-) -> Response<AnswerBody> {
+) -> Response<ResponseBody> {
     let script_bytes = restore_path(&mut request);
     let mount = gateway.mount();
     if !is_below(mount, &request.uri().path()[script_bytes..]) {

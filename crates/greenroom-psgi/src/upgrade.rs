@@ -19,7 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::UnixStream;
 
-use crate::body::AnswerBody;
+use crate::body::ResponseBody;
 use crate::frame;
 use crate::link::{Call, Input, NoResponse, WorkerResponse};
 use crate::pool::{Run, Stay, Worker};
@@ -37,7 +37,7 @@ pub(crate) struct Wish(OnUpgrade);
 /// The application's response to the wish.
 pub(crate) enum Answered {
     /// The application wrote it on its socket.
-    Raw(Response<AnswerBody>),
+    Raw(Response<ResponseBody>),
     /// The application responded as to any request.
     Call(WorkerResponse, Call),
 }
@@ -147,11 +147,11 @@ fn open(
     io: UnixStream,
     call: Call,
     wish: Wish,
-) -> Result<Response<AnswerBody>, UpgradeError> {
+) -> Result<Response<ResponseBody>, UpgradeError> {
     let stay = call.leave_http();
     if head.status() == StatusCode::SWITCHING_PROTOCOLS {
         tokio::task::spawn_local(relay(wish, input, io, (call, stay)));
-        return Ok(head.map(|()| AnswerBody::whole(Bytes::new())));
+        return Ok(head.map(|()| ResponseBody::whole(Bytes::new())));
     }
     if head.headers().contains_key(TRANSFER_ENCODING) {
         return Err(UpgradeError::Encoded);
@@ -160,7 +160,7 @@ fn open(
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let left = length.unwrap_or(u64::MAX);
     let raw = RawBody::new(io, input, left, (call, stay));
-    Ok(head.map(|()| AnswerBody::raw(raw)))
+    Ok(head.map(|()| ResponseBody::raw(raw)))
 }
 
 async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, held: (Call, Stay)) {

@@ -66,8 +66,9 @@ pub(crate) enum UploadError {
 
 impl UploadError {
     /// Finds the fault in the error of a body, which a router may have wrapped.
-    fn of_body(error: &(dyn Error + 'static)) -> Self {
-        let mut causes = iter::successors(Some(error), |error| error.source());
+    fn of_body(error: &BoxError) -> Self {
+        let first: &(dyn Error + 'static) = &**error;
+        let mut causes = iter::successors(Some(first), |&error| error.source());
         let fault = causes.find_map(|cause| match cause.downcast_ref::<BodyError>() {
             Some(error) => Some(*error),
             None => cause
@@ -154,7 +155,7 @@ where
         loop {
             let frame = poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx)).await;
             let frame = frame.transpose();
-            let frame = frame.map_err(|error| UploadError::of_body(&*error.into()))?;
+            let frame = frame.map_err(|error| UploadError::of_body(&error.into()))?;
             match frame.map(http_body::Frame::into_data) {
                 None => return Ok(None),
                 Some(Ok(bytes)) => {

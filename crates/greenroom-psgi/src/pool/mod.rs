@@ -15,10 +15,11 @@ mod status;
 mod tests;
 mod worker;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use greenroom_stage::Rejected;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub(crate) use accounts::WorkerLoad;
@@ -73,7 +74,7 @@ impl Pool {
     /// Acquires a run for a request, or a place in the queue, or rejects it.
     pub(crate) fn acquire(self: &Arc<Self>, origin: Origin) -> Admission {
         let now = now();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.queue_is_empty()
             && let Some(given) = state.take_run(origin, now)
         {
@@ -93,12 +94,12 @@ impl Pool {
 
     /// Counts a request whose turn did not come in time.
     fn too_late(&self, waiter: &Waiter) -> Rejected {
-        self.state().too_late(waiter, now())
+        self.state.lock().too_late(waiter, now())
     }
 
     /// Removes a request from the queue and returns the turn that it had.
     fn leave_queue(&self, waiter: &Waiter) -> Turn {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let turn = waiter.leave();
         if matches!(turn, Turn::ToCome(_)) {
             state.note_left();
@@ -116,7 +117,7 @@ impl Pool {
     /// Applies the settlement of a worker, and leaves it empty.
     pub(crate) fn settle(&self, key: u32, settlement: &mut Settlement) {
         let now = now();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is_news = state.settle(key, settlement, now);
         let turns = state.serve_queue(now);
         drop(state);
@@ -128,12 +129,12 @@ impl Pool {
 
     /// Returns the number of runs that a worker has released; `None` if the worker is forgotten.
     pub(crate) fn released(&self, key: u32) -> Option<u64> {
-        self.state().released(key)
+        self.state.lock().released(key)
     }
 
     /// Returns `true` if another worker than this is idle.
     pub(crate) fn has_idle_besides(&self, key: u32) -> bool {
-        self.state().has_idle_besides(key, now())
+        self.state.lock().has_idle_besides(key, now())
     }
 
     /// Keeps the worker from ending while a connection that has left HTTP lasts.
@@ -146,19 +147,19 @@ impl Pool {
 
     /// Notes that a link to the worker has ended: it is about to end, and gets no more requests.
     pub(crate) fn note_lost(&self, key: u32) {
-        self.state().note_lost(key, now());
+        self.state.lock().note_lost(key, now());
     }
 
     /// Notes that the worker broke the protocol: it gets no more requests, and is killed.
     pub(crate) fn condemn(&self, key: u32) {
-        self.state().condemn(key);
+        self.state.lock().condemn(key);
         self.changed.notify_one();
     }
 
     /// Adds a worker that is ready: it gets requests from now on.
     pub(crate) fn add(&self, worker: Arc<Worker>) {
         let now = now();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.add(worker, now);
         let turns = state.serve_queue(now);
         drop(state);
@@ -167,28 +168,28 @@ impl Pool {
 
     /// Stops sending new requests to a worker.
     pub(crate) fn drain(&self, key: u32) {
-        self.state().drain(key);
+        self.state.lock().drain(key);
         self.changed.notify_one();
     }
 
     /// Notes the reason why a worker is about to be killed.
     pub(crate) fn note_ending(&self, key: u32, ending: Ending) {
-        self.state().note_ending(key, ending);
+        self.state.lock().note_ending(key, ending);
     }
 
     /// Removes a worker that is gone. The reason stays available to its requests.
     pub(crate) fn remove(&self, key: u32) {
-        self.state().remove(key);
+        self.state.lock().remove(key);
     }
 
     /// Returns the reason why a worker ended, as far as is known.
     pub(crate) fn ending(&self, key: u32) -> Ending {
-        self.state().ending(key)
+        self.state.lock().ending(key)
     }
 
     /// Returns a snapshot of all workers.
     pub(crate) fn loads(&self) -> Vec<WorkerLoad> {
-        self.state().loads(now())
+        self.state.lock().loads(now())
     }
 
     /// Returns when there is something for the supervisor to do: a draining worker became idle, one
@@ -199,14 +200,10 @@ impl Pool {
 
     /// Returns the rejections that were not logged yet; at most every 10 s.
     pub(crate) fn take_rejections(&self) -> Option<Rejections> {
-        self.state().take_rejections(now())
+        self.state.lock().take_rejections(now())
     }
 
     pub(crate) fn status(&self) -> QueueStatus {
-        self.state().status(now())
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().status(now())
     }
 }

@@ -1,8 +1,8 @@
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use greenroom_stage::Rejected;
+use parking_lot::Mutex;
 
 use super::charge::{Given, Origin};
 
@@ -30,13 +30,13 @@ pub(super) enum Turn {
 
 impl Waiter {
     pub(super) fn is_over(&self) -> bool {
-        matches!(*self.turn(), Turn::Over)
+        matches!(*self.turn.lock(), Turn::Over)
     }
 
     /// Gives it its turn and returns the waker. It still waits then: no waiter leaves while the
     /// pool is locked.
     pub(super) fn call(&self, given: Given) -> Option<Waker> {
-        match std::mem::replace(&mut *self.turn(), Turn::Come(given)) {
+        match std::mem::replace(&mut *self.turn.lock(), Turn::Come(given)) {
             Turn::ToCome(waker) => waker,
             Turn::Come(_) | Turn::TooLate(_) | Turn::Over => None,
         }
@@ -44,7 +44,7 @@ impl Waiter {
 
     /// Rejects it because its turn came too late, and returns the waker.
     pub(super) fn reject(&self, rejected: Rejected) -> Option<Waker> {
-        let mut turn = self.turn();
+        let mut turn = self.turn.lock();
         let Turn::ToCome(waker) = &mut *turn else {
             return None;
         };
@@ -55,11 +55,7 @@ impl Waiter {
 
     /// Ends the wait and returns the turn that it had.
     pub(super) fn leave(&self) -> Turn {
-        std::mem::take(&mut *self.turn())
-    }
-
-    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::take(&mut *self.turn.lock())
     }
 }
 

@@ -109,7 +109,7 @@ impl Future for Ticket {
     type Output = Result<Run, Rejected>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut turn = self.waiter.turn();
+        let mut turn = self.waiter.turn.lock();
         if let Turn::ToCome(waker) = &mut *turn {
             *waker = Some(cx.waker().clone());
             return Poll::Pending;

@@ -3,6 +3,7 @@ mod simulation;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use greenroom_stage::{Client, fair};
 use tokio::sync::oneshot::error::TryRecvError;

@@ -1,6 +1,7 @@
 //! Clients and workers on a clock that the test sets.
 
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use super::*;
 
