@@ -46,6 +46,6 @@ pub(crate) enum RunEnd {
 pub(super) struct Given {
     pub(super) charge: Charge,
     pub(super) worker: Arc<Worker>,
-    /// See [`Run::behind`].
+    /// See [`Run::behind`](super::Run::behind).
     pub(super) behind: Option<u64>,
 }
