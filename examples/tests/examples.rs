@@ -148,6 +148,19 @@ fn perl_and_rust_serve_beside_each_other() {
 }
 
 #[test]
+fn perl_knows_its_place_and_its_client() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.psgi");
+    let app = "sub { [200, [], [join ' ', @{$_[0]}{qw(SCRIPT_NAME PATH_INFO REMOTE_ADDR)}]] }";
+    std::fs::write(&file, app).unwrap();
+    let site = example!("psgi_beside_rust").argument(&file).start();
+    // On the stage at first, and then on the loop.
+    for _ in 0..200 {
+        assert_eq!(site.get("/perl/a%20b").body, "/perl /a b 127.0.0.1");
+    }
+}
+
+#[test]
 fn plain_axum_shows_its_stages() {
     let plain = example!("plain_axum").start();
     assert_eq!(plain.get("/slow").body, "done\n");

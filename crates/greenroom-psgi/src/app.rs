@@ -10,7 +10,7 @@ use greenroom_server::{App, ConnectionInfo, RequestBody};
 use http::{Request, Response};
 use tower_service::Service;
 
-use crate::body::AnswerBody;
+use crate::body::ResponseBody;
 use crate::environment::{ConnectionEnvironment, is_below};
 use crate::exchange::{self, Exchange};
 use crate::gateway::Gateway;
@@ -52,7 +52,7 @@ impl From<Gateway> for Mounts {
 }
 
 impl App for Mounts {
-    type Body = AnswerBody;
+    type Body = ResponseBody;
     type Service = Connected;
 
     fn connect(&self, info: &ConnectionInfo) -> Connected {
@@ -69,7 +69,7 @@ impl App for Mounts {
 }
 
 impl App for Gateway {
-    type Body = AnswerBody;
+    type Body = ResponseBody;
     type Service = Connected;
 
     fn connect(&self, info: &ConnectionInfo) -> Connected {
@@ -90,9 +90,9 @@ pub struct Connected {
 }
 
 impl Service<Request<RequestBody>> for Connected {
-    type Response = Response<AnswerBody>;
+    type Response = Response<ResponseBody>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Infallible>>>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Infallible>>>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -105,7 +105,8 @@ impl Service<Request<RequestBody>> for Connected {
         let Some(gateway) = below.next() else {
             return Box::pin(async { Ok(exchange::not_found()) });
         };
-        let exchange = Exchange::new(gateway.clone(), Rc::clone(&self.connection));
+        let (connection, script_bytes) = (Rc::clone(&self.connection), gateway.mount().len());
+        let exchange = Exchange::new(gateway.clone(), connection, script_bytes);
         Box::pin(async move { Ok(exchange.run(request).await) })
     }
 }

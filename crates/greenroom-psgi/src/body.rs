@@ -8,12 +8,12 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::chunks::{Chunks, NotChunked};
 use crate::link::{Call, Malformed, Streamed};
+use crate::raw_body::RawBody;
 use crate::sent_file::FileBody;
-use crate::upgrade::RawBody;
 
 /// The body of an application's response.
 #[derive(Debug)]
-pub struct AnswerBody {
+pub struct ResponseBody {
     kind: Kind,
     /// `Some` if the application has chunked the body by itself.
     chunked: Option<Box<Chunked>>,
@@ -44,9 +44,9 @@ struct Chunked {
 /// A response that began and was not finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the application, or its worker, gave up in the middle of an answer")]
-struct Aborted;
+pub(crate) struct Aborted;
 
-impl AnswerBody {
+impl ResponseBody {
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
         Self::of(Kind::Whole(bytes.into()))
     }
@@ -67,6 +67,25 @@ impl AnswerBody {
         Self {
             kind,
             chunked: None,
+        }
+    }
+
+    /// Returns the bytes of a body that is whole in memory; else the body itself.
+    pub(crate) fn into_whole(self) -> Result<Bytes, Self> {
+        match self.kind {
+            Kind::Whole(bytes) => Ok(bytes),
+            _ => Err(self),
+        }
+    }
+
+    /// Polls for the next chunk; `None` is the end.
+    pub(crate) fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, BoxError>>> {
+        match &mut self.chunked {
+            Some(chunked) => chunked.poll_bytes(&mut self.kind, cx),
+            None => self.kind.poll_bytes(cx),
         }
     }
 
@@ -139,7 +158,7 @@ impl Chunked {
     }
 }
 
-impl Body for AnswerBody {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -147,11 +166,7 @@ impl Body for AnswerBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let Self { kind, chunked } = &mut *self;
-        let chunk = match chunked {
-            Some(chunked) => ready!(chunked.poll_bytes(kind, cx)),
-            None => ready!(kind.poll_bytes(cx)),
-        };
+        let chunk = ready!(self.poll_chunk(cx));
         Poll::Ready(chunk.map(|chunk| chunk.map(Frame::data)))
     }
 

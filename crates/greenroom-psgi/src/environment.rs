@@ -1,13 +1,23 @@
 //! PSGI's environment, as the pairs that PROTOCOL.md describes. Source: PSGI 1.1, "The
 //! Environment".
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use greenroom_server::{Address, ConnectionInfo, ForwardedFor};
 use greenroom_stage::Client;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderName, TRANSFER_ENCODING};
 use http::request::Parts;
+use http::uri::Authority;
 use http::{HeaderValue, Uri, Version};
+
+/// The server's name where no address says it.
+const LOCAL_NAME: &str = "localhost";
+
+/// The port of HTTP, where no address says another.
+const HTTP_PORT: u16 = 80;
+
+/// The peer on a Unix socket: it is on this machine.
+pub(crate) const LOCAL_PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// The part of the environment that all requests of a connection share.
 #[derive(Debug)]
@@ -15,39 +25,58 @@ pub(crate) struct ConnectionEnvironment {
     pairs: Vec<u8>,
     /// The offset of the pairs about the peer.
     remote_at: usize,
-    /// The address of the peer, be it a client or a proxy.
-    peer: IpAddr,
+    /// The address of the peer, be it a client or a proxy; `None` if it is unknown.
+    peer: Option<IpAddr>,
+    /// The client that the server has found, if it is not to be found here.
+    client: Option<Client>,
 }
 
 impl ConnectionEnvironment {
     pub(crate) fn new(info: &ConnectionInfo) -> Self {
-        // A peer on a Unix socket is on this machine.
-        let local = SocketAddr::from(([127, 0, 0, 1], 0));
-        let peer = info.peer.unwrap_or(local);
-        let local_name = "localhost".to_owned();
+        let local_name = LOCAL_NAME.to_owned();
         let (name, port) = match &info.local {
             Address::Tcp(address) if address.ip().is_unspecified() => (local_name, address.port()),
             Address::Tcp(address) => (address.ip().to_canonical().to_string(), address.port()),
-            Address::Unix(_) => (local_name, 80),
+            Address::Unix(_) => (local_name, HTTP_PORT),
         };
+        Self::of(&name, port, Some(info.peer.unwrap_or(LOCAL_PEER)), None)
+    }
+
+    /// Creates that of a request whose connection is known by the request alone, as behind a
+    /// router. The server's name is the one that the client asked for (RFC 3875, section 4.1.14).
+    pub(crate) fn of_request(request: &Parts, peer: Option<SocketAddr>, client: Client) -> Self {
+        let host = || Authority::try_from(request.headers.get(HOST)?.as_bytes()).ok();
+        let authority = request.uri.authority().cloned().or_else(host);
+        let name = authority.as_ref().map_or(LOCAL_NAME, Authority::host);
+        let port = authority.as_ref().and_then(Authority::port_u16);
+        let name = name.trim_start_matches('[').trim_end_matches(']');
+        let client = client.is_known().then_some(client);
+        Self::of(name, port.unwrap_or(HTTP_PORT), peer, client)
+    }
+
+    fn of(name: &str, port: u16, peer: Option<SocketAddr>, client: Option<Client>) -> Self {
         let mut pairs = Vec::with_capacity(128);
         pair(&mut pairs, b"psgi.url_scheme", b"http");
         pair(&mut pairs, b"SERVER_NAME", name.as_bytes());
         pair(&mut pairs, b"SERVER_PORT", port.to_string().as_bytes());
         let remote_at = pairs.len();
-        let ip = peer.ip().to_canonical();
-        append_remote(&mut pairs, ip, Some(peer.port()));
+        if let Some(peer) = peer {
+            append_remote(&mut pairs, peer.ip().to_canonical(), Some(peer.port()));
+        }
         Self {
             pairs,
             remote_at,
-            peer: ip,
+            peer: peer.map(|peer| peer.ip().to_canonical()),
+            client,
         }
     }
 
     /// Returns the client of this request: the peer, or the one that a trusted proxy names.
     pub(crate) fn client(&self, request: &Parts) -> Client {
         let forwarded = request.extensions.get::<ForwardedFor>();
-        Client::at(forwarded.map_or(self.peer, |told| told.ip))
+        let address = forwarded.map(|told| told.ip).or(self.peer);
+        let at_address = || address.map_or(Client::UNKNOWN, Client::at);
+        self.client.unwrap_or_else(at_address)
     }
 
     fn append(&self, out: &mut Vec<u8>, request: &Parts) {
@@ -56,8 +85,9 @@ impl ConnectionEnvironment {
         };
         out.extend_from_slice(&self.pairs[..self.remote_at]);
         append_remote(out, client.ip, client.port);
-        let proxy = self.peer.to_string();
-        pair(out, b"greenroom.proxy_addr", proxy.as_bytes());
+        if let Some(proxy) = self.peer {
+            pair(out, b"greenroom.proxy_addr", proxy.to_string().as_bytes());
+        }
     }
 }
 
@@ -79,25 +109,27 @@ pub(crate) fn check(uri: &Uri) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// Appends the environment of a request; `body_bytes` is `None` if the length of its body is
-/// unknown or it has none.
+/// Appends the environment of a request. The first `script_bytes` of its path are `SCRIPT_NAME`;
+/// `body_bytes` is `None` if the length of its body is unknown or it has none.
 pub(crate) fn append(
     out: &mut Vec<u8>,
     request: &Parts,
     connection: &ConnectionEnvironment,
-    mount: &str,
+    script_bytes: usize,
     body_bytes: Option<u64>,
 ) {
     connection.append(out, request);
     let path = request.uri.path();
+    let (script, rest) = path.as_bytes().split_at(script_bytes);
     pair(out, b"REQUEST_METHOD", request.method.as_str().as_bytes());
     pair(out, b"SERVER_PROTOCOL", protocol(request.version));
     pair(out, b"REQUEST_URI", target(&request.uri).as_bytes());
-    pair(out, b"SCRIPT_NAME", mount.as_bytes());
-    out.extend_from_slice(b"PATH_INFO\0");
+    out.extend_from_slice(b"SCRIPT_NAME\0");
+    append_decoded(out, script);
+    out.extend_from_slice(b"\0PATH_INFO\0");
     // `OPTIONS *` has no path.
     if path != "*" {
-        append_decoded(out, &path.as_bytes()[mount.len()..]);
+        append_decoded(out, rest);
     }
     out.push(0);
     pair(
@@ -229,7 +261,7 @@ mod tests {
             &mut out,
             &parts,
             &ConnectionEnvironment::new(&info),
-            mount,
+            mount.len(),
             body,
         );
         String::from_utf8(out)
@@ -307,6 +339,31 @@ mod tests {
             told.contains("|SCRIPT_NAME|/shop|PATH_INFO|/cart|"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn behind_a_router_the_server_is_the_one_that_was_asked_for() {
+        let asked = |uri: &str, host: &str| {
+            let request = Request::get(uri).header(HOST, host).body(());
+            let (parts, ()) = request.expect("it is valid").into_parts();
+            let connection = ConnectionEnvironment::of_request(&parts, None, Client::UNKNOWN);
+            let mut out = Vec::new();
+            append(&mut out, &parts, &connection, 0, None);
+            String::from_utf8(out)
+                .expect("it is text")
+                .replace('\0', "|")
+        };
+        for (uri, host, name, port) in [
+            ("/", "example.org:5000", "example.org", 5000),
+            ("/", "[::1]", "::1", 80),
+            ("/", "no host", "localhost", 80),
+            ("http://example.com/", "", "example.com", 80),
+        ] {
+            let told = asked(uri, host);
+            let expected = format!("|SERVER_NAME|{name}|SERVER_PORT|{port}|REQUEST_METHOD|");
+            assert!(told.contains(&expected), "{told}");
+            assert!(!told.contains("REMOTE_"), "its peer is unknown: {told}");
+        }
     }
 
     #[test]

@@ -7,13 +7,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use greenroom_server::{RequestBody, RequestHandle};
+use bytes::Bytes;
+use greenroom_server::{BoxError, RequestHandle};
 use greenroom_stage::{Client, Rejected};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Body;
 
-use crate::body::AnswerBody;
+use crate::body::ResponseBody;
 use crate::environment::{self, ConnectionEnvironment};
 use crate::gateway::Gateway;
 use crate::link::{Call, Head, Lost, Malformed, NoResponse, WorkerResponse};
@@ -35,17 +37,27 @@ const RECALLS_MAX: usize = 1;
 pub(crate) struct Exchange {
     gateway: Gateway,
     connection: Rc<ConnectionEnvironment>,
+    /// The bytes of the path that are `SCRIPT_NAME`.
+    script_bytes: usize,
 }
 
 impl Exchange {
-    pub(crate) fn new(gateway: Gateway, connection: Rc<ConnectionEnvironment>) -> Self {
+    pub(crate) fn new(
+        gateway: Gateway,
+        connection: Rc<ConnectionEnvironment>,
+        script_bytes: usize,
+    ) -> Self {
         Self {
             gateway,
             connection,
+            script_bytes,
         }
     }
 
-    pub(crate) async fn run(self, request: Request<RequestBody>) -> Response<AnswerBody> {
+    pub(crate) async fn run<B>(self, request: Request<B>) -> Response<ResponseBody>
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+    {
         let (mut parts, body) = request.into_parts();
         if parts.method == Method::CONNECT {
             return plain(StatusCode::NOT_IMPLEMENTED, "PSGI has no CONNECT");
@@ -73,7 +85,7 @@ impl Exchange {
         &self,
         parts: &mut Parts,
         upload: &Upload,
-    ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
+    ) -> Result<Response<ResponseBody>, Response<ResponseBody>> {
         let route = Route::of(&parts.method, parts.uri.path());
         let client = self.client(parts);
         let (mut workers, mut recalls) = (0, 0);
@@ -83,7 +95,7 @@ impl Exchange {
             let tell = |out: &mut Vec<u8>| self.tell(out, parts, upload);
             let recallable = recalls < RECALLS_MAX && parts.method.is_idempotent();
             let call = Call::begin(run, tell, &upload.input(), recallable);
-            let lost = match poll_fn(|cx| poll_final(&call, cx)).await {
+            let lost = match poll_fn(|cx| poll_final(&call, &parts.extensions, cx)).await {
                 Ok(response) => {
                     let response = respond(response, call, parts);
                     return response
@@ -110,7 +122,7 @@ impl Exchange {
         &self,
         parts: &mut Parts,
         wish: Wish,
-    ) -> Result<Response<AnswerBody>, Response<AnswerBody>> {
+    ) -> Result<Response<ResponseBody>, Response<ResponseBody>> {
         let origin = Origin {
             route: Route::LEAVING,
             client: self.client(parts),
@@ -135,8 +147,8 @@ impl Exchange {
     }
 
     fn tell(&self, out: &mut Vec<u8>, parts: &Parts, upload: &Upload) {
-        let mount = self.gateway.mount();
-        environment::append(out, parts, &self.connection, mount, upload.length());
+        let (script_bytes, body_bytes) = (self.script_bytes, upload.length());
+        environment::append(out, parts, &self.connection, script_bytes, body_bytes);
     }
 
     /// Returns the client of this request: the one that the settings' key names, else the peer.
@@ -148,7 +160,7 @@ impl Exchange {
     }
 
     /// Acquires a run of a worker, at once or after a wait; the error is the 503.
-    async fn admitted(&self, origin: Origin) -> Result<Run, Response<AnswerBody>> {
+    async fn admitted(&self, origin: Origin) -> Result<Run, Response<ResponseBody>> {
         match self.pool().acquire(origin) {
             Admission::Run(run) => Ok(run),
             Admission::Wait(ticket) => ticket.turn().await.map_err(overloaded),
@@ -161,7 +173,7 @@ impl Exchange {
     }
 
     /// Logs that the worker that had the request is gone, and returns the response.
-    fn lost(&self, lost: Lost, worker: &Worker, parts: &Parts) -> Response<AnswerBody> {
+    fn lost(&self, lost: Lost, worker: &Worker, parts: &Parts) -> Response<ResponseBody> {
         let (application, route) = (self.gateway.settings().name(), route(parts));
         let (worker, pid) = (worker.key, worker.pid);
         match (self.pool().ending(worker), lost) {
@@ -198,7 +210,7 @@ impl Exchange {
         malformed: &Malformed,
         worker: &Worker,
         parts: &Parts,
-    ) -> Response<AnswerBody> {
+    ) -> Response<ResponseBody> {
         let (application, route) = (self.gateway.settings().name(), route(parts));
         let (worker, pid) = (worker.key, worker.pid);
         tracing::error!(
@@ -221,19 +233,17 @@ fn may_repeat(lost: Lost, method: &Method) -> bool {
     }
 }
 
-fn poll_final(call: &Call, cx: &mut Context<'_>) -> Poll<Result<WorkerResponse, NoResponse>> {
-    call.poll_response(
-        cx,
-        |Head {
-             status,
-             headers,
-             names,
-         }| {
-            // A client that cannot get it early gets only the final response.
-            let _sent = RequestHandle::current()
-                .map(|request| request.send_informational_spelled(status, &headers, &names));
-        },
-    )
+fn poll_final(
+    call: &Call,
+    extensions: &Extensions,
+    cx: &mut Context<'_>,
+) -> Poll<Result<WorkerResponse, NoResponse>> {
+    call.poll_response(cx, |head| {
+        // A client that cannot get it early gets only the final response.
+        let _sent = RequestHandle::of(extensions).map(|request| {
+            request.send_informational_spelled(head.status, &head.headers, &head.names)
+        });
+    })
 }
 
 /// Returns the response to a client. A body that the application has chunked is decoded: the server
@@ -242,11 +252,11 @@ fn respond(
     response: WorkerResponse,
     call: Call,
     parts: &mut Parts,
-) -> Result<Response<AnswerBody>, Malformed> {
+) -> Result<Response<ResponseBody>, Malformed> {
     let (mut head, body) = begun(response, call);
     let is_chunked = take_chunked(&mut head.headers)?;
     let body = match body {
-        _ if parts.method == Method::HEAD => AnswerBody::of_head(),
+        _ if parts.method == Method::HEAD => ResponseBody::of_head(),
         body if is_chunked && has_content(head.status) => body.dechunked(route(parts))?,
         body => body,
     };
@@ -262,19 +272,19 @@ fn respond(
 }
 
 /// Splits a response into its head and its body.
-fn begun(response: WorkerResponse, call: Call) -> (Head, AnswerBody) {
+fn begun(response: WorkerResponse, call: Call) -> (Head, ResponseBody) {
     match response {
-        WorkerResponse::Whole(head, bytes) => (head, AnswerBody::whole(bytes)),
-        WorkerResponse::Streamed(head) => (head, AnswerBody::streamed(call)),
+        WorkerResponse::Whole(head, bytes) => (head, ResponseBody::whole(bytes)),
+        WorkerResponse::Streamed(head) => (head, ResponseBody::streamed(call)),
         WorkerResponse::File(head, sent) => match FileBody::open(call.worker().pid, &sent) {
             Ok(file) => {
                 call.release_file();
-                (head, AnswerBody::file(file))
+                (head, ResponseBody::file(file))
             }
             Err(error) => {
                 tracing::debug!(target: "psgi", %error, "a file is streamed by its worker");
                 call.refuse_file();
-                (head, AnswerBody::streamed(call))
+                (head, ResponseBody::streamed(call))
             }
         },
     }
@@ -317,7 +327,7 @@ fn route(parts: &Parts) -> String {
 
 /// Returns the response to a body that could not be received. The server itself answers a malformed
 /// or slow one.
-fn not_received(parts: &Parts, error: &UploadError) -> Response<AnswerBody> {
+fn not_received(parts: &Parts, error: &UploadError) -> Response<ResponseBody> {
     match error {
         UploadError::Client(error) => plain(error.status(), error),
         UploadError::Full(full) => {
@@ -336,27 +346,27 @@ fn not_received(parts: &Parts, error: &UploadError) -> Response<AnswerBody> {
     }
 }
 
-pub(crate) fn not_found() -> Response<AnswerBody> {
+pub(crate) fn not_found() -> Response<ResponseBody> {
     plain(StatusCode::NOT_FOUND, "not found")
 }
 
-fn application_failed() -> Response<AnswerBody> {
+fn application_failed() -> Response<ResponseBody> {
     plain(StatusCode::INTERNAL_SERVER_ERROR, "the application failed")
 }
 
-fn bad_gateway() -> Response<AnswerBody> {
+fn bad_gateway() -> Response<ResponseBody> {
     plain(StatusCode::BAD_GATEWAY, "the application's process ended")
 }
 
-fn overloaded(rejected: Rejected) -> Response<AnswerBody> {
+fn overloaded(rejected: Rejected) -> Response<ResponseBody> {
     let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, "overloaded");
     let seconds = HeaderValue::from(rejected.retry_after);
     response.headers_mut().insert(RETRY_AFTER, seconds);
     response
 }
 
-fn plain(status: StatusCode, text: impl std::fmt::Display) -> Response<AnswerBody> {
-    let mut response = Response::new(AnswerBody::whole(format!("{text}\n")));
+fn plain(status: StatusCode, text: impl std::fmt::Display) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::whole(format!("{text}\n")));
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, plain);

@@ -3,11 +3,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::builder::{Builder, Settings};
+use crate::builder::Builder;
 use crate::error::StartError;
 use crate::pool::Pool;
+use crate::settings::Settings;
 use crate::status::GatewayStatus;
 use crate::supervisor::Command;
+pub use crate::supervisor::report::{KilledWorker, ShutdownReport};
 use crate::supervisor::shared::Shared;
 
 /// A Perl application with its worker processes. Clones are the same gateway. When the last one is
@@ -31,24 +33,6 @@ use crate::supervisor::shared::Shared;
 pub struct Gateway {
     shared: Arc<Shared>,
     commands: mpsc::Sender<Command>,
-}
-
-/// The result of a gateway's shutdown.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ShutdownReport {
-    /// The workers that did not finish in time.
-    pub killed: Vec<KilledWorker>,
-}
-
-/// A worker that was killed because it did not finish in time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct KilledWorker {
-    /// The worker's number within the gateway.
-    pub key: u32,
-    /// The process id that it had.
-    pub pid: i32,
 }
 
 static GATEWAYS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());

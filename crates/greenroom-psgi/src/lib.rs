@@ -22,7 +22,12 @@ mod gateway;
 mod link;
 mod perl;
 mod pool;
+mod pump;
+mod raw_body;
 mod sent_file;
+mod service;
+mod settings;
+mod start;
 mod status;
 mod supervisor;
 mod upgrade;
@@ -30,13 +35,15 @@ mod upload;
 mod uploads;
 
 pub use app::{Connected, Mounts};
-pub use body::AnswerBody;
-pub use builder::{
-    BODY_BYTES_MAX, BODY_MEMORY_MAX, Builder, CONCURRENCY_MAX, Concurrency, QUEUE_MAX,
-    REQUESTS_MAX, UPLOADS_BYTES_MAX, WORKERS_MAX, is_mount,
-};
+pub use body::ResponseBody;
+pub use builder::Builder;
 pub use error::{EndStatus, StartError};
 pub use gateway::{Gateway, KilledWorker, ShutdownReport, status};
 pub use greenroom_stage::{Client, ClientKey};
 pub use pool::{QueueStatus, Share};
+pub use service::GatewayService;
+pub use settings::{
+    BODY_BYTES_MAX, BODY_MEMORY_MAX, CONCURRENCY_MAX, Concurrency, QUEUE_MAX, REQUESTS_MAX,
+    UPLOADS_BYTES_MAX, WORKERS_MAX, is_mount,
+};
 pub use status::{GatewayStatus, WorkerState, WorkerStatus};

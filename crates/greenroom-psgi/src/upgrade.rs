@@ -7,9 +7,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
 use greenroom_server::FieldNames;
@@ -21,10 +19,11 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::UnixStream;
 
-use crate::body::AnswerBody;
+use crate::body::ResponseBody;
 use crate::frame;
 use crate::link::{Call, Input, NoResponse, WorkerResponse};
 use crate::pool::{Run, Stay, Worker};
+use crate::raw_body::RawBody;
 
 /// The bytes of the head that an application may write on its socket.
 const HEAD_BYTES_MAX: usize = 65_536;
@@ -32,16 +31,13 @@ const HEAD_BYTES_MAX: usize = 65_536;
 /// The header fields of that head.
 const FIELDS_MAX: usize = 100;
 
-/// The bytes of a body after that head that are read at once.
-const READ_BYTES: usize = 16_384;
-
 /// A client's wish to leave HTTP.
 pub(crate) struct Wish(OnUpgrade);
 
 /// The application's response to the wish.
 pub(crate) enum Answered {
     /// The application wrote it on its socket.
-    Raw(Response<AnswerBody>),
+    Raw(Response<ResponseBody>),
     /// The application responded as to any request.
     Call(WorkerResponse, Call),
 }
@@ -151,24 +147,20 @@ fn open(
     io: UnixStream,
     call: Call,
     wish: Wish,
-) -> Result<Response<AnswerBody>, UpgradeError> {
+) -> Result<Response<ResponseBody>, UpgradeError> {
     let stay = call.leave_http();
     if head.status() == StatusCode::SWITCHING_PROTOCOLS {
         tokio::task::spawn_local(relay(wish, input, io, (call, stay)));
-        return Ok(head.map(|()| AnswerBody::whole(Bytes::new())));
+        return Ok(head.map(|()| ResponseBody::whole(Bytes::new())));
     }
     if head.headers().contains_key(TRANSFER_ENCODING) {
         return Err(UpgradeError::Encoded);
     }
     let length = head.headers().get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    let raw = RawBody {
-        io,
-        input,
-        left: length.unwrap_or(u64::MAX),
-        _held: (call, stay),
-    };
-    Ok(head.map(|()| AnswerBody::raw(raw)))
+    let left = length.unwrap_or(u64::MAX);
+    let raw = RawBody::new(io, input, left, (call, stay));
+    Ok(head.map(|()| ResponseBody::raw(raw)))
 }
 
 async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, held: (Call, Stay)) {
@@ -181,33 +173,4 @@ async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, held: (Call, Stay))
         tracing::debug!(target: "psgi", %error, "an upgraded connection broke");
     }
     drop(held);
-}
-
-/// The bytes that an application writes behind a head of its own.
-#[derive(Debug)]
-pub(crate) struct RawBody {
-    io: UnixStream,
-    input: Bytes,
-    left: u64,
-    _held: (Call, Stay),
-}
-
-impl RawBody {
-    pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
-        if self.left == 0 {
-            return Poll::Ready(None);
-        }
-        if self.input.is_empty() {
-            let mut buffer = BytesMut::with_capacity(READ_BYTES);
-            match ready!(pin!(self.io.read_buf(&mut buffer)).poll(cx)) {
-                Ok(0) => return Poll::Ready(None),
-                Ok(_) => self.input = buffer.freeze(),
-                Err(error) => return Poll::Ready(Some(Err(error))),
-            }
-        }
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
-        let chunk = self.input.split_to(self.input.len().min(most));
-        self.left -= chunk.len() as u64;
-        Poll::Ready(Some(Ok(chunk)))
-    }
 }

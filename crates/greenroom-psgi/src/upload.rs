@@ -1,14 +1,16 @@
 //! A request's body, received before a worker gets the request: a slow client holds no worker.
 
-use std::io;
-use std::os::unix::ffi::OsStrExt;
-
-use bytes::{Bytes, BytesMut};
-use greenroom_server::{BodyError, RequestBody};
-use http_body::Body;
+use std::error::Error;
 use std::future::poll_fn;
+use std::os::unix::ffi::OsStrExt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::{io, iter};
+
+use bytes::{Bytes, BytesMut};
+use greenroom_server::{BodyError, BoxError};
+use http_body::Body;
+use http_body_util::LengthLimitError;
 use tempfile::{NamedTempFile, TempPath};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
@@ -62,39 +64,55 @@ pub(crate) enum UploadError {
     File(#[from] io::Error),
 }
 
+impl UploadError {
+    /// Finds the fault in the error of a body, which a router may have wrapped.
+    fn of_body(error: &BoxError) -> Self {
+        let first: &(dyn Error + 'static) = &**error;
+        let mut causes = iter::successors(Some(first), |&error| error.source());
+        let fault = causes.find_map(|cause| match cause.downcast_ref::<BodyError>() {
+            Some(error) => Some(*error),
+            None => cause
+                .is::<LengthLimitError>()
+                .then_some(BodyError::TooLarge),
+        });
+        Self::Client(fault.unwrap_or(BodyError::Disconnected))
+    }
+}
+
 impl Upload {
     /// Receives `body`, of at most `bytes_max`: up to `memory_max` bytes are kept in memory, more
     /// in a file, as long as `uploads` allow it.
-    pub(crate) async fn receive(
-        body: RequestBody,
+    pub(crate) async fn receive<B>(
+        body: B,
         bytes_max: u64,
         memory_max: usize,
         uploads: &Arc<Uploads>,
-    ) -> Result<Self, UploadError> {
+    ) -> Result<Self, UploadError>
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+    {
         if body.is_end_stream() {
             return Ok(Self::None);
         }
         if body.size_hint().lower() > bytes_max {
             return Err(BodyError::TooLarge.into());
         }
-        let mut held = uploads.begin();
-        let body = match body.try_into_bytes() {
-            Ok(bytes) if bytes.len() <= memory_max => {
-                held.grow(bytes.len())?;
-                return Ok(Self::Bytes { bytes, _held: held });
-            }
-            Ok(bytes) => RequestBody::full(bytes),
-            Err(body) => body,
-        };
         let mut reader = BodyReader {
             body,
             left: bytes_max,
-            held,
+            held: uploads.begin(),
         };
         let mut kept = BytesMut::new();
         while let Some(chunk) = reader.next().await? {
             if kept.len() + chunk.len() > memory_max {
                 return spill(&kept, &chunk, reader).await;
+            }
+            if kept.is_empty() && reader.body.is_end_stream() {
+                // Most bodies come as one chunk, which need not be copied.
+                return Ok(Self::Bytes {
+                    bytes: chunk,
+                    _held: reader.held,
+                });
             }
             kept.extend_from_slice(&chunk);
         }
@@ -123,17 +141,22 @@ impl Upload {
 }
 
 /// A reader of a body that may have `left` more bytes.
-struct BodyReader {
-    body: RequestBody,
+struct BodyReader<B> {
+    body: B,
     left: u64,
     held: Held,
 }
 
-impl BodyReader {
+impl<B> BodyReader<B>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
     async fn next(&mut self) -> Result<Option<Bytes>, UploadError> {
         loop {
             let frame = poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx)).await;
-            match frame.transpose()?.map(http_body::Frame::into_data) {
+            let frame = frame.transpose();
+            let frame = frame.map_err(|error| UploadError::of_body(&error.into()))?;
+            match frame.map(http_body::Frame::into_data) {
                 None => return Ok(None),
                 Some(Ok(bytes)) => {
                     let left = self.left.checked_sub(bytes.len() as u64);
@@ -148,7 +171,14 @@ impl BodyReader {
 }
 
 /// Receives the rest into a file, on threads that may block.
-async fn spill(kept: &[u8], chunk: &[u8], mut reader: BodyReader) -> Result<Upload, UploadError> {
+async fn spill<B>(
+    kept: &[u8],
+    chunk: &[u8],
+    mut reader: BodyReader<B>,
+) -> Result<Upload, UploadError>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
     let (file, path) = tokio::task::spawn_blocking(NamedTempFile::new)
         .await
         .map_err(io::Error::other)??

@@ -3,12 +3,11 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::entry::{Beginning, End, Entry, Exempt, Head, Hold, Lost, Place, SentFile, Wanted};
-use super::parse::Malformed;
-use super::receive::finish;
+use super::connection::{Input, Link, number};
+use super::entry::{Beginning, End, Entry, Lost, Place, Wanted};
+use super::parse::{Head, Malformed, SentFile};
 use super::table::link_to;
-use super::{Input, Link};
-use crate::pool::{Run, Stay, Worker};
+use crate::pool::{Phase, Run, Stay, Worker};
 
 /// The bytes of a stream that are taken before the worker gets an acknowledgement.
 const ACKNOWLEDGED_BYTES: u32 = 32_768;
@@ -116,7 +115,7 @@ impl Call {
             (None, None) => wait(entry, cx),
         });
         if let Poll::Ready(Streamed::Bytes(bytes)) = &chunk {
-            self.acknowledge(super::number(bytes.len()), taken);
+            self.acknowledge(number(bytes.len()), taken);
         }
         chunk
     }
@@ -136,7 +135,7 @@ impl Call {
     /// worker does not end before.
     pub(crate) fn leave_http(&self) -> Stay {
         let mut settlement = self.link.settlement.borrow_mut();
-        self.with_entry(|entry| entry.exempt(Exempt::Always, &mut settlement));
+        self.with_entry(|entry| entry.exempt(Phase::Detached, &mut settlement));
         drop(settlement);
         self.link.settle();
         self.link.pool.stay(self.link.worker.key)
@@ -148,7 +147,7 @@ impl Call {
         let mut settlement = self.link.settlement.borrow_mut();
         self.with_entry(|entry| {
             entry.holds_file = false;
-            finish(entry, End::Complete, &mut settlement);
+            entry.finish(End::Complete, &mut settlement);
         });
         drop(settlement);
         self.link.settle();
@@ -181,16 +180,9 @@ impl Drop for Call {
             entries.remove(self.id);
             return;
         }
-        // No client is waited for any more, so the time limit counts from now on.
-        entry.end_exemption(&mut self.link.settlement.borrow_mut());
-        self.link.settlement.borrow_mut().progress = true;
-        entry.wanted = Wanted::No;
-        entry.body.clear();
-        entry.beginning = None;
-        let is_waiting = entry.hold == Hold::Waiting;
+        entry.abandon(&mut self.link.settlement.borrow_mut());
         drop(entries);
         self.link.send_note(b'G', self.id, None);
-        self.link.settlement.borrow_mut().left += u32::from(is_waiting);
         self.link.settle();
     }
 }

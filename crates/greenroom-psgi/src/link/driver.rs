@@ -3,17 +3,15 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
-use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::net::UnixStream;
 
-use super::entry::{Hold, Lost, first_held};
+use super::connection::{Link, State};
+use super::entry::{Lost, first_held};
 use super::parse::BadFrame;
 use super::recall::Watch;
-use super::receive::lose;
-use super::{Link, State, table};
 use crate::frame::{self, BadLength};
 
 /// The bytes that are read from a worker at once.
@@ -33,8 +31,8 @@ enum Broken {
 }
 
 /// Drives a link to its end, which comes with the worker's.
-pub(super) async fn drive(link: Rc<Link>) {
-    let broken = match open(&link).await {
+pub(super) async fn drive(link: &Link) {
+    let broken = match open(link).await {
         Ok(mut stream) => {
             link.state.set(State::Open);
             let mut input = Vec::with_capacity(READ_BYTES);
@@ -127,8 +125,7 @@ impl Link {
     }
 
     /// Ends all requests that still wait for the worker.
-    fn end(self: &Rc<Self>, broken: &Broken) {
-        table::forget(self);
+    fn end(&self, broken: &Broken) {
         let was = self.state.replace(State::Ended);
         match broken.blame(was) {
             Blame::Ended => {
@@ -154,10 +151,10 @@ impl Link {
                 State::Connecting => Lost::Unsent,
                 // The first of this link may be behind another link's.
                 _ if entry.is_behind_as_of(released) => Lost::Behind,
-                _ if entry.hold != Hold::Run || Some(entry.sequence) == first => Lost::Begun,
+                _ if !entry.phase.holds_run() || Some(entry.sequence) == first => Lost::Begun,
                 _ => Lost::Behind,
             };
-            lose(entry, lost, &mut settlement);
+            entry.lose(lost, &mut settlement);
         }
         entries.retain(|_, entry| !entry.is_abandoned());
         drop((entries, settlement));

@@ -1,33 +1,15 @@
 use std::collections::VecDeque;
 use std::task::Waker;
+use std::time::Duration;
 
 use bytes::Bytes;
-use greenroom_server::FieldNames;
-use http::{HeaderMap, StatusCode};
 use slab::Slab;
 
-use super::parse::Malformed;
-use crate::pool::{Charge, Settlement};
+use super::parse::{Head, Malformed, SentFile};
+use crate::pool::{Charge, Phase, RunEnd, Settlement};
 
 /// The bytes of a streamed body that a worker sends ahead of its client; as PROTOCOL.md says.
 const STREAM_WINDOW: usize = 262_144;
-
-/// The status and header fields of a response.
-#[derive(Debug)]
-pub(crate) struct Head {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    /// The application's spelling of the fields' names.
-    pub(crate) names: FieldNames,
-}
-
-/// A file that the worker holds open as a response's body.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SentFile {
-    pub(crate) descriptor: u32,
-    pub(crate) offset: u64,
-    pub(crate) length: u64,
-}
 
 /// The beginning of a response.
 #[derive(Debug)]
@@ -70,27 +52,6 @@ pub(super) struct Place {
     pub(super) recallable: bool,
 }
 
-/// The exemption of a run from the worker's time limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exempt {
-    No,
-    /// Exempt while the worker waits for the client, which is not the application's fault.
-    WhileStalled,
-    /// Exempt for good: it has a connection of its own.
-    Always,
-}
-
-/// The worker's state of the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hold {
-    /// It holds a run.
-    Run,
-    /// It holds no run any more, but the request goes on, or went on.
-    Waiting,
-    /// It holds nothing.
-    Nothing,
-}
-
 /// The demand for the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
@@ -105,9 +66,8 @@ pub(super) enum Wanted {
 pub(super) struct Entry {
     pub(super) sequence: u64,
     pub(super) place: Place,
-    pub(super) hold: Hold,
+    pub(super) phase: Phase,
     pub(super) wanted: Wanted,
-    pub(super) exempt: Exempt,
     pub(super) has_begun: bool,
     /// True while the worker holds a file open for it.
     pub(super) holds_file: bool,
@@ -124,7 +84,7 @@ pub(super) struct Entry {
 /// Returns the sequence of the first request that holds a run: the one that the worker is at, as
 /// far as this link knows.
 pub(super) fn first_held(entries: &Slab<Entry>) -> Option<u64> {
-    let held = entries.iter().filter(|(_, entry)| entry.hold == Hold::Run);
+    let held = entries.iter().filter(|(_, entry)| entry.phase.holds_run());
     held.map(|(_, entry)| entry.sequence).min()
 }
 
@@ -133,9 +93,8 @@ impl Entry {
         Self {
             sequence,
             place,
-            hold: Hold::Run,
+            phase: Phase::Running,
             wanted: Wanted::Yes,
-            exempt: Exempt::No,
             has_begun: false,
             holds_file: false,
             waker: None,
@@ -150,24 +109,35 @@ impl Entry {
     /// Returns `true` if the worker, which has released that many runs, cannot have come to this
     /// one.
     pub(super) fn is_behind_as_of(&self, released: Option<u64>) -> bool {
-        let is_untouched = self.hold == Hold::Run && !self.has_begun;
+        let is_untouched = self.phase.holds_run() && !self.has_begun;
         is_untouched && self.place.behind.is_some() && self.place.behind == released
     }
 
-    /// Exempts the run from the time limit for the time being.
-    pub(super) fn exempt(&mut self, exempt: Exempt, settlement: &mut Settlement) {
-        if self.exempt == Exempt::No && self.hold == Hold::Run {
-            self.exempt = exempt;
-            settlement.exempted += 1;
+    /// Lets a run that has a time limit go on without one, in this phase.
+    pub(super) fn exempt(&mut self, phase: Phase, settlement: &mut Settlement) {
+        if self.phase == Phase::Running {
+            settlement.change(&mut self.phase, phase);
         }
     }
 
-    /// Ends the exemption: the run is released, or has its time limit again.
-    pub(super) fn end_exemption(&mut self, settlement: &mut Settlement) {
-        if self.exempt != Exempt::No {
-            self.exempt = Exempt::No;
-            settlement.no_longer_exempt += 1;
+    /// Releases the run, once. The request ends with it, or goes on without it.
+    pub(super) fn release(&mut self, busy: Duration, goes_on: bool, settlement: &mut Settlement) {
+        if !self.phase.holds_run() {
+            return;
         }
+        let is_unused = self.is_abandoned() && busy.is_zero();
+        let end = if is_unused {
+            RunEnd::Unused
+        } else {
+            RunEnd::Released(busy)
+        };
+        let to = match (goes_on, self.is_abandoned()) {
+            (true, true) => Phase::Unwanted,
+            (true, false) => Phase::Waiting,
+            (false, _) if is_unused => Phase::Dropped,
+            (false, _) => Phase::Served,
+        };
+        settlement.end_run(&mut self.phase, to, self.place.charge, end);
     }
 
     /// Adds a chunk of the body that came from the worker.
@@ -175,7 +145,7 @@ impl Entry {
         self.unacknowledged += bytes.len();
         self.body.push_back(bytes);
         if self.unacknowledged >= STREAM_WINDOW {
-            self.exempt(Exempt::WhileStalled, settlement);
+            self.exempt(Phase::Stalled, settlement);
         }
     }
 
@@ -183,8 +153,22 @@ impl Entry {
     pub(super) fn acknowledge(&mut self, bytes: usize, settlement: &mut Settlement) {
         self.unacknowledged -= bytes;
         settlement.progress = true;
-        if self.exempt == Exempt::WhileStalled {
-            self.end_exemption(settlement);
+        if self.phase == Phase::Stalled {
+            settlement.change(&mut self.phase, Phase::Running);
+        }
+    }
+
+    /// Notes that nobody waits for the response any more.
+    pub(super) fn abandon(&mut self, settlement: &mut Settlement) {
+        self.wanted = Wanted::No;
+        self.body.clear();
+        self.beginning = None;
+        settlement.progress = true;
+        match self.phase {
+            // No client is waited for any more, so the time limit counts from now on.
+            Phase::Stalled | Phase::Detached => settlement.change(&mut self.phase, Phase::Running),
+            Phase::Waiting => settlement.change(&mut self.phase, Phase::Unwanted),
+            _ => {}
         }
     }
 
@@ -196,9 +180,23 @@ impl Entry {
         self.wanted == Wanted::No
     }
 
-    pub(super) fn end(&mut self, end: End) {
+    /// Ends the request: the worker has finished with it.
+    pub(super) fn finish(&mut self, end: End, settlement: &mut Settlement) {
+        if matches!(self.phase, Phase::Waiting | Phase::Unwanted) {
+            settlement.change(&mut self.phase, Phase::Served);
+        }
         self.end = Some(end);
         self.wake();
+    }
+
+    /// Ends a request whose worker, or loop, is gone: for the pool it is over.
+    pub(super) fn lose(&mut self, lost: Lost, settlement: &mut Settlement) {
+        if self.phase.holds_run() {
+            let has_begun = lost == Lost::Begun;
+            let end = RunEnd::Lost { has_begun };
+            settlement.end_run(&mut self.phase, Phase::Dropped, self.place.charge, end);
+        }
+        self.finish(End::Lost(lost), settlement);
     }
 
     pub(super) fn wake(&mut self) {

@@ -1,16 +1,34 @@
 //! Parses the payloads of a worker's frames.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use bytes::Bytes;
+use greenroom_server::FieldNames;
 use http::header::{
     HeaderName, HeaderValue, InvalidHeaderName, InvalidHeaderValue, MaxSizeReached,
 };
 use http::{HeaderMap, StatusCode};
 
-use super::entry::{Head, SentFile};
 use super::names::Spellings;
 use crate::chunks::NotChunked;
+
+/// The status and header fields of a response.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    /// The application's spelling of the fields' names.
+    pub(crate) names: FieldNames,
+}
+
+/// A file that the worker holds open as a response's body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentFile {
+    pub(crate) descriptor: u32,
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+}
 
 /// The reasons why HTTP forbids a response.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +106,12 @@ impl<'a> Fields<'a> {
 
     pub(super) fn number(&mut self) -> Result<u32, BadFrame> {
         self.take().map(u32::from_be_bytes)
+    }
+
+    /// Reads the time of a run, in microseconds.
+    pub(super) fn busy(&mut self) -> Result<Duration, BadFrame> {
+        self.number()
+            .map(|micros| Duration::from_micros(micros.into()))
     }
 
     fn bytes(&mut self) -> Result<&'a [u8], BadFrame> {

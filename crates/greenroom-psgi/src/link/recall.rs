@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::Link;
-use super::entry::{Hold, Wanted, first_held};
+use super::connection::Link;
+use super::entry::{Wanted, first_held};
 
 /// The time in which a worker may release no run before those behind are recalled.
 const RECALLED_AFTER: Duration = Duration::from_millis(10);
@@ -63,7 +63,7 @@ impl Link {
             // The first of this link may be what the worker is at, unless it came later than
             // that.
             let is_behind = Some(entry.sequence) != first || entry.place.behind == Some(released);
-            let has_begun = entry.hold != Hold::Run || entry.has_begun;
+            let has_begun = !entry.phase.holds_run() || entry.has_begun;
             let may_go = entry.place.behind.is_some() && entry.place.recallable;
             if is_behind && !has_begun && may_go && entry.wanted == Wanted::Yes {
                 entry.wanted = Wanted::Elsewhere;

@@ -1,12 +1,10 @@
 //! Applies a worker's frames to the requests that they name.
 
-use std::time::Duration;
-
-use super::entry::{Beginning, End, Entry, Hold, Lost};
+use super::connection::{Link, key_of, wire_id};
+use super::entry::{Beginning, End, Entry};
 use super::parse::{BadFrame, FINAL, Fields, INFORMATIONAL};
-use super::{Link, key_of, wire_id};
 use crate::frame::Frame;
-use crate::pool::{RunEnd, Settlement};
+use crate::pool::Settlement;
 
 impl Link {
     pub(super) fn take_frame(&self, frame: Frame<'_>) -> Result<(), BadFrame> {
@@ -26,9 +24,9 @@ impl Link {
                 _ => Err(BadFrame::Unknown(id)),
             };
         };
-        let held = entry.hold;
+        let held_run = entry.phase.holds_run();
         receive(id, entry, frame.kind, fields, &mut settlement)?;
-        if held == Hold::Run && entry.hold != held && entry.place.behind.is_some() {
+        if held_run && !entry.phase.holds_run() && entry.place.behind.is_some() {
             self.behind.set(self.behind.get() - 1);
         }
         if entry.is_over() && entry.is_abandoned() {
@@ -47,13 +45,13 @@ fn receive(
 ) -> Result<(), BadFrame> {
     match kind {
         b'r' => {
-            release(entry, &mut fields, settlement)?;
+            entry.release(fields.busy()?, false, settlement);
             let beginning = match fields.head(FINAL)? {
                 Ok(head) => Beginning::Whole(head, fields.rest()),
                 Err(malformed) => Beginning::Malformed(malformed),
             };
             begin(id, entry, beginning)?;
-            finish(entry, End::Complete, settlement);
+            entry.finish(End::Complete, settlement);
         }
         b'h' => {
             let beginning = match fields.head(FINAL)? {
@@ -69,28 +67,24 @@ fn receive(
             }
         }
         b'e' | b'x' => {
-            release(entry, &mut fields, settlement)?;
+            entry.release(fields.busy()?, false, settlement);
             let end = if kind == b'e' {
                 End::Complete
             } else {
                 End::Aborted
             };
-            finish(entry, end, settlement);
+            entry.finish(end, settlement);
         }
-        b'w' => {
-            release(entry, &mut fields, settlement)?;
-            go_on(entry, settlement);
-        }
+        b'w' => entry.release(fields.busy()?, true, settlement),
         b's' => {
-            release(entry, &mut fields, settlement)?;
-            go_on(entry, settlement);
+            entry.release(fields.busy()?, true, settlement);
             let beginning = match (fields.head(FINAL)?, fields.file()?) {
                 (Ok(head), file) => Beginning::File(head, file),
                 (Err(malformed), _) => Beginning::Malformed(malformed),
             };
             begin(id, entry, beginning)?;
             if entry.is_abandoned() {
-                finish(entry, End::Complete, settlement);
+                entry.finish(End::Complete, settlement);
             }
             entry.holds_file = true;
         }
@@ -115,55 +109,4 @@ fn begin(id: u32, entry: &mut Entry, beginning: Beginning) -> Result<(), BadFram
         entry.beginning = Some(beginning);
     }
     Ok(())
-}
-
-/// Releases the run, once.
-fn release(
-    entry: &mut Entry,
-    fields: &mut Fields<'_>,
-    settlement: &mut Settlement,
-) -> Result<(), BadFrame> {
-    let busy = Duration::from_micros(fields.number()?.into());
-    if entry.hold != Hold::Run {
-        return Ok(());
-    }
-    entry.hold = Hold::Nothing;
-    let end = if entry.is_abandoned() && busy.is_zero() {
-        RunEnd::Unused
-    } else {
-        RunEnd::Released(busy)
-    };
-    settlement.ended.push((entry.place.charge, end));
-    entry.end_exemption(settlement);
-    Ok(())
-}
-
-/// Marks that the request goes on without a run.
-fn go_on(entry: &mut Entry, settlement: &mut Settlement) {
-    if entry.hold == Hold::Nothing {
-        entry.hold = Hold::Waiting;
-        settlement.went_on += 1;
-        settlement.left += u32::from(entry.is_abandoned());
-    }
-}
-
-/// Ends the request: the worker has finished with it.
-pub(super) fn finish(entry: &mut Entry, end: End, settlement: &mut Settlement) {
-    if entry.hold == Hold::Waiting {
-        let is_unwanted = u32::from(entry.is_abandoned());
-        settlement.left_ended += is_unwanted;
-        settlement.ended_late += 1 - is_unwanted;
-    }
-    entry.end(end);
-}
-
-/// Ends a request whose worker, or loop, is gone: for the pool it is over.
-pub(super) fn lose(entry: &mut Entry, lost: Lost, settlement: &mut Settlement) {
-    if entry.hold == Hold::Run {
-        let has_begun = lost == Lost::Begun;
-        let end = RunEnd::Lost { has_begun };
-        settlement.ended.push((entry.place.charge, end));
-    }
-    entry.end_exemption(settlement);
-    finish(entry, End::Lost(lost), settlement);
 }

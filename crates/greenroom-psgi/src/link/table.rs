@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::connection::{Link, State};
 use super::driver;
-use super::{Link, State};
 use crate::pool::Run;
 
 /// The key of a link: a pool's id and a worker's key.
@@ -17,7 +17,7 @@ thread_local! {
 }
 
 /// Returns this loop's link to the worker of a run, and opens it if there is none.
-pub(crate) fn link_to(run: &Run) -> Rc<Link> {
+pub(super) fn link_to(run: &Run) -> Rc<Link> {
     let name = (run.pool().id(), run.worker().key);
     LINKS.with_borrow_mut(|links| match links.get(&name) {
         Some(link) if link.state.get() != State::Ended => Rc::clone(link),
@@ -25,14 +25,20 @@ pub(crate) fn link_to(run: &Run) -> Rc<Link> {
             let (pool, worker) = (Arc::clone(run.pool()), Arc::clone(run.worker()));
             let link = Rc::new(Link::new(pool, worker));
             links.insert(name, Rc::clone(&link));
-            tokio::task::spawn_local(driver::drive(Rc::clone(&link)));
+            tokio::task::spawn_local(keep(Rc::clone(&link)));
             link
         }
     })
 }
 
+/// Drives a link to its end.
+async fn keep(link: Rc<Link>) {
+    driver::drive(&link).await;
+    forget(&link);
+}
+
 /// Removes a link that has ended, if no other has taken its place.
-pub(super) fn forget(link: &Rc<Link>) {
+fn forget(link: &Rc<Link>) {
     let name = (link.pool.id(), link.worker.key);
     LINKS.with_borrow_mut(|links| {
         if links

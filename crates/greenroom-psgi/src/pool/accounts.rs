@@ -1,8 +1,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::run::{Charge, RunEnd};
-use super::{Ending, Worker};
+use super::charge::RunEnd;
+use super::phase::{Counts, Phase, Settlement};
+use super::worker::{Ending, Worker};
 
 /// The time that a run may last before its worker is passed over for others.
 const SLOW_AFTER: Duration = Duration::from_millis(5);
@@ -26,69 +27,13 @@ pub(crate) struct WorkerLoad {
     pub(crate) stuck: Option<Duration>,
 }
 
-/// The progress of a worker since the last settlement.
-#[derive(Debug, Default)]
-pub(crate) struct Settlement {
-    /// The runs that ended, each with its charge.
-    pub(crate) ended: Vec<(Charge, RunEnd)>,
-    /// The released runs whose request goes on without a run.
-    pub(crate) went_on: u32,
-    /// The connections that left HTTP, and go on without their request.
-    pub(crate) stayed: u32,
-    /// The ones of `stayed` that ended.
-    pub(crate) stays_ended: u32,
-    /// The requests that ended after they had gone on.
-    pub(crate) ended_late: u32,
-    /// The requests that go on although their client has left.
-    pub(crate) left: u32,
-    /// The ones of `left` that ended.
-    pub(crate) left_ended: u32,
-    /// The runs that have no time limit from now on.
-    pub(crate) exempted: u32,
-    /// The ones of `exempted` that have a time limit again, or are released.
-    pub(crate) no_longer_exempt: u32,
-    /// True if a frame of a run was received or sent.
-    pub(crate) progress: bool,
-}
-
-impl Settlement {
-    pub(crate) fn is_empty(&self) -> bool {
-        let Self {
-            ended,
-            went_on: _,
-            stayed,
-            stays_ended,
-            ended_late,
-            left,
-            left_ended,
-            exempted,
-            no_longer_exempt,
-            progress,
-        } = self;
-        let counts = ended_late + left + left_ended + exempted + no_longer_exempt;
-        ended.is_empty() && counts + stayed + stays_ended == 0 && !progress
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.ended.clear();
-        *self = Self {
-            ended: std::mem::take(&mut self.ended),
-            ..Self::default()
-        };
-    }
-}
-
 /// The accounts of one worker.
 #[derive(Debug)]
 pub(super) struct Accounts {
     pub(super) worker: Arc<Worker>,
-    pub(super) running: u32,
+    requests: Counts,
     /// The time that its runs are expected to take, all together.
     expected: Duration,
-    pub(super) waiting: u32,
-    /// The requests of clients that have left; the application goes on with them all the same.
-    unwanted: u32,
-    pub(super) served: u64,
     pub(super) draining: bool,
     pub(super) condemned: bool,
     /// The time when a link to it ended.
@@ -96,7 +41,6 @@ pub(super) struct Accounts {
     pub(super) ending: Ending,
     /// The runs that it has released.
     pub(super) released: u64,
-    exempt: u32,
     /// True if its run may be long: nothing is sent behind it.
     is_alone: bool,
     progress: Instant,
@@ -108,25 +52,37 @@ impl Accounts {
     pub(super) fn new(worker: Arc<Worker>, now: Instant) -> Self {
         Self {
             worker,
-            running: 0,
+            requests: Counts::default(),
             expected: Duration::ZERO,
-            waiting: 0,
-            unwanted: 0,
-            served: 0,
             draining: false,
             condemned: false,
             lost: None,
             ending: Ending::default(),
             released: 0,
-            exempt: 0,
             is_alone: false,
             progress: now,
             turned: now,
         }
     }
 
-    pub(super) fn under_way(&self) -> u32 {
-        self.running + self.waiting
+    pub(super) fn running(&self) -> u32 {
+        self.under_way([Phase::Running, Phase::Stalled, Phase::Detached])
+    }
+
+    pub(super) fn waiting(&self) -> u32 {
+        self.under_way([Phase::Waiting])
+    }
+
+    pub(super) fn served(&self) -> u64 {
+        self.requests.of([Phase::Served])
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.running() + self.waiting() == 0
+    }
+
+    fn under_way<const N: usize>(&self, phases: [Phase; N]) -> u32 {
+        u32::try_from(self.requests.of(phases)).unwrap_or(u32::MAX)
     }
 
     /// Returns `true` if one more request may be sent, with `depth` runs ahead and `concurrency`
@@ -134,8 +90,10 @@ impl Accounts {
     /// worker sends frames meanwhile.
     pub(super) fn has_capacity(&self, depth: u32, concurrency: u32, now: Instant) -> bool {
         let is_quick = !self.is_alone && now.duration_since(self.turned) < SLOW_AFTER;
-        let is_free = self.running == 0 || (self.running < depth && is_quick);
-        is_free && self.under_way() + self.unwanted < concurrency && self.serves()
+        let running = self.running();
+        let is_free = running == 0 || (running < depth && is_quick);
+        let going_on = self.under_way([Phase::Waiting, Phase::Unwanted]);
+        is_free && running + going_on < concurrency && self.serves()
     }
 
     /// Returns `true` if it gets requests at all.
@@ -157,52 +115,29 @@ impl Accounts {
         now: Instant,
     ) -> Option<u64> {
         self.is_alone = is_alone;
-        let behind = (self.running > 0).then_some(self.released);
-        if self.running == 0 {
+        let behind = (self.running() > 0).then_some(self.released);
+        if behind.is_none() {
             self.progress = now;
             self.turned = now;
         }
-        self.running += 1;
+        self.requests.enter(Phase::Running);
         self.expected += expected;
         behind
-    }
-
-    /// Removes a run that is over.
-    pub(super) fn end_run(&mut self, expected: Duration) {
-        self.running = self.running.saturating_sub(1);
-        self.expected = match self.running {
-            0 => Duration::ZERO,
-            _ => self.expected.saturating_sub(expected),
-        };
     }
 
     pub(super) fn settle(&mut self, settlement: &mut Settlement, now: Instant) {
         let (mut released, mut unused) = (0, 0);
         for (charge, end) in &settlement.ended {
-            self.end_run(charge.expected);
-            released += u32::from(matches!(end, RunEnd::Released(_)));
-            unused += u32::from(*end == RunEnd::Unused);
+            self.expected = self.expected.saturating_sub(charge.expected);
+            released += u64::from(matches!(end, RunEnd::Released(_)));
+            unused += u64::from(*end == RunEnd::Unused);
         }
-        let Settlement {
-            went_on,
-            ended_late,
-            stayed,
-            stays_ended,
-            left,
-            left_ended,
-            exempted,
-            no_longer_exempt,
-            progress,
-            ..
-        } = *settlement;
-        self.released += u64::from(released + unused);
-        let came = self.waiting + went_on + stayed;
-        self.waiting = came.saturating_sub(ended_late + left + stays_ended);
-        self.unwanted = (self.unwanted + left).saturating_sub(left_ended);
-        self.exempt = (self.exempt + exempted).saturating_sub(no_longer_exempt);
-        let ended_at_once = released - went_on.min(released);
-        self.served += u64::from(ended_at_once + ended_late + left_ended);
-        if progress || released > 0 {
+        self.requests.add(&settlement.changes);
+        if self.running() == 0 {
+            self.expected = Duration::ZERO;
+        }
+        self.released += released + unused;
+        if settlement.progress || released > 0 {
             self.progress = now;
         }
         if released + unused > 0 {
@@ -212,16 +147,16 @@ impl Accounts {
     }
 
     pub(super) fn look(&self, now: Instant) -> WorkerLoad {
-        let is_held = self.running > self.exempt;
+        let is_limited = self.requests.of([Phase::Running]) > 0;
         WorkerLoad {
             key: self.worker.key,
-            running: self.running,
-            waiting: self.waiting,
-            served: self.served,
+            running: self.running(),
+            waiting: self.waiting(),
+            served: self.served(),
             draining: self.draining,
             condemned: self.condemned,
             lost: self.lost.map(|lost| now.saturating_duration_since(lost)),
-            stuck: is_held.then(|| now.saturating_duration_since(self.progress)),
+            stuck: is_limited.then(|| now.saturating_duration_since(self.progress)),
         }
     }
 }

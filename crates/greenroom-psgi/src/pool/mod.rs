@@ -1,6 +1,9 @@
 //! The workers of one application, and the queue before them. Loops and supervisor share them.
 
 mod accounts;
+mod charge;
+mod clock;
+mod phase;
 mod queue;
 mod rejections;
 mod routes;
@@ -10,73 +13,30 @@ mod state;
 mod status;
 #[cfg(test)]
 mod tests;
+mod worker;
 
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use greenroom_stage::Rejected;
-use rustix::process::Pid;
-use tokio::sync::{Notify, watch};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
 
-pub(crate) use accounts::{Settlement, WorkerLoad};
-pub(crate) use queue::Ticket;
+pub(crate) use accounts::WorkerLoad;
+pub(crate) use charge::{Charge, Origin, RunEnd};
+pub(crate) use clock::micros;
+pub(crate) use phase::{Phase, Settlement};
 pub(crate) use rejections::Rejections;
 pub(crate) use routes::Route;
-pub(crate) use run::{Charge, Origin, Run, RunEnd, Stay};
+pub(crate) use run::{Run, Stay, Ticket};
 pub use shares::Share;
 pub use status::QueueStatus;
+pub(crate) use worker::{Ending, Worker};
 
-use crate::builder::Settings;
+use crate::settings::Settings;
+use clock::now;
 use queue::{Turn, Waiter};
 use state::State;
-
-/// A worker process that takes requests.
-#[derive(Debug)]
-pub(crate) struct Worker {
-    pub(crate) key: u32,
-    pub(crate) pid: Pid,
-    pub(crate) socket: PathBuf,
-    /// True if an event loop drove it when it was ready.
-    pub(crate) is_event_driven: bool,
-    is_gone: watch::Sender<bool>,
-}
-
-impl Worker {
-    pub(crate) fn new(key: u32, pid: Pid, socket: PathBuf, is_event_driven: bool) -> Arc<Self> {
-        Arc::new(Self {
-            key,
-            pid,
-            socket,
-            is_event_driven,
-            is_gone: watch::Sender::new(false),
-        })
-    }
-
-    /// Returns when the process is gone. Its sockets may outlive it, in a child that its
-    /// application has forked.
-    pub(crate) async fn gone(&self) {
-        // This cannot fail: the sender is here.
-        let _ = self.is_gone.subscribe().wait_for(|is_gone| *is_gone).await;
-    }
-
-    fn note_gone(&self) {
-        self.is_gone.send_replace(true);
-    }
-}
-
-/// The reason for a worker's end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// It ended of itself, or was killed from outside.
-    #[default]
-    Crashed,
-    /// It is killed because its runs made no progress.
-    Hung,
-    /// It had to end, and did not in time.
-    Retired,
-}
 
 /// The pool's decision on a new request.
 pub(crate) enum Admission {
@@ -114,7 +74,7 @@ impl Pool {
     /// Acquires a run for a request, or a place in the queue, or rejects it.
     pub(crate) fn acquire(self: &Arc<Self>, origin: Origin) -> Admission {
         let now = now();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.queue_is_empty()
             && let Some(given) = state.take_run(origin, now)
         {
@@ -134,12 +94,12 @@ impl Pool {
 
     /// Counts a request whose turn did not come in time.
     fn too_late(&self, waiter: &Waiter) -> Rejected {
-        self.state().too_late(waiter, now())
+        self.state.lock().too_late(waiter, now())
     }
 
     /// Removes a request from the queue and returns the turn that it had.
     fn leave_queue(&self, waiter: &Waiter) -> Turn {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let turn = waiter.leave();
         if matches!(turn, Turn::ToCome(_)) {
             state.note_left();
@@ -149,15 +109,15 @@ impl Pool {
 
     /// Releases a run whose request was never sent.
     fn give_back(&self, key: u32, charge: Charge) {
-        let mut settlement = Settlement::default();
-        settlement.ended.push((charge, RunEnd::Unused));
+        let (mut settlement, mut phase) = (Settlement::default(), Phase::Running);
+        settlement.end_run(&mut phase, Phase::Dropped, charge, RunEnd::Unused);
         self.settle(key, &mut settlement);
     }
 
     /// Applies the settlement of a worker, and leaves it empty.
     pub(crate) fn settle(&self, key: u32, settlement: &mut Settlement) {
         let now = now();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is_news = state.settle(key, settlement, now);
         let turns = state.serve_queue(now);
         drop(state);
@@ -169,39 +129,37 @@ impl Pool {
 
     /// Returns the number of runs that a worker has released; `None` if the worker is forgotten.
     pub(crate) fn released(&self, key: u32) -> Option<u64> {
-        self.state().released(key)
+        self.state.lock().released(key)
     }
 
     /// Returns `true` if another worker than this is idle.
     pub(crate) fn has_idle_besides(&self, key: u32) -> bool {
-        self.state().has_idle_besides(key, now())
+        self.state.lock().has_idle_besides(key, now())
     }
 
     /// Keeps the worker from ending while a connection that has left HTTP lasts.
     pub(crate) fn stay(self: &Arc<Self>, key: u32) -> Stay {
-        let mut settlement = Settlement {
-            stayed: 1,
-            ..Settlement::default()
-        };
+        let mut settlement = Settlement::default();
+        settlement.changes.enter(Phase::Waiting);
         self.settle(key, &mut settlement);
         Stay::new(Arc::clone(self), key)
     }
 
     /// Notes that a link to the worker has ended: it is about to end, and gets no more requests.
     pub(crate) fn note_lost(&self, key: u32) {
-        self.state().note_lost(key, now());
+        self.state.lock().note_lost(key, now());
     }
 
     /// Notes that the worker broke the protocol: it gets no more requests, and is killed.
     pub(crate) fn condemn(&self, key: u32) {
-        self.state().condemn(key);
+        self.state.lock().condemn(key);
         self.changed.notify_one();
     }
 
     /// Adds a worker that is ready: it gets requests from now on.
     pub(crate) fn add(&self, worker: Arc<Worker>) {
         let now = now();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.add(worker, now);
         let turns = state.serve_queue(now);
         drop(state);
@@ -210,28 +168,28 @@ impl Pool {
 
     /// Stops sending new requests to a worker.
     pub(crate) fn drain(&self, key: u32) {
-        self.state().drain(key);
+        self.state.lock().drain(key);
         self.changed.notify_one();
     }
 
     /// Notes the reason why a worker is about to be killed.
     pub(crate) fn note_ending(&self, key: u32, ending: Ending) {
-        self.state().note_ending(key, ending);
+        self.state.lock().note_ending(key, ending);
     }
 
     /// Removes a worker that is gone. The reason stays available to its requests.
     pub(crate) fn remove(&self, key: u32) {
-        self.state().remove(key);
+        self.state.lock().remove(key);
     }
 
     /// Returns the reason why a worker ended, as far as is known.
     pub(crate) fn ending(&self, key: u32) -> Ending {
-        self.state().ending(key)
+        self.state.lock().ending(key)
     }
 
     /// Returns a snapshot of all workers.
     pub(crate) fn loads(&self) -> Vec<WorkerLoad> {
-        self.state().loads(now())
+        self.state.lock().loads(now())
     }
 
     /// Returns when there is something for the supervisor to do: a draining worker became idle, one
@@ -242,23 +200,10 @@ impl Pool {
 
     /// Returns the rejections that were not logged yet; at most every 10 s.
     pub(crate) fn take_rejections(&self) -> Option<Rejections> {
-        self.state().take_rejections(now())
+        self.state.lock().take_rejections(now())
     }
 
     pub(crate) fn status(&self) -> QueueStatus {
-        self.state().status(now())
+        self.state.lock().status(now())
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Returns the time by tokio's clock, which tests set.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
-
-pub(crate) fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

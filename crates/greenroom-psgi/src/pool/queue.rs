@@ -1,13 +1,10 @@
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use greenroom_stage::Rejected;
-use tokio::time::timeout;
+use parking_lot::Mutex;
 
-use super::run::{Given, Origin};
-use super::{Pool, Run};
+use super::charge::{Given, Origin};
 
 /// A request that waits for its turn.
 #[derive(Debug)]
@@ -33,13 +30,13 @@ pub(super) enum Turn {
 
 impl Waiter {
     pub(super) fn is_over(&self) -> bool {
-        matches!(*self.turn(), Turn::Over)
+        matches!(*self.turn.lock(), Turn::Over)
     }
 
     /// Gives it its turn and returns the waker. It still waits then: no waiter leaves while the
     /// pool is locked.
     pub(super) fn call(&self, given: Given) -> Option<Waker> {
-        match std::mem::replace(&mut *self.turn(), Turn::Come(given)) {
+        match std::mem::replace(&mut *self.turn.lock(), Turn::Come(given)) {
             Turn::ToCome(waker) => waker,
             Turn::Come(_) | Turn::TooLate(_) | Turn::Over => None,
         }
@@ -47,7 +44,7 @@ impl Waiter {
 
     /// Rejects it because its turn came too late, and returns the waker.
     pub(super) fn reject(&self, rejected: Rejected) -> Option<Waker> {
-        let mut turn = self.turn();
+        let mut turn = self.turn.lock();
         let Turn::ToCome(waker) = &mut *turn else {
             return None;
         };
@@ -58,11 +55,7 @@ impl Waiter {
 
     /// Ends the wait and returns the turn that it had.
     pub(super) fn leave(&self) -> Turn {
-        std::mem::take(&mut *self.turn())
-    }
-
-    fn turn(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::take(&mut *self.turn.lock())
     }
 }
 
@@ -77,53 +70,5 @@ impl Turns {
 
     pub(super) fn announce(self) {
         self.0.into_iter().for_each(Waker::wake);
-    }
-}
-
-/// A place in the queue; a future of its turn. Dropping it releases the run that it was given.
-#[derive(Debug)]
-pub(crate) struct Ticket {
-    pool: Arc<Pool>,
-    waiter: Arc<Waiter>,
-}
-
-impl Ticket {
-    pub(super) fn new(pool: Arc<Pool>, waiter: Arc<Waiter>) -> Self {
-        Self { pool, waiter }
-    }
-
-    /// Waits for a run; an error if its turn does not come in time.
-    pub(crate) async fn turn(self) -> Result<Run, Rejected> {
-        let (pool, waiter) = (Arc::clone(&self.pool), Arc::clone(&self.waiter));
-        let turn = timeout(waiter.patience, self).await;
-        turn.unwrap_or_else(|_| Err(pool.too_late(&waiter)))
-    }
-}
-
-impl Future for Ticket {
-    type Output = Result<Run, Rejected>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut turn = self.waiter.turn();
-        if let Turn::ToCome(waker) = &mut *turn {
-            *waker = Some(cx.waker().clone());
-            return Poll::Pending;
-        }
-        match std::mem::take(&mut *turn) {
-            Turn::Come(given) => Poll::Ready(Ok(Run::new(Arc::clone(&self.pool), given))),
-            Turn::TooLate(rejected) => Poll::Ready(Err(rejected)),
-            Turn::ToCome(_) | Turn::Over => unreachable!("a ticket is polled to its end once"),
-        }
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        if self.waiter.is_over() {
-            return;
-        }
-        if let Turn::Come(given) = self.pool.leave_queue(&self.waiter) {
-            drop(Run::new(Arc::clone(&self.pool), given));
-        }
     }
 }

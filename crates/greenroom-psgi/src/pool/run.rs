@@ -1,54 +1,17 @@
+//! The permits of a pool, which are released as they are dropped.
+
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll};
 
-use greenroom_stage::Client;
-use greenroom_stage::fair::Flow;
+use greenroom_stage::Rejected;
+use tokio::time::timeout;
 
-use super::routes::Route;
-use super::{Pool, Settlement, Worker};
-
-/// The origin of a request and its destination: its client and its route.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
-    pub(crate) route: Route,
-    pub(crate) client: Client,
-}
-
-/// The time that a run is expected to use, charged to its flow before it begins: else one client
-/// would get all workers before the first of its runs has ended. The charge is corrected when the
-/// run is released.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Charge {
-    pub(super) route: Route,
-    /// The flow when the request came: a route has an account of its own once a run of it has
-    /// ended.
-    pub(super) flow: Flow,
-    pub(super) expected: Duration,
-    pub(super) since: Instant,
-}
-
-/// The end of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunEnd {
-    /// Released by its worker, after this much run time.
-    Released(Duration),
-    /// Never sent, or recalled before it began.
-    Unused,
-    /// Its link is gone, so its worker cannot release it any more.
-    Lost {
-        /// True if it was begun, as far as is known.
-        has_begun: bool,
-    },
-}
-
-/// A run that the pool gives a request.
-#[derive(Debug)]
-pub(super) struct Given {
-    pub(super) charge: Charge,
-    pub(super) worker: Arc<Worker>,
-    /// See [`Run::behind`].
-    pub(super) behind: Option<u64>,
-}
+use super::Pool;
+use super::charge::{Charge, Given};
+use super::phase::{Phase, Settlement};
+use super::queue::{Turn, Waiter};
+use super::worker::Worker;
 
 /// The permit to send one request to a worker. Dropping it releases it; once it is sent, the link
 /// settles it.
@@ -116,10 +79,56 @@ impl Stay {
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        let mut settlement = Settlement {
-            stays_ended: 1,
-            ..Settlement::default()
-        };
+        let (mut settlement, mut phase) = (Settlement::default(), Phase::Waiting);
+        settlement.change(&mut phase, Phase::Dropped);
         self.pool.settle(self.key, &mut settlement);
+    }
+}
+
+/// A place in the queue; a future of its turn. Dropping it releases the run that it was given.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    pool: Arc<Pool>,
+    waiter: Arc<Waiter>,
+}
+
+impl Ticket {
+    pub(super) fn new(pool: Arc<Pool>, waiter: Arc<Waiter>) -> Self {
+        Self { pool, waiter }
+    }
+
+    /// Waits for a run; an error if its turn does not come in time.
+    pub(crate) async fn turn(self) -> Result<Run, Rejected> {
+        let (pool, waiter) = (Arc::clone(&self.pool), Arc::clone(&self.waiter));
+        let turn = timeout(waiter.patience, self).await;
+        turn.unwrap_or_else(|_| Err(pool.too_late(&waiter)))
+    }
+}
+
+impl Future for Ticket {
+    type Output = Result<Run, Rejected>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut turn = self.waiter.turn.lock();
+        if let Turn::ToCome(waker) = &mut *turn {
+            *waker = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        match std::mem::take(&mut *turn) {
+            Turn::Come(given) => Poll::Ready(Ok(Run::new(Arc::clone(&self.pool), given))),
+            Turn::TooLate(rejected) => Poll::Ready(Err(rejected)),
+            Turn::ToCome(_) | Turn::Over => unreachable!("a ticket is polled to its end once"),
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.waiter.is_over() {
+            return;
+        }
+        if let Turn::Come(given) = self.pool.leave_queue(&self.waiter) {
+            drop(Run::new(Arc::clone(&self.pool), given));
+        }
     }
 }

@@ -2,7 +2,7 @@ use greenroom_stage::Client;
 use greenroom_stage::fair::ShareShown;
 use serde::Serialize;
 
-use super::micros;
+use super::clock::micros;
 
 /// The usage of one client by one route of late, and its rejections.
 #[derive(Clone, Debug, Serialize)]

@@ -8,14 +8,17 @@ use greenroom_stage::admission::{
 use greenroom_stage::fair::{FairQueue, Flow, HALF_LIFE, Shares, Usage};
 use greenroom_stage::{Client, Reason, Rejected, Sheds};
 
-use super::accounts::{Accounts, Settlement, WorkerLoad};
+use super::accounts::{Accounts, WorkerLoad};
+use super::charge::{Charge, Given, Origin, RunEnd};
+use super::clock::micros;
+use super::phase::Settlement;
 use super::queue::{Turn, Turns, Waiter};
 use super::rejections::{self, Rejections, Unlogged};
 use super::routes::{Route, Routes};
-use super::run::{Charge, Given, Origin, RunEnd};
 use super::shares::Share;
-use super::{Ending, QueueStatus, Worker, micros};
-use crate::builder::Settings;
+use super::status::QueueStatus;
+use super::worker::{Ending, Worker};
+use crate::settings::Settings;
 
 /// The number of ended workers that are remembered with their ending.
 const GONE_MAX: usize = 64;
@@ -106,7 +109,7 @@ impl State {
         };
         let free = self.accounts.iter().enumerate();
         let free = free.filter(|(_, accounts)| has_capacity(accounts));
-        let fewest = free.min_by_key(|(_, accounts)| (accounts.running, accounts.waiting));
+        let fewest = free.min_by_key(|(_, accounts)| (accounts.running(), accounts.waiting()));
         fewest.map(|(index, _)| index)
     }
 
@@ -289,10 +292,10 @@ impl State {
             settlement.clear();
             return false;
         };
-        let was_spent = accounts.served >= served_max;
+        let was_spent = accounts.served() >= served_max;
         accounts.settle(settlement, now);
-        let is_spent = accounts.served >= served_max;
-        (is_spent && !was_spent) || (accounts.draining && accounts.under_way() == 0)
+        let is_spent = accounts.served() >= served_max;
+        (is_spent && !was_spent) || (accounts.draining && accounts.is_idle())
     }
 
     pub(super) fn has_idle_besides(&self, key: u32, now: Instant) -> bool {
@@ -301,7 +304,7 @@ impl State {
             .iter()
             .filter(|accounts| accounts.worker.key != key);
         others.any(|accounts| {
-            accounts.running == 0 && accounts.has_capacity(1, self.concurrency, now)
+            accounts.running() == 0 && accounts.has_capacity(1, self.concurrency, now)
         })
     }
 

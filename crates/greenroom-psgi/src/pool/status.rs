@@ -1,7 +1,7 @@
 use greenroom_stage::Sheds;
 use serde::Serialize;
 
-use super::Share;
+use super::shares::Share;
 
 /// A snapshot of the queue before an application's workers. Times are in microseconds.
 #[derive(Clone, Debug, Serialize)]

@@ -3,13 +3,15 @@ mod simulation;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use greenroom_stage::{Client, fair};
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::routes::{DEPTH_MAX, Route};
 use super::*;
-use crate::builder::{Builder, Concurrency};
+use crate::builder::Builder;
+use crate::settings::Concurrency;
 
 const SHORT: Duration = Duration::from_micros(20);
 
@@ -50,20 +52,26 @@ fn send(pool: &Arc<Pool>) -> Option<u32> {
 }
 
 fn answer(pool: &Pool, key: u32, busy: Duration) {
-    let mut settlement = Settlement::default();
-    settlement.ended.push(released(busy));
-    pool.settle(key, &mut settlement);
+    release(pool, key, Phase::Served, busy);
 }
 
-/// The end of a run whose expected time was zero.
-fn released(busy: Duration) -> (Charge, RunEnd) {
+/// Releases a run whose expected time was zero.
+fn release(pool: &Pool, key: u32, to: Phase, busy: Duration) {
     let charge = Charge {
         route: Route::default(),
         flow: fair::Flow::default(),
         expected: Duration::ZERO,
         since: now(),
     };
-    (charge, RunEnd::Released(busy))
+    let (mut settlement, mut phase) = (Settlement::default(), Phase::Running);
+    settlement.end_run(&mut phase, to, charge, RunEnd::Released(busy));
+    pool.settle(key, &mut settlement);
+}
+
+fn change(pool: &Pool, mut phase: Phase, to: Phase) {
+    let mut settlement = Settlement::default();
+    settlement.change(&mut phase, to);
+    pool.settle(0, &mut settlement);
 }
 
 fn prove_short(pool: &Arc<Pool>) {
@@ -127,17 +135,10 @@ fn requests_that_wait_for_events_hold_no_run_but_are_bounded() {
     });
     for _ in 0..2 {
         assert_eq!(send(&pool), Some(0));
-        let mut settlement = Settlement::default();
-        settlement.ended.push(released(SHORT));
-        settlement.went_on = 1;
-        pool.settle(0, &mut settlement);
+        release(&pool, 0, Phase::Waiting, SHORT);
     }
     assert_eq!(send(&pool), None);
-    let mut settlement = Settlement {
-        ended_late: 1,
-        ..Settlement::default()
-    };
-    pool.settle(0, &mut settlement);
+    change(&pool, Phase::Waiting, Phase::Served);
     let load = pool.loads()[0];
     assert_eq!((load.running, load.waiting, load.served), (0, 1, 1));
     assert_eq!(send(&pool), Some(0));
@@ -248,10 +249,32 @@ fn only_runs_that_are_not_exempt_can_be_stuck() {
     assert!(pool.loads()[0].stuck.is_none());
     assert_eq!(send(&pool), Some(0));
     assert!(pool.loads()[0].stuck.is_some());
-    let mut settlement = Settlement {
-        exempted: 1,
-        ..Settlement::default()
-    };
-    pool.settle(0, &mut settlement);
+    change(&pool, Phase::Running, Phase::Stalled);
     assert!(pool.loads()[0].stuck.is_none());
+    change(&pool, Phase::Stalled, Phase::Running);
+    assert!(pool.loads()[0].stuck.is_some());
+}
+
+#[test]
+fn requests_are_counted_by_their_phase() {
+    let pool = with_workers(0..1, |builder| builder);
+    let counted = || {
+        let load = pool.loads()[0];
+        (load.running, load.waiting, load.served)
+    };
+    assert_eq!(send(&pool), Some(0));
+    assert_eq!(counted(), (1, 0, 0));
+    release(&pool, 0, Phase::Waiting, SHORT);
+    assert_eq!(counted(), (0, 1, 0));
+    // Its client leaves, and it keeps its worker from nothing but from more than it may have.
+    change(&pool, Phase::Waiting, Phase::Unwanted);
+    assert_eq!(counted(), (0, 0, 0));
+    change(&pool, Phase::Unwanted, Phase::Served);
+    assert_eq!(counted(), (0, 0, 1));
+    drop(pool.acquire(from_anybody(Route::default())));
+    assert_eq!(counted(), (0, 0, 1), "it was never sent");
+    let stay = pool.stay(0);
+    assert_eq!(counted(), (0, 1, 1));
+    drop(stay);
+    assert_eq!(counted(), (0, 0, 1));
 }

@@ -10,8 +10,8 @@ use notify::{RecommendedWatcher, RecursiveMode};
 use notify_debouncer_mini::{DebounceEventResult, Debouncer, new_debouncer};
 use tokio::sync::mpsc;
 
-use crate::builder::Settings;
 use crate::error::StartError;
+use crate::settings::Settings;
 
 /// The time for which changes are gathered.
 const GATHER: Duration = Duration::from_millis(200);

@@ -10,14 +10,15 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use super::Order;
-use super::launcher::{Launcher, ReadyWorker};
+use super::control::ReadyWorker;
+use super::launcher::Launcher;
+use super::order::Order;
 use super::process::Process;
 use super::shared::Shared;
 use super::slot;
 use super::zygote::{FirstWord, Loading, Zygote};
-use crate::builder::Settings;
 use crate::error::{EndStatus, StartError};
+use crate::settings::Settings;
 
 const PROCESS: &str = "the zygote";
 

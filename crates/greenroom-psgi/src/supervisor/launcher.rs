@@ -4,15 +4,13 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use super::Order;
-use super::channel::{Frames, frame};
-use super::member::{self, Held, Member};
+use super::control::{Control, ReadyWorker};
+use super::held::{self, Held};
+use super::member::Member;
+use super::order::Order;
 use super::shared::Shared;
 use super::tend;
 use super::zygote::{NotForked, Zygote};
@@ -34,18 +32,6 @@ pub(super) struct Launcher {
     pub(super) orders: watch::Receiver<Order>,
     /// Held by all tasks that are responsible for a worker.
     pub(super) alive: mpsc::Sender<Infallible>,
-}
-
-/// A worker that is ready and takes no requests yet.
-pub(super) struct ReadyWorker {
-    pub(super) held: Held,
-    pub(super) control: Control,
-}
-
-/// A worker's control connection.
-pub(super) struct Control {
-    pub(super) frames: Frames<OwnedReadHalf>,
-    pub(super) output: OwnedWriteHalf,
 }
 
 impl Launcher {
@@ -82,14 +68,14 @@ impl Launcher {
         let key = self.shared.new_key();
         let forked = self.zygote.fork(key).await;
         let mut forked = forked.map_err(|error| self.not_forked(error))?;
-        let process = member::process(forked.pid).map_err(|source| self.channel_error(source))?;
+        let process = held::process(forked.pid).map_err(|source| self.channel_error(source))?;
         let Some(process) = process else {
-            return Err(self.ended(member::end_status(&mut forked.ended).await));
+            return Err(self.ended(held::end_status(&mut forked.ended).await));
         };
         let mut held = Held::new(&self.shared, key, self.generation, forked, process);
         match self.first_word(key).await {
             Ok(Some((control, FirstWord::Ready(mode)))) => {
-                held.note_ready(mode);
+                held.member.note_ready(mode);
                 Ok(ReadyWorker { held, control })
             }
             Ok(Some((_, FirstWord::Failed(message)))) => Err(StartError::Load {
@@ -149,35 +135,4 @@ enum FirstWord {
     Ready(String),
     /// Perl's message.
     Failed(String),
-}
-
-impl Control {
-    /// Connects to a worker; `None` if it is gone already.
-    async fn open(shared: &Shared, key: u32) -> io::Result<Option<Self>> {
-        let stream = match UnixStream::connect(shared.socket(key)).await {
-            Ok(stream) => stream,
-            Err(error) if is_gone(&error) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let (input, output) = stream.into_split();
-        let mut control = Self {
-            frames: Frames::new(input),
-            output,
-        };
-        match control.output.write_all(&frame(b'C', None)).await {
-            Ok(()) => Ok(Some(control)),
-            Err(error) if is_gone(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-fn is_gone(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionRefused
-            | io::ErrorKind::ConnectionReset
-            | io::ErrorKind::NotFound
-            | io::ErrorKind::BrokenPipe
-    )
 }

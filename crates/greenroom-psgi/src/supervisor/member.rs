@@ -1,27 +1,18 @@
 //! A worker process, from its fork to its end.
 
+use std::fmt;
 use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use std::{fmt, fs, io};
 
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use tokio::io::Interest;
+use rustix::process::{Pid, Signal, pidfd_send_signal};
 use tokio::io::unix::AsyncFd;
-use tokio::sync::{Notify, oneshot, watch};
-use tokio::time::{Instant, timeout};
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use super::memory;
-use super::shared::Shared;
-use super::zygote::Forked;
-use crate::error::EndStatus;
 use crate::status::WorkerState;
-
-/// The time that the zygote may take to report a worker's wait status once it has ended. It checks
-/// every second, if no signal wakes it before.
-const STATUS_WAIT: Duration = Duration::from_secs(3);
 
 /// The time that a worker may exist after it has closed its connections. One with much memory takes
 /// a while to end, and so does one whose `END` blocks have something to do.
@@ -62,6 +53,40 @@ pub(super) enum Reason {
 }
 
 impl Member {
+    /// Creates the state of a worker that was just forked; `process` is a pidfd of it.
+    pub(super) fn new(
+        key: u32,
+        pid: Pid,
+        generation: u32,
+        requests_max: Option<u64>,
+        process: AsyncFd<OwnedFd>,
+    ) -> Self {
+        Self {
+            key,
+            pid,
+            generation,
+            born: Instant::now(),
+            may_be_idle: Notify::new(),
+            requests_max: requests_max.map(jittered),
+            ready: OnceLock::new(),
+            state: watch::Sender::new(WorkerState::Starting),
+            is_hung: AtomicBool::new(false),
+            is_late: AtomicBool::new(false),
+            process,
+        }
+    }
+
+    pub(super) fn note_ready(&self, mode: String) {
+        let ready = Ready {
+            mode,
+            since: Instant::now(),
+            baseline: memory::resident_bytes(self.pid).unwrap_or(0),
+        };
+        // A worker reports it once.
+        self.ready.set(ready).ok();
+        self.advance(WorkerState::Ready);
+    }
+
     /// Moves on to `state`; returns `false` if it was there or further already.
     pub(super) fn advance(&self, state: WorkerState) -> bool {
         self.state.send_if_modified(|now| {
@@ -153,103 +178,6 @@ impl fmt::Display for Reason {
             Self::Asked => out.write_str("the application asked for it"),
         }
     }
-}
-
-/// The ownership of a worker: dropping it kills the process and removes all traces.
-pub(super) struct Held {
-    pub(super) member: Arc<Member>,
-    shared: Arc<Shared>,
-    ended: oneshot::Receiver<u32>,
-}
-
-impl Held {
-    /// Takes on a worker that was just forked, with a handle on its process.
-    pub(super) fn new(
-        shared: &Arc<Shared>,
-        key: u32,
-        generation: u32,
-        forked: Forked,
-        process: AsyncFd<OwnedFd>,
-    ) -> Self {
-        let member = Arc::new(Member {
-            key,
-            pid: forked.pid,
-            generation,
-            born: Instant::now(),
-            may_be_idle: Notify::new(),
-            requests_max: shared.settings.max_requests.map(jittered),
-            ready: OnceLock::new(),
-            state: watch::Sender::new(WorkerState::Starting),
-            is_hung: AtomicBool::new(false),
-            is_late: AtomicBool::new(false),
-            process,
-        });
-        shared.add_member(Arc::clone(&member));
-        Self {
-            member,
-            shared: Arc::clone(shared),
-            ended: forked.ended,
-        }
-    }
-
-    pub(super) fn note_ready(&self, mode: String) {
-        let ready = Ready {
-            mode,
-            since: Instant::now(),
-            baseline: memory::resident_bytes(self.member.pid).unwrap_or(0),
-        };
-        // A worker reports it once.
-        self.member.ready.set(ready).ok();
-        self.member.advance(WorkerState::Ready);
-    }
-
-    /// Kills the process, if it still exists, and removes all traces.
-    pub(super) fn remove(&self) {
-        let key = self.member.key;
-        self.member.kill();
-        self.shared.pool.remove(key);
-        self.shared.remove_member(key);
-        // The zygote may have removed it already.
-        fs::remove_file(self.shared.socket(key)).ok();
-        self.member.advance(WorkerState::Gone);
-    }
-
-    /// Returns the status with which it ended; it must have begun to end.
-    pub(super) async fn status(&mut self) -> EndStatus {
-        // If it does not end, the status is unknown.
-        timeout(END_WAIT, self.member.ended()).await.ok();
-        end_status(&mut self.ended).await
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.remove();
-    }
-}
-
-/// Returns the status that the zygote reports of a process that has begun to end.
-pub(super) async fn end_status(ended: &mut oneshot::Receiver<u32>) -> EndStatus {
-    let status = timeout(STATUS_WAIT, ended).await;
-    EndStatus(status.ok().and_then(Result::ok).map(EndStatus::of_wait))
-}
-
-/// Opens a handle on a process; `None` if there is none by this number any more.
-pub(super) fn process(pid: Pid) -> io::Result<Option<AsyncFd<OwnedFd>>> {
-    match pidfd_open(pid, PidfdFlags::NONBLOCK) {
-        Ok(process) => watched(process).map(Some),
-        Err(Errno::SRCH) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-#[expect(
-    deprecated,
-    reason = "its successor is unsafe, for types whose descriptor may change or be closed; an \
-              OwnedFd's cannot"
-)]
-fn watched(process: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::with_interest(process, Interest::READABLE)
 }
 
 /// Takes off up to a tenth, by chance, so that workers of one age are not replaced together.

@@ -7,17 +7,21 @@
 
 mod backoff;
 mod channel;
+mod control;
 mod files;
 mod generation;
 mod growth;
+mod held;
 mod launcher;
 mod log;
 mod member;
 mod memory;
 mod meters;
 mod monitor;
+mod order;
 mod process;
 mod rejection_log;
+pub(crate) mod report;
 mod run;
 pub(crate) mod shared;
 mod slot;
@@ -33,7 +37,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use tokio::net::UnixStream;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use self::files::Files;
@@ -41,35 +45,12 @@ use self::generation::{Generation, Origin, TakeOver};
 pub(crate) use self::run::Command;
 use self::run::{COMMANDS_MAX, Supervisor};
 use self::shared::Shared;
-use crate::builder::Settings;
 use crate::error::StartError;
-use crate::gateway::Gateway;
 use crate::perl;
-
-/// An order to all workers of a generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
-    Serve,
-    /// Finish the requests that were begun, and end.
-    Drain,
-}
-
-impl Order {
-    /// Returns when the order to drain is given.
-    async fn drain(mut orders: watch::Receiver<Self>) {
-        if orders
-            .wait_for(|order| *order == Self::Drain)
-            .await
-            .is_err()
-        {
-            // The generation was dropped, and with it soon the task that waits here.
-            std::future::pending::<()>().await;
-        }
-    }
-}
+use crate::settings::Settings;
 
 /// Starts an application, and returns when the first of its workers is ready.
-pub(crate) async fn start(settings: Arc<Settings>) -> Result<Gateway, StartError> {
+pub(crate) async fn start(settings: Arc<Settings>) -> Result<Started, StartError> {
     let directory = perl::private_directory()?;
     let watches = settings.reload_on_change.then(|| Files::watch(&settings));
     let files = watches.transpose()?;
@@ -87,7 +68,7 @@ pub(crate) async fn start(settings: Arc<Settings>) -> Result<Gateway, StartError
 pub(crate) async fn start_attached(
     settings: Arc<Settings>,
     directory: &Path,
-) -> Result<Gateway, StartError> {
+) -> Result<Started, StartError> {
     perl::check_length(directory)?;
     let channel = standard_input().map_err(|source| StartError::Attach { source })?;
     let zygote = generation::attach(&settings, channel).await?;
@@ -100,6 +81,12 @@ pub(crate) async fn start_attached(
     parts.start().await
 }
 
+/// An application that was started.
+pub(crate) struct Started {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) commands: mpsc::Sender<Command>,
+}
+
 struct Parts {
     shared: Arc<Shared>,
     origin: Origin,
@@ -108,7 +95,7 @@ struct Parts {
 }
 
 impl Parts {
-    async fn start(self) -> Result<Gateway, StartError> {
+    async fn start(self) -> Result<Started, StartError> {
         let shared = self.shared;
         let origin = self.origin.clone();
         let at = TakeOver::FirstWorker;
@@ -127,7 +114,7 @@ impl Parts {
             monitor,
         };
         tokio::spawn(supervisor.run());
-        Ok(Gateway::new(shared, commands))
+        Ok(Started { shared, commands })
     }
 }
 

@@ -13,9 +13,9 @@ use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
 use super::log::Log;
-use crate::builder::Settings;
 use crate::error::StartError;
 use crate::perl;
+use crate::settings::Settings;
 
 /// The time that a zygote may take to end once its channel did.
 const END_WAIT: Duration = Duration::from_secs(2);

@@ -1,8 +1,8 @@
 //! Logs rejected requests, with advice.
 
 use super::shared::Shared;
-use crate::builder::Settings;
 use crate::pool::Rejections;
+use crate::settings::Settings;
 
 /// Warns of requests that were rejected since the last warning, at most every 10 s.
 pub(super) fn tell(shared: &Shared) {

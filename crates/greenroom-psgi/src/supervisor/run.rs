@@ -11,9 +11,9 @@ use tokio::task::JoinSet;
 use super::backoff::{Backoff, HEALTHY_AFTER};
 use super::files::Files;
 use super::generation::{Generation, Origin, TakeOver};
+use super::report::{KilledWorker, ShutdownReport};
 use super::shared::Shared;
 use crate::error::StartError;
-use crate::gateway::{KilledWorker, ShutdownReport};
 
 /// The number of commands that may wait for the supervisor.
 pub(super) const COMMANDS_MAX: usize = 16;

@@ -8,9 +8,9 @@ use tokio::sync::watch;
 
 use super::member::{Member, Reason};
 use super::memory;
-use crate::builder::Settings;
 use crate::perl;
 use crate::pool::{Pool, WorkerLoad, micros};
+use crate::settings::Settings;
 use crate::status::{GatewayStatus, WorkerState, WorkerStatus};
 
 pub(crate) struct Shared {

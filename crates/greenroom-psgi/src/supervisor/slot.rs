@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Order;
 use super::backoff::{Backoff, HEALTHY_AFTER};
 use super::launcher::Launcher;
 use super::member::Member;
+use super::order::Order;
 use crate::status::WorkerState;
 
 /// Keeps a worker in the slot until the generation drains, or its zygote is lost: then its workers

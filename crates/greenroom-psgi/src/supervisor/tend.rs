@@ -9,11 +9,12 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use super::Order;
 use super::channel::{Message, frame};
-use super::launcher::{Control, ReadyWorker};
+use super::control::{Control, ReadyWorker};
+use super::held::Held;
 use super::log;
-use super::member::{END_WAIT, Held, Member, Reason};
+use super::member::{END_WAIT, Member, Reason};
+use super::order::Order;
 use super::shared::Shared;
 use crate::pool::Ending;
 use crate::status::WorkerState;

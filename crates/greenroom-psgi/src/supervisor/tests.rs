@@ -15,9 +15,10 @@ use super::generation::{self, Origin};
 use super::process::Process;
 use super::shared::Shared;
 use super::{Parts, monitor};
-use crate::builder::{Builder, Settings};
+use crate::builder::Builder;
 use crate::gateway::Gateway;
 use crate::pool::WorkerLoad;
+use crate::settings::Settings;
 use crate::status::{GatewayStatus, WorkerState};
 use crate::{frame, perl};
 
@@ -46,8 +47,8 @@ async fn start(settings: Arc<Settings>) -> (Gateway, Arc<Shared>) {
         directory: Some(directory),
         files: None,
     };
-    let gateway = parts.start().await.expect("the application can be loaded");
-    (gateway, shared)
+    let started = parts.start().await.expect("the application can be loaded");
+    (Gateway::new(started.shared, started.commands), shared)
 }
 
 async fn until(gateway: &Gateway, is_so: impl Fn(&GatewayStatus) -> bool) -> GatewayStatus {
@@ -187,13 +188,14 @@ async fn an_attached_gateway_forks_from_the_process_that_it_was_given() {
     let zygote = generation::attach(&settings, channel).await;
     let zygote = zygote.expect("the application can be loaded");
     let shared = Arc::new(Shared::new(settings, directory.path().to_path_buf()));
-    let gateway = Parts {
+    let parts = Parts {
         shared,
         origin: Origin::Attached(zygote),
         directory: None,
         files: None,
     };
-    let gateway = gateway.start().await.expect("a worker can be forked");
+    let started = parts.start().await.expect("a worker can be forked");
+    let gateway = Gateway::new(started.shared, started.commands);
     let before = gateway.status().workers[0].pid;
     assert_eq!(gateway.reload().await.expect("it can be forked again"), 2);
     let status = until(&gateway, is_ready).await;

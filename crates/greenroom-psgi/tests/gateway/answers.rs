@@ -10,11 +10,17 @@ const APP: &str = r#"
     use strict; use warnings;
     my $path = $0;
     my %answers = (
-        '/short'     => sub { [200, ['Content-Type' => 'text/plain', 'X-A' => 1, 'X-A' => 2], ["one ", "two"]] },
+        '/short'     => sub {
+            [200, ['Content-Type' => 'text/plain', 'X-A' => 1, 'X-A' => 2], ["one ", "two"]]
+        },
         '/long'      => sub { [200, [], ['x' x 3_000_000]] },
         '/file'      => sub { open my $file, '<', $path or die; [200, [], $file] },
-        '/rest'      => sub { open my $file, '<', $path or die; seek $file, 7, 0; [200, [], $file] },
-        '/lines'     => sub { my @lines = map { "line $_\n" } 1 .. 3; [200, [], Lines->new(@lines)] },
+        '/rest'      => sub {
+            open my $file, '<', $path or die;
+            seek $file, 7, 0;
+            [200, [], $file];
+        },
+        '/lines'     => sub { [200, [], Lines->new(map { "line $_\n" } 1 .. 3)] },
         '/delayed'   => sub { sub { $_[0]->([202, [], ['later']]) } },
         '/empty'     => sub { [204, [], []] },
         '/unchanged' => sub { [304, [ETag => '"1"'], []] },
@@ -144,8 +150,8 @@ async fn what_goes_wrong_is_a_500_and_the_worker_lives_on() {
 
 const SPELLED: &str = r#"
     sub {
-        [200, ['X-CamelCase' => 1, 'ETag' => '"a"', 'Set-Cookie' => 'a=1', 'WWW-Authenticate' => 'Basic',
-            'set-cookie' => 'b=2', 'x-lower' => 1, 'DNT' => 0], ['spelled']];
+        [200, ['X-CamelCase' => 1, 'ETag' => '"a"', 'Set-Cookie' => 'a=1',
+            'WWW-Authenticate' => 'Basic', 'set-cookie' => 'b=2', 'x-lower' => 1, 'DNT' => 0], ['spelled']];
     };
 "#;
 

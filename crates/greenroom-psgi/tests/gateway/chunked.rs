@@ -15,7 +15,11 @@ const MIDDLEWARE: &str = r"
         '/long'    => sub { [200, [], [('0123456789') x 50_000]] },
         '/file'    => sub { open my $file, '<', $path or die; [200, [], $file] },
         '/delayed' => sub { sub { $_[0]->([202, [], ['later']]) } },
-        '/writer'  => sub { sub { my $w = $_[0]->([200, []]); $w->write($_) for 'a', 'bc', 'd' x 100_000; $w->close } },
+        '/writer'  => sub { sub {
+            my $w = $_[0]->([200, []]);
+            $w->write($_) for 'a', 'bc', 'd' x 100_000;
+            $w->close;
+        } },
         '/empty'   => sub { [204, [], []] },
         '/length'  => sub { [200, ['Content-Length' => 5], ['hello']] },
     );
@@ -74,7 +78,11 @@ const WRONG: &str = r#"
         my $path = $_[0]{PATH_INFO};
         my $headers = ['Transfer-Encoding' => $path eq '/gzip' ? 'gzip' : 'Chunked'];
         return [200, $headers, ['hello, not in chunks']] if $path ne '/streamed-wrongly';
-        sub { my $w = $_[0]->([200, $headers]); $w->write("5\r\nhello\r\n"); $w->write("nothing\r\n"); $w->close };
+        sub {
+            my $w = $_[0]->([200, $headers]);
+            $w->write($_) for "5\r\nhello\r\n", "nothing\r\n";
+            $w->close;
+        };
     };
 "#;
 
@@ -109,7 +117,9 @@ async fn what_is_not_chunked_is_refused_with_what_to_do() {
 const MOJO: &str = r"
     use Mojolicious::Lite -signatures;
     get '/' => sub ($c) {
-        $c->write_chunk('one ' => sub ($c, @) { $c->write_chunk('two' => sub ($c, @) { $c->finish }) });
+        $c->write_chunk('one ' => sub ($c, @) {
+            $c->write_chunk('two' => sub ($c, @) { $c->finish });
+        });
     };
     app->start;
 ";

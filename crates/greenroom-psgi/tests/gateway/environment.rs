@@ -3,7 +3,7 @@
 use crate::rig::{Rig, text, within};
 
 /// Responds with its environment, a line for each string of it.
-const APP: &str = r#"
+pub(crate) const APP: &str = r#"
     sub {
         my $env = shift;
         [200, [], [map { "$_=$env->{$_}\n" } grep { !ref $env->{$_} } sort keys %$env]];

@@ -81,7 +81,7 @@ async fn a_worker_that_asks_for_its_end_is_replaced() {
 }
 
 /// Waits for the file `go` after it has given hints.
-const HINTS: &str = r#"
+pub(crate) const HINTS: &str = r#"
     my $go = "$0.go";
     sub {
         my $env = shift;

@@ -59,7 +59,8 @@ const LONG: &str = r#"
     sub {
         my $env = shift;
         if (my $io = $env->{'psgix.io'}) {
-            syswrite $io, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
+            syswrite $io, "HTTP/1.1 101 Switching Protocols\r\n"
+                . "Connection: Upgrade\r\nUpgrade: echo\r\n\r\n";
             while (sysread $io, my $bytes, 100) { syswrite $io, $bytes }
             return [200, [], []];
         }

@@ -158,11 +158,20 @@ async fn kills_under_load_cost_little_and_mix_nothing_up() {
         let app = "sub { [200, [], [qq{$_[0]{QUERY_STRING} } . 'x' x int rand 5_000]] }";
         let rig = Rig::with(app, |builder| builder.workers(4)).await;
         let load = Load::start(&rig, 8, "/x");
+        let mut killed = Vec::new();
         for _ in 0..KILLS {
             load.answers(50).await;
-            until(|| ready(&rig.gateway.status()).len() > 1).await;
-            let ready = ready(&rig.gateway.status());
-            kill(ready[fastrand::usize(..ready.len())]);
+            // One that was killed looks ready until that is noticed.
+            let alive = || {
+                let mut ready = ready(&rig.gateway.status());
+                ready.retain(|pid| !killed.contains(pid));
+                ready
+            };
+            until(|| alive().len() > 1).await;
+            let alive = alive();
+            let pid = alive[fastrand::usize(..alive.len())];
+            kill(pid);
+            killed.push(pid);
         }
         load.answers(50).await;
         let tally = load.end().await;

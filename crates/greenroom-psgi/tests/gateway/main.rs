@@ -17,6 +17,7 @@ mod operators;
 mod overload;
 mod recall;
 mod rig;
+mod routed;
 mod sockets;
 mod streaming;
 mod strictness;

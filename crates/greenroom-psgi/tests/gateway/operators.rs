@@ -145,7 +145,8 @@ const DYING: &str = r#"
     sub {
         my $env = shift;
         $env->{'psgi.errors'}->print("printed before the error\n");
-        die "first line\n2026-01-01T00:00:00Z ERROR psgi: forged\n" if $env->{PATH_INFO} eq '/two-lines';
+        die "first line\n2026-01-01T00:00:00Z ERROR psgi: forged\n"
+            if $env->{PATH_INFO} eq '/two-lines';
         die 'x' x 100_000, "\n" if $env->{PATH_INFO} eq '/endless-error';
         sub { my $respond = shift; die "later, too\n" };
     };
@@ -184,7 +185,7 @@ async fn an_error_of_the_application_is_an_error_in_the_log() {
 }
 
 /// Responds when the file `go` is there.
-const WAITS: &str = r#"
+pub(crate) const WAITS: &str = r#"
     my ($folder) = __FILE__ =~ m{(.*)/};
     sub { select undef, undef, undef, 0.01 until -e "$folder/go"; [200, [], ['done']] };
 "#;

@@ -4,9 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use axum::Router;
+use axum::body::Body;
 use bytes::Bytes;
-use greenroom_psgi::{Builder, Gateway, WorkerState, WorkerStatus};
-use greenroom_server::{Address, DrainReport, Error, Handle, Server, ServerBuilder};
+use greenroom_psgi::{Builder, Gateway, GatewayService, WorkerState, WorkerStatus};
+use greenroom_server::{Address, App, DrainReport, Error, Handle, RequestBody};
+use greenroom_server::{Server, ServerBuilder, SharedService};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
@@ -17,6 +20,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
+use tower::ServiceExt;
 
 /// Fails a test that hangs.
 pub(crate) async fn within<F: Future>(test: F) -> F::Output {
@@ -76,6 +80,29 @@ impl Rig {
         text: &str,
         settings: impl FnOnce(Builder) -> Builder,
     ) -> Self {
+        Self::serving(server, text, settings, Gateway::clone).await
+    }
+
+    /// Serves the router that `route` makes with an application's service.
+    pub(crate) async fn routed(
+        text: &str,
+        settings: impl FnOnce(Builder) -> Builder,
+        route: impl FnOnce(GatewayService) -> Router,
+    ) -> Self {
+        Self::serving(Server::builder(), text, settings, |gateway| {
+            let router = route(gateway.service().expect("there is a thread"));
+            let adapted = |request: Request<RequestBody>| request.map(Body::new);
+            SharedService(router.map_request(adapted))
+        })
+        .await
+    }
+
+    async fn serving<A: App>(
+        server: ServerBuilder,
+        text: &str,
+        settings: impl FnOnce(Builder) -> Builder,
+        app: impl FnOnce(&Gateway) -> A,
+    ) -> Self {
         let source = Source::new(text);
         let builder = settings(Gateway::builder(source.app()).workers(1));
         let gateway = builder.start().await.expect("the application starts");
@@ -91,7 +118,7 @@ impl Rig {
             address,
             source,
             handle: server.handle(),
-            serving: tokio::spawn(server.serve(gateway.clone())),
+            serving: tokio::spawn(server.serve(app(&gateway))),
             gateway,
         }
     }

@@ -17,11 +17,12 @@ use crate::rig::{Rig, text, within};
 type WebSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// The part of RFC 6455 that both applications need: the handshake, and short frames of text.
-const WEBSOCKET: &str = r#"
+pub(crate) const WEBSOCKET: &str = r#"
     use strict; use warnings;
     use Digest::SHA qw(sha1_base64);
     my $handshake = sub {
-        my $accept = sha1_base64($_[0]{HTTP_SEC_WEBSOCKET_KEY} . '258EAFA5-E914-47DA-95CA-C5AB0DC85B11') . '=';
+        my $guid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+        my $accept = sha1_base64($_[0]{HTTP_SEC_WEBSOCKET_KEY} . $guid) . '=';
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             . "Sec-WebSocket-Accept: $accept\r\n\r\n";
     };
@@ -34,7 +35,7 @@ const WEBSOCKET: &str = r#"
     my $frame = sub { pack 'CCa*', 0x80 | $_[0], length $_[1], $_[1] };
 "#;
 
-const EVENTS: &str = r#"
+pub(crate) const EVENTS: &str = r#"
     use AnyEvent; use AnyEvent::Handle;
     my (%open, $opened);
     sub {
@@ -48,7 +49,11 @@ const EVENTS: &str = r#"
             on_eof => sub { $_[0]->destroy; delete $open{$name} },
             on_read => sub {
                 while (my ($kind, $text) = $take->(\$_[0]{rbuf})) {
-                    if ($kind == 8) { $_[0]->push_write($frame->(8, '')); $_[0]->push_shutdown; next }
+                    if ($kind == 8) {
+                        $_[0]->push_write($frame->(8, ''));
+                        $_[0]->push_shutdown;
+                        next;
+                    }
                     $_->push_write($frame->(1, "$name: $text")) for values %open;
                 }
             },
@@ -66,24 +71,26 @@ const BLOCKING: &str = r"
         my $in = '';
         my $last = 0;
         while ($last != 8 && sysread $io, $in, 1000, length $in) {
-            while (my ($kind, $text) = $take->(\$in)) { syswrite $io, $frame->($last = $kind, $text) }
+            while (my ($kind, $text) = $take->(\$in)) {
+                syswrite $io, $frame->($last = $kind, $text);
+            }
         }
         close $io;
         [200, [], []];
     };
 ";
 
-async fn open(rig: &Rig) -> WebSocket {
+pub(crate) async fn open(rig: &Rig) -> WebSocket {
     let url = format!("ws://{}/chat", rig.address);
     connect_async(url).await.expect("the handshake is right").0
 }
 
-async fn say(socket: &mut WebSocket, said: &str) {
+pub(crate) async fn say(socket: &mut WebSocket, said: &str) {
     let said = Message::text(said);
     socket.send(said).await.expect("it is open");
 }
 
-async fn hear(socket: &mut WebSocket) -> String {
+pub(crate) async fn hear(socket: &mut WebSocket) -> String {
     let heard = socket.next().await.expect("it is open");
     heard
         .expect("it is a frame")
@@ -140,7 +147,8 @@ const CHOICES: &str = r#"
         my $env = shift;
         my $io = $env->{'psgix.io'};
         if ($env->{PATH_INFO} eq '/raw') {
-            syswrite $io, "HTTP/1.1 400 Bad Request\r\nContent-Length: 7\r\nX-Raw: yes\r\n\r\nno way\n";
+            syswrite $io, "HTTP/1.1 400 Bad Request\r\nContent-Length: 7\r\nX-Raw: yes\r\n\r\n"
+                . "no way\n";
             close $io;
             return [200, [], ['not this']];
         }
@@ -318,7 +326,8 @@ const SECOND_ARGUMENT: &str = r#"
         return sub ($respond) { $respond->([200, [], ['without']]) } if !$env->{'psgix.io'};
         sub {
             my ($respond, $socket) = @_;
-            syswrite $socket, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nraw";
+            syswrite $socket, "HTTP/1.1 101 Switching Protocols\r\n"
+                . "Upgrade: x\r\nConnection: Upgrade\r\n\r\nraw";
             close $socket;
             close $env->{'psgix.io'};
         };

@@ -21,7 +21,7 @@ const ENDLESS_BLOCKING: &str = r#"
     };
 "#;
 
-const ENDLESS_EVENTS: &str = r#"
+pub(crate) const ENDLESS_EVENTS: &str = r#"
     use AnyEvent;
     my ($written, $gone) = (0, 0);
     sub {
@@ -39,7 +39,7 @@ const ENDLESS_EVENTS: &str = r#"
 "#;
 
 /// Writes a second piece of `/stream`'s response when another path is requested.
-const TWO_PIECES: &str = r#"
+pub(crate) const TWO_PIECES: &str = r#"
     use AnyEvent;
     my $writer;
     sub {
@@ -99,7 +99,7 @@ async fn pieces_are_sent_as_they_are_written() {
 }
 
 /// Requests an endless response and reads none of it.
-async fn ask_and_do_not_read(rig: &Rig) -> tokio::net::TcpStream {
+pub(crate) async fn ask_and_do_not_read(rig: &Rig) -> tokio::net::TcpStream {
     let mut stream = rig.connect().await;
     stream
         .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")

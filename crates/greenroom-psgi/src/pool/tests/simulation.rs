@@ -1,6 +1,7 @@
 //! Clients and workers on a clock that the test sets.
 
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use super::*;
 
@@ -64,9 +65,9 @@ impl Simulation {
         let rest = busy.until.saturating_duration_since(now());
         tokio::time::advance(rest).await;
         let (key, charge) = busy.run;
-        let mut settlement = Settlement::default();
+        let (mut settlement, mut phase) = (Settlement::default(), Phase::Running);
         let end = RunEnd::Released(busy.takes);
-        settlement.ended.push((charge, end));
+        settlement.end_run(&mut phase, Phase::Served, charge, end);
         self.pool.settle(key, &mut settlement);
         self.take_turns();
         true
