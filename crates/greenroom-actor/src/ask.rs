@@ -20,7 +20,7 @@ use crate::reply::{Answer, ReplyTo};
 /// The deadline of an `ask`, if nothing else is said.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 
-/// A question on its way: a future of the answer.
+/// A request to an actor on its way: a future of the reply.
 ///
 /// Dropped before it is ready, it waits no longer; the message may be handled all the same.
 #[must_use = "nothing is asked before the future is polled"]
@@ -32,7 +32,7 @@ pub struct Ask<'a, A: Receive<M, K>, M, K> {
     kind: PhantomData<fn(K)>,
 }
 
-/// Who is asked: the caller's reference, or one that a router picked.
+/// The actor that is asked: the caller's reference, or one that a router picked.
 pub(crate) enum Callee<'a, A: Actor> {
     Borrowed(&'a ActorRef<A>),
     Picked(ActorRef<A>),
@@ -108,8 +108,8 @@ where
         }
     }
 
-    /// Polls the answer of a question that was sent: in place, as nothing of the state changes.
-    // Lest a question that is answered on the spot pays for it.
+    /// Polls the reply to a message that was sent: in place, as nothing of the state changes.
+    // Not inlined, so that an `ask` whose reply is there at once does not pay for it.
     #[inline(never)]
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Result<A::Answer, AskError>> {
         let State::Sent(answer) = &mut self.state else {
@@ -124,7 +124,7 @@ where
         Poll::Ready(result)
     }
 
-    /// Has the task woken up at the deadline; false if that is past.
+    /// Wakes the task at the deadline. Returns `false` if that is past.
     fn watch_deadline(&mut self, waker: &Waker) -> bool {
         let Some(deadline) = &self.deadline else {
             self.deadline = Some(Deadline::begin(&self.callee.0, self.timeout, waker));

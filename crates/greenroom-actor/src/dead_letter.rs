@@ -1,4 +1,4 @@
-//! What was not delivered.
+//! Dead letters: messages that were not delivered, or whose handler failed.
 
 use std::any::Any;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::cell::family::lock;
 use crate::raw::Undelivered;
 use crate::recipient::Recipient;
 
-/// Why a message was not handled.
+/// The reason for which a message was not handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -23,7 +23,7 @@ pub enum Reason {
     DroppedNewest,
     /// The mailbox was full, and it was the oldest ([`Overflow::DropOldest`](crate::Overflow)).
     DroppedOldest,
-    /// The mailbox was full, and nobody was there to be told, as with
+    /// The mailbox was full, and the message had no sender to return it to, as with
     /// [`pipe`](crate::Context::pipe) and timers.
     MailboxFull,
     /// The actor had ended, or ended before its turn came.
@@ -43,7 +43,7 @@ impl Reason {
         Self::Ended,
     ];
 
-    /// The reason as the status and the metrics name it.
+    /// Returns the reason as the status and the metrics name it.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ pub struct DeadLetter {
     pub receiver: Arc<str>,
     /// The type of the message.
     pub message: &'static str,
-    /// Why it was not handled.
+    /// The reason for which it was not handled.
     pub reason: Reason,
     /// The text of the panic, if its handler panicked.
     pub panic: Option<Arc<str>>,
@@ -91,8 +91,8 @@ pub struct DeadLetter {
 type Content = Arc<Mutex<Option<Box<dyn Any + Send>>>>;
 
 impl DeadLetter {
-    /// Takes the message out, to send it once more or to look at it. None if it is of another type,
-    /// if a handler had it already, or if somebody else took it.
+    /// Takes the message out, to send it once more or to look at it. Returns `None` if it is of
+    /// another type, if a handler had it already, or if another subscriber took it.
     #[must_use]
     pub fn take_content<M: 'static>(&self) -> Option<M> {
         let mut content = lock(&self.content);
@@ -106,12 +106,12 @@ impl DeadLetter {
     }
 }
 
-/// The dead letters of a system: counted by reason, told to `tracing` (target
-/// `greenroom::actor::dead_letter`, level DEBUG), and sent to who subscribed.
+/// The dead letters of a system: counted by reason, logged by `tracing` (target
+/// `greenroom::actor::dead_letter`, level DEBUG), and sent to subscribers.
 #[derive(Default)]
 pub struct DeadLetters {
     counts: [AtomicU64; REASONS],
-    /// Whoever posts takes a clone: letters are told, and dropped, outside of the lock.
+    /// Posting takes a clone: letters are sent, and dropped, outside of the lock.
     subscribers: RwLock<Arc<Vec<Recipient<DeadLetter>>>>,
 }
 
@@ -124,20 +124,20 @@ impl fmt::Debug for DeadLetters {
 }
 
 impl DeadLetters {
-    /// How many there were for this reason.
+    /// Returns the number of dead letters for this reason.
     #[must_use]
     pub fn count(&self, reason: Reason) -> u64 {
         self.counts[reason as usize].load(Ordering::Relaxed)
     }
 
-    /// How many there were.
+    /// Returns the number of all dead letters.
     #[must_use]
     pub fn total(&self) -> u64 {
         Reason::ALL.map(|reason| self.count(reason)).iter().sum()
     }
 
-    /// Sends every dead letter from now on to an actor, as long as that lives. What does not fit
-    /// into its mailbox is not sent; it is counted all the same.
+    /// Sends every dead letter from now on to an actor, as long as that lives. A letter that does
+    /// not fit into its mailbox is counted, but not sent.
     pub fn subscribe(&self, recipient: Recipient<DeadLetter>) {
         let mut subscribers = self
             .subscribers
@@ -168,7 +168,14 @@ impl DeadLetters {
             return;
         }
         let receiver = receiver();
-        tracing::debug!(target: TARGET, %receiver, message = letter.message, reason = %why.reason, panic = why.panic, "dead letter");
+        tracing::debug!(
+            target: TARGET,
+            %receiver,
+            message = letter.message,
+            reason = %why.reason,
+            panic = why.panic,
+            "dead letter"
+        );
         let letter = DeadLetter {
             receiver: receiver.into(),
             message: letter.message,
@@ -184,7 +191,7 @@ impl DeadLetters {
 
 const TARGET: &str = "greenroom::actor::dead_letter";
 
-/// Why a letter is dead, and what the panic said, if it was one.
+/// The reason of a dead letter, and the text of the panic if it was one.
 #[derive(Clone, Copy)]
 pub(crate) struct Why<'a> {
     pub(crate) reason: Reason,

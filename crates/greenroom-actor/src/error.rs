@@ -26,7 +26,7 @@ impl<M> TellError<M> {
         }
     }
 
-    /// Whether the mailbox was full; the actor had ended otherwise.
+    /// Returns `true` if the mailbox was full, `false` if the actor had ended.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full(_))
@@ -72,11 +72,17 @@ impl<M> fmt::Debug for SendError<M> {
     }
 }
 
-/// Why there is no answer.
+/// The reason for which there is no reply.
 #[derive(Debug, Error)]
 pub enum AskError {
-    /// Not within the deadline. The message may be handled all the same, or was already.
-    #[error("{} got no answer from {} to {message} within {}{}", asker_name(asker.as_ref()), callee, humantime::format_duration(*after), waiting_for(callee, callee_waits_for.as_ref()))]
+    /// The deadline passed. The message may be handled all the same, or was already.
+    #[error(
+        "{} got no answer from {} to {message} within {}{}",
+        asker_name(asker.as_ref()),
+        callee,
+        humantime::format_duration(*after),
+        waiting_for(callee, callee_waits_for.as_ref())
+    )]
     TimedOut {
         /// The path of the actor that asked, if an actor did.
         asker: Option<ActorPath>,
@@ -96,7 +102,7 @@ pub enum AskError {
         /// The path of the actor that was asked.
         callee: ActorPath,
     },
-    /// The actor has ended, or ended before it answered.
+    /// The actor has ended, or ended before it replied.
     #[error("{callee} has ended")]
     Closed {
         /// The path of the actor that was asked.
@@ -109,7 +115,7 @@ pub enum AskError {
         callee: ActorPath,
         /// The type of the message.
         message: &'static str,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
     /// The handler dropped the reply.
@@ -123,7 +129,7 @@ pub enum AskError {
 }
 
 impl AskError {
-    /// Whether the deadline passed.
+    /// Returns `true` if the deadline passed.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::TimedOut { .. })

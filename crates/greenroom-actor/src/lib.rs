@@ -28,13 +28,13 @@
 //! ```
 //!
 //! - An [`Actor`] is a state that only its own handlers touch, one message at a time: a [`Handler`]
-//!   answers at once, an [`AsyncHandler`] may wait, a [`ReplyHandler`] answers later. [`messages`]
+//!   replies at once, an [`AsyncHandler`] may wait, a [`ReplyHandler`] replies later. [`messages`]
 //!   makes messages of methods.
-//! - Others have an [`ActorRef`], or a [`Recipient`] that hides what kind of actor it is: to tell, to
-//!   send and wait for room, to ask with a deadline.
-//! - Every [`Mailbox`] is bounded, and says what happens when it is full. What is not handled comes
-//!   back to its sender or is a [`DeadLetter`].
-//! - An actor that panics is made anew, after a rest, and keeps its mailbox: [`Supervision`].
+//! - Others have an [`ActorRef`], or a [`Recipient`] that hides what kind of actor it is: to tell,
+//!   to send and wait for room, to ask with a deadline.
+//! - Every [`Mailbox`] is bounded, and has a policy for messages beyond its bound. A message that
+//!   is not handled comes back to its sender or is a [`DeadLetter`].
+//! - An actor that panics is restarted, after a back-off, and keeps its mailbox: [`Supervision`].
 //! - An [`ActorSystem`] is a tree of actors and the [`Dispatcher`]s that run them.
 //! - A handler reaches itself and its surroundings by its [`Context`]: children, timers, futures,
 //!   other actors' ends.
@@ -81,7 +81,7 @@ pub use greenroom_actor_macros::messages;
 #[doc(hidden)]
 pub use greenroom_actor_macros::messages_of_greenroom;
 
-/// An error of whatever kind, as hooks return it.
+/// An error of any type, as hooks return it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 pub use actor::{Actor, AsyncHandler, Handler, ReplyHandler};

@@ -7,21 +7,21 @@ use crate::dead_letter::Reason;
 use crate::raw::{Deliver, Job};
 use crate::reply::ReplyTo;
 
-/// Which of the three kinds of handler an actor has for a message. The compiler finds it out.
+/// The three kinds of handlers, as markers that the compiler infers.
 pub mod marker {
-    /// [`Handler`](crate::Handler).
+    /// The marker of [`Handler`](crate::Handler).
     #[derive(Debug)]
     pub enum Sync {}
-    /// [`AsyncHandler`](crate::AsyncHandler).
+    /// The marker of [`AsyncHandler`](crate::AsyncHandler).
     #[derive(Debug)]
     pub enum Async {}
-    /// [`ReplyHandler`](crate::ReplyHandler).
+    /// The marker of [`ReplyHandler`](crate::ReplyHandler).
     #[derive(Debug)]
     pub enum Reply {}
 }
 
-/// Implemented for every actor that has a [`Handler`], an [`AsyncHandler`] or a [`ReplyHandler`]
-/// for `M`; `K` says which, and is inferred. Have one of them for each message, not more.
+/// An actor that has a [`Handler`], an [`AsyncHandler`] or a [`ReplyHandler`] for `M`; `K` says
+/// which, and is inferred. Implement one of them for each message, not more.
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` has no handler for `{M}`",
     label = "no handler for this message",
@@ -36,7 +36,7 @@ impl<A: ReplyHandler<M>, M: Send + 'static> Receive<M, marker::Reply> for A {}
 mod sealed {
     use super::{Actor, Context, Job, ReplyTo};
 
-    /// How a message gets into a handler of kind `K`.
+    /// The call of a handler of kind `K` with a message.
     pub trait Sealed<M, K>: Actor {
         type Answer: Send + 'static;
 
@@ -48,10 +48,10 @@ mod sealed {
             context: &'a mut Context<Self>,
         ) -> Option<Job<'a>>;
 
-        /// Whether [`receive_now`](Self::receive_now) answers.
+        /// `true` if [`receive_now`](Self::receive_now) returns the reply.
         const ANSWERS_NOW: bool = false;
 
-        /// The answer, if the handler gives one when it returns; the message otherwise.
+        /// Returns the reply if the handler gives one when it returns; the message otherwise.
         fn receive_now(&mut self, message: M, _: &mut Context<Self>) -> Result<Self::Answer, M> {
             Err(message)
         }
@@ -120,7 +120,7 @@ impl<A: ReplyHandler<M>, M: Send + 'static> Sealed<M, marker::Reply> for A {
     }
 }
 
-/// A message that nobody waits for.
+/// A message by `tell` or `send`: nobody waits for the reply.
 pub(crate) struct Told<M, K>(M, PhantomData<fn(K)>);
 
 impl<M, K> Told<M, K> {
@@ -152,14 +152,14 @@ where
     }
 }
 
-/// A message whose sender waits for the answer.
+/// A message by `ask`: its sender waits for the reply.
 pub(crate) struct Asked<A: Sealed<M, K>, M, K> {
     pub(crate) message: M,
     pub(crate) reply: ReplyTo<A::Answer>,
 }
 
 impl<A: Sealed<M, K>, M, K> Asked<A, M, K> {
-    /// Drops a question whose asker knows already.
+    /// Drops the message of an asker who has the error already.
     pub(crate) fn discard(self) {
         self.reply.forget();
     }

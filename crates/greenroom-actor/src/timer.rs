@@ -18,12 +18,12 @@ use crate::receive::Receive;
 use crate::reference::{ActorRef, WeakActorRef};
 use crate::reply::ReplyTo;
 
-/// The shortest interval of a timer that goes off again and again.
+/// The shortest interval of a repeated timer.
 const INTERVAL_MIN: Duration = Duration::from_millis(1);
-/// The longest, a year.
+/// The longest interval of a repeated timer, a year.
 const INTERVAL_MAX: Duration = Duration::from_hours(365 * 24);
 
-/// A timer of an actor. Dropping this does not cancel it.
+/// A timer of an actor. Dropping this handle does not cancel it.
 #[derive(Clone)]
 pub struct Timer(Arc<State>);
 
@@ -32,17 +32,17 @@ struct State {
     home: u16,
     alarm: Mutex<Alarm>,
     is_cancelled: AtomicBool,
-    /// A message of this timer is in the mailbox.
+    /// `true` if a message of this timer is in the mailbox.
     is_waiting: AtomicBool,
     skipped: AtomicU64,
 }
 
-/// The alarm that is set. Nothing of a user's is called or dropped under its lock: who does may
+/// The alarm that is set. Nothing of a user's is called or dropped under its lock: that code may
 /// come back to the same timer.
 #[derive(Default)]
 struct Alarm {
-    /// How often it was set, or went off for the last time: of two that set it at once, the later
-    /// counts.
+    /// The number of times that it was set, or went off for the last time: of two threads that set
+    /// it at once, the later counts.
     times: u64,
     set: Option<(u16, AlarmKey)>,
 }
@@ -59,8 +59,8 @@ impl Timer {
         }))
     }
 
-    /// Cancels it. A message of it that is in the mailbox already is not handled any more. Without
-    /// effect on one that has ended.
+    /// Cancels the timer. A message of it that is in the mailbox already is not handled any more.
+    /// Without effect on one that has ended.
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Release);
         // Not within the `if let`, which would keep the lock.
@@ -70,19 +70,20 @@ impl Timer {
         }
     }
 
-    /// Whether it will send no more.
+    /// Returns `true` if it will send no more messages.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.0.is_cancelled.load(Ordering::Acquire) || lock(&self.0.alarm).set.is_none()
     }
 
-    /// How often it sent nothing because its last message still waited in the mailbox.
+    /// Returns the number of messages that it did not send because the last still waited in the
+    /// mailbox.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         self.0.skipped.load(Ordering::Relaxed)
     }
 
-    /// The lock is not held while the alarm is set: where no worker is left, that drops it.
+    /// Sets the alarm. The lock is not held meanwhile: if no worker is left, the call is dropped.
     fn set(&self, at: Instant, call: impl FnOnce() + Send + 'static) {
         if self.0.is_cancelled.load(Ordering::Acquire) {
             return;
@@ -103,7 +104,7 @@ impl Timer {
         }
     }
 
-    /// It goes off for the last time.
+    /// Notes that it goes off for the last time.
     fn end(&self) {
         self.0.count_alarm();
         lock(&self.0.alarm).set = None;
@@ -131,7 +132,7 @@ impl fmt::Debug for Timer {
 pub(crate) struct Timers(Vec<Timer>);
 
 impl Timers {
-    /// The error is a timer that has ended: there may be no more.
+    /// Adds a timer. The error is a timer that has ended: the actor may have no more.
     pub(crate) fn at<A, M, K>(
         &mut self,
         actor: &ActorRef<A>,
@@ -205,7 +206,7 @@ impl Timers {
     }
 }
 
-/// A timer that goes off again and again.
+/// A timer that goes off repeatedly.
 struct Repeated<A: crate::Actor, M, K> {
     actor: WeakActorRef<A>,
     interval: Duration,
@@ -220,7 +221,7 @@ where
     M: Clone + Send + 'static,
     K: 'static,
 {
-    /// Sets it for the first multiple of the interval after `last` that is not past.
+    /// Sets the alarm for the first multiple of the interval after `last` that is not past.
     fn set_after(self, last: Instant) {
         let next = next_tick(last, self.interval, Instant::now());
         let timer = self.of.clone();

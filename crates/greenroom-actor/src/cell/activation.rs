@@ -16,7 +16,7 @@ use crate::mailbox::Overflow;
 use crate::raw::{ActorCell, Chain, Envelope, Fault, Running, Served, Turn, Undelivered};
 use crate::supervision::Cause;
 
-/// An actor at work.
+/// One turn of an actor.
 pub(super) struct Activation<'a, A: Actor> {
     pub(super) cell: &'a ActorCell<A>,
     pub(super) me: &'a Arc<ActorCell<A>>,
@@ -25,7 +25,7 @@ pub(super) struct Activation<'a, A: Actor> {
     pub(super) backlog: Chain<A>,
 }
 
-/// What the phase allows.
+/// The next thing to do, by the phase.
 pub(super) enum Step {
     /// Messages may be handled.
     Serve,
@@ -36,7 +36,7 @@ pub(super) enum Step {
     Ended,
 }
 
-/// How a turn ends.
+/// The way in which a turn ends.
 pub(super) enum Left {
     Again,
     Rest,
@@ -44,7 +44,7 @@ pub(super) enum Left {
     Ended,
 }
 
-/// Why handling messages stopped.
+/// The reason for which handling messages stopped.
 enum Stop {
     Empty,
     Quota,
@@ -93,7 +93,7 @@ impl<A: Actor> ActorCell<A> {
     }
 }
 
-/// A cell's reference to itself, which it gets back, also when something panics.
+/// A guard that gives a cell its reference to itself back, also when something panics.
 struct Lent<'a, A: Actor> {
     me: Option<Arc<ActorCell<A>>>,
     body: &'a Body<A>,
@@ -177,7 +177,7 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// The next message, if one waits.
+    /// Takes the next message, if one waits.
     pub(super) fn next(&mut self) -> Option<Envelope<A>> {
         let is_ring = self.cell.shared.settings.mailbox.on_overflow() == Overflow::DropOldest;
         if self.backlog.is_empty() {
@@ -191,14 +191,14 @@ impl<A: Actor> Activation<'_, A> {
         Some(envelope)
     }
 
-    /// The handler of a message failed: the message is a dead letter, the rest is the supervisor's
-    /// to decide.
+    /// Fails in the handler of a message: the message is a dead letter, the rest is the
+    /// supervisor's to decide.
     pub(super) fn fail(&mut self, fault: Fault, message: &'static str) {
         let cause = self.cell.bury_failed(fault, message);
         self.give_up(cause, message);
     }
 
-    /// Lets senders in that wait for room.
+    /// Wakes senders that wait for room.
     pub(super) fn tell_of_room(&self) {
         let Some(family) = self.cell.shared.family.get() else {
             return;
@@ -218,13 +218,13 @@ impl<A: Actor> Activation<'_, A> {
 
     pub(super) fn mark_ended(&self) {
         self.cell.shared.is_ended.store(true, Ordering::Release);
-        // Whoever makes the family after this sees the end; otherwise we see the family.
+        // A thread that makes the family after this sees the end; otherwise we see the family.
         fence(Ordering::SeqCst);
     }
 }
 
 impl<A: Actor> ActorCell<A> {
-    /// Makes a dead letter of a message whose handler failed, and has it.
+    /// Makes a dead letter of a message whose handler failed, and of which nothing is left.
     pub(super) fn bury_failed(&self, fault: Fault, message: &'static str) -> Cause {
         let cause = cause(fault);
         let letter = Undelivered {

@@ -22,9 +22,9 @@ const STARTED: &str = "started";
 const STOPPED: &str = "stopped";
 
 impl<A: Actor> Activation<'_, A> {
-    /// Goes on with what the phase is about, if that is not messages.
+    /// Goes on with the phase, if that is not about messages.
     pub(super) fn step(&mut self, waker: &mut task::Context<'_>) -> Step {
-        // Nearly always, and cheaper than to take the phase out.
+        // This is so nearly always, and cheaper than to take the phase out.
         if self.body.phase.is_running() && self.body.seat.is_busy() {
             return self.resume_job(waker);
         }
@@ -128,7 +128,7 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Looks at everything that a signal may have been about.
+    /// Handles everything that a signal may have been about.
     pub(super) fn attend(&mut self) {
         let family = self.cell.shared.family.get();
         let notices = family.map(|family| self.obey_all(family));
@@ -142,14 +142,15 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Obeys the control lane; the notices in it are for the actor.
+    /// Applies the items of the control lane. Returns the notices in it, which are for the actor.
     fn obey_all(&mut self, family: &Family<A>) -> Vec<Envelope<A>> {
         let mut notices = Vec::new();
         let controls = std::mem::take(&mut *lock(&family.controls));
         for control in controls {
             match control {
                 Control::Signal(signal) => {
-                    // With the last reference to a failure goes a user's error. Not in the midst.
+                    // A user's error is dropped with the last reference to a failure: not in the
+                    // midst.
                     let failure = signal.failure();
                     self.obey(signal);
                     contain("an error, when it was dropped", || drop(failure));
@@ -191,7 +192,7 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// The root ends when nobody can reach its system any more: no handle and no actor is left.
+    /// Ends the root if nobody can reach its system any more: no handle and no actor is left.
     fn end_if_unused(&mut self) {
         let shared = &self.cell.shared;
         let is_unused = shared.parent.is_none() && !shared.settings.system.is_used();
@@ -215,7 +216,7 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Ends without handling what waits.
+    /// Ends without handling the messages that wait.
     fn end_now(&mut self, ending: Ending) {
         let phase = self.phase();
         match phase {
@@ -263,8 +264,9 @@ impl<A: Actor> Activation<'_, A> {
             Served::Done => self.end(Ending::Stopped),
             Served::Failed(fault) => {
                 let cause = cause(fault);
-                contain("an error, when it was told of", || {
-                    tracing::error!(target: "greenroom::actor", path = self.cell.path(), %cause, "`stopped` failed");
+                let path = self.cell.path();
+                contain("an error, when it was logged", || {
+                    tracing::error!(target: "greenroom::actor", path, %cause, "`stopped` failed");
                 });
                 self.end(Ending::Stopped)
             }
@@ -279,7 +281,7 @@ impl<A: Actor> Activation<'_, A> {
             self.body.seat.with_context(Context::let_go);
         });
         self.mark_ended();
-        contain("who is told of an end", || self.tell_of_end(ending));
+        contain("a watcher of an end", || self.notify_end(ending));
         let shared = &self.cell.shared;
         shared.settings.counts.ended();
         match &shared.parent {
@@ -290,22 +292,22 @@ impl<A: Actor> Activation<'_, A> {
         Step::Ended
     }
 
-    fn tell_of_end(&self, ending: Ending) {
+    fn notify_end(&self, ending: Ending) {
         let family = self.cell.shared.family.get();
         let is_traced = tracing::enabled!(target: "greenroom::actor", tracing::Level::DEBUG);
-        // A path takes as long as the actor is deep in the tree: not made for nobody.
+        // A path takes as long as the actor is deep in the tree: built only for a reader.
         if is_traced || family.is_some_and(Family::is_watched) {
             let terminated = Terminated {
                 id: self.cell.id(),
                 path: self.cell.path().into(),
                 ending,
             };
-            contain("an error, when it was told of", || {
+            contain("an error, when it was logged", || {
                 let Terminated { path, ending, .. } = &terminated;
                 tracing::debug!(target: "greenroom::actor", %path, ?ending, "ended");
             });
             if let Some(family) = family {
-                family.tell_of_end(&terminated);
+                family.notify_end(&terminated);
             }
         }
         let Some(family) = family else { return };
@@ -330,7 +332,7 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Drops a job; its message is a dead letter.
+    /// Drops a job. Its message is a dead letter.
     pub(super) fn abort(&mut self) {
         let Some(message) = self.body.seat.about() else {
             return;
@@ -347,10 +349,10 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Fails: whoever supervises this actor decides what follows.
+    /// Fails, and leaves the decision to the supervisor.
     pub(super) fn give_up(&mut self, cause: Cause, during: &'static str) {
         let failure = Arc::new(self.cell.failure(during, cause));
-        contain("an error, when it was told of", || {
+        contain("an error, when it was logged", || {
             tracing::warn!(target: "greenroom::actor", %failure, "failed");
         });
         self.cell.shared.settings.note_failure();
@@ -368,15 +370,18 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Ends an actor of which something panicked outside of its handlers: whatever was under way is
-    /// over.
+    /// Ends an actor of which something panicked outside of its handlers.
     pub(super) fn collapse(&mut self, panic: &Panic) -> Left {
         if self.cell.is_ended() {
             return Left::Ended;
         }
         let cause = Cause::from_panic(panic);
         let failure = self.cell.failure("what is outside of its handlers", cause);
-        tracing::error!(target: "greenroom::actor", %failure, "ended: something of it panicked outside of its handlers");
+        tracing::error!(
+            target: "greenroom::actor",
+            %failure,
+            "ended: something of it panicked outside of its handlers"
+        );
         self.cell.shared.settings.note_failure();
         self.enter(Phase::Running);
         self.end_now(Ending::Failed(Arc::new(failure)));
@@ -390,7 +395,7 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Whether it neither has failed nor ends.
+    /// Returns `true` if it neither has failed nor ends.
     pub(super) fn may_fail(&self) -> bool {
         let phase = self.phase();
         let is_alive = matches!(phase, Phase::Running | Phase::Starting);
@@ -398,7 +403,7 @@ impl<A: Actor> Activation<'_, A> {
         is_alive
     }
 
-    /// Does what the supervisor says.
+    /// Applies the supervisor's decision.
     fn follow(&mut self, verdict: Verdict) {
         let phase = self.phase();
         match (verdict, phase) {
@@ -411,7 +416,7 @@ impl<A: Actor> Activation<'_, A> {
             }
             (Verdict::Resume, Phase::Failed(failure)) => self.resume(failure),
             (Verdict::Resume, phase) => self.enter(phase),
-            // What has not begun needs no restart.
+            // An actor that has not begun needs no restart.
             (Verdict::Restart(_), Phase::New) => self.enter(Phase::New),
             (Verdict::Restart(failure), _) => self.restart(failure),
         }
@@ -434,7 +439,7 @@ impl<A: Actor> Activation<'_, A> {
         self.body.seat.with_context(Context::reset);
         self.unstash();
         self.cell.shared.settings.note_restart();
-        // Nobody is born to the old state any more, or the new one would wait for it for ever.
+        // No child is spawned by the old state any more, or the new one would wait for it for ever.
         self.open_nursery(false);
         self.stop_children();
         self.enter(Phase::Restarting(failure));

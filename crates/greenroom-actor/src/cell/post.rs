@@ -1,4 +1,4 @@
-//! How messages and signals get into an actor.
+//! Posting of messages and signals to an actor.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::reference::ActorId;
 use crate::supervision::{Cause, Failure};
 use crate::system::Settings;
 
-/// What became of a message.
+/// The outcome of a message that was posted.
 pub(crate) enum Posted<T> {
     Done,
     Full(T),
@@ -30,8 +30,8 @@ pub(crate) enum Posted<T> {
 }
 
 impl<A: Actor> ActorCell<A> {
-    /// Puts a message into the mailbox, or into the dead letters if the mailbox is to do so when it
-    /// is full.
+    /// Puts a message into the mailbox, or makes a dead letter of it if the mailbox is full and
+    /// drops.
     pub(crate) fn post<T: Deliver<A>>(&self, content: T) -> Posted<T> {
         let mailbox = self.shared.settings.mailbox;
         if mailbox.on_overflow() == Overflow::DropOldest {
@@ -83,7 +83,7 @@ impl<A: Actor> ActorCell<A> {
         Posted::Done
     }
 
-    /// Posts where nobody is there to be told: what does not fit is a dead letter.
+    /// Posts a message that has no sender to return it to: if it does not fit it is a dead letter.
     pub(crate) fn post_or_bury<T: Deliver<A>>(&self, content: T) {
         match self.post(content) {
             Posted::Done => {}
@@ -92,15 +92,15 @@ impl<A: Actor> ActorCell<A> {
         }
     }
 
-    /// Whether senders wait when the mailbox is full.
+    /// Returns `true` if senders wait when the mailbox is full.
     pub(crate) fn lets_wait(&self) -> bool {
         self.shared.settings.mailbox.on_overflow() == Overflow::BackPressure
     }
 
-    /// Done when there may be room. Whoever listens must try once more before it waits.
+    /// Listens for room. The caller must try once more before it waits.
     pub(crate) fn listen_for_room(&self) -> Listener {
         let listener = self.shared.family().room.listen();
-        // An actor that is about to rest may not have seen the family: have it look.
+        // An actor that is about to rest may not have seen the family: wake it to look.
         self.look();
         listener
     }
@@ -109,7 +109,7 @@ impl<A: Actor> ActorCell<A> {
         self.control(Control::Signal(signal));
     }
 
-    /// A notice by the control lane.
+    /// Sends a notice by the control lane.
     pub(crate) fn notify<T: Deliver<A>>(&self, content: T) {
         self.control(Control::Deliver(Envelope::new(content)));
     }
@@ -125,19 +125,24 @@ impl<A: Actor> ActorCell<A> {
         let post = || system.dead_letters.post(&|| self.path(), letter, why);
         // Drops a user's message, whose destructor may panic.
         if catch(post).is_err() {
-            tracing::error!(target: "greenroom::actor", path = self.path(), "a message panicked when it was dropped");
+            let path = self.path();
+            tracing::error!(
+                target: "greenroom::actor",
+                path,
+                "a message panicked when it was dropped"
+            );
         }
     }
 
-    /// Makes the actor look at its control lane, and poll its job.
+    /// Wakes the actor to look at its control lane, and to poll its job.
     pub(crate) fn look(&self) {
         if let Some(turn) = self.signal() {
             self.schedule(turn);
         }
     }
 
-    /// Calls a handler that answers at once, for whoever claimed the turn of an idle actor. The turn
-    /// comes back if there is more to do. The message comes back if the actor is not ready for it.
+    /// Calls a handler that replies at once, for the claimant of an idle actor's turn. The turn
+    /// comes back if there is more to do, the message if the actor is not ready for it.
     pub(crate) fn call<M, K>(&self, turn: Turn, message: M) -> (Option<Turn>, Called<A::Answer, M>)
     where
         A: Receive<M, K>,
@@ -158,7 +163,7 @@ impl<A: Actor> ActorCell<A> {
         (Some(turn), Ok(Err(HandlerFailed)))
     }
 
-    /// A failure of this actor.
+    /// Describes a failure of this actor.
     pub(crate) fn failure(&self, during: &'static str, cause: Cause) -> Failure {
         Failure {
             id: self.shared.id,
@@ -357,7 +362,7 @@ impl<A: Actor> AnyCell for ActorCell<A> {
                 path: self.path().into(),
                 ending: Ending::Unknown,
             };
-            family.tell_of_end(&terminated);
+            family.notify_end(&terminated);
         }
         true
     }

@@ -19,19 +19,19 @@ use crate::raw::Turn;
 use crate::reference::ActorId;
 use crate::system::{self, DispatcherStatus};
 
-/// A dispatcher: its workers, as everybody sees them.
+/// A dispatcher: the shared halves of its workers.
 pub(crate) struct Core {
     pub(crate) name: Box<str>,
     pub(crate) kind: &'static str,
     pub(crate) throughput: u32,
     workers: Box<[CachePadded<Station>]>,
-    /// Workers that rest, or are about to.
+    /// The number of workers that sleep, or are about to.
     sleeping: AtomicUsize,
     next_home: AtomicU16,
     is_closed: AtomicBool,
 }
 
-/// Where a worker gets its work, and what it says of itself.
+/// The shared half of a worker: its queues, its alarms, its statistics.
 pub(super) struct Station {
     /// Actors that others have scheduled.
     inbox: SegQueue<Turn>,
@@ -41,22 +41,23 @@ pub(super) struct Station {
     pub(super) waker: AtomicWaker,
     pub(super) timetable: Timetable,
     pub(super) report: CachePadded<Report>,
-    /// The worker is gone: whoever puts something into the inbox has to see to it. What is in the
-    /// timetable stays there as long as other workers live, and the watchdog lets it go off.
+    /// `true` once the worker is gone: a thread that puts something into the inbox has to move it.
+    /// Alarms stay in the timetable as long as other workers live, and the watchdog lets them go
+    /// off.
     is_gone: AtomicBool,
 }
 
-/// What a worker does right now, for the watchdog and the status.
+/// The statistics of a worker, for the watchdog and the status.
 pub(super) struct Report {
-    /// The actor that runs, or 0.
+    /// The number of the actor that runs, or 0.
     pub(super) running: AtomicU64,
-    /// How many turns actors have had.
+    /// The number of turns that actors have had.
     pub(super) turns: AtomicU64,
-    /// Microseconds that the worker ran actors.
+    /// The time that the worker ran actors, in microseconds.
     pub(super) busy_micros: AtomicU64,
-    /// How often an actor held the worker for too long.
+    /// The number of times that an actor held the worker for too long.
     pub(super) stalls: AtomicU64,
-    /// Its clock is not one that a test moves.
+    /// `true` if its clock is not one that a test moves.
     pub(super) is_clock_real: AtomicBool,
 }
 
@@ -81,7 +82,7 @@ impl Core {
         }
     }
 
-    /// The worker for a new actor: each in turn, of those that live.
+    /// Returns the worker for a new actor: each in turn, of those that live.
     pub(crate) fn next_home(&self) -> u16 {
         match self.workers.len() {
             1 => 0,
@@ -93,7 +94,7 @@ impl Core {
         }
     }
 
-    /// This worker, or the next that lives if it is gone.
+    /// Returns this worker, or the next that lives if it is gone.
     fn living(&self, worker: u16) -> Option<u16> {
         let workers = self.workers.len();
         (0..workers)
@@ -102,28 +103,28 @@ impl Core {
             .and_then(|number| u16::try_from(number).ok())
     }
 
-    /// Has a worker run an actor, from outside of all workers of this dispatcher.
+    /// Schedules an actor from outside of all workers of this dispatcher.
     pub(super) fn inject(&self, turn: Turn, home: u16) {
         let station = self.station(home);
         station.inbox.push(turn);
         if station.is_gone() {
             self.take_over(station);
         } else if !self.wake(station) {
-            // It is at work, perhaps for long: another may take this over.
+            // It is at work, perhaps for long: another may steal this.
             self.wake_any();
         }
     }
 
-    /// Has a resting worker look for work, if there is one.
+    /// Wakes a sleeping worker to look for work, if there is one.
     pub(super) fn wake_any(&self) {
         if self.has_resting() {
             let _ = self.workers.iter().any(|station| self.wake(station));
         }
     }
 
-    /// Has workers that have yielded look for work, from outside of the runtime: tokio keeps what
-    /// yields with the thread, which another task may hold by now. Woken from here, it goes where
-    /// any thread finds it. One that is not kept is polled once more than it need be.
+    /// Wakes workers that have yielded, from outside of the runtime: tokio keeps a task that yields
+    /// with the thread, which another task may hold by now. Woken from here, it goes where any
+    /// thread finds it. One that is not kept is polled once more than it need be.
     pub(super) fn fetch_yielded(&self) {
         if self.kind != "tokio" {
             return;
@@ -144,7 +145,7 @@ impl Core {
         self.station(worker).sleeper.go_to_sleep();
     }
 
-    /// A worker found work, or was polled for another reason, while it rested.
+    /// Notes that a worker found work, or was polled for another reason, while it slept.
     pub(super) fn get_up(&self, worker: u16) {
         if self.station(worker).sleeper.wake() {
             self.sleeping.fetch_sub(1, Ordering::Relaxed);
@@ -163,7 +164,8 @@ impl Core {
         is_woken
     }
 
-    /// Work of another worker: what was sent to it first, then what its own actors have scheduled.
+    /// Takes work of another worker: what was sent to it first, then what its own actors have
+    /// scheduled.
     pub(super) fn steal(&self, worker: u16) -> Option<Turn> {
         let others = self.workers.len() - 1;
         (1..=others).find_map(|offset| {
@@ -189,12 +191,12 @@ impl Core {
         self.workers.iter().map(|station| &**station)
     }
 
-    /// The worker is gone, with the runtime or the stage that it was on. Others take over; after
-    /// the last of them actors are killed, for nobody would ever run them.
+    /// Notes that the worker is gone, with the runtime or the stage that it was on. Others take
+    /// over; after the last of them actors are killed, for no worker would ever run them.
     pub(super) fn leave(&self, worker: u16, left: Vec<Turn>) {
         let station = self.station(worker);
         station.is_gone.store(true, Ordering::SeqCst);
-        // Woken in place of others, it would not run.
+        // Left asleep, it would be woken in place of others, and not run.
         self.get_up(worker);
         for turn in left {
             station.inbox.push(turn);
@@ -205,13 +207,14 @@ impl Core {
         }
         self.stations()
             .for_each(|station| station.timetable.close());
-        // Those that rest are in no queue.
+        // Idle actors are in no queue.
         if !self.is_closed() {
             system::end_actors_of(self);
         }
     }
 
-    /// Has workers that live run the actors of one that is gone, or ends them if there are none.
+    /// Moves the actors of a worker that is gone to those that live, or ends them if there are
+    /// none.
     fn take_over(&self, station: &Station) {
         while let Some(turn) = station.inbox.pop() {
             let worker = self.next_home();
@@ -231,19 +234,19 @@ impl Core {
         }
     }
 
-    /// Whether it was started for one actor, and ends with it.
+    /// Returns `true` if it was started for one actor, and ends with it.
     pub(crate) fn is_of_one_actor(&self) -> bool {
         self.kind == "pinned"
     }
 
-    /// An actor ended: if the dispatcher was for that one only, its thread ends.
+    /// Notes that an actor ended: if the dispatcher was for that one only, its thread ends.
     pub(crate) fn actor_ended(&self) {
         if self.is_of_one_actor() {
             self.close();
         }
     }
 
-    /// Whether all workers are gone.
+    /// Returns `true` if all workers are gone.
     pub(crate) fn is_gone(&self) -> bool {
         self.stations().all(Station::is_gone)
     }
@@ -261,7 +264,8 @@ impl Core {
         self.set(worker, at, Alarm::Call(call))
     }
 
-    /// Sets an alarm with this worker, or with another if it is gone: with the one that it says.
+    /// Sets an alarm with this worker, or with another if it is gone. Returns the worker that has
+    /// it.
     pub(super) fn set(&self, worker: u16, at: Instant, alarm: Alarm) -> (u16, AlarmKey) {
         let worker = self.living(worker).unwrap_or(worker);
         let station = self.station(worker);
@@ -283,8 +287,8 @@ impl Core {
         &self.station(worker).timetable
     }
 
-    /// The actor that this one of this dispatcher waits for, if it asks one. It asked on the worker
-    /// that ran it then, most likely the one that ran it last.
+    /// Returns the actor that this one waits for, if it asks one. It asked on the worker that ran
+    /// it then, most likely the one that ran it last.
     pub(crate) fn waits_for(&self, asker: ActorId, home: u16) -> Option<Arc<dyn AnyCell>> {
         let (before, from) = self
             .workers
@@ -344,10 +348,11 @@ impl Station {
     }
 }
 
-/// A task that a worker wakes is the next to run on the same thread of tokio, and no other thread
-/// can take it, however long an actor holds that worker. One more task, which does nothing, takes
-/// that place. It is of no matter whether an actor runs already: between two turns, or when alarms
-/// go off, a worker wakes others too, and the next actor may hold it.
+/// Makes room for others to take the task that a worker has just woken: it is the next to run on
+/// the same thread of tokio, and no other thread can take it, however long an actor holds that
+/// worker. One more task, which does nothing, takes that place. Whether an actor runs already does
+/// not matter: between two turns, or when alarms go off, a worker wakes others too, and the next
+/// actor may hold it.
 fn let_be_stolen() {
     if !super::local::is_worker() {
         return;

@@ -1,4 +1,4 @@
-//! The worker that the current thread runs, if it does.
+//! The worker that the current thread runs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -17,10 +17,11 @@ use crate::reference::ActorId;
 
 scoped_thread_local!(static LOCAL: Local);
 
-/// Actors that ask actors that ask actors …, all on one stack, before the next question is queued.
+/// The depth of actors that ask actors that ask actors …, all on one stack, before the next message
+/// is queued.
 const INLINE_DEPTH_MAX: u32 = 16;
 
-/// What only the worker's own thread touches.
+/// The half of a worker that only its own thread touches.
 pub(super) struct Local {
     pub(super) core: Arc<Core>,
     pub(super) number: u16,
@@ -65,7 +66,7 @@ impl Local {
         turns.store(self.turns.get(), Ordering::Relaxed);
     }
 
-    /// Puts an actor into the queue, and wakes a worker that rests if the queue has another besides.
+    /// Puts an actor into the queue, and wakes a sleeping worker if the queue has another besides.
     ///
     /// No fence stands between the push and the look at who rests, unlike in [`Core::inject`]: a
     /// worker that goes to rest just now may miss the actor, and be missed here. Nothing is lost by
@@ -92,8 +93,8 @@ thread_local! {
     static ORPHANS: RefCell<Option<VecDeque<Turn>>> = const { RefCell::new(None) };
 }
 
-/// Kills an actor whose workers are gone, on this thread. Those that its end concerns come after
-/// it and not within, however many they are: parents and children would fill the stack.
+/// Kills an actor whose workers are gone, on this thread. Those that its end concerns come after it
+/// and not within, however many they are: parents and children would fill the stack.
 pub(super) fn end_orphan(turn: Turn) {
     turn.cell().signal(Signal::Kill);
     let is_first = ORPHANS.with_borrow_mut(|orphans| {
@@ -115,7 +116,7 @@ pub(super) fn end_orphan(turn: Turn) {
     ORPHANS.set(None);
 }
 
-/// Schedules on the current worker, if that is one of the dispatcher's.
+/// Schedules on the current worker, if that is one of the dispatcher's. Returns the turn otherwise.
 pub(super) fn schedule_here(turn: Turn, dispatcher: &Core) -> Option<Turn> {
     if !LOCAL.is_set() {
         return Some(turn);
@@ -130,7 +131,7 @@ pub(super) fn schedule_here(turn: Turn, dispatcher: &Core) -> Option<Turn> {
     })
 }
 
-/// Whether this thread runs a worker, with an actor or between two of them.
+/// Returns `true` if this thread runs a worker, with an actor or between two of them.
 pub(super) fn is_worker() -> bool {
     LOCAL.is_set()
 }
@@ -146,7 +147,7 @@ pub(super) fn with_asker<R>(call: impl FnOnce(&Arc<Core>, u16, ActorId) -> R) ->
     })
 }
 
-/// A reference to the actor whose turn it is on this thread.
+/// Returns a reference to the actor whose turn it is on this thread.
 pub(crate) fn keep_running_actor() -> Option<Arc<dyn AnyCell>> {
     if !LOCAL.is_set() {
         return None;
@@ -155,7 +156,7 @@ pub(crate) fn keep_running_actor() -> Option<Arc<dyn AnyCell>> {
 }
 
 /// Calls the handler of an actor on the spot, if the current worker is of its dispatcher, nothing
-/// waits for it and nobody runs it, and its handler answers at once. The message comes back
+/// waits for it and nobody runs it, and its handler replies at once. The message comes back
 /// otherwise; the inner error says that the handler failed.
 pub(crate) fn call_here<A, M, K>(cell: &Arc<ActorCell<A>>, message: M) -> Called<A::Answer, M>
 where

@@ -1,4 +1,4 @@
-//! Finds actors that hold their worker.
+//! The watchdog, which finds actors that hold their worker.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -12,19 +12,19 @@ use crate::panics::contain;
 use crate::reference::ActorId;
 use crate::system;
 
-/// How often the watchdog looks, while actors run.
+/// The interval of the watchdog's looks, while actors run.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// How often it looks while none does.
+/// The interval of its looks while none does.
 const LOOK_EVERY_IDLE: Duration = Duration::from_millis(50);
 /// Looks in a row that find the same turn before the actor is named: 10 to 15 ms.
 const LOOKS_MAX: u32 = 2;
 
-/// How often the gauges of the systems are told to the metrics recorder.
+/// The interval at which the gauges of the systems are recorded.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
 static WATCHED: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
 
-/// What was seen of a worker.
+/// The watchdog's last look at a worker.
 #[derive(Default)]
 struct Seen {
     turns: u64,
@@ -38,9 +38,15 @@ pub(super) fn watch(core: &Arc<Core>) {
     watched.push(Arc::downgrade(core));
     drop(watched);
     STARTED.call_once(|| {
-        let started = thread::Builder::new().name("actor-watchdog".to_owned()).spawn(look_on);
+        let started = thread::Builder::new()
+            .name("actor-watchdog".to_owned())
+            .spawn(look_on);
         if let Err(error) = started {
-            tracing::error!(target: "greenroom::actor", %error, "no watchdog: the system gave no thread");
+            tracing::error!(
+                target: "greenroom::actor",
+                %error,
+                "no watchdog: the system gave no thread"
+            );
         }
     });
 }

@@ -1,4 +1,4 @@
-//! Where an actor sits with its context, and the job that may borrow both while it waits.
+//! The cell of an actor's state and context, and of the job that may borrow both while it waits.
 
 use std::cell::{Cell, UnsafeCell};
 use std::task::{self, Poll};
@@ -10,7 +10,7 @@ use crate::actor::Actor;
 use crate::context::Context;
 use crate::panics::{Panic, catch};
 
-/// What came of giving an actor something to do.
+/// The outcome of giving an actor something to do.
 pub(crate) enum Served {
     Done,
     /// It waits: a job is kept, and polled again by [`Seat::poll`].
@@ -18,7 +18,7 @@ pub(crate) enum Served {
     Failed(Fault),
 }
 
-/// Why it failed.
+/// The reason of a failure.
 pub(crate) enum Fault {
     Panic(Panic),
     Error(BoxError),
@@ -32,8 +32,8 @@ enum Use {
     Busy,
 }
 
-/// The seat is not `Sync`, so one thread at a time can reach it; `state` keeps that thread from
-/// reaching the actor twice.
+/// The state of an actor, its context and its job. The cell is not `Sync`, so one thread at a time
+/// can reach it; `usage` keeps that thread from reaching the actor twice.
 pub(crate) struct Seat<A: Actor> {
     state: Cell<Use>,
     // Dropped first: it may borrow the two below.
@@ -54,10 +54,10 @@ impl<A: Actor> Seat<A> {
 
     /// # Panics
     ///
-    /// If an actor sits there already.
+    /// If there is a state already.
     pub(crate) fn install(&self, actor: A) {
-        assert!(self.state.get() == Use::Vacant, "the seat is taken");
-        // SAFETY: nothing borrows a vacant seat's actor.
+        assert!(self.state.get() == Use::Vacant, "the cell has an actor");
+        // SAFETY: nothing borrows the actor of a vacant cell.
         unsafe { *self.actor.get() = Some(actor) };
         self.state.set(Use::Ready);
     }
@@ -66,12 +66,12 @@ impl<A: Actor> Seat<A> {
         self.state.get() == Use::Busy
     }
 
-    /// Whether an actor sits there and nothing borrows it.
+    /// Returns `true` if there is a state and nothing borrows it.
     pub(crate) fn is_ready(&self) -> bool {
         self.state.get() == Use::Ready
     }
 
-    /// What the job that waits is about.
+    /// Returns the message or the hook that the job that waits is about.
     pub(crate) fn about(&self) -> Option<&'static str> {
         // SAFETY: as in `poll`; the reference ends here.
         unsafe { (*self.job.get()).as_ref() }.map(Job::about)
@@ -81,7 +81,7 @@ impl<A: Actor> Seat<A> {
     ///
     /// # Panics
     ///
-    /// If the seat is not ready.
+    /// If the cell is not ready.
     pub(crate) fn serve(&self, waker: &mut task::Context<'_>, envelope: Envelope<A>) -> Served {
         self.begin(waker, |actor, context| envelope.deliver(actor, context))
     }
@@ -90,7 +90,7 @@ impl<A: Actor> Seat<A> {
     ///
     /// # Panics
     ///
-    /// If the seat is not ready.
+    /// If the cell is not ready.
     pub(crate) fn hook<F>(&self, waker: &mut task::Context<'_>, hook: F) -> Served
     where
         F: for<'a> FnOnce(&'a mut A, &'a mut Context<A>) -> Job<'a>,
@@ -98,11 +98,11 @@ impl<A: Actor> Seat<A> {
         self.begin(waker, |actor, context| Some(hook(actor, context)))
     }
 
-    /// Calls a function with the actor that is done when it returns.
+    /// Calls a function that is done when it returns with the actor.
     ///
     /// # Panics
     ///
-    /// If the seat is not ready.
+    /// If the cell is not ready.
     pub(crate) fn call<F, R>(&self, function: F) -> Result<R, Fault>
     where
         F: FnOnce(&mut A, &mut Context<A>) -> R,
@@ -119,7 +119,7 @@ impl<A: Actor> Seat<A> {
     ///
     /// If there is none.
     pub(crate) fn poll(&self, waker: &mut task::Context<'_>) -> Served {
-        // SAFETY: only this thread reaches the seat, and no reference to the job outlives a call.
+        // SAFETY: only this thread reaches the cell, and no reference to the job outlives a call.
         let job = unsafe { &mut *self.job.get() };
         let polled = {
             let job = job.as_mut().expect("a job waits");
@@ -132,7 +132,7 @@ impl<A: Actor> Seat<A> {
         }
     }
 
-    /// Drops the job, if one waits; true if so.
+    /// Drops the job, if one waits. Returns `true` if so.
     pub(crate) fn cancel(&self) -> bool {
         // SAFETY: as in `poll`. The slot is emptied before the future is dropped.
         let job = unsafe { (*self.job.get()).take() };
@@ -189,7 +189,7 @@ impl<A: Actor> Seat<A> {
             }
         };
         // SAFETY: the job borrows the actor and the context, which stay in place until the job is
-        // dropped: `state` is busy meanwhile, and the job is declared, and so dropped, before them.
+        // dropped: `usage` is busy meanwhile, and the job is declared, and so dropped, before them.
         unsafe { *self.job.get() = Some(job.forget_lifetime()) };
         self.poll(waker)
     }
@@ -199,14 +199,14 @@ impl<A: Actor> Seat<A> {
         reason = "the state lets only one borrow at a time begin"
     )]
     fn occupy(&self) -> (&mut A, &mut Context<A>) {
-        assert!(self.state.get() == Use::Ready, "the seat is ready");
+        assert!(self.state.get() == Use::Ready, "the cell is ready");
         self.state.set(Use::Busy);
         // SAFETY: nobody else borrows them, for the state was ready, and is busy until they are
         // given back.
         unsafe {
             let actor = (*self.actor.get())
                 .as_mut()
-                .expect("a ready seat has an actor");
+                .expect("a ready cell has an actor");
             (actor, &mut *self.context.get())
         }
     }
@@ -217,7 +217,7 @@ impl<A: Actor> Seat<A> {
     }
 }
 
-/// Gives the context back, also when the function that has it panics.
+/// A guard that gives the context back, also when the function that has it panics.
 struct Borrowed<'a> {
     state: &'a Cell<Use>,
     before: Use,

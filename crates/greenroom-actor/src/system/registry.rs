@@ -1,4 +1,4 @@
-//! The systems of the process, for whoever looks at it as a whole.
+//! The systems of the process, for the status, the metrics and the watchdog.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -16,7 +16,7 @@ pub(super) fn add(system: &Arc<SystemShared>) {
     systems.push(Arc::downgrade(system));
 }
 
-/// The systems that have not ended, the oldest first.
+/// Returns the systems that have not ended, the oldest first.
 pub(crate) fn systems() -> Vec<Arc<SystemShared>> {
     let systems: Vec<_> = lock(&SYSTEMS).iter().filter_map(Weak::upgrade).collect();
     systems
@@ -29,7 +29,7 @@ pub(crate) fn find_anywhere(id: ActorId) -> Option<Arc<dyn AnyCell>> {
     systems().iter().find_map(|system| system.find(id))
 }
 
-/// Kills the actors of a dispatcher whose workers are gone: nobody would run them.
+/// Kills the actors of a dispatcher whose workers are gone: no worker would run them.
 pub(crate) fn end_actors_of(dispatcher: &Core) {
     for system in systems() {
         system.end_actors_of(dispatcher);

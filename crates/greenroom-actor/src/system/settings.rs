@@ -15,7 +15,7 @@ use crate::limits::Limits;
 use crate::mailbox::Mailbox;
 use crate::supervision::Supervision;
 
-/// What actors of one type on one dispatcher share.
+/// The settings that actors of one type on one dispatcher share.
 pub(crate) struct Settings {
     pub(crate) system: Arc<SystemShared>,
     pub(crate) dispatcher: Arc<Core>,
@@ -47,9 +47,9 @@ type Common = FxHashMap<(TypeId, usize), Arc<Settings>>;
 
 /// The types of actors of a system.
 pub(crate) struct Types {
-    /// By type and by the dispatcher's address, those that were spawned without settings of their own.
-    /// Looked up for each new actor, so by a quick hash: no stranger chooses these keys. None once
-    /// the system has ended.
+    /// The settings by type and by the dispatcher's address, of actors spawned without settings of
+    /// their own. Looked up for each new actor, so by a quick hash: no stranger chooses these keys.
+    /// `None` once the system has ended.
     common: RwLock<Option<Common>>,
     counts: Mutex<HashMap<TypeId, (&'static str, Arc<Counts>)>>,
 }
@@ -63,7 +63,7 @@ impl Default for Types {
     }
 }
 
-/// What the spawner said otherwise than the type.
+/// The settings that the spawner gave instead of the type's.
 #[derive(Clone, Default)]
 pub(super) struct Overrides {
     pub(super) mailbox: Option<Mailbox>,
@@ -93,7 +93,7 @@ impl Types {
         drop(known);
         let made = Arc::new(self.make::<A>(system, dispatcher, overrides));
         let mut known = self.common.write().unwrap_or_else(PoisonError::into_inner);
-        // What another made first counts. The one that does not is dropped outside of the lock.
+        // The first that was made counts. The other is dropped outside of the lock.
         match known.as_mut() {
             Some(known) => Arc::clone(known.entry(key).or_insert_with(|| Arc::clone(&made))),
             None => Arc::clone(&made),
@@ -126,7 +126,7 @@ impl Types {
         }
     }
 
-    /// The types that were ever spawned, by name.
+    /// Returns the types that were ever spawned, by name.
     pub(super) fn counts(&self) -> Vec<(&'static str, Arc<Counts>)> {
         let counts = lock(&self.counts);
         let of_users = counts
@@ -137,7 +137,7 @@ impl Types {
         counts
     }
 
-    /// Forgets the settings, which hold the system, and remembers none from now on.
+    /// Drops the settings, which hold the system, and keeps none from now on.
     pub(super) fn close(&self) {
         let mut known = self.common.write().unwrap_or_else(PoisonError::into_inner);
         let all = known.take();
@@ -146,14 +146,14 @@ impl Types {
     }
 }
 
-/// The dispatchers that were made of one template: for each runtime one, or for each actor.
+/// The dispatchers that were started of one template: one for each runtime, or for each actor.
 #[derive(Default)]
 pub(crate) struct Places {
     by_runtime: Mutex<HashMap<Id, Arc<Core>>>,
     all: Mutex<Vec<std::sync::Weak<Core>>>,
 }
 
-/// The threads of a system end with it, and those of one that could not be built.
+/// Ends the threads of a system with it, and those of one that could not be built.
 impl Drop for Registered {
     fn drop(&mut self) {
         for core in self.cores() {
@@ -171,7 +171,7 @@ impl Registered {
         }
     }
 
-    /// The dispatcher for an actor that is spawned here.
+    /// Returns the dispatcher for an actor that is spawned here.
     pub(super) fn core(&self, name: &str) -> Result<Arc<Core>, DispatcherError> {
         match self {
             Self::Started(core) => Ok(Arc::clone(core)),

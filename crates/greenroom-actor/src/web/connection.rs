@@ -1,4 +1,4 @@
-//! One task for each WebSocket: reads for the actor, writes for it, and sees to the end of both.
+//! The task of a WebSocket: it reads for the actor, writes for it, and sees to the end of both.
 
 use std::pin::pin;
 
@@ -28,23 +28,23 @@ pub(super) struct Connection<A: Actor> {
     pub(super) system: ActorSystem,
 }
 
-/// Also when the task is dropped, with its runtime: the actor may be elsewhere.
+/// Runs also when the task is dropped, with its runtime: the actor may be elsewhere.
 impl<A: Actor> Drop for Connection<A> {
     fn drop(&mut self) {
         self.outbox.leave();
     }
 }
 
-/// Why nothing more is read.
+/// The reason for which nothing more is read.
 enum Left {
     /// The client is gone, or has closed.
     Gone,
-    /// It is to be told why.
+    /// The client gets a close frame with the reason.
     Fault(CloseFrame),
 }
 
 impl<A: Actor> Connection<A> {
-    /// Ends with the connection. The actor has been stopped then.
+    /// Runs until the connection ends. The actor has been stopped then.
     pub(super) async fn run<K>(self, socket: WebSocket)
     where
         A: Receive<Frame, K>,
@@ -91,7 +91,7 @@ impl<A: Actor> Connection<A> {
             match message {
                 Message::Text(text) => self.hand_over(Frame::Text(text)).await,
                 Message::Binary(bytes) => self.hand_over(Frame::Binary(bytes)).await,
-                // Answered already; after a close the stream ends.
+                // Replied to already; after a close the stream ends.
                 Message::Ping(_) | Message::Pong(_) | Message::Close(_) => {}
             }
         }
@@ -112,7 +112,7 @@ impl<A: Actor> Connection<A> {
         }
     }
 
-    /// Done when the close frame is written, or an error of the socket makes that vain.
+    /// Writes until the close frame is written, or an error of the socket makes that vain.
     async fn write(&self, mut sink: SplitSink<WebSocket, Message>) -> Result<(), axum::Error> {
         let mut ping_at = Instant::now() + self.settings.ping_interval;
         loop {
@@ -129,7 +129,7 @@ impl<A: Actor> Connection<A> {
                 sink.feed(message).await?;
             }
             // Also when there is always something to send: a client that only reads is heard of by
-            // its answers alone.
+            // its pongs alone.
             if Instant::now() >= ping_at {
                 sink.feed(Message::Ping(Bytes::new())).await?;
                 ping_at = Instant::now() + self.settings.ping_interval;
@@ -141,7 +141,7 @@ impl<A: Actor> Connection<A> {
     }
 }
 
-/// "Policy violation" (RFC 6455, 7.4.1).
+/// The close code "policy violation" (RFC 6455, 7.4.1).
 const POLICY: u16 = 1008;
 
 fn silent() -> CloseFrame {

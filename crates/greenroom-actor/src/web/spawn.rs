@@ -1,4 +1,4 @@
-//! What both kinds of connections have in common: the actor and its end.
+//! The spawning of a connection's actor, and the link of the ends of both.
 
 use axum::extract::ws::CloseFrame;
 use axum::http::StatusCode;
@@ -14,7 +14,7 @@ use crate::system::{ActorSystem, SpawnError};
 /// The dispatcher for connections, if the system has it.
 const LOOP: &str = "loop";
 
-/// "Normal closure", "going away" and "internal error" (RFC 6455, 7.4.1).
+/// The close codes "normal closure", "going away" and "internal error" (RFC 6455, 7.4.1).
 pub(super) const NORMAL: u16 = 1000;
 pub(super) const GOING_AWAY: u16 = 1001;
 const INTERNAL_ERROR: u16 = 1011;
@@ -46,7 +46,7 @@ pub(super) fn spawn<A: Actor, T: Send + 'static>(
     Ok(actor)
 }
 
-/// Whether the dispatcher that the settings name exists.
+/// Checks that the dispatcher that the settings name exists.
 pub(super) fn check(system: &ActorSystem, settings: &Common) -> Result<(), SpawnError> {
     match &settings.dispatcher {
         Some(name) => Ok(system.shared().registered(name).map(drop)?),
@@ -54,13 +54,13 @@ pub(super) fn check(system: &ActorSystem, settings: &Common) -> Result<(), Spawn
     }
 }
 
-/// The answer when there is no actor for the connection.
+/// Returns the response when there is no actor for the connection: 500.
 pub(super) fn refusal(error: &SpawnError) -> Response {
     tracing::error!(target: "greenroom::actor::web", %error, "no actor for a connection");
     StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }
 
-/// What the client is told of the actor's end.
+/// Returns the close frame after a failure of the actor.
 pub(super) fn failed() -> CloseFrame {
     CloseFrame {
         code: INTERNAL_ERROR,
