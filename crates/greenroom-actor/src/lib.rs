@@ -79,7 +79,7 @@ pub mod web;
 
 pub use greenroom_actor_macros::messages;
 #[doc(hidden)]
-pub use greenroom_actor_macros::messages_of_greenroom;
+pub use greenroom_actor_macros::greenroom_messages;
 
 /// An error of any type, as hooks return it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
