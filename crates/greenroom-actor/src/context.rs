@@ -15,7 +15,7 @@ use crate::dispatcher;
 use crate::limits::LimitReached;
 use crate::panics::Panic;
 use crate::raw::Envelope;
-use crate::receive::{Asked, Receive, Sealed, Told};
+use crate::receive::{AskMessage, Receive, Sealed, TellMessage};
 use crate::reference::ActorRef;
 use crate::reply::ReplyTo;
 use crate::supervision::Cause;
@@ -129,7 +129,7 @@ impl<A: Actor> Context<A> {
         if self.extras().watched.add(other, Tie::Watch) {
             let tell = move |terminated| {
                 if let Some(me) = me.upgrade() {
-                    me.0.notify(Told::<Terminated, K>::new(terminated));
+                    me.0.notify(TellMessage::<Terminated, K>::new(terminated));
                 }
             };
             if !AnyCell::watch(&*other.0, id, Box::new(tell)) {
@@ -254,7 +254,7 @@ impl<A: Actor> Context<A> {
         if stash.len() >= STASH_MAX {
             return Err(StashFull(message));
         }
-        stash.push_back(Envelope::new(Told::<M, K>::new(message)));
+        stash.push_back(Envelope::new(TellMessage::<M, K>::new(message)));
         Ok(())
     }
 
@@ -268,8 +268,8 @@ impl<A: Actor> Context<A> {
     pub fn stash_asked<M, K>(
         &mut self,
         message: M,
-        reply: ReplyTo<<A as Sealed<M, K>>::Answer>,
-    ) -> Result<(), StashFull<(M, ReplyTo<<A as Sealed<M, K>>::Answer>)>>
+        reply: ReplyTo<<A as Sealed<M, K>>::Reply>,
+    ) -> Result<(), StashFull<(M, ReplyTo<<A as Sealed<M, K>>::Reply>)>>
     where
         A: Receive<M, K>,
         M: Send + 'static,
@@ -279,7 +279,7 @@ impl<A: Actor> Context<A> {
         if stash.len() >= STASH_MAX {
             return Err(StashFull((message, reply)));
         }
-        stash.push_back(Envelope::new(Asked::<A, M, K> { message, reply }));
+        stash.push_back(Envelope::new(AskMessage::<A, M, K> { message, reply }));
         Ok(())
     }
 
@@ -378,13 +378,13 @@ impl<A: Actor> ActorRef<A> {
 /// letter.
 struct Piped<A: Receive<M, K>, M: Send + 'static, K: 'static> {
     to: ActorRef<A>,
-    told: Option<Told<M, K>>,
+    message: Option<TellMessage<M, K>>,
 }
 
 impl<A: Receive<M, K>, M: Send + 'static, K: 'static> Piped<A, M, K> {
     fn new(to: ActorRef<A>, message: M) -> Self {
-        let told = Some(Told::new(message));
-        Self { to, told }
+        let message = Some(TellMessage::new(message));
+        Self { to, message }
     }
 
     /// Sends the message, and waits while the mailbox is full. If the actor has ended or refuses,
@@ -399,23 +399,23 @@ impl<A: Receive<M, K>, M: Send + 'static, K: 'static> Piped<A, M, K> {
     }
 
     fn is_to_wait(&mut self) -> bool {
-        let Some(told) = self.told.take() else {
+        let Some(message) = self.message.take() else {
             return false;
         };
-        let (is_full, told) = match self.to.0.post(told) {
+        let (is_full, message) = match self.to.0.post(message) {
             Posted::Done => return false,
-            Posted::Full(told) => (true, told),
-            Posted::Closed(told) => (false, told),
+            Posted::Full(message) => (true, message),
+            Posted::Closed(message) => (false, message),
         };
-        self.told = Some(told);
+        self.message = Some(message);
         is_full && self.to.0.lets_wait()
     }
 }
 
 impl<A: Receive<M, K>, M: Send + 'static, K: 'static> Drop for Piped<A, M, K> {
     fn drop(&mut self) {
-        if let Some(told) = self.told.take() {
-            self.to.0.post_or_bury(told);
+        if let Some(message) = self.message.take() {
+            self.to.0.post_or_dead_letter(message);
         }
     }
 }

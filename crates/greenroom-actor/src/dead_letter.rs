@@ -2,77 +2,14 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use serde::Serialize;
+use parking_lot::{Mutex, RwLock};
 
-use crate::cell::family::lock;
 use crate::raw::Undelivered;
+use crate::reason::{REASONS, Reason, Why};
 use crate::recipient::Recipient;
-
-/// The reason for which a message was not handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// Its handler panicked.
-    Failed,
-    /// The actor was restarted or stopped while the handler waited.
-    Aborted,
-    /// The mailbox was full, and it was the newest ([`Overflow::DropNewest`](crate::Overflow)).
-    DroppedNewest,
-    /// The mailbox was full, and it was the oldest ([`Overflow::DropOldest`](crate::Overflow)).
-    DroppedOldest,
-    /// The mailbox was full, and the message had no sender to return it to, as with
-    /// [`pipe`](crate::Context::pipe) and timers.
-    MailboxFull,
-    /// The actor had ended, or ended before its turn came.
-    Ended,
-}
-
-const REASONS: usize = 6;
-
-impl Reason {
-    /// All reasons.
-    pub const ALL: [Self; REASONS] = [
-        Self::Failed,
-        Self::Aborted,
-        Self::DroppedNewest,
-        Self::DroppedOldest,
-        Self::MailboxFull,
-        Self::Ended,
-    ];
-
-    /// Returns the reason as the status and the metrics name it.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Aborted => "aborted",
-            Self::DroppedNewest => "dropped_newest",
-            Self::DroppedOldest => "dropped_oldest",
-            Self::MailboxFull => "mailbox_full",
-            Self::Ended => "ended",
-        }
-    }
-
-    fn explanation(self) -> &'static str {
-        match self {
-            Self::Failed => "its handler failed",
-            Self::Aborted => "the actor was restarted or killed while the handler waited",
-            Self::DroppedNewest => "the mailbox was full and drops the newest",
-            Self::DroppedOldest => "the mailbox was full and drops the oldest",
-            Self::MailboxFull => "the mailbox was full",
-            Self::Ended => "the actor has ended",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.explanation())
-    }
-}
 
 /// A message that was not delivered, or whose handler failed. Clones are the same letter.
 #[derive(Clone, Debug)]
@@ -95,7 +32,7 @@ impl DeadLetter {
     /// another type, if a handler had it already, or if another subscriber took it.
     #[must_use]
     pub fn take_content<M: 'static>(&self) -> Option<M> {
-        let mut content = lock(&self.content);
+        let mut content = self.content.lock();
         match content.take()?.downcast() {
             Ok(message) => Some(*message),
             Err(other) => {
@@ -139,10 +76,7 @@ impl DeadLetters {
     /// Sends every dead letter from now on to an actor, as long as that lives. A letter that does
     /// not fit into its mailbox is counted, but not sent.
     pub fn subscribe(&self, recipient: Recipient<DeadLetter>) {
-        let mut subscribers = self
-            .subscribers
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut subscribers = self.subscribers.write();
         let mut alive = Vec::clone(&subscribers);
         alive.retain(Recipient::is_alive);
         alive.push(recipient);
@@ -159,10 +93,7 @@ impl DeadLetters {
         if letter.message == std::any::type_name::<DeadLetter>() {
             return;
         }
-        let subscribers = {
-            let subscribers = self.subscribers.read();
-            Arc::clone(&subscribers.unwrap_or_else(PoisonError::into_inner))
-        };
+        let subscribers = Arc::clone(&self.subscribers.read());
         let is_traced = tracing::enabled!(target: TARGET, tracing::Level::DEBUG);
         if subscribers.is_empty() && !is_traced {
             return;
@@ -190,19 +121,3 @@ impl DeadLetters {
 }
 
 const TARGET: &str = "greenroom::actor::dead_letter";
-
-/// The reason of a dead letter, and the text of the panic if it was one.
-#[derive(Clone, Copy)]
-pub(crate) struct Why<'a> {
-    pub(crate) reason: Reason,
-    pub(crate) panic: Option<&'a str>,
-}
-
-impl From<Reason> for Why<'_> {
-    fn from(reason: Reason) -> Self {
-        Self {
-            reason,
-            panic: None,
-        }
-    }
-}

@@ -3,10 +3,12 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
+
+use crate::id::ActorId;
 use crate::recipient::Recipient;
-use crate::reference::ActorId;
 
 /// The event stream of a system: any type is an event, and every actor that subscribed to it gets a
 /// copy. Within the process only; nothing is kept for those that subscribe later.
@@ -111,20 +113,13 @@ impl EventStream {
 
     /// Removes all subscribers.
     pub(crate) fn clear(&self) {
-        let mut subscribers = self
-            .subscribers
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let all = std::mem::take(&mut *subscribers);
-        drop(subscribers);
+        let all = std::mem::take(&mut *self.subscribers.write());
+        // Outside of the lock: with the last reference to an actor goes what it was made with.
         drop(all);
     }
 
     fn subscribers_to<E: 'static>(&self) -> Option<Subscribers<E>> {
-        let all = self
-            .subscribers
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let all = self.subscribers.read();
         let subscribers = all.get(&TypeId::of::<E>())?;
         subscribers.downcast_ref::<Subscribers<E>>().map(Arc::clone)
     }
@@ -133,10 +128,7 @@ impl EventStream {
         &self,
         change: impl FnOnce(&mut Vec<Recipient<E>>) -> R,
     ) -> R {
-        let mut all = self
-            .subscribers
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.subscribers.write();
         let subscribers = all
             .entry(TypeId::of::<E>())
             .or_insert_with(|| Box::new(Subscribers::<E>::default()))

@@ -3,8 +3,8 @@ use std::marker::PhantomData;
 
 use crate::actor::{Actor, AsyncHandler, Handler, ReplyHandler};
 use crate::context::Context;
-use crate::dead_letter::Reason;
 use crate::raw::{Deliver, Job};
+use crate::reason::Reason;
 use crate::reply::ReplyTo;
 
 /// The three kinds of handlers, as markers that the compiler infers.
@@ -38,21 +38,21 @@ mod sealed {
 
     /// The call of a handler of kind `K` with a message.
     pub trait Sealed<M, K>: Actor {
-        type Answer: Send + 'static;
+        type Reply: Send + 'static;
 
         #[allow(private_interfaces, reason = "nobody outside can name this trait")]
         fn receive<'a>(
             &'a mut self,
             message: M,
-            reply: ReplyTo<Self::Answer>,
+            reply: ReplyTo<Self::Reply>,
             context: &'a mut Context<Self>,
         ) -> Option<Job<'a>>;
 
         /// `true` if [`receive_now`](Self::receive_now) returns the reply.
-        const ANSWERS_NOW: bool = false;
+        const REPLIES_NOW: bool = false;
 
         /// Returns the reply if the handler gives one when it returns; the message otherwise.
-        fn receive_now(&mut self, message: M, _: &mut Context<Self>) -> Result<Self::Answer, M> {
+        fn receive_now(&mut self, message: M, _: &mut Context<Self>) -> Result<Self::Reply, M> {
             Err(message)
         }
     }
@@ -61,40 +61,44 @@ pub(crate) use sealed::Sealed;
 
 #[allow(private_interfaces, reason = "nobody outside can name this trait")]
 impl<A: Handler<M>, M: Send + 'static> Sealed<M, marker::Sync> for A {
-    type Answer = <A as Handler<M>>::Reply;
-    const ANSWERS_NOW: bool = true;
+    type Reply = <A as Handler<M>>::Reply;
+    const REPLIES_NOW: bool = true;
 
     fn receive<'a>(
         &'a mut self,
         message: M,
-        reply: ReplyTo<Self::Answer>,
+        reply: ReplyTo<<A as Handler<M>>::Reply>,
         context: &'a mut Context<Self>,
     ) -> Option<Job<'a>> {
         #[cfg(feature = "test-kit")]
-        crate::testing::strike::<A, M>(context);
+        crate::testing::inject_fault::<A, M>(context);
         reply.send(self.handle(message, context));
         None
     }
 
-    fn receive_now(&mut self, message: M, context: &mut Context<Self>) -> Result<Self::Answer, M> {
+    fn receive_now(
+        &mut self,
+        message: M,
+        context: &mut Context<Self>,
+    ) -> Result<<A as Handler<M>>::Reply, M> {
         #[cfg(feature = "test-kit")]
-        crate::testing::strike::<A, M>(context);
+        crate::testing::inject_fault::<A, M>(context);
         Ok(self.handle(message, context))
     }
 }
 
 #[allow(private_interfaces, reason = "nobody outside can name this trait")]
 impl<A: AsyncHandler<M>, M: Send + 'static> Sealed<M, marker::Async> for A {
-    type Answer = <A as AsyncHandler<M>>::Reply;
+    type Reply = <A as AsyncHandler<M>>::Reply;
 
     fn receive<'a>(
         &'a mut self,
         message: M,
-        reply: ReplyTo<Self::Answer>,
+        reply: ReplyTo<<A as AsyncHandler<M>>::Reply>,
         context: &'a mut Context<Self>,
     ) -> Option<Job<'a>> {
         #[cfg(feature = "test-kit")]
-        crate::testing::strike::<A, M>(context);
+        crate::testing::inject_fault::<A, M>(context);
         let handled = self.handle(message, context);
         Some(Job::new(std::any::type_name::<M>(), async move {
             reply.send(handled.await);
@@ -105,25 +109,25 @@ impl<A: AsyncHandler<M>, M: Send + 'static> Sealed<M, marker::Async> for A {
 
 #[allow(private_interfaces, reason = "nobody outside can name this trait")]
 impl<A: ReplyHandler<M>, M: Send + 'static> Sealed<M, marker::Reply> for A {
-    type Answer = <A as ReplyHandler<M>>::Reply;
+    type Reply = <A as ReplyHandler<M>>::Reply;
 
     fn receive<'a>(
         &'a mut self,
         message: M,
-        reply: ReplyTo<Self::Answer>,
+        reply: ReplyTo<<A as ReplyHandler<M>>::Reply>,
         context: &'a mut Context<Self>,
     ) -> Option<Job<'a>> {
         #[cfg(feature = "test-kit")]
-        crate::testing::strike::<A, M>(context);
+        crate::testing::inject_fault::<A, M>(context);
         self.handle(message, reply, context);
         None
     }
 }
 
 /// A message by `tell` or `send`: nobody waits for the reply.
-pub(crate) struct Told<M, K>(M, PhantomData<fn(K)>);
+pub(crate) struct TellMessage<M, K>(M, PhantomData<fn(K)>);
 
-impl<M, K> Told<M, K> {
+impl<M, K> TellMessage<M, K> {
     pub(crate) fn new(message: M) -> Self {
         Self(message, PhantomData)
     }
@@ -133,7 +137,7 @@ impl<M, K> Told<M, K> {
     }
 }
 
-impl<A, M, K> Deliver<A> for Told<M, K>
+impl<A, M, K> Deliver<A> for TellMessage<M, K>
 where
     A: Receive<M, K>,
     M: Send + 'static,
@@ -153,19 +157,19 @@ where
 }
 
 /// A message by `ask`: its sender waits for the reply.
-pub(crate) struct Asked<A: Sealed<M, K>, M, K> {
+pub(crate) struct AskMessage<A: Sealed<M, K>, M, K> {
     pub(crate) message: M,
-    pub(crate) reply: ReplyTo<A::Answer>,
+    pub(crate) reply: ReplyTo<A::Reply>,
 }
 
-impl<A: Sealed<M, K>, M, K> Asked<A, M, K> {
+impl<A: Sealed<M, K>, M, K> AskMessage<A, M, K> {
     /// Drops the message of an asker who has the error already.
     pub(crate) fn discard(self) {
         self.reply.forget();
     }
 }
 
-impl<A, M, K> Deliver<A> for Asked<A, M, K>
+impl<A, M, K> Deliver<A> for AskMessage<A, M, K>
 where
     A: Receive<M, K>,
     M: Send + 'static,

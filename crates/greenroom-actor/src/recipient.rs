@@ -4,8 +4,9 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use crate::error::{SendError, TellError};
+use crate::id::ActorId;
 use crate::receive::Receive;
-use crate::reference::{ActorId, ActorRef};
+use crate::reference::ActorRef;
 
 /// A reference to an actor that takes messages of type `M`, whatever its own type.
 pub struct Recipient<M>(Arc<dyn Accept<M>>);

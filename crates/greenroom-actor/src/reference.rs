@@ -1,32 +1,15 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use serde::Serialize;
-
 use crate::actor::Actor;
-use crate::ask::{Ask, Callee};
 use crate::cell::{AnyCell, Posted, Signal};
-use crate::dead_letter::Reason;
 use crate::error::{SendError, TellError};
+use crate::id::ActorId;
 use crate::raw::{ActorCell, Envelope};
-use crate::receive::{Asked, Receive, Sealed, Told};
+use crate::reason::Reason;
+use crate::receive::{AskMessage, Receive, Sealed, TellMessage};
 use crate::recipient::Recipient;
 use crate::reply::ReplyTo;
-
-/// The number of an actor, unique within the process. Later actors have larger numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub struct ActorId(pub(crate) u64);
-
-impl ActorId {
-    /// The number of a watcher that is no actor.
-    pub(crate) const OUTSIDE: Self = Self(0);
-}
-
-impl fmt::Display for ActorId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// A reference to an actor, by which others send it messages. Clones are cheap and mean the same
 /// actor, across restarts too. An actor lives until it is stopped, whether it is referred to or
@@ -69,10 +52,10 @@ impl<A: Actor> ActorRef<A> {
         M: Send + 'static,
         K: 'static,
     {
-        match self.0.post(Told::<M, K>::new(message)) {
+        match self.0.post(TellMessage::<M, K>::new(message)) {
             Posted::Done => Ok(()),
-            Posted::Full(told) => Err(TellError::Full(told.into_message())),
-            Posted::Closed(told) => Err(TellError::Closed(told.into_message())),
+            Posted::Full(message) => Err(TellError::Full(message.into_message())),
+            Posted::Closed(message) => Err(TellError::Closed(message.into_message())),
         }
     }
 
@@ -89,52 +72,37 @@ impl<A: Actor> ActorRef<A> {
         M: Send + 'static,
         K: 'static,
     {
-        let mut told = Told::<M, K>::new(message);
+        let mut message = TellMessage::<M, K>::new(message);
         loop {
-            told = match self.0.post(told) {
+            message = match self.0.post(message) {
                 Posted::Done => return Ok(()),
-                Posted::Closed(told) => return Err(SendError::Closed(told.into_message())),
-                Posted::Full(told) if !self.0.lets_wait() => {
-                    return Err(SendError::Full(told.into_message()));
+                Posted::Closed(message) => return Err(SendError::Closed(message.into_message())),
+                Posted::Full(message) if !self.0.lets_wait() => {
+                    return Err(SendError::Full(message.into_message()));
                 }
-                Posted::Full(told) => told,
+                Posted::Full(message) => message,
             };
             // Listened to before the second try, or room made in between would go unnoticed.
             let room = self.0.listen_for_room();
-            told = match self.0.post(told) {
+            message = match self.0.post(message) {
                 Posted::Done => return Ok(()),
-                Posted::Closed(told) => return Err(SendError::Closed(told.into_message())),
-                Posted::Full(told) => told,
+                Posted::Closed(message) => return Err(SendError::Closed(message.into_message())),
+                Posted::Full(message) => message,
             };
             room.await;
         }
     }
 
-    /// Sends a message and waits for the reply, for at most 5 s if [`timeout`](Ask::timeout) does
-    /// not say otherwise. Nothing is sent before the first poll.
-    ///
-    /// An actor that asks from an [`AsyncHandler`](crate::AsyncHandler) gets the reply without any
-    /// queue if the other is idle, on the same dispatcher, and replies at once
-    /// ([`Handler`](crate::Handler)). While it waits its own mailbox waits: two actors that ask
-    /// each other wait until the deadline, whose error names both.
-    pub fn ask<M, K>(&self, message: M) -> Ask<'_, A, M, K>
-    where
-        A: Receive<M, K>,
-        M: Send + 'static,
-        K: 'static,
-    {
-        Ask::new(Callee::Borrowed(self), message)
-    }
-
     /// Sends a message on, with the reply for the first asker. If it cannot be delivered it is a
     /// dead letter, and the asker gets an error.
-    pub fn forward<M, K>(&self, message: M, reply: ReplyTo<<A as Sealed<M, K>>::Answer>)
+    pub fn forward<M, K>(&self, message: M, reply: ReplyTo<<A as Sealed<M, K>>::Reply>)
     where
         A: Receive<M, K>,
         M: Send + 'static,
         K: 'static,
     {
-        self.0.post_or_bury(Asked::<A, M, K> { message, reply });
+        self.0
+            .post_or_dead_letter(AskMessage::<A, M, K> { message, reply });
     }
 
     /// Sends a message, and makes a dead letter of it if it does not fit. Returns `false` if the
@@ -145,10 +113,11 @@ impl<A: Actor> ActorRef<A> {
         M: Send + 'static,
         K: 'static,
     {
-        match self.0.post(Told::<M, K>::new(message)) {
+        match self.0.post(TellMessage::<M, K>::new(message)) {
             Posted::Done => true,
-            Posted::Full(told) => {
-                self.0.bury(Envelope::new(told), Reason::MailboxFull.into());
+            Posted::Full(message) => {
+                self.0
+                    .dead_letter(Envelope::new(message), Reason::MailboxFull.into());
                 true
             }
             Posted::Closed(_) => false,

@@ -1,7 +1,7 @@
 use std::cell::Cell;
 
-use crate::dead_letter::Reason;
 use crate::panics::contain;
+use crate::reason::Reason;
 
 /// The way back to the asker. Kept, passed on or used at once; dropped unused, the asker gets an
 /// error.
@@ -9,10 +9,10 @@ use crate::panics::contain;
 #[derive(Debug)]
 pub struct ReplyTo<R>(Option<oneshot::Sender<Result<R, Reason>>>);
 
-pub(crate) type Answer<R> = oneshot::AsyncReceiver<Result<R, Reason>>;
+pub(crate) type ReplyReceiver<R> = oneshot::AsyncReceiver<Result<R, Reason>>;
 
 impl<R> ReplyTo<R> {
-    pub(crate) fn new() -> (Self, Answer<R>) {
+    pub(crate) fn new() -> (Self, ReplyReceiver<R>) {
         let (sender, receiver) = oneshot::async_channel();
         (Self(Some(sender)), receiver)
     }
@@ -54,6 +54,7 @@ impl<R> ReplyTo<R> {
 
 impl<R> Drop for ReplyTo<R> {
     fn drop(&mut self) {
+        // Dropped by the unwinding of its handler, or with a job that is aborted.
         let reason = if std::thread::panicking() {
             Reason::Failed
         } else if IS_GIVEN_UP.get() {

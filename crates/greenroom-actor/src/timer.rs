@@ -3,17 +3,17 @@
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::cell::family::lock;
 use crate::context::Context;
-use crate::dead_letter::Reason;
 use crate::dispatcher::{AlarmKey, Core};
 use crate::raw::{Deliver, Job};
+use crate::reason::Reason;
 use crate::receive::Receive;
 use crate::reference::{ActorRef, WeakActorRef};
 use crate::reply::ReplyTo;
@@ -64,7 +64,7 @@ impl Timer {
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Release);
         // Not within the `if let`, which would keep the lock.
-        let alarm = lock(&self.0.alarm).set.take();
+        let alarm = self.0.alarm.lock().set.take();
         if let Some((worker, key)) = alarm {
             self.0.dispatcher.cancel_alarm(worker, key);
         }
@@ -73,7 +73,7 @@ impl Timer {
     /// Returns `true` if it will send no more messages.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.0.is_cancelled.load(Ordering::Acquire) || lock(&self.0.alarm).set.is_none()
+        self.0.is_cancelled.load(Ordering::Acquire) || self.0.alarm.lock().set.is_none()
     }
 
     /// Returns the number of messages that it did not send because the last still waited in the
@@ -91,7 +91,7 @@ impl Timer {
         let times = self.0.count_alarm();
         let (worker, key) = self.0.dispatcher.call_at(self.0.home, at, Box::new(call));
         let is_cancelled = {
-            let mut alarm = lock(&self.0.alarm);
+            let mut alarm = self.0.alarm.lock();
             let is_cancelled = self.0.is_cancelled.load(Ordering::Acquire);
             // It may have gone off by now.
             if !is_cancelled && alarm.times == times {
@@ -107,13 +107,13 @@ impl Timer {
     /// Notes that it goes off for the last time.
     fn end(&self) {
         self.0.count_alarm();
-        lock(&self.0.alarm).set = None;
+        self.0.alarm.lock().set = None;
     }
 }
 
 impl State {
     fn count_alarm(&self) -> u64 {
-        let mut alarm = lock(&self.alarm);
+        let mut alarm = self.alarm.lock();
         alarm.times += 1;
         alarm.times
     }
@@ -149,7 +149,7 @@ impl Timers {
         timer.set(moment, move || {
             of.end();
             if let Some(actor) = receiver.upgrade() {
-                actor.0.post_or_bury(Tick::<M, K> {
+                actor.0.post_or_dead_letter(Tick::<M, K> {
                     message,
                     of,
                     kind: PhantomData,
@@ -191,6 +191,7 @@ impl Timers {
     fn add<A: crate::Actor>(&mut self, actor: &ActorRef<A>) -> Result<Timer, Timer> {
         let settings = &actor.0.shared.settings;
         let timers_max = settings.limits.timers as usize;
+        // Only where the list would grow: so each timer is looked at a constant number of times.
         if self.0.len() == self.0.capacity() || self.0.len() >= timers_max {
             self.0.retain(|timer| !timer.is_done());
         }
@@ -236,7 +237,7 @@ where
             self.of.0.skipped.fetch_add(1, Ordering::Relaxed);
         } else {
             let message = self.message.clone();
-            actor.0.post_or_bury(Tick::<M, K> {
+            actor.0.post_or_dead_letter(Tick::<M, K> {
                 message,
                 of: self.of.clone(),
                 kind: PhantomData,

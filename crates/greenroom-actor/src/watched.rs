@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 
 use crate::actor::Actor;
 use crate::cell::AnyCell;
-use crate::reference::{ActorId, ActorRef};
+use crate::id::ActorId;
+use crate::reference::ActorRef;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tie {
@@ -21,6 +22,7 @@ pub(crate) struct Watched(BTreeMap<(ActorId, Tie), Weak<dyn AnyCell>>);
 impl Watched {
     /// Adds a tie. Returns `false` if there is such a tie to a living actor already.
     pub(crate) fn add<B: Actor>(&mut self, other: &ActorRef<B>, tie: Tie) -> bool {
+        // At sizes that double: so each entry is looked at a constant number of times.
         if self.0.len().is_power_of_two() {
             self.0.retain(|_, other| other.strong_count() > 0);
         }

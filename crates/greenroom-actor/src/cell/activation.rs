@@ -6,14 +6,13 @@ use std::task;
 
 use futures_util::task::waker_ref;
 
-use super::family::lock;
 use super::phase::Phase;
 use super::{After, Body};
 use crate::actor::Actor;
-use crate::dead_letter::{Reason, Why};
 use crate::dispatcher::Pace;
 use crate::mailbox::Overflow;
 use crate::raw::{ActorCell, Chain, Envelope, Fault, Running, Served, Turn, Undelivered};
+use crate::reason::{Reason, Why};
 use crate::supervision::Cause;
 
 /// One turn of an actor.
@@ -121,7 +120,7 @@ impl<A: Actor> Activation<'_, A> {
         loop {
             if self.cell.lane().is_signalled() {
                 self.cell.lane().acknowledge();
-                self.attend();
+                self.handle_signals();
             }
             let step = if self.body.is_ready() {
                 Step::Serve
@@ -149,18 +148,18 @@ impl<A: Actor> Activation<'_, A> {
     fn serve(&mut self, waker: &mut task::Context<'_>, quota: &mut u32, pace: &Pace) -> Stop {
         loop {
             let Some(envelope) = self.next() else {
-                self.tell_of_room();
+                self.notify_room();
                 return Stop::Empty;
             };
             let message = envelope.message();
-            match self.body.seat.serve(waker, envelope) {
+            match self.body.state.serve(waker, envelope) {
                 Served::Done => {}
                 Served::Pending => {
-                    self.tell_of_room();
+                    self.notify_room();
                     return Stop::Pending;
                 }
                 Served::Failed(fault) => {
-                    self.tell_of_room();
+                    self.notify_room();
                     self.fail(fault, message());
                     return Stop::Interrupted;
                 }
@@ -171,7 +170,7 @@ impl<A: Actor> Activation<'_, A> {
                 return Stop::Interrupted;
             }
             if *quota == 0 || pace.is_spent() {
-                self.tell_of_room();
+                self.notify_room();
                 return Stop::Quota;
             }
         }
@@ -182,7 +181,7 @@ impl<A: Actor> Activation<'_, A> {
         let is_ring = self.cell.shared.settings.mailbox.on_overflow() == Overflow::DropOldest;
         if self.backlog.is_empty() {
             if is_ring {
-                return lock(&self.cell.shared.family().ring).pop_front();
+                return self.cell.shared.family().ring.lock().pop_front();
             }
             self.backlog = self.cell.take(self.turn);
         }
@@ -194,12 +193,12 @@ impl<A: Actor> Activation<'_, A> {
     /// Fails in the handler of a message: the message is a dead letter, the rest is the
     /// supervisor's to decide.
     pub(super) fn fail(&mut self, fault: Fault, message: &'static str) {
-        let cause = self.cell.bury_failed(fault, message);
+        let cause = self.cell.dead_letter_failed(fault, message);
         self.give_up(cause, message);
     }
 
     /// Wakes senders that wait for room.
-    pub(super) fn tell_of_room(&self) {
+    pub(super) fn notify_room(&self) {
         let Some(family) = self.cell.shared.family.get() else {
             return;
         };
@@ -225,7 +224,7 @@ impl<A: Actor> Activation<'_, A> {
 
 impl<A: Actor> ActorCell<A> {
     /// Makes a dead letter of a message whose handler failed, and of which nothing is left.
-    pub(super) fn bury_failed(&self, fault: Fault, message: &'static str) -> Cause {
+    pub(super) fn dead_letter_failed(&self, fault: Fault, message: &'static str) -> Cause {
         let cause = cause(fault);
         let letter = Undelivered {
             message,
@@ -235,7 +234,7 @@ impl<A: Actor> ActorCell<A> {
             reason: Reason::Failed,
             panic: cause.panic(),
         };
-        self.bury_letter(letter, why);
+        self.post_dead_letter(letter, why);
         cause
     }
 }

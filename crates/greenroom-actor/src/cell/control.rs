@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use super::Terminated;
 use crate::actor::Actor;
+use crate::id::ActorId;
 use crate::raw::Envelope;
-use crate::reference::ActorId;
 use crate::supervision::Failure;
 
 /// An item of the control lane, which overtakes the mailbox.

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::reference::ActorId;
+use crate::id::ActorId;
 use crate::supervision::Failure;
 
 /// The way in which an actor ended.

@@ -2,18 +2,19 @@
 //! first needed, so that an idle actor does not pay for it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use slab::Slab;
 use tokio::time::Instant;
 
 use super::{AnyCell, Control, Terminated, Watcher};
 use crate::actor::Actor;
+use crate::id::ActorId;
 use crate::notifier::Notifier;
 use crate::panics::contain;
 use crate::raw::Envelope;
-use crate::reference::ActorId;
 
 pub(crate) struct Family<A: Actor> {
     pub(crate) name: Option<Box<str>>,
@@ -70,7 +71,7 @@ impl<A: Actor> Family<A> {
         watcher: Watcher,
         watchers_max: usize,
     ) -> Result<(), Watcher> {
-        let mut watchers = lock(&self.watchers);
+        let mut watchers = self.watchers.lock();
         if watchers.len() >= watchers_max && id != ActorId::OUTSIDE {
             return Err(watcher);
         }
@@ -83,7 +84,7 @@ impl<A: Actor> Family<A> {
     pub(super) fn unwatch(&self, id: ActorId) {
         // Dropped outside of the lock.
         let mut unwatched = Vec::new();
-        let mut watchers = lock(&self.watchers);
+        let mut watchers = self.watchers.lock();
         while let Some((&key, _)) = watchers.range((id, 0)..=(id, u32::MAX)).next() {
             unwatched.extend(watchers.remove(&key));
         }
@@ -91,11 +92,11 @@ impl<A: Actor> Family<A> {
     }
 
     pub(super) fn is_watched(&self) -> bool {
-        !lock(&self.watchers).is_empty()
+        !self.watchers.lock().is_empty()
     }
 
     pub(super) fn notify_end(&self, terminated: &Terminated) {
-        let watchers = std::mem::take(&mut *lock(&self.watchers));
+        let watchers = std::mem::take(&mut *self.watchers.lock());
         for watcher in watchers.into_values() {
             contain("a watcher of an end", || watcher(terminated.clone()));
         }
@@ -108,7 +109,7 @@ impl<A: Actor> Family<A> {
         within: std::time::Duration,
         kept_max: usize,
     ) -> usize {
-        let mut failures = lock(&self.failures);
+        let mut failures = self.failures.lock();
         failures.push_back(now);
         while failures.len() > kept_max
             || failures.front().is_some_and(|first| now - *first > within)
@@ -117,8 +118,4 @@ impl<A: Actor> Family<A> {
         }
         failures.len()
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,14 +7,14 @@ use std::task;
 
 use super::activation::{Activation, Left, Step, cause};
 use super::control::ChildKey;
-use super::family::{Family, lock};
+use super::family::Family;
 use super::phase::Phase;
 use super::{AnyCell, Control, Ending, Signal, Terminated, Verdict};
 use crate::actor::Actor;
 use crate::context::Context;
-use crate::dead_letter::Reason;
 use crate::panics::{Panic, catch, contain};
 use crate::raw::{Envelope, Fault, Job, Served, Undelivered};
+use crate::reason::Reason;
 use crate::reply;
 use crate::supervision::{Cause, Failure};
 
@@ -25,14 +25,14 @@ impl<A: Actor> Activation<'_, A> {
     /// Goes on with the phase, if that is not about messages.
     pub(super) fn step(&mut self, waker: &mut task::Context<'_>) -> Step {
         // This is so nearly always, and cheaper than to take the phase out.
-        if self.body.phase.is_running() && self.body.seat.is_busy() {
+        if self.body.phase.is_running() && self.body.state.is_busy() {
             return self.resume_job(waker);
         }
         match self.phase() {
             Phase::New => self.begin(waker, None),
             Phase::Renewed(failure) => self.begin(waker, Some(failure)),
             Phase::Starting => {
-                let served = self.body.seat.poll(waker);
+                let served = self.body.state.poll(waker);
                 self.after_start(served)
             }
             Phase::Running => {
@@ -52,7 +52,7 @@ impl<A: Actor> Activation<'_, A> {
                 Step::Suspend
             }
             Phase::Restarting(failure) => {
-                self.open_nursery(true);
+                self.accept_children(true);
                 self.enter(Phase::Renewed(failure));
                 Step::Again
             }
@@ -62,7 +62,7 @@ impl<A: Actor> Activation<'_, A> {
             }
             Phase::Ending(ending) => self.begin_stopped(waker, ending),
             Phase::Stopping => {
-                let served = self.body.seat.poll(waker);
+                let served = self.body.state.poll(waker);
                 self.after_stopped(served)
             }
             Phase::Ended => Step::Ended,
@@ -81,12 +81,12 @@ impl<A: Actor> Activation<'_, A> {
                 return Step::Again;
             }
         };
-        self.body.seat.install(actor);
+        self.body.state.install(actor);
         let served = match failure {
-            None => self.body.seat.hook(waker, |actor, context| {
+            None => self.body.state.hook(waker, |actor, context| {
                 Job::new(STARTED, actor.started(context))
             }),
-            Some(failure) => self.body.seat.hook(waker, move |actor, context| {
+            Some(failure) => self.body.state.hook(waker, move |actor, context| {
                 Job::new(
                     STARTED,
                     async move { actor.restarted(&failure, context).await },
@@ -114,8 +114,8 @@ impl<A: Actor> Activation<'_, A> {
     }
 
     fn resume_job(&mut self, waker: &mut task::Context<'_>) -> Step {
-        let message = self.body.seat.about().unwrap_or_default();
-        match self.body.seat.poll(waker) {
+        let message = self.body.state.about().unwrap_or_default();
+        match self.body.state.poll(waker) {
             Served::Pending => Step::Suspend,
             Served::Done => {
                 self.unstash();
@@ -129,30 +129,30 @@ impl<A: Actor> Activation<'_, A> {
     }
 
     /// Handles everything that a signal may have been about.
-    pub(super) fn attend(&mut self) {
+    pub(super) fn handle_signals(&mut self) {
         let family = self.cell.shared.family.get();
-        let notices = family.map(|family| self.obey_all(family));
-        if !self.body.seat.is_busy() {
+        let notices = family.map(|family| self.apply_controls(family));
+        if !self.body.state.is_busy() {
             self.unstash();
         }
         // In front of the mailbox, but behind a job that runs.
         if let Some(notices) = notices {
             self.put_in_front(notices);
-            self.tell_of_room();
+            self.notify_room();
         }
     }
 
     /// Applies the items of the control lane. Returns the notices in it, which are for the actor.
-    fn obey_all(&mut self, family: &Family<A>) -> Vec<Envelope<A>> {
+    fn apply_controls(&mut self, family: &Family<A>) -> Vec<Envelope<A>> {
         let mut notices = Vec::new();
-        let controls = std::mem::take(&mut *lock(&family.controls));
+        let controls = std::mem::take(&mut *family.controls.lock());
         for control in controls {
             match control {
                 Control::Signal(signal) => {
                     // A user's error is dropped with the last reference to a failure: not in the
                     // midst.
                     let failure = signal.failure();
-                    self.obey(signal);
+                    self.handle_signal(signal);
                     contain("an error, when it was dropped", || drop(failure));
                 }
                 Control::Deliver(envelope) => notices.push(envelope),
@@ -164,7 +164,7 @@ impl<A: Actor> Activation<'_, A> {
     fn take_controls(&self) -> VecDeque<Control<A>> {
         let family = self.cell.shared.family.get();
         family
-            .map(|family| std::mem::take(&mut *lock(&family.controls)))
+            .map(|family| std::mem::take(&mut *family.controls.lock()))
             .unwrap_or_default()
     }
 
@@ -176,18 +176,18 @@ impl<A: Actor> Activation<'_, A> {
     }
 
     fn unstash(&mut self) {
-        let unstashed = self.body.seat.with_context(Context::take_unstashed);
+        let unstashed = self.body.state.with_context(Context::take_unstashed);
         self.put_in_front(unstashed);
     }
 
-    fn obey(&mut self, signal: Signal) {
+    fn handle_signal(&mut self, signal: Signal) {
         match signal {
             Signal::Stop => self.stop(),
             Signal::Kill => self.end_now(Ending::Killed),
             Signal::ChildEnded | Signal::Unused => self.end_if_unused(),
-            Signal::ChildFailed { child, failure } => self.decide_about(child, failure),
+            Signal::ChildFailed { child, failure } => self.decide(child, failure),
             Signal::RestOver { child, failure } => self.end_rest(child, failure),
-            Signal::Verdict(verdict) => self.follow(verdict),
+            Signal::Verdict(verdict) => self.apply_verdict(verdict),
             Signal::Fail(failure) => self.fail_by(failure.cause.clone(), failure.during),
         }
     }
@@ -236,17 +236,17 @@ impl<A: Actor> Activation<'_, A> {
     /// Lets no more in, ends the children, and waits for them.
     pub(super) fn begin_ending(&mut self, ending: Ending) {
         self.cell.lane().close();
-        self.tell_of_room();
-        self.close_nursery(&ending);
+        self.notify_room();
+        self.close_children(&ending);
         self.enter(Phase::Ending(ending));
     }
 
     fn begin_stopped(&mut self, waker: &mut task::Context<'_>, ending: Ending) -> Step {
         let is_stopped = matches!(ending, Ending::Stopped);
-        if !is_stopped || !self.body.seat.is_ready() {
+        if !is_stopped || !self.body.state.is_ready() {
             return self.end(ending);
         }
-        let served = self.body.seat.hook(waker, |actor, context| {
+        let served = self.body.state.hook(waker, |actor, context| {
             Job::new(STOPPED, async move {
                 actor.stopped(context).await;
                 Ok(())
@@ -276,9 +276,9 @@ impl<A: Actor> Activation<'_, A> {
     fn end(&mut self, ending: Ending) -> Step {
         self.enter(Phase::Ended);
         contain("what an actor set aside, when it was dropped", || {
-            self.bury_all();
-            self.body.seat.vacate();
-            self.body.seat.with_context(Context::let_go);
+            self.dead_letter_all();
+            self.body.state.vacate();
+            self.body.state.with_context(Context::let_go);
         });
         self.mark_ended();
         contain("a watcher of an end", || self.notify_end(ending));
@@ -316,30 +316,30 @@ impl<A: Actor> Activation<'_, A> {
         // Signals that came after the last look.
         for control in self.take_controls() {
             if let Control::Deliver(envelope) = control {
-                self.cell.bury(envelope, Reason::Ended.into());
+                self.cell.dead_letter(envelope, Reason::Ended.into());
             }
         }
     }
 
-    fn bury_all(&mut self) {
+    fn dead_letter_all(&mut self) {
         self.cell.lane().close();
-        let stashed = self.body.seat.with_context(Context::take_stash);
+        let stashed = self.body.state.with_context(Context::take_stash);
         for envelope in stashed {
-            self.cell.bury(envelope, Reason::Ended.into());
+            self.cell.dead_letter(envelope, Reason::Ended.into());
         }
         while let Some(envelope) = self.next() {
-            self.cell.bury(envelope, Reason::Ended.into());
+            self.cell.dead_letter(envelope, Reason::Ended.into());
         }
     }
 
     /// Drops a job. Its message is a dead letter.
     pub(super) fn abort(&mut self) {
-        let Some(message) = self.body.seat.about() else {
+        let Some(message) = self.body.state.about() else {
             return;
         };
-        reply::give_up(|| self.body.seat.cancel());
+        reply::give_up(|| self.body.state.cancel());
         if message != STARTED && message != STOPPED {
-            self.cell.bury_letter(
+            self.cell.post_dead_letter(
                 Undelivered {
                     message,
                     content: None,
@@ -404,7 +404,7 @@ impl<A: Actor> Activation<'_, A> {
     }
 
     /// Applies the supervisor's decision.
-    fn follow(&mut self, verdict: Verdict) {
+    fn apply_verdict(&mut self, verdict: Verdict) {
         let phase = self.phase();
         match (verdict, phase) {
             (_, phase @ (Phase::Ending(_) | Phase::Stopping | Phase::Ended)) => {
@@ -424,7 +424,7 @@ impl<A: Actor> Activation<'_, A> {
 
     fn resume(&mut self, failure: Arc<Failure>) {
         // Without a state there is nothing to resume.
-        if !self.body.seat.is_ready() {
+        if !self.body.state.is_ready() {
             return self.restart(failure);
         }
         self.enter(Phase::Running);
@@ -435,12 +435,12 @@ impl<A: Actor> Activation<'_, A> {
 
     fn restart(&mut self, failure: Arc<Failure>) {
         self.abort();
-        self.body.seat.vacate();
-        self.body.seat.with_context(Context::reset);
+        self.body.state.vacate();
+        self.body.state.with_context(Context::reset);
         self.unstash();
         self.cell.shared.settings.note_restart();
         // No child is spawned by the old state any more, or the new one would wait for it for ever.
-        self.open_nursery(false);
+        self.accept_children(false);
         self.stop_children();
         self.enter(Phase::Restarting(failure));
     }

@@ -6,10 +6,10 @@ mod activation;
 mod control;
 mod ending;
 pub(crate) mod family;
-mod kin;
 mod lifecycle;
 mod phase;
 mod post;
+mod supervise;
 mod sync;
 
 use std::cell::{Cell, RefCell};
@@ -25,9 +25,9 @@ pub(crate) use post::Posted;
 
 use crate::actor::Actor;
 use crate::dispatcher::Pace;
+use crate::id::ActorId;
 use crate::panics::{Panic, contain};
-use crate::raw::{ActorCell, Chain, Lane, Running, Seat, Turn};
-use crate::reference::ActorId;
+use crate::raw::{ActorCell, Chain, Lane, Running, StateCell, Turn};
 use crate::supervision::Cause;
 use crate::system::Settings;
 use accounts::Accounts;
@@ -121,7 +121,7 @@ fn let_go(parent: Arc<dyn AnyCell>) {
 
 /// The part of an actor that only the holder of its turn uses.
 pub(crate) struct Body<A: Actor> {
-    pub(crate) seat: Seat<A>,
+    pub(crate) state: StateCell<A>,
     /// Messages that were taken from the lane and not yet handled.
     backlog: Cell<Chain<A>>,
     /// Keeps the cell alive until the actor ends; taken out while it runs.
@@ -131,9 +131,9 @@ pub(crate) struct Body<A: Actor> {
 }
 
 impl<A: Actor> Body<A> {
-    pub(crate) fn new(seat: Seat<A>, factory: Box<dyn Fn() -> A + Send>) -> Self {
+    pub(crate) fn new(state: StateCell<A>, factory: Box<dyn Fn() -> A + Send>) -> Self {
         Self {
-            seat,
+            state,
             backlog: Cell::default(),
             me: Cell::new(None),
             phase: PhaseCell::default(),
@@ -143,7 +143,7 @@ impl<A: Actor> Body<A> {
 
     /// Returns `true` if a message may be handled at once.
     fn is_ready(&self) -> bool {
-        self.phase.is_running() && self.seat.is_ready()
+        self.phase.is_running() && self.state.is_ready()
     }
 
     /// Leaves a failure to the next turn.

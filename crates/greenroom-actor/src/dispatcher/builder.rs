@@ -37,6 +37,7 @@ pub(crate) fn start(name: &str, dispatcher: &Dispatcher) -> Result<Arc<Core>, Di
         }
         Place::Pool { threads } => {
             let (core, workers) = make("pool", *threads)?;
+            // After an error the threads that were started end.
             start_threads(name, workers).inspect_err(|_| core.close())?;
             Ok(core)
         }

@@ -8,6 +8,7 @@ mod local;
 mod pace;
 mod settings;
 mod sleep;
+mod status;
 mod sync;
 mod timetable;
 mod waits;
@@ -28,6 +29,7 @@ pub use error::DispatcherError;
 pub(crate) use local::{call_here, keep_running_actor};
 pub(crate) use pace::Pace;
 pub use settings::{Dispatcher, THROUGHPUT_DEFAULT};
+pub use status::DispatcherStatus;
 pub(crate) use wheel::AlarmKey;
 
 use crate::raw::Turn;

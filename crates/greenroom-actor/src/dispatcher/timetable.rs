@@ -1,18 +1,18 @@
 //! The deadlines that one worker watches.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::waits::{Note, WaitKey, Waits};
 use super::wheel::{AlarmKey, Wheel};
 use crate::cell::AnyCell;
-use crate::cell::family::lock;
+use crate::id::ActorId;
 use crate::panics::contain;
-use crate::reference::ActorId;
 
 /// The delay after which an overdue alarm counts as missed by the worker, in milliseconds.
 const LATE_MILLIS: u64 = 5;
@@ -83,13 +83,13 @@ impl Timetable {
     /// Sets an alarm. Returns `true` if it is before all that the worker's timer is armed for.
     pub(super) fn set(&self, at: Instant, alarm: Alarm) -> (AlarmKey, bool) {
         let deadline = self.clock.millisecond_after(at);
-        let mut alarms = lock(&self.alarms);
+        let mut alarms = self.alarms.lock();
         let key = alarms.wheel.set(deadline, alarm);
         (key, deadline < self.armed.load(Ordering::Relaxed))
     }
 
     pub(super) fn cancel(&self, key: AlarmKey) -> Option<Alarm> {
-        lock(&self.alarms).wheel.cancel(key)
+        self.alarms.lock().wheel.cancel(key)
     }
 
     /// Notes that an actor waits for another from now on, on this timetable's own worker: it looks
@@ -106,11 +106,11 @@ impl Timetable {
             timeout,
             waker,
         };
-        lock(&self.alarms).waits.note(asker, callee, note)
+        self.alarms.lock().waits.note(asker, callee, note)
     }
 
     pub(super) fn end_wait(&self, key: WaitKey) {
-        let mut alarms = lock(&self.alarms);
+        let mut alarms = self.alarms.lock();
         let Alarms { wheel, waits } = &mut *alarms;
         let removed = waits.remove(key, wheel);
         drop(alarms);
@@ -119,13 +119,13 @@ impl Timetable {
 
     /// Makes this waker the one that is woken at the deadline. Returns `false` if that is past.
     pub(super) fn keep_waiting(&self, key: &WatchKey, waker: &Waker) -> bool {
-        match lock(&self.alarms).waker(key) {
+        match self.alarms.lock().waker(key) {
             Some(known) if known.will_wake(waker) => return true,
             Some(_) => {}
             None => return false,
         }
         let mut other = waker.clone();
-        match lock(&self.alarms).waker(key) {
+        match self.alarms.lock().waker(key) {
             Some(known) => std::mem::swap(known, &mut other),
             None => return false,
         }
@@ -134,7 +134,7 @@ impl Timetable {
 
     /// Returns the actor that this one waits for, if it asks one.
     pub(super) fn waits_for(&self, asker: ActorId) -> Option<Arc<dyn AnyCell>> {
-        let mut alarms = lock(&self.alarms);
+        let mut alarms = self.alarms.lock();
         alarms.settled(self.clock);
         alarms.waits.of(asker)
     }
@@ -143,7 +143,7 @@ impl Timetable {
     /// something else holds the thread that it is on, or it is gone.
     pub(super) fn go_off_late(&self, now: Instant) {
         let late = self.clock.millisecond(now).saturating_sub(LATE_MILLIS);
-        let earliest = lock(&self.alarms).settled(self.clock).earliest();
+        let earliest = self.alarms.lock().settled(self.clock).earliest();
         if earliest.is_some_and(|earliest| earliest <= late) {
             self.go_off(now);
         }
@@ -153,7 +153,7 @@ impl Timetable {
     pub(super) fn go_off(&self, now: Instant) {
         let mut due = Vec::new();
         {
-            let mut alarms = lock(&self.alarms);
+            let mut alarms = self.alarms.lock();
             let wheel = alarms.settled(self.clock);
             if wheel.earliest().is_none() {
                 return;
@@ -171,7 +171,7 @@ impl Timetable {
     /// Ends all alarms, as no worker is left to look: waiting tasks are woken now, and find the
     /// deadline past; calls are dropped.
     pub(super) fn close(&self) {
-        let alarms = lock(&self.alarms).settled(self.clock).take_all();
+        let alarms = self.alarms.lock().settled(self.clock).take_all();
         for alarm in alarms {
             match alarm {
                 Alarm::Wake(waker) => contain("a waker, at the end of a worker", || waker.wake()),
@@ -191,7 +191,7 @@ impl Timetable {
     /// or for something earlier: alarms are mostly cancelled, and to re-arm for each would cost
     /// more than to look in vain now and then.
     pub(super) fn arm(&self) -> Option<Instant> {
-        let mut alarms = lock(&self.alarms);
+        let mut alarms = self.alarms.lock();
         let earliest = alarms.settled(self.clock).earliest()?;
         if earliest >= self.armed.load(Ordering::Relaxed) {
             return None;

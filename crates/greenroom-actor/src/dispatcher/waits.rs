@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::timetable::{Alarm, Clock};
 use super::wheel::{AlarmKey, Wheel};
 use crate::cell::AnyCell;
-use crate::reference::ActorId;
+use crate::id::ActorId;
 
 const NONE: u32 = u32::MAX;
 

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Once, Weak};
+use std::sync::{Arc, Once, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::core::{Core, Station};
-use crate::cell::family::lock;
+use parking_lot::Mutex;
+
+use super::core::{Core, WorkerShared};
+use crate::id::ActorId;
 use crate::panics::contain;
-use crate::reference::ActorId;
 use crate::system;
 
 /// The interval of the watchdog's looks, while actors run.
@@ -33,7 +34,7 @@ struct Seen {
 
 pub(super) fn watch(core: &Arc<Core>) {
     static STARTED: Once = Once::new();
-    let mut watched = lock(&WATCHED);
+    let mut watched = WATCHED.lock();
     watched.retain(|core| core.strong_count() > 0);
     watched.push(Arc::downgrade(core));
     drop(watched);
@@ -64,7 +65,7 @@ fn look_on() {
                 }
             });
         }
-        let cores: Vec<_> = lock(&WATCHED).iter().filter_map(Weak::upgrade).collect();
+        let cores: Vec<_> = WATCHED.lock().iter().filter_map(Weak::upgrade).collect();
         let is_any_busy = look(&cores, &mut seen);
         drop(cores);
         thread::sleep(if is_any_busy {
@@ -78,30 +79,30 @@ fn look_on() {
 fn look(cores: &[Arc<Core>], seen: &mut HashMap<usize, Seen>) -> bool {
     let mut now = HashMap::new();
     for core in cores {
-        for station in core.stations() {
-            let running = station.report.running.load(Ordering::Relaxed);
+        for shared in core.workers() {
+            let running = shared.stats.running.load(Ordering::Relaxed);
             // Its deadlines are for others to keep. What they call takes messages, not time.
-            if station.report.is_clock_real.load(Ordering::Relaxed) {
-                station.timetable.go_off_late(tokio::time::Instant::now());
+            if shared.stats.is_clock_real.load(Ordering::Relaxed) {
+                shared.timetable.go_off_late(tokio::time::Instant::now());
             }
-            if running == 0 && !station.has_waiting() {
+            if running == 0 && !shared.has_waiting() {
                 continue;
             }
-            let key = std::ptr::from_ref(station).addr();
+            let key = std::ptr::from_ref(shared).addr();
             let before = seen.remove(&key).unwrap_or_default();
-            let turns = station.report.turns.load(Ordering::Relaxed);
+            let turns = shared.stats.turns.load(Ordering::Relaxed);
             let looks = if before.turns == turns {
                 before.looks + 1
             } else {
                 0
             };
-            if looks > 0 && station.has_waiting() {
+            if looks > 0 && shared.has_waiting() {
                 core.wake_any();
                 core.fetch_yielded();
             }
             if looks == LOOKS_MAX && running != 0 && core.kind != "stage" {
                 contain("the log of the watchdog", || {
-                    name(core, station, ActorId(running));
+                    name(core, shared, ActorId(running));
                 });
             }
             now.insert(key, Seen { turns, looks });
@@ -111,8 +112,8 @@ fn look(cores: &[Arc<Core>], seen: &mut HashMap<usize, Seen>) -> bool {
     !seen.is_empty()
 }
 
-fn name(core: &Core, station: &Station, id: ActorId) {
-    station.report.stalls.fetch_add(1, Ordering::Relaxed);
+fn name(core: &Core, shared: &WorkerShared, id: ActorId) {
+    shared.stats.stalls.fetch_add(1, Ordering::Relaxed);
     let actor =
         system::find_anywhere(id).map_or_else(|| format!("actor {id}"), |actor| actor.path());
     tracing::warn!(

@@ -56,9 +56,11 @@ impl<T> Wheel<T> {
 
     /// Sets an item for this millisecond, or for the next if that is past.
     pub(super) fn set(&mut self, deadline: u64, item: T) -> AlarmKey {
+        // The slots up to `now` were emptied already.
         let deadline = deadline.max(self.now + 1);
         let slot = slot(deadline);
         let after = self.slots[slot];
+        // Counts all items and not those of an index, which is used again.
         self.set = self.set.wrapping_add(1);
         let generation = self.set;
         let entry = Entry {

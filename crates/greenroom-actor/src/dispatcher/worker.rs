@@ -97,7 +97,7 @@ impl Worker {
         // What came from outside in the meantime must not wait until a busy actor had many turns.
         *ticks = OUTSIDE_FIRST_EVERY - 1;
         let left = local.enter(|| {
-            local.station().timetable.go_off(now);
+            local.shared().timetable.go_off(now);
             loop {
                 *ticks = ticks.wrapping_add(1);
                 let next = match order {
@@ -119,7 +119,7 @@ impl Worker {
                 }
             }
         });
-        local.report(0);
+        local.note_running(0);
         left
     }
 
@@ -139,15 +139,15 @@ impl Worker {
         };
         let micros = u64::try_from(ran.as_micros()).unwrap_or(u64::MAX);
         self.local
-            .station()
-            .report
+            .shared()
+            .stats
             .busy_micros
             .fetch_add(micros, Ordering::Relaxed);
     }
 
     /// Arms the timer for the next alarm. Returns `true` if it has gone off already.
     fn arm(&mut self, cx: &mut Context<'_>) -> bool {
-        let timetable = &self.local.station().timetable;
+        let timetable = &self.local.shared().timetable;
         if let Some(at) = timetable.arm() {
             match &mut self.timer {
                 Some(timer) => timer.as_mut().reset(at),
@@ -180,11 +180,11 @@ impl Future for Worker {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let worker = &mut *self;
         worker.local.core.get_up(worker.local.number);
-        worker.local.station().waker.register(cx.waker());
+        worker.local.shared().waker.register(cx.waker());
         if !worker.has_begun {
             worker.has_begun = true;
-            let report = &worker.local.station().report;
-            report
+            let stats = &worker.local.shared().stats;
+            stats
                 .is_clock_real
                 .store(is_clock_real(), Ordering::Relaxed);
         }

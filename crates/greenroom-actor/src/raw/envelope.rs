@@ -11,7 +11,7 @@ use super::lane::Link;
 use super::pool;
 use crate::actor::Actor;
 use crate::context::Context;
-use crate::dead_letter::Reason;
+use crate::reason::Reason;
 
 /// A value that is delivered to an actor, once.
 pub(crate) trait Deliver<A: Actor>: Send + Sized + 'static {

@@ -11,7 +11,7 @@ mod job;
 mod lane;
 mod pool;
 mod running;
-mod seat;
+mod state;
 mod sync;
 mod turn;
 
@@ -19,5 +19,5 @@ pub(crate) use envelope::{Chain, Deliver, Envelope, Undelivered};
 pub(crate) use job::Job;
 pub(crate) use lane::Lane;
 pub(crate) use running::Running;
-pub(crate) use seat::{Fault, Seat, Served};
+pub(crate) use state::{Fault, Served, StateCell};
 pub(crate) use turn::{ActorCell, Turn};

@@ -96,6 +96,7 @@ impl Class {
 fn keep(class: usize, block: NonNull<u8>) -> bool {
     let kept = POOL.try_with(|pool| {
         let blocks = &mut pool.borrow_mut().0[class];
+        // A block of this class has `SMALLEST_BYTES << class` bytes: shifts in place of a division.
         let has_room = blocks.len() < BYTES_KEPT_MAX >> class >> SMALLEST_BYTES.trailing_zeros();
         if has_room {
             blocks.push(block);

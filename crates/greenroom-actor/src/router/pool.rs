@@ -1,10 +1,11 @@
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
 
 use super::strategy::Strategy;
 use crate::actor::Actor;
 use crate::ask::{Ask, Callee};
-use crate::cell::family::lock;
 use crate::error::{SendError, TellError};
 use crate::receive::{Receive, Sealed};
 use crate::reference::ActorRef;
@@ -153,7 +154,7 @@ impl<A: Actor, S> Router<A, S> {
 
     /// Sends a message on to one routee, with the reply for the first asker. See
     /// [`ActorRef::forward`].
-    pub fn forward<M, K>(&self, message: M, reply: ReplyTo<<A as Sealed<M, K>>::Answer>)
+    pub fn forward<M, K>(&self, message: M, reply: ReplyTo<<A as Sealed<M, K>>::Reply>)
     where
         A: Receive<M, K>,
         S: Strategy<M>,
@@ -191,18 +192,13 @@ impl<A: Actor, S> Router<A, S> {
     /// Routees that were spawned before stay.
     pub fn resize(&self, routees: usize) -> Result<(), SpawnError> {
         let size = routees.clamp(1, ROUTEES_MAX);
-        let mut template = lock(&self.0.template);
+        let mut template = self.0.template.lock();
         let mut routees = Vec::clone(&self.routees());
         let surplus = routees.split_off(size.min(routees.len()));
         let filled = fill(&mut routees, size, &mut template);
         if !routees.is_empty() {
-            let mut current = self
-                .0
-                .routees
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            let before = std::mem::replace(&mut *current, Arc::new(routees));
-            drop(current);
+            let before = std::mem::replace(&mut *self.0.routees.write(), Arc::new(routees));
+            // Outside of the lock: with the last reference to an actor goes what it was made with.
             drop(before);
         }
         surplus.iter().for_each(ActorRef::stop);
@@ -238,8 +234,7 @@ impl<A: Actor, S> Router<A, S> {
     }
 
     fn routees(&self) -> Routees<A> {
-        let routees = self.0.routees.read();
-        Arc::clone(&routees.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.routees.read())
     }
 }
 

@@ -49,6 +49,7 @@ impl Backoff {
     /// Returns the wait before the restart number `restart`, from 1. `random` is from 0 up to 1.
     #[must_use]
     pub fn rest(&self, restart: u32, random: f64) -> Duration {
+        // More doublings do not fit into the factor, of 32 bits.
         let doublings = restart.saturating_sub(1).min(31);
         let longest = self.longest.min(Self::LONGEST_MAX);
         let rest = self.first.saturating_mul(1 << doublings).min(longest);

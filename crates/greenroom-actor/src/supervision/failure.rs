@@ -2,8 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::BoxError;
+use crate::id::ActorId;
 use crate::panics::Panic;
-use crate::reference::ActorId;
 
 /// A failure of an actor.
 #[derive(Clone, Debug)]

@@ -6,16 +6,13 @@ use thiserror::Error;
 
 use super::guardian::Guardian;
 use super::presence::Presence;
-use super::settings::{Overrides, Types};
+use super::settings::{DISPATCHER_DEFAULT, Overrides, Types};
 use super::{ActorSystem, Registered, SystemShared, registry, spawn};
 use crate::dead_letter::DeadLetters;
 use crate::dispatcher::{Core, Dispatcher, DispatcherError};
 use crate::events::EventStream;
 use crate::limits::Limits;
 use crate::supervision::Supervision;
-
-/// The name of the dispatcher of actors that name none.
-pub(super) const DEFAULT: &str = "default";
 
 /// Settings of an actor system.
 #[derive(Clone, Debug)]
@@ -34,8 +31,8 @@ pub enum BuildError {
     Dispatcher(#[from] DispatcherError),
     /// The default dispatcher is of a kind that is not there wherever an actor is spawned.
     #[error(
-        "the dispatcher `{DEFAULT}` is of a kind that is started for each runtime or each actor; \
-         register it under another name"
+        "the dispatcher `{DISPATCHER_DEFAULT}` is of a kind that is started for each runtime or \
+         each actor; register it under another name"
     )]
     DefaultIsTemplate,
 }
@@ -44,7 +41,7 @@ impl Default for ActorSystemBuilder {
     fn default() -> Self {
         Self {
             name: "actors".to_owned(),
-            dispatchers: BTreeMap::from([(DEFAULT.to_owned(), Dispatcher::tokio())]),
+            dispatchers: BTreeMap::from([(DISPATCHER_DEFAULT.to_owned(), Dispatcher::tokio())]),
             supervision: Supervision::default(),
             limits: Limits::default().children(Limits::MAX),
         }
@@ -107,7 +104,7 @@ impl ActorSystemBuilder {
         for (name, dispatcher) in &self.dispatchers {
             dispatchers.insert(name.clone(), Registered::new(name, dispatcher)?);
         }
-        let Some(Registered::Started(default)) = dispatchers.get(DEFAULT) else {
+        let Some(Registered::Started(default)) = dispatchers.get(DISPATCHER_DEFAULT) else {
             return Err(BuildError::DefaultIsTemplate);
         };
         let default = Arc::clone(default);

@@ -16,9 +16,7 @@ pub(crate) use registry::{end_actors_of, find_anywhere, systems};
 pub(crate) use settings::Settings;
 pub use shutdown::ShutdownReport;
 pub use spawn::{Spawn, SpawnError};
-pub use status::{
-    ActorSystemStatus, DeadLetterCounts, DispatcherStatus, STATUS_ACTORS_MAX, TypeStatus, status,
-};
+pub use status::{ActorSystemStatus, DeadLetterCounts, STATUS_ACTORS_MAX, TypeStatus, status};
 pub(crate) use template::Template;
 
 use std::collections::BTreeMap;
@@ -31,7 +29,8 @@ use crate::cell::{AnyCell, Signal};
 use crate::dead_letter::DeadLetters;
 use crate::dispatcher::{Core, Dispatcher};
 use crate::events::EventStream;
-use crate::reference::{ActorId, ActorRef};
+use crate::id::ActorId;
+use crate::reference::ActorRef;
 use presence::Presence;
 use settings::Types;
 
@@ -61,7 +60,7 @@ pub(crate) struct SystemShared {
 pub(crate) enum Registered {
     Started(Arc<Core>),
     /// A dispatcher that is started for each runtime or each actor.
-    Template(Dispatcher, settings::Places),
+    Template(Dispatcher, settings::Instances),
 }
 
 static IDS: AtomicU64 = AtomicU64::new(1);

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use super::ActorSystem;
 use crate::cell::{AnyCell, Signal};
 use crate::dispatcher;
-use crate::reference::ActorId;
+use crate::id::ActorId;
 
 /// The number of paths that a report lists.
 const LISTED_MAX: usize = 100;

@@ -4,17 +4,18 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::presence::Presence;
-use super::settings::Overrides;
+use super::settings::{DISPATCHER_DEFAULT, Overrides};
 use super::{SystemShared, next_id};
 use crate::actor::Actor;
 use crate::cell::{AnyCell, Body, NotAdopted, Shared, Signal, Watcher};
 use crate::context::Context;
 use crate::dispatcher::DispatcherError;
+use crate::id::ActorId;
 use crate::limits::Limits;
 use crate::mailbox::Mailbox;
 use crate::path::ActorPath;
-use crate::raw::{ActorCell, Seat, Turn};
-use crate::reference::{ActorId, ActorRef};
+use crate::raw::{ActorCell, StateCell, Turn};
+use crate::reference::ActorRef;
 use crate::supervision::Supervision;
 
 /// An actor that is about to be spawned, with settings.
@@ -140,10 +141,7 @@ impl<A: Actor> Spawn<A> {
 
     /// Spawns the actor. With an error there may be an actor too, which ends before it begins.
     fn hand_over(self) -> Result<ActorRef<A>, (SpawnError, Option<ActorRef<A>>)> {
-        let name = self
-            .dispatcher
-            .as_deref()
-            .unwrap_or(super::builder::DEFAULT);
+        let name = self.dispatcher.as_deref().unwrap_or(DISPATCHER_DEFAULT);
         let dispatcher = self
             .system
             .dispatcher(name)
@@ -212,7 +210,7 @@ pub(super) fn make<A: Actor>(
 ) -> Arc<ActorCell<A>> {
     settings.counts.spawned();
     let shared = Shared::new(next_id(), settings, parent, name);
-    let body = Body::new(Seat::new(Context::new()), factory);
+    let body = Body::new(StateCell::new(Context::new()), factory);
     Arc::new(ActorCell::new(shared, body))
 }
 
@@ -227,7 +225,7 @@ fn wake_up<A: Actor>(cell: &Arc<ActorCell<A>>) -> Turn {
     let turn = cell.signal().expect("nobody else knows the actor yet");
     let body = cell.body(&turn);
     body.me.set(Some(Arc::clone(cell)));
-    body.seat
+    body.state
         .with_context(|context| context.introduce(ActorRef(Arc::clone(cell))));
     turn
 }

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::{ActorSystem, SystemShared, registry};
 use crate::cell::AnyCell;
-use crate::dead_letter::Reason;
+use crate::dispatcher::DispatcherStatus;
+use crate::reason::Reason;
 
 /// The number of actors of a system whose mailboxes a status looks at; there may be more.
 pub const STATUS_ACTORS_MAX: usize = 100_000;
@@ -44,27 +45,6 @@ pub struct TypeStatus {
     pub waiting_max: u32,
     /// The path of the actor whose mailbox that is, if it is not empty.
     pub fullest: Option<String>,
-}
-
-/// A dispatcher.
-#[derive(Clone, Debug, Serialize)]
-pub struct DispatcherStatus {
-    /// Its name.
-    pub name: String,
-    /// Its kind: `tokio`, `pool`, `pinned`, `loop` or `stage`.
-    pub kind: &'static str,
-    /// The number of its workers.
-    pub workers: usize,
-    /// The number of its workers that have nothing to do.
-    pub resting: usize,
-    /// Actors that wait for their turn.
-    pub runnable: usize,
-    /// Turns that actors have had.
-    pub turns: u64,
-    /// Seconds that its workers have run actors, all together.
-    pub busy_seconds: f64,
-    /// The number of times that an actor held a worker for more than about 10 ms.
-    pub stalls: u64,
 }
 
 /// Dead letters by [reason](Reason).

@@ -1,11 +1,12 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::presence::Presence;
 use super::settings::Overrides;
 use super::{Spawn, SpawnError};
 use crate::actor::Actor;
 use crate::cell::AnyCell;
-use crate::cell::family::lock;
 use crate::reference::ActorRef;
 
 /// A template of actors of one kind under one parent, to be spawned again and again.
@@ -41,7 +42,7 @@ impl<A: Actor> Template<A> {
         let spawn = Spawn {
             system: Arc::clone(&self.system),
             parent: self.parent.clone(),
-            factory: Box::new(move || lock(&factory)()),
+            factory: Box::new(move || factory.lock()()),
             name: self
                 .name
                 .as_ref()

@@ -144,7 +144,7 @@ impl Drop for Disarm {
 }
 
 /// Strikes the actor that is about to handle a message, if a fault is due.
-pub(crate) fn strike<A: Actor, M: 'static>(context: &Context<A>) {
+pub(crate) fn inject_fault<A: Actor, M: 'static>(context: &Context<A>) {
     let fault = ARMED.with_borrow_mut(|armed| armed.as_mut()?.next(types::<A, M>()));
     match fault {
         None => {}

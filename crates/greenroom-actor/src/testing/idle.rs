@@ -1,11 +1,11 @@
 //! Detection of a runtime of one thread that has nothing left to run.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use crate::cell::family::lock;
+use parking_lot::Mutex;
 
 /// The number of times that the runtime had nothing to run, and the tasks that wait for the next.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl Idle {
     /// from moving its paused clock.
     pub(super) fn note(&self) {
         self.times.fetch_add(1, Ordering::Relaxed);
-        let waiting = std::mem::take(&mut *lock(&self.waiting));
+        let waiting = std::mem::take(&mut *self.waiting.lock());
         waiting.into_iter().for_each(Waker::wake);
     }
 
@@ -45,7 +45,7 @@ impl Future for UntilIdle {
             return Poll::Ready(());
         }
         let waker = cx.waker().clone();
-        lock(&self.idle.waiting).push(waker);
+        self.idle.waiting.lock().push(waker);
         Poll::Pending
     }
 }

@@ -131,6 +131,7 @@ impl TestKit {
     }
 
     fn run_with<F: Future>(&self, seed: u64, scenario: impl FnOnce(TestSystem) -> F) -> F::Output {
+        // The jitter of a back-off comes from this generator.
         fastrand::seed(seed);
         let idle = Arc::new(Idle::default());
         let runtime = runtime(&idle);

@@ -90,7 +90,7 @@ mod kit;
 mod probe;
 mod system;
 
-pub(crate) use faults::strike;
+pub(crate) use faults::inject_fault;
 pub use faults::{Fault, Faults};
 pub use kit::{SEED_VARIABLE, TestKit, run, run_seeded};
 pub use probe::{PROBE_MAX, Probe, ProbeActor, TIMEOUT_DEFAULT};

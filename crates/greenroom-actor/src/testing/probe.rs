@@ -9,8 +9,9 @@ use tokio::time::timeout;
 use crate::actor::{Actor, ReplyHandler};
 use crate::cell::{AnyCell, Terminated};
 use crate::context::Context;
+use crate::id::ActorId;
 use crate::recipient::Recipient;
-use crate::reference::{ActorId, ActorRef};
+use crate::reference::ActorRef;
 use crate::reply::ReplyTo;
 use crate::system::ActorSystem;
 

@@ -1,6 +1,7 @@
 //! The task of a WebSocket: it reads for the actor, writes for it, and sees to the end of both.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
@@ -12,14 +13,17 @@ use super::fault::close_for;
 use super::frame::Frame;
 use super::outbox::{End, Next, Outbox};
 use super::settings::WebSocketSettings;
-use super::websocket::CLOSE_WAIT;
 use crate::actor::Actor;
-use crate::dead_letter::Reason;
 use crate::error::SendError;
 use crate::raw::Envelope;
-use crate::receive::{Receive, Told};
+use crate::reason::Reason;
+use crate::receive::{Receive, TellMessage};
 use crate::reference::ActorRef;
 use crate::system::ActorSystem;
+
+/// The time that the end of a connection may take: messages that wait in the outbox, the close
+/// frame, and the client's reply to it. A connection that is not done by then is aborted.
+pub const CLOSE_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) struct Connection<A: Actor> {
     pub(super) actor: ActorRef<A>,
@@ -106,8 +110,8 @@ impl<A: Actor> Connection<A> {
             // An actor that has ended takes nothing: the close frame is on its way to the client.
             Ok(()) | Err(SendError::Closed(_)) => {}
             Err(SendError::Full(frame)) => {
-                let frame = Envelope::new(Told::<Frame, K>::new(frame));
-                self.actor.0.bury(frame, Reason::MailboxFull.into());
+                let frame = Envelope::new(TellMessage::<Frame, K>::new(frame));
+                self.actor.0.dead_letter(frame, Reason::MailboxFull.into());
             }
         }
     }

@@ -59,9 +59,10 @@ mod spawn;
 mod sse;
 mod websocket;
 
+pub use connection::CLOSE_WAIT;
 pub use fault::close_for;
 pub use frame::{Frame, InvalidClose};
 pub use outbox::{OUTBOX_DEFAULT, OUTBOX_MAX, Outbox, OutboxClosed, SlowReader};
 pub use settings::{SseSettings, WebSocketSettings};
 pub use sse::{sse, sse_until};
-pub use websocket::{CLOSE_WAIT, websocket};
+pub use websocket::websocket;

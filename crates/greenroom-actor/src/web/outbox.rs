@@ -1,15 +1,15 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use atomic_waker::AtomicWaker;
 use axum::extract::ws::CloseFrame;
+use parking_lot::Mutex;
 use thiserror::Error;
 
 use super::frame::{Frame, InvalidClose, close_frame};
-use crate::cell::family::lock;
 use crate::notifier::Notifier;
 
 /// The default size of an outbox, in messages.
@@ -111,7 +111,7 @@ impl<T> Outbox<T> {
     /// The message, if the connection has ended or is about to, because of this message too.
     pub fn tell(&self, message: impl Into<T>) -> Result<(), OutboxClosed<T>> {
         let message = message.into();
-        let mut queue = lock(&self.0.queue);
+        let mut queue = self.0.queue.lock();
         if queue.end.is_some() {
             return Err(OutboxClosed(message));
         }
@@ -169,7 +169,7 @@ impl<T> Outbox<T> {
     /// Returns the number of messages that wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        lock(&self.0.queue).waiting.len()
+        self.0.queue.lock().waiting.len()
     }
 
     /// Returns the number of messages that the client never gets: dropped because it reads slowly,
@@ -182,7 +182,7 @@ impl<T> Outbox<T> {
     /// Returns `true` if the connection has ended or is about to.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        lock(&self.0.queue).end.is_some()
+        self.0.queue.lock().end.is_some()
     }
 
     /// Sets a function to be called when nothing more is let in: at once, if that is so.
@@ -195,7 +195,7 @@ impl<T> Outbox<T> {
 
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Next<T>> {
         self.0.taker.register(cx.waker());
-        let mut queue = lock(&self.0.queue);
+        let mut queue = self.0.queue.lock();
         if let Some(message) = queue.waiting.pop_front() {
             let is_drained = queue.waiting.is_empty();
             drop(queue);
@@ -245,7 +245,7 @@ impl<T> Outbox<T> {
     }
 
     fn end(&self, end: End, is_dropping: bool) {
-        let mut queue = lock(&self.0.queue);
+        let mut queue = self.0.queue.lock();
         let dropped = if is_dropping {
             std::mem::take(&mut queue.waiting)
         } else {
@@ -268,7 +268,7 @@ impl<T> Outbox<T> {
     }
 
     fn put(&self, message: T) -> Result<(), Refused<T>> {
-        let mut queue = lock(&self.0.queue);
+        let mut queue = self.0.queue.lock();
         if queue.end.is_some() {
             return Err(Refused::Closed(message));
         }

@@ -31,7 +31,10 @@ pub(super) fn spawn<A: Actor, T: Send + 'static>(
     let mut spawn = system
         .build(move || make(theirs.clone()))
         .watched_by(move |terminated| {
-            ended.finish(farewell(&terminated.ending, of.is_shutting_down()));
+            ended.finish(close_frame_at_end(
+                &terminated.ending,
+                of.is_shutting_down(),
+            ));
         });
     if let Some(dispatcher) = dispatcher(system, settings) {
         spawn = spawn.dispatcher(dispatcher);
@@ -55,7 +58,7 @@ pub(super) fn check(system: &ActorSystem, settings: &Common) -> Result<(), Spawn
 }
 
 /// Returns the response when there is no actor for the connection: 500.
-pub(super) fn refusal(error: &SpawnError) -> Response {
+pub(super) fn error_response(error: &SpawnError) -> Response {
     tracing::error!(target: "greenroom::actor::web", %error, "no actor for a connection");
     StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }
@@ -68,7 +71,7 @@ pub(super) fn failed() -> CloseFrame {
     }
 }
 
-fn farewell(ending: &Ending, is_shutting_down: bool) -> CloseFrame {
+fn close_frame_at_end(ending: &Ending, is_shutting_down: bool) -> CloseFrame {
     match ending {
         Ending::Failed(_) => failed(),
         _ if is_shutting_down => CloseFrame {

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::outbox::{End, Next, Outbox};
 use super::settings::SseSettings;
-use super::spawn::{GOING_AWAY, NORMAL, refusal, spawn};
+use super::spawn::{GOING_AWAY, NORMAL, error_response, spawn};
 use crate::actor::Actor;
 use crate::system::ActorSystem;
 
@@ -109,7 +109,7 @@ pub fn sse_until<A: Actor>(
             .keep_alive(keep_alive)
             .into_response()
         }
-        Err(error) => refusal(&error),
+        Err(error) => error_response(&error),
     }
 }
 

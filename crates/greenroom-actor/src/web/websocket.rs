@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use futures_util::future::Either;
@@ -8,13 +6,9 @@ use super::connection::Connection;
 use super::frame::Frame;
 use super::outbox::Outbox;
 use super::settings::WebSocketSettings;
-use super::spawn::{check, failed, refusal, spawn};
+use super::spawn::{check, error_response, failed, spawn};
 use crate::receive::Receive;
 use crate::system::ActorSystem;
-
-/// The time that the end of a connection may take: messages that wait in the outbox, the close
-/// frame, and the client's reply to it. A connection that is not done by then is aborted.
-pub const CLOSE_WAIT: Duration = Duration::from_secs(10);
 
 /// The size of a read from the socket, in bytes; an idle connection keeps as much. Most clients
 /// write less than they read; for a longer message there is room made when it comes.
@@ -44,7 +38,7 @@ const WRITE_BYTES: usize = 16 * 1024;
 ///
 /// [silence]: WebSocketSettings::silence_max
 ///
-/// Either side may close; the other has [`CLOSE_WAIT`] to reply. In every case the actor is
+/// Either side may close; the other has [`CLOSE_WAIT`](super::CLOSE_WAIT) to reply. In every case the actor is
 /// stopped.
 ///
 /// Of what `upgrade` was set to, the protocols stay; sizes are as the settings say.
@@ -62,7 +56,7 @@ where
     K: 'static,
 {
     if let Err(error) = check(system, &settings.common) {
-        return refusal(&error);
+        return error_response(&error);
     }
     let (system, settings) = (system.clone(), settings.clone());
     upgrade

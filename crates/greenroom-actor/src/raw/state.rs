@@ -13,7 +13,7 @@ use crate::panics::{Panic, catch};
 /// The outcome of giving an actor something to do.
 pub(crate) enum Served {
     Done,
-    /// It waits: a job is kept, and polled again by [`Seat::poll`].
+    /// It waits: a job is kept, and polled again by [`StateCell::poll`].
     Pending,
     Failed(Fault),
 }
@@ -34,18 +34,18 @@ enum Use {
 
 /// The state of an actor, its context and its job. The cell is not `Sync`, so one thread at a time
 /// can reach it; `usage` keeps that thread from reaching the actor twice.
-pub(crate) struct Seat<A: Actor> {
-    state: Cell<Use>,
+pub(crate) struct StateCell<A: Actor> {
+    usage: Cell<Use>,
     // Dropped first: it may borrow the two below.
     job: UnsafeCell<Option<Job<'static>>>,
     actor: UnsafeCell<Option<A>>,
     context: UnsafeCell<Context<A>>,
 }
 
-impl<A: Actor> Seat<A> {
+impl<A: Actor> StateCell<A> {
     pub(crate) fn new(context: Context<A>) -> Self {
         Self {
-            state: Cell::new(Use::Vacant),
+            usage: Cell::new(Use::Vacant),
             job: UnsafeCell::new(None),
             actor: UnsafeCell::new(None),
             context: UnsafeCell::new(context),
@@ -56,19 +56,19 @@ impl<A: Actor> Seat<A> {
     ///
     /// If there is a state already.
     pub(crate) fn install(&self, actor: A) {
-        assert!(self.state.get() == Use::Vacant, "the cell has an actor");
+        assert!(self.usage.get() == Use::Vacant, "the cell has an actor");
         // SAFETY: nothing borrows the actor of a vacant cell.
         unsafe { *self.actor.get() = Some(actor) };
-        self.state.set(Use::Ready);
+        self.usage.set(Use::Ready);
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        self.state.get() == Use::Busy
+        self.usage.get() == Use::Busy
     }
 
     /// Returns `true` if there is a state and nothing borrows it.
     pub(crate) fn is_ready(&self) -> bool {
-        self.state.get() == Use::Ready
+        self.usage.get() == Use::Ready
     }
 
     /// Returns the message or the hook that the job that waits is about.
@@ -109,7 +109,7 @@ impl<A: Actor> Seat<A> {
     {
         let (actor, context) = self.occupy();
         let result = catch(|| function(actor, context));
-        self.state.set(Use::Ready);
+        self.usage.set(Use::Ready);
         result.map_err(Fault::Panic)
     }
 
@@ -139,7 +139,7 @@ impl<A: Actor> Seat<A> {
         let was_busy = job.is_some();
         if was_busy {
             drop(catch(|| drop(job)));
-            self.state.set(Use::Ready);
+            self.usage.set(Use::Ready);
         }
         was_busy
     }
@@ -147,8 +147,8 @@ impl<A: Actor> Seat<A> {
     /// Drops job and actor.
     pub(crate) fn vacate(&self) {
         self.cancel();
-        assert!(self.state.get() != Use::Busy, "a handler runs");
-        self.state.set(Use::Vacant);
+        assert!(self.usage.get() != Use::Busy, "a handler runs");
+        self.usage.set(Use::Vacant);
         // SAFETY: no job is left, and no handler runs.
         let actor = unsafe { (*self.actor.get()).take() };
         drop(catch(|| drop(actor)));
@@ -160,13 +160,13 @@ impl<A: Actor> Seat<A> {
     ///
     /// If a handler or a job borrows it.
     pub(crate) fn with_context<R>(&self, function: impl FnOnce(&mut Context<A>) -> R) -> R {
-        let before = self.state.replace(Use::Busy);
+        let before = self.usage.replace(Use::Busy);
         assert!(before != Use::Busy, "the context is borrowed");
         let _borrowed = Borrowed {
-            state: &self.state,
+            usage: &self.usage,
             before,
         };
-        // SAFETY: nobody else borrows it, for the state was not busy, and is until this returns or
+        // SAFETY: nobody else borrows it, for `usage` was not busy, and is until this returns or
         // panics.
         function(unsafe { &mut *self.context.get() })
     }
@@ -179,12 +179,12 @@ impl<A: Actor> Seat<A> {
         let begun = catch(|| function(actor, context));
         let job = match begun {
             Ok(None) => {
-                self.state.set(Use::Ready);
+                self.usage.set(Use::Ready);
                 return Served::Done;
             }
             Ok(Some(job)) => job,
             Err(panic) => {
-                self.state.set(Use::Ready);
+                self.usage.set(Use::Ready);
                 return Served::Failed(Fault::Panic(panic));
             }
         };
@@ -196,12 +196,12 @@ impl<A: Actor> Seat<A> {
 
     #[expect(
         clippy::mut_from_ref,
-        reason = "the state lets only one borrow at a time begin"
+        reason = "`usage` lets only one borrow at a time begin"
     )]
     fn occupy(&self) -> (&mut A, &mut Context<A>) {
-        assert!(self.state.get() == Use::Ready, "the cell is ready");
-        self.state.set(Use::Busy);
-        // SAFETY: nobody else borrows them, for the state was ready, and is busy until they are
+        assert!(self.usage.get() == Use::Ready, "the cell is ready");
+        self.usage.set(Use::Busy);
+        // SAFETY: nobody else borrows them, for `usage` was ready, and is busy until they are
         // given back.
         unsafe {
             let actor = (*self.actor.get())
@@ -219,13 +219,13 @@ impl<A: Actor> Seat<A> {
 
 /// A guard that gives the context back, also when the function that has it panics.
 struct Borrowed<'a> {
-    state: &'a Cell<Use>,
+    usage: &'a Cell<Use>,
     before: Use,
 }
 
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
-        self.state.set(self.before);
+        self.usage.set(self.before);
     }
 }
 

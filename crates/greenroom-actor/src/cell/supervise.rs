@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use super::activation::Activation;
 use super::control::ChildKey;
-use super::family::lock;
 use super::{AnyCell, Ending, Signal, Verdict};
 use crate::actor::Actor;
 use crate::dispatcher;
+use crate::id::ActorId;
 use crate::panics::{catch, contain};
-use crate::reference::ActorId;
 use crate::supervision::{Cause, Directive, Failure, Scope, Supervision};
 
 impl<A: Actor> Activation<'_, A> {
@@ -19,7 +18,7 @@ impl<A: Actor> Activation<'_, A> {
         let Some(family) = self.cell.shared.family.get() else {
             return false;
         };
-        let mut children = lock(&family.children);
+        let mut children = family.children.lock();
         children.is_awaited = !children.cells.is_empty();
         children.is_awaited
     }
@@ -45,24 +44,24 @@ impl<A: Actor> Activation<'_, A> {
     }
 
     /// Accepts no more children, and ends those that are there.
-    pub(super) fn close_nursery(&self, ending: &Ending) {
+    pub(super) fn close_children(&self, ending: &Ending) {
         let Some(family) = self.cell.shared.family.get() else {
             return;
         };
-        lock(&family.children).is_closed = true;
+        family.children.lock().is_closed = true;
         match ending {
             Ending::Stopped => self.stop_children(),
             _ => self.kill_children(),
         }
     }
 
-    pub(super) fn decide_about(&mut self, key: ChildKey, failure: Arc<Failure>) {
+    pub(super) fn decide(&mut self, key: ChildKey, failure: Arc<Failure>) {
         let Some(child) = self.child(key) else { return };
         let supervision = self.cell.shared.settings.supervision.clone();
         let decided = catch(|| supervision.directive(&failure));
         match decided.unwrap_or(Directive::Escalate) {
-            Directive::Resume => self.pronounce(key, &Verdict::Resume),
-            Directive::Stop => self.pronounce(key, &Verdict::Stop(failure)),
+            Directive::Resume => self.apply_directive(key, &Verdict::Resume),
+            Directive::Stop => self.apply_directive(key, &Verdict::Stop(failure)),
             Directive::Escalate => self.escalate(key, failure),
             Directive::Restart => {
                 let restarts_max = supervision.restarts_max() as usize;
@@ -77,7 +76,7 @@ impl<A: Actor> Activation<'_, A> {
     }
 
     /// Sends the decision to the child, and to its siblings if the scope includes them.
-    pub(super) fn pronounce(&self, key: ChildKey, verdict: &Verdict) {
+    pub(super) fn apply_directive(&self, key: ChildKey, verdict: &Verdict) {
         let scope = match verdict {
             // A child that goes on does not concern its siblings.
             Verdict::Resume => Scope::OneForOne,
@@ -103,20 +102,20 @@ impl<A: Actor> Activation<'_, A> {
     /// meantime.
     pub(super) fn end_rest(&self, key: ChildKey, failure: Arc<Failure>) {
         if self.child(key).is_some_and(|child| child.is_resting()) {
-            self.pronounce(key, &Verdict::Restart(failure));
+            self.apply_directive(key, &Verdict::Restart(failure));
         }
     }
 
     /// Accepts children, or not.
-    pub(super) fn open_nursery(&self, is_open: bool) {
+    pub(super) fn accept_children(&self, is_open: bool) {
         if let Some(family) = self.cell.shared.family.get() {
-            lock(&family.children).is_closed = !is_open;
+            family.children.lock().is_closed = !is_open;
         }
     }
 
     fn restart_later(&self, child: ChildKey, failure: Arc<Failure>, rest: Duration) {
         if rest.is_zero() {
-            self.pronounce(child, &Verdict::Restart(failure));
+            self.apply_directive(child, &Verdict::Restart(failure));
             return;
         }
         if let Some(child) = self.child(child) {
@@ -140,7 +139,7 @@ impl<A: Actor> Activation<'_, A> {
                     "ended: it failed too often, or its failure was escalated to the top"
                 );
             });
-            self.pronounce(child, &Verdict::Stop(failure));
+            self.apply_directive(child, &Verdict::Stop(failure));
             return;
         }
         if !self.may_fail() {
@@ -157,7 +156,7 @@ impl<A: Actor> Activation<'_, A> {
 
     fn child(&self, key: ChildKey) -> Option<Arc<dyn AnyCell>> {
         let family = self.cell.shared.family.get()?;
-        let children = lock(&family.children);
+        let children = family.children.lock();
         let child = children.cells.get(key.slot as usize)?;
         (child.id() == key.id).then(|| Arc::clone(child))
     }
