@@ -21,12 +21,12 @@ pub struct Options {
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     milliseconds: u64,
     /// Actors that the cases spawn and idle start
-    #[arg(long, default_value_t = 1_000_000, value_parser = actor_count())]
+    #[arg(
+        long,
+        default_value_t = 1_000_000,
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000)
+    )]
     pub(crate) actors: u32,
-}
-
-fn actor_count() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(1..=10_000_000)
 }
 
 impl Options {
