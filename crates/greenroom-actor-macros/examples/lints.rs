@@ -39,7 +39,7 @@ impl Counter {
     ///
     /// # Errors
     ///
-    /// When the task panicked.
+    /// If the task panicked.
     #[message]
     pub async fn add_counted(
         &mut self,

@@ -16,6 +16,7 @@ mod options;
 mod owned;
 #[cfg(test)]
 mod refusals;
+mod root;
 mod self_type;
 #[cfg(test)]
 mod taken;
@@ -23,7 +24,7 @@ mod visibility;
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Item, ItemImpl, Path, parse_quote};
+use syn::{Item, ItemImpl, Path};
 
 use block::Block;
 use options::BlockOptions;
@@ -34,19 +35,17 @@ pub fn messages(
     options: proc_macro::TokenStream,
     block: proc_macro::TokenStream,
 ) -> proc_macro::TokenStream {
-    let root = parse_quote!(::greenroom_actor);
-    expand_or_report(&root, options.into(), block.into()).into()
+    expand_or_report(&root::of_actor(), options.into(), block.into()).into()
 }
 
 /// The attribute [`macro@messages`] for users of `greenroom::actor`, which re-exports it as
 /// `greenroom::actor::messages`.
 #[proc_macro_attribute]
-pub fn messages_of_greenroom(
+pub fn greenroom_messages(
     options: proc_macro::TokenStream,
     block: proc_macro::TokenStream,
 ) -> proc_macro::TokenStream {
-    let root = parse_quote!(::greenroom::actor);
-    expand_or_report(&root, options.into(), block.into()).into()
+    expand_or_report(&root::of_greenroom(), options.into(), block.into()).into()
 }
 
 /// Expands the block. In case of errors it returns the methods too, so that no error follows from

@@ -8,7 +8,7 @@ use greenroom_actor::{Actor, ActorRef, ActorSystem, AsyncHandler, Context, Handl
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Told so many before one is asked, which fit into the mailbox.
+/// The number of messages by `tell` before one `ask`, which fit into the mailbox.
 const BATCH: u64 = 512;
 const PATIENCE: Duration = Duration::from_mins(10);
 

@@ -12,7 +12,7 @@ use greenroom_actor::{Actor, ActorRef, ActorSystem, AskError, Dispatcher, Mailbo
 use greenroom_stage::Stage;
 use serde::Deserialize;
 
-/// What a configuration file says.
+/// The text of a configuration file.
 const CONFIGURATION: &str = r#"
     [dispatchers.images]
     kind = "pool"
@@ -93,8 +93,8 @@ async fn render_four(images: Dispatcher, tool: &Tool) -> Result<Vec<String>, Err
     Ok(files)
 }
 
-/// What a handler of requests does. It waits for room if sixteen wait already; the thread that runs
-/// it is free meanwhile.
+/// Stands in for a handler of requests. It waits for room if sixteen wait already; the thread that
+/// runs it is free meanwhile.
 async fn render(renderer: &ActorRef<Renderer>, file: &str) -> Result<String, AskError> {
     let asked = renderer.render(file.to_owned()).ask();
     asked.timeout(Duration::from_secs(30)).await

@@ -62,7 +62,7 @@ fn name_of(address: &str) -> &str {
     name
 }
 
-/// What became of some letters.
+/// The outcomes of some letters.
 struct Outcome {
     refused: usize,
     delivered: Vec<String>,
@@ -124,7 +124,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     } = send_letters().await?;
     writeln!(
         io::stdout(),
-        "delivered {}, refused {refused} while the mailbox was full, dead {dead}; clean shutdown: {}",
+        "delivered {}, refused {refused} while the mailbox was full, dead {dead}; \
+         clean shutdown: {}",
         delivered.len(),
         report.is_clean(),
     )?;

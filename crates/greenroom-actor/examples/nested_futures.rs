@@ -71,7 +71,7 @@ impl Users {
     }
 }
 
-/// What a handler of requests answers: status and body.
+/// The response of a handler of requests: status and body.
 async fn insert_unique_user(users: &ActorRef<Users>, name: &str) -> (u16, String) {
     let registered = users.register(name.to_owned()).ask();
     match registered.timeout(Duration::from_secs(2)).await {

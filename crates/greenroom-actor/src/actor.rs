@@ -7,8 +7,8 @@ use crate::supervision::{Failure, Supervision};
 
 /// A state that only its own handlers touch, one message at a time.
 ///
-/// What it does with a message of type `M` is said by [`Handler`], [`AsyncHandler`] or
-/// [`ReplyHandler`] for `M`.
+/// [`Handler`], [`AsyncHandler`] or [`ReplyHandler`] for `M` says what it does with a message of
+/// type `M`.
 ///
 /// ```
 /// use greenroom_actor::{Actor, ActorSystem, Context, Handler};
@@ -35,28 +35,28 @@ use crate::supervision::{Failure, Supervision};
 /// # }
 /// ```
 pub trait Actor: Sized + Send + 'static {
-    /// What actors of this type are called in logs, errors and the status. The type's name without
-    /// its path, if not said otherwise.
+    /// The name of this type of actor in logs, errors and the status. Default: the type's name
+    /// without its path.
     #[must_use]
     fn type_name() -> &'static str {
         short_name::<Self>()
     }
 
-    /// The mailbox of actors of this type, if whoever spawns one does not say otherwise: 1,024
-    /// messages, and senders wait when it is full.
+    /// The mailbox of actors of this type, unless the spawner gives another. Default: 1,024
+    /// messages, and senders wait while it is full.
     #[must_use]
     fn mailbox() -> Mailbox {
         Mailbox::default()
     }
 
-    /// How many children, timers and watchers such an actor may have. See [`Limits`] for the
+    /// The limits on children, timers and watchers of such an actor. See [`Limits`] for the
     /// defaults.
     #[must_use]
     fn limits() -> Limits {
         Limits::default()
     }
 
-    /// What happens when a child of such an actor fails. See [`Supervision`] for the default.
+    /// The decision about a child of such an actor that fails. See [`Supervision`] for the default.
     #[must_use]
     fn supervision() -> Supervision {
         Supervision::default()
@@ -66,7 +66,7 @@ pub trait Actor: Sized + Send + 'static {
     ///
     /// # Errors
     ///
-    /// Whatever keeps the actor from working; its supervisor decides what follows.
+    /// An error that keeps the actor from working; its supervisor decides what follows.
     fn started(
         &mut self,
         context: &mut Context<Self>,
@@ -75,8 +75,8 @@ pub trait Actor: Sized + Send + 'static {
         std::future::ready(Ok(()))
     }
 
-    /// Called before the first message after a restart, on the new state. Does what
-    /// [`started`](Self::started) does, if not said otherwise.
+    /// Called before the first message after a restart, on the new state. Default: calls
+    /// [`started`](Self::started).
     ///
     /// # Errors
     ///
@@ -98,20 +98,20 @@ pub trait Actor: Sized + Send + 'static {
     }
 }
 
-/// What an actor does with a message, at once: the fast path. It holds its worker meanwhile, so
-/// what computes for long or blocks belongs on a [stage](crate::Dispatcher::stage).
+/// A handler that replies when it returns: the fast path. It holds its worker meanwhile, so what
+/// computes for long or blocks belongs on a [stage](crate::Dispatcher::stage).
 pub trait Handler<M>: Actor {
-    /// The answer to who asks.
+    /// The reply to an `ask`.
     type Reply: Send + 'static;
 
     /// Handles one message. A panic counts as a failure of the actor.
     fn handle(&mut self, message: M, context: &mut Context<Self>) -> Self::Reply;
 }
 
-/// What an actor does with a message that makes it wait. It borrows the actor while it waits, and
-/// the mailbox waits meanwhile; the worker runs other actors.
+/// A handler that waits. It borrows the actor while it waits, and the mailbox waits meanwhile; the
+/// worker runs other actors.
 pub trait AsyncHandler<M>: Actor {
-    /// The answer to who asks.
+    /// The reply to an `ask`.
     type Reply: Send + 'static;
 
     /// Handles one message. A panic counts as a failure of the actor.
@@ -122,17 +122,18 @@ pub trait AsyncHandler<M>: Actor {
     ) -> impl Future<Output = Self::Reply> + Send;
 }
 
-/// What an actor does with a message that it answers later, or that another actor answers: it may
-/// keep `reply`, send it along, or give it to [`ActorRef::forward`](crate::ActorRef::forward).
+/// A handler whose reply comes later, or from another actor: it may keep `reply`, send it along, or
+/// give it to [`ActorRef::forward`](crate::ActorRef::forward).
 pub trait ReplyHandler<M>: Actor {
-    /// The answer to who asks.
+    /// The reply to an `ask`.
     type Reply: Send + 'static;
 
-    /// Handles one message. If `reply` is dropped unused, who asks is told so.
+    /// Handles one message. If `reply` is dropped unused, the asker gets
+    /// [`AskError::NoReply`](crate::AskError::NoReply).
     fn handle(&mut self, message: M, reply: ReplyTo<Self::Reply>, context: &mut Context<Self>);
 }
 
-/// A type's name without the path in front of it.
+/// Returns a type's name without the path in front of it.
 pub(crate) fn short_name<T: ?Sized>() -> &'static str {
     let name = std::any::type_name::<T>();
     let outer = name.split('<').next().unwrap_or(name);

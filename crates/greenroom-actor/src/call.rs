@@ -7,8 +7,8 @@ use crate::error::{SendError, TellError};
 use crate::receive::Receive;
 use crate::reference::ActorRef;
 
-/// A message with its receiver, as the methods that `#[messages]` generates return it: to be told,
-/// sent or asked.
+/// A message with its receiver, as the methods that `#[messages]` generates return it: to be sent
+/// by `tell`, `send` or `ask`.
 #[must_use = "nothing is sent before `tell`, `send` or `ask`"]
 pub struct Call<'a, A: Actor, M, K> {
     receiver: &'a ActorRef<A>,
@@ -30,7 +30,7 @@ where
     M: Send + 'static,
     K: 'static,
 {
-    /// This message for this receiver.
+    /// Creates a call of this receiver with this message.
     pub fn new(receiver: &'a ActorRef<A>, message: M) -> Self {
         Self {
             receiver,
@@ -39,7 +39,7 @@ where
         }
     }
 
-    /// See [`ActorRef::tell`].
+    /// Sends the message without waiting, as [`ActorRef::tell`] does.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ where
         self.receiver.tell(self.message)
     }
 
-    /// See [`ActorRef::send`].
+    /// Sends the message, and waits while the mailbox is full, as [`ActorRef::send`] does.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ where
         self.receiver.send(self.message).await
     }
 
-    /// See [`ActorRef::ask`].
+    /// Sends the message and waits for the reply, as [`ActorRef::ask`] does.
     pub fn ask(self) -> Ask<'a, A, M, K> {
         self.receiver.ask(self.message)
     }

@@ -15,7 +15,7 @@ use crate::dispatcher;
 use crate::limits::LimitReached;
 use crate::panics::Panic;
 use crate::raw::Envelope;
-use crate::receive::{Asked, Receive, Sealed, Told};
+use crate::receive::{AskMessage, Receive, Sealed, TellMessage};
 use crate::reference::ActorRef;
 use crate::reply::ReplyTo;
 use crate::supervision::Cause;
@@ -34,7 +34,7 @@ pub struct Context<A: Actor> {
     extras: Option<Box<Extras<A>>>,
 }
 
-/// What only some actors need.
+/// The state that only some actors need.
 struct Extras<A: Actor> {
     stash: VecDeque<Envelope<A>>,
     unstashed: Vec<Envelope<A>>,
@@ -43,7 +43,7 @@ struct Extras<A: Actor> {
     watched: Watched,
 }
 
-/// The stash is full: [`STASH_MAX`] messages. The message comes back.
+/// An error: the stash holds [`STASH_MAX`] messages. The message comes back.
 #[derive(Error)]
 #[error("the stash is full: it holds {STASH_MAX} messages")]
 pub struct StashFull<M>(pub M);
@@ -54,7 +54,7 @@ impl<M> fmt::Debug for StashFull<M> {
     }
 }
 
-/// There are [`PIPES_MAX`] piped futures that are not ready.
+/// An error: [`PIPES_MAX`] piped futures are not ready yet.
 #[derive(Debug, Error)]
 #[error("the actor waits for {PIPES_MAX} piped futures already")]
 pub struct PipesFull;
@@ -67,7 +67,7 @@ impl<A: Actor> Context<A> {
         }
     }
 
-    /// The actor's reference to itself.
+    /// Returns the actor's reference to itself.
     ///
     /// # Panics
     ///
@@ -79,16 +79,16 @@ impl<A: Actor> Context<A> {
             .expect("an actor that runs has a reference to itself")
     }
 
-    /// The system that the actor belongs to.
+    /// Returns the system that the actor belongs to.
     #[must_use]
     pub fn system(&self) -> ActorSystem {
         ActorSystem::of(&self.myself().0.shared.settings.system)
     }
 
-    /// Spawns a child, which ends with this actor and is supervised by it
-    /// ([`Actor::supervision`]). The function makes its state, and makes it anew after a failure.
-    /// Beyond [`Limits::children`](crate::Limits::children) the child ends before it begins, with
-    /// an ERROR in the log; [`build`](Self::build) returns the error.
+    /// Spawns a child, which ends with this actor and is supervised by it ([`Actor::supervision`]).
+    /// The function makes its state, and makes it again for each restart. Beyond
+    /// [`Limits::children`](crate::Limits::children) the child ends before it begins, with an ERROR
+    /// in the log; [`build`](Self::build) returns the error.
     pub fn spawn<C: Actor>(&self, make: impl Fn() -> C + Send + 'static) -> ActorRef<C> {
         self.build(make).spawn_or_end()
     }
@@ -108,14 +108,14 @@ impl<A: Actor> Context<A> {
         self.myself().stop();
     }
 
-    /// Gives up: counts as a failure of this actor when the message at hand is handled.
+    /// Fails this actor when the message at hand is handled.
     pub fn fail(&self, error: impl Into<BoxError>) {
         let cause = Cause::from_error(error.into());
         let me = &self.myself().0;
         me.signal_any(Signal::Fail(Box::new(me.failure("a handler", cause))));
     }
 
-    /// Has this actor told when another ends: with [`Terminated`], by the control lane. At once, if
+    /// Notifies this actor when another ends: with [`Terminated`], by the control lane. At once, if
     /// it has ended. If the other has as many watchers as its [`Limits`](crate::Limits) allow, this
     /// actor fails.
     pub fn watch<B, K>(&mut self, other: &ActorRef<B>)
@@ -129,7 +129,7 @@ impl<A: Actor> Context<A> {
         if self.extras().watched.add(other, Tie::Watch) {
             let tell = move |terminated| {
                 if let Some(me) = me.upgrade() {
-                    me.0.notify(Told::<Terminated, K>::new(terminated));
+                    me.0.notify(TellMessage::<Terminated, K>::new(terminated));
                 }
             };
             if !AnyCell::watch(&*other.0, id, Box::new(tell)) {
@@ -139,7 +139,7 @@ impl<A: Actor> Context<A> {
         }
     }
 
-    /// Takes back [`watch`](Self::watch) and [`link`](Self::link).
+    /// Undoes [`watch`](Self::watch) and [`link`](Self::link).
     pub fn unwatch<B: Actor>(&mut self, other: &ActorRef<B>) {
         if let Some(extras) = &mut self.extras {
             extras.watched.remove(other.id());
@@ -147,9 +147,9 @@ impl<A: Actor> Context<A> {
         AnyCell::unwatch(&*other.0, self.myself().id());
     }
 
-    /// Binds this actor's fate to another's, both ways: when one of them is killed or ends as failed,
-    /// the other fails. An actor that is stopped takes nobody with it. Counts as a watcher of both:
-    /// see [`watch`](Self::watch).
+    /// Links this actor and another, both ways: when one of them is killed or ends as failed, the
+    /// other fails. An actor that is stopped takes nobody with it. Counts as a watcher of both: see
+    /// [`watch`](Self::watch).
     pub fn link<B: Actor>(&mut self, other: &ActorRef<B>) {
         if !self.extras().watched.add(other, Tie::Link) {
             return;
@@ -183,6 +183,7 @@ impl<A: Actor> Context<A> {
     {
         let me = self.myself().clone();
         let pipes = &mut self.extras().pipes;
+        // Frees the tasks of futures that are ready: a `JoinSet` keeps them until they are joined.
         while pipes.try_join_next().is_some() {}
         if pipes.len() >= PIPES_MAX {
             return Err(PipesFull);
@@ -237,8 +238,8 @@ impl<A: Actor> Context<A> {
         set.unwrap_or_else(|ended| self.fail_of_timers(ended))
     }
 
-    /// Sets a message aside until [`unstash_all`](Self::unstash_all). What is in the stash when the
-    /// actor ends becomes dead letters; a restart unstashes it.
+    /// Sets a message aside until [`unstash_all`](Self::unstash_all). The stash of an actor that
+    /// ends becomes dead letters; a restart unstashes it.
     ///
     /// # Errors
     ///
@@ -253,11 +254,11 @@ impl<A: Actor> Context<A> {
         if stash.len() >= STASH_MAX {
             return Err(StashFull(message));
         }
-        stash.push_back(Envelope::new(Told::<M, K>::new(message)));
+        stash.push_back(Envelope::new(TellMessage::<M, K>::new(message)));
         Ok(())
     }
 
-    /// Like [`stash`](Self::stash), with the way back to who asked, for a
+    /// Like [`stash`](Self::stash), with the [`ReplyTo`] of the asker, for a
     /// [`ReplyHandler`](crate::ReplyHandler).
     ///
     /// # Errors
@@ -267,8 +268,8 @@ impl<A: Actor> Context<A> {
     pub fn stash_asked<M, K>(
         &mut self,
         message: M,
-        reply: ReplyTo<<A as Sealed<M, K>>::Answer>,
-    ) -> Result<(), StashFull<(M, ReplyTo<<A as Sealed<M, K>>::Answer>)>>
+        reply: ReplyTo<<A as Sealed<M, K>>::Reply>,
+    ) -> Result<(), StashFull<(M, ReplyTo<<A as Sealed<M, K>>::Reply>)>>
     where
         A: Receive<M, K>,
         M: Send + 'static,
@@ -278,7 +279,7 @@ impl<A: Actor> Context<A> {
         if stash.len() >= STASH_MAX {
             return Err(StashFull((message, reply)));
         }
-        stash.push_back(Envelope::new(Asked::<A, M, K> { message, reply }));
+        stash.push_back(Envelope::new(AskMessage::<A, M, K> { message, reply }));
         Ok(())
     }
 
@@ -294,7 +295,7 @@ impl<A: Actor> Context<A> {
         self.myself().0.look();
     }
 
-    /// How many messages are set aside.
+    /// Returns the number of messages in the stash.
     #[must_use]
     pub fn stashed(&self) -> usize {
         self.extras.as_ref().map_or(0, |extras| extras.stash.len())
@@ -316,7 +317,7 @@ impl<A: Actor> Context<A> {
         self.take_unstashed()
     }
 
-    /// Before a restart: timers and pipes end, what was set aside comes first.
+    /// Ends timers and pipes before a restart. Stashed messages come first after it.
     pub(crate) fn reset(&mut self) {
         self.unstash();
         if let Some(extras) = &mut self.extras {
@@ -326,7 +327,7 @@ impl<A: Actor> Context<A> {
         }
     }
 
-    /// At the end: nothing keeps the actor's memory any more.
+    /// Releases all that keeps the memory of an actor that has ended.
     pub(crate) fn let_go(&mut self) {
         if let (Some(extras), Some(me)) = (&mut self.extras, &self.me) {
             extras.timers.cancel_all();
@@ -373,20 +374,21 @@ impl<A: Actor> ActorRef<A> {
     }
 }
 
-/// A message on its way to the actor that piped it. Given up while it waits for room, it is a dead
+/// A message on its way to the actor that piped it. Dropped while it waits for room, it is a dead
 /// letter.
 struct Piped<A: Receive<M, K>, M: Send + 'static, K: 'static> {
     to: ActorRef<A>,
-    told: Option<Told<M, K>>,
+    message: Option<TellMessage<M, K>>,
 }
 
 impl<A: Receive<M, K>, M: Send + 'static, K: 'static> Piped<A, M, K> {
     fn new(to: ActorRef<A>, message: M) -> Self {
-        let told = Some(Told::new(message));
-        Self { to, told }
+        let message = Some(TellMessage::new(message));
+        Self { to, message }
     }
 
-    /// What does not fit because the actor has ended or refuses is left to `drop`.
+    /// Sends the message, and waits while the mailbox is full. If the actor has ended or refuses,
+    /// `drop` makes it a dead letter.
     async fn send(mut self) {
         while self.is_to_wait() {
             let room = self.to.0.listen_for_room();
@@ -397,29 +399,29 @@ impl<A: Receive<M, K>, M: Send + 'static, K: 'static> Piped<A, M, K> {
     }
 
     fn is_to_wait(&mut self) -> bool {
-        let Some(told) = self.told.take() else {
+        let Some(message) = self.message.take() else {
             return false;
         };
-        let (is_full, told) = match self.to.0.post(told) {
+        let (is_full, message) = match self.to.0.post(message) {
             Posted::Done => return false,
-            Posted::Full(told) => (true, told),
-            Posted::Closed(told) => (false, told),
+            Posted::Full(message) => (true, message),
+            Posted::Closed(message) => (false, message),
         };
-        self.told = Some(told);
+        self.message = Some(message);
         is_full && self.to.0.lets_wait()
     }
 }
 
 impl<A: Receive<M, K>, M: Send + 'static, K: 'static> Drop for Piped<A, M, K> {
     fn drop(&mut self) {
-        if let Some(told) = self.told.take() {
-            self.to.0.post_or_bury(told);
+        if let Some(message) = self.message.take() {
+            self.to.0.post_or_dead_letter(message);
         }
     }
 }
 
-/// Has `from` fail when `to` ends otherwise than by being stopped. False if `to` may have no more
-/// watchers.
+/// Fails `from` when `to` ends otherwise than by being stopped. Returns `false` if `to` may have no
+/// more watchers.
 fn link<A: Actor, B: Actor>(from: &ActorRef<A>, to: &ActorRef<B>) -> bool {
     let id = from.id();
     let from = from.downgrade();

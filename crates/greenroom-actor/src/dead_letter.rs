@@ -1,78 +1,15 @@
-//! What was not delivered.
+//! Dead letters: messages that were not delivered, or whose handler failed.
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use serde::Serialize;
+use parking_lot::{Mutex, RwLock};
 
-use crate::cell::family::lock;
 use crate::raw::Undelivered;
+use crate::reason::{REASONS, Reason, Why};
 use crate::recipient::Recipient;
-
-/// Why a message was not handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// Its handler panicked.
-    Failed,
-    /// The actor was restarted or stopped while the handler waited.
-    Aborted,
-    /// The mailbox was full, and it was the newest ([`Overflow::DropNewest`](crate::Overflow)).
-    DroppedNewest,
-    /// The mailbox was full, and it was the oldest ([`Overflow::DropOldest`](crate::Overflow)).
-    DroppedOldest,
-    /// The mailbox was full, and nobody was there to be told, as with
-    /// [`pipe`](crate::Context::pipe) and timers.
-    MailboxFull,
-    /// The actor had ended, or ended before its turn came.
-    Ended,
-}
-
-const REASONS: usize = 6;
-
-impl Reason {
-    /// All reasons.
-    pub const ALL: [Self; REASONS] = [
-        Self::Failed,
-        Self::Aborted,
-        Self::DroppedNewest,
-        Self::DroppedOldest,
-        Self::MailboxFull,
-        Self::Ended,
-    ];
-
-    /// The reason as the status and the metrics name it.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Aborted => "aborted",
-            Self::DroppedNewest => "dropped_newest",
-            Self::DroppedOldest => "dropped_oldest",
-            Self::MailboxFull => "mailbox_full",
-            Self::Ended => "ended",
-        }
-    }
-
-    fn explanation(self) -> &'static str {
-        match self {
-            Self::Failed => "its handler failed",
-            Self::Aborted => "the actor was restarted or killed while the handler waited",
-            Self::DroppedNewest => "the mailbox was full and drops the newest",
-            Self::DroppedOldest => "the mailbox was full and drops the oldest",
-            Self::MailboxFull => "the mailbox was full",
-            Self::Ended => "the actor has ended",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.explanation())
-    }
-}
 
 /// A message that was not delivered, or whose handler failed. Clones are the same letter.
 #[derive(Clone, Debug)]
@@ -81,7 +18,7 @@ pub struct DeadLetter {
     pub receiver: Arc<str>,
     /// The type of the message.
     pub message: &'static str,
-    /// Why it was not handled.
+    /// The reason for which it was not handled.
     pub reason: Reason,
     /// The text of the panic, if its handler panicked.
     pub panic: Option<Arc<str>>,
@@ -91,11 +28,11 @@ pub struct DeadLetter {
 type Content = Arc<Mutex<Option<Box<dyn Any + Send>>>>;
 
 impl DeadLetter {
-    /// Takes the message out, to send it once more or to look at it. None if it is of another type,
-    /// if a handler had it already, or if somebody else took it.
+    /// Takes the message out, to send it once more or to look at it. Returns `None` if it is of
+    /// another type, if a handler had it already, or if another subscriber took it.
     #[must_use]
     pub fn take_content<M: 'static>(&self) -> Option<M> {
-        let mut content = lock(&self.content);
+        let mut content = self.content.lock();
         match content.take()?.downcast() {
             Ok(message) => Some(*message),
             Err(other) => {
@@ -106,12 +43,12 @@ impl DeadLetter {
     }
 }
 
-/// The dead letters of a system: counted by reason, told to `tracing` (target
-/// `greenroom::actor::dead_letter`, level DEBUG), and sent to who subscribed.
+/// The dead letters of a system: counted by reason, logged by `tracing` (target
+/// `greenroom::actor::dead_letter`, level DEBUG), and sent to subscribers.
 #[derive(Default)]
 pub struct DeadLetters {
     counts: [AtomicU64; REASONS],
-    /// Whoever posts takes a clone: letters are told, and dropped, outside of the lock.
+    /// Posting takes a clone: letters are sent, and dropped, outside of the lock.
     subscribers: RwLock<Arc<Vec<Recipient<DeadLetter>>>>,
 }
 
@@ -124,25 +61,22 @@ impl fmt::Debug for DeadLetters {
 }
 
 impl DeadLetters {
-    /// How many there were for this reason.
+    /// Returns the number of dead letters for this reason.
     #[must_use]
     pub fn count(&self, reason: Reason) -> u64 {
         self.counts[reason as usize].load(Ordering::Relaxed)
     }
 
-    /// How many there were.
+    /// Returns the number of all dead letters.
     #[must_use]
     pub fn total(&self) -> u64 {
         Reason::ALL.map(|reason| self.count(reason)).iter().sum()
     }
 
-    /// Sends every dead letter from now on to an actor, as long as that lives. What does not fit
-    /// into its mailbox is not sent; it is counted all the same.
+    /// Sends every dead letter from now on to an actor, as long as that lives. A letter that does
+    /// not fit into its mailbox is counted, but not sent.
     pub fn subscribe(&self, recipient: Recipient<DeadLetter>) {
-        let mut subscribers = self
-            .subscribers
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut subscribers = self.subscribers.write();
         let mut alive = Vec::clone(&subscribers);
         alive.retain(Recipient::is_alive);
         alive.push(recipient);
@@ -159,16 +93,20 @@ impl DeadLetters {
         if letter.message == std::any::type_name::<DeadLetter>() {
             return;
         }
-        let subscribers = {
-            let subscribers = self.subscribers.read();
-            Arc::clone(&subscribers.unwrap_or_else(PoisonError::into_inner))
-        };
+        let subscribers = Arc::clone(&self.subscribers.read());
         let is_traced = tracing::enabled!(target: TARGET, tracing::Level::DEBUG);
         if subscribers.is_empty() && !is_traced {
             return;
         }
         let receiver = receiver();
-        tracing::debug!(target: TARGET, %receiver, message = letter.message, reason = %why.reason, panic = why.panic, "dead letter");
+        tracing::debug!(
+            target: TARGET,
+            %receiver,
+            message = letter.message,
+            reason = %why.reason,
+            panic = why.panic,
+            "dead letter"
+        );
         let letter = DeadLetter {
             receiver: receiver.into(),
             message: letter.message,
@@ -183,19 +121,3 @@ impl DeadLetters {
 }
 
 const TARGET: &str = "greenroom::actor::dead_letter";
-
-/// Why a letter is dead, and what the panic said, if it was one.
-#[derive(Clone, Copy)]
-pub(crate) struct Why<'a> {
-    pub(crate) reason: Reason,
-    pub(crate) panic: Option<&'a str>,
-}
-
-impl From<Reason> for Why<'_> {
-    fn from(reason: Reason) -> Self {
-        Self {
-            reason,
-            panic: None,
-        }
-    }
-}

@@ -1,12 +1,14 @@
-//! What happens, told to whoever wants to know.
+//! The event stream of a system: publish and subscribe by the type of the event.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
+
+use crate::id::ActorId;
 use crate::recipient::Recipient;
-use crate::reference::ActorId;
 
 /// The event stream of a system: any type is an event, and every actor that subscribed to it gets a
 /// copy. Within the process only; nothing is kept for those that subscribe later.
@@ -49,16 +51,16 @@ use crate::reference::ActorId;
 /// ```
 #[derive(Default)]
 pub struct EventStream {
-    /// By the type `E` of the event, its `Subscribers<E>`.
+    /// `Subscribers<E>` by the type `E` of the event.
     subscribers: RwLock<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
 }
 
-/// Publishers go through the list as it was when they began.
+/// The subscribers to one type of event. Publishers go through the list as it was when they began.
 type Subscribers<E> = Arc<Vec<Recipient<E>>>;
 
 impl EventStream {
-    /// Sends every event of this type from now on to an actor, as long as that lives. False if it
-    /// was subscribed already, which stays as it was: no actor gets an event twice.
+    /// Sends every event of this type from now on to an actor, as long as that lives. Returns
+    /// `false` if it was subscribed already, which stays as it was: no actor gets an event twice.
     pub fn subscribe<E>(&self, recipient: Recipient<E>) -> bool
     where
         E: Clone + Send + Sync + 'static,
@@ -74,8 +76,8 @@ impl EventStream {
         refused.is_ok()
     }
 
-    /// Sends no more events of this type to the actor with this number. False if it was not
-    /// subscribed. Events that are in its mailbox already stay there.
+    /// Sends no more events of this type to the actor with this number. Returns `false` if it was
+    /// not subscribed. Events that are in its mailbox already stay there.
     pub fn unsubscribe<E>(&self, actor: ActorId) -> bool
     where
         E: Clone + Send + Sync + 'static,
@@ -85,8 +87,8 @@ impl EventStream {
         !removed.is_empty()
     }
 
-    /// Sends an event to all actors that subscribed to its type, and returns how many these are,
-    /// those with a full mailbox included. Never waits.
+    /// Sends an event to all actors that subscribed to its type, and returns their number, those
+    /// with a full mailbox included. Never waits.
     pub fn publish<E>(&self, event: E) -> usize
     where
         E: Clone + Send + Sync + 'static,
@@ -109,22 +111,15 @@ impl EventStream {
         reached
     }
 
-    /// Forgets all subscribers.
+    /// Removes all subscribers.
     pub(crate) fn clear(&self) {
-        let mut subscribers = self
-            .subscribers
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let all = std::mem::take(&mut *subscribers);
-        drop(subscribers);
+        let all = std::mem::take(&mut *self.subscribers.write());
+        // Outside of the lock: with the last reference to an actor goes what it was made with.
         drop(all);
     }
 
     fn subscribers_to<E: 'static>(&self) -> Option<Subscribers<E>> {
-        let all = self
-            .subscribers
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let all = self.subscribers.read();
         let subscribers = all.get(&TypeId::of::<E>())?;
         subscribers.downcast_ref::<Subscribers<E>>().map(Arc::clone)
     }
@@ -133,10 +128,7 @@ impl EventStream {
         &self,
         change: impl FnOnce(&mut Vec<Recipient<E>>) -> R,
     ) -> R {
-        let mut all = self
-            .subscribers
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.subscribers.write();
         let subscribers = all
             .entry(TypeId::of::<E>())
             .or_insert_with(|| Box::new(Subscribers::<E>::default()))
@@ -146,8 +138,8 @@ impl EventStream {
     }
 }
 
-/// Forgets those that have ended before the list grows: at most half of it is dead, and each is
-/// looked at a constant number of times.
+/// Removes subscribers that have ended before the list grows: at most half of it is dead, and each
+/// is looked at a constant number of times.
 fn make_room<E: Send + 'static>(subscribers: &mut Vec<Recipient<E>>) -> Vec<Recipient<E>> {
     if subscribers.len() < subscribers.capacity() {
         return Vec::new();
@@ -157,8 +149,8 @@ fn make_room<E: Send + 'static>(subscribers: &mut Vec<Recipient<E>>) -> Vec<Reci
     ended
 }
 
-/// Those that are no longer in the list. To be dropped outside of the lock: with the last reference
-/// to an actor goes what it was made with.
+/// Removes the subscribers that the predicate names, and returns them to be dropped outside of the
+/// lock: with the last reference to an actor goes what it was made with.
 fn remove<E>(
     subscribers: &mut Vec<Recipient<E>>,
     is_to_go: impl Fn(&Recipient<E>) -> bool,

@@ -28,13 +28,13 @@
 //! ```
 //!
 //! - An [`Actor`] is a state that only its own handlers touch, one message at a time: a [`Handler`]
-//!   answers at once, an [`AsyncHandler`] may wait, a [`ReplyHandler`] answers later. [`messages`]
+//!   replies at once, an [`AsyncHandler`] may wait, a [`ReplyHandler`] replies later. [`messages`]
 //!   makes messages of methods.
-//! - Others have an [`ActorRef`], or a [`Recipient`] that hides what kind of actor it is: to tell, to
-//!   send and wait for room, to ask with a deadline.
-//! - Every [`Mailbox`] is bounded, and says what happens when it is full. What is not handled comes
-//!   back to its sender or is a [`DeadLetter`].
-//! - An actor that panics is made anew, after a rest, and keeps its mailbox: [`Supervision`].
+//! - Others have an [`ActorRef`], or a [`Recipient`] that hides what kind of actor it is: to tell,
+//!   to send and wait for room, to ask with a deadline.
+//! - Every [`Mailbox`] is bounded, and has a policy for messages beyond its bound. A message that
+//!   is not handled comes back to its sender or is a [`DeadLetter`].
+//! - An actor that panics is restarted, after a back-off, and keeps its mailbox: [`Supervision`].
 //! - An [`ActorSystem`] is a tree of actors and the [`Dispatcher`]s that run them.
 //! - A handler reaches itself and its surroundings by its [`Context`]: children, timers, futures,
 //!   other actors' ends.
@@ -57,12 +57,14 @@ mod dead_letter;
 mod dispatcher;
 mod error;
 mod events;
+mod id;
 mod limits;
 mod mailbox;
 mod notifier;
 mod panics;
 mod path;
 mod raw;
+mod reason;
 mod receive;
 mod recipient;
 mod reference;
@@ -77,33 +79,35 @@ mod watched;
 #[cfg(feature = "web")]
 pub mod web;
 
-pub use greenroom_actor_macros::messages;
 #[doc(hidden)]
-pub use greenroom_actor_macros::messages_of_greenroom;
+pub use greenroom_actor_macros::greenroom_messages;
+pub use greenroom_actor_macros::messages;
 
-/// An error of whatever kind, as hooks return it.
+/// An error of any type, as hooks return it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 pub use actor::{Actor, AsyncHandler, Handler, ReplyHandler};
-pub use ask::Ask;
+pub use ask::{Ask, AskError};
 pub use call::Call;
 pub use cell::{Ending, Terminated};
 pub use context::{Context, PIPES_MAX, PipesFull, STASH_MAX, StashFull};
-pub use dead_letter::{DeadLetter, DeadLetters, Reason};
-pub use dispatcher::{Dispatcher, DispatcherError, THROUGHPUT_DEFAULT};
-pub use error::{AskError, SendError, TellError};
+pub use dead_letter::{DeadLetter, DeadLetters};
+pub use dispatcher::{Dispatcher, DispatcherError, DispatcherStatus, THROUGHPUT_DEFAULT};
+pub use error::{SendError, TellError};
 pub use events::EventStream;
+pub use id::ActorId;
 pub use limits::{LimitReached, Limits};
 pub use mailbox::{Mailbox, Overflow};
 pub use path::ActorPath;
+pub use reason::Reason;
 pub use receive::{Receive, marker};
 pub use recipient::Recipient;
-pub use reference::{ActorId, ActorRef, WeakActorRef};
+pub use reference::{ActorRef, WeakActorRef};
 pub use reply::ReplyTo;
 pub use router::{ConsistentHash, LeastLoaded, ROUTEES_MAX, RoundRobin, Router, Strategy};
 pub use supervision::{Backoff, Cause, Directive, Failure, Scope, Supervision};
 pub use system::{
     ActorSystem, ActorSystemBuilder, ActorSystemStatus, BuildError, DeadLetterCounts,
-    DispatcherStatus, STATUS_ACTORS_MAX, ShutdownReport, Spawn, SpawnError, TypeStatus, status,
+    STATUS_ACTORS_MAX, ShutdownReport, Spawn, SpawnError, TypeStatus, status,
 };
 pub use timer::Timer;

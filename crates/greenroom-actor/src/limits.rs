@@ -1,6 +1,6 @@
 use thiserror::Error;
 
-/// How many children, timers and watchers an actor may have. The defaults are far above what actors
+/// Limits on the children, timers and watchers of an actor. The defaults are far above what actors
 /// need: what reaches them leaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -9,31 +9,33 @@ pub struct Limits {
     pub(crate) watchers: u32,
 }
 
-/// An actor that set a timer, watched or linked beyond [`Limits`]: it fails for this reason.
+/// A limit that an actor exceeded when it set a timer, watched or linked: it fails for this reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LimitReached {
-    /// Of the actor that set one more.
+    /// [`Limits::timers`] of the actor that set one more.
     #[error("it has {0} timers, and may have no more (`Limits::timers`)")]
     Timers(u32),
-    /// Of the actor that was to be watched or linked.
+    /// [`Limits::watchers`] of the actor that was to be watched or linked.
     #[error(
-        "an actor that it was to watch or link has {0} watchers, and may have no more (`Limits::watchers`)"
+        "an actor that it was to watch or link has {0} watchers, and may have no more \
+         (`Limits::watchers`)"
     )]
     Watchers(u32),
 }
 
 impl Limits {
-    /// Children of an actor, if nothing else is said.
+    /// The default of [`children`](Self::children).
     pub const CHILDREN_DEFAULT: u32 = 1 << 20;
-    /// Timers of an actor, if nothing else is said.
+    /// The default of [`timers`](Self::timers).
     pub const TIMERS_DEFAULT: u32 = 1 << 16;
-    /// Watchers of an actor, if nothing else is said.
+    /// The default of [`watchers`](Self::watchers).
     pub const WATCHERS_DEFAULT: u32 = 1 << 16;
-    /// The largest of each, and what there may be at the top of a system, if nothing else is said.
+    /// The largest of each, and the default for actors at the top of a system.
     pub const MAX: u32 = 1 << 24;
 
-    /// Children at a time, from 1 to [`MAX`](Self::MAX). Other numbers mean the nearest allowed. One
-    /// more is not spawned: [`SpawnError::TooManyChildren`](crate::SpawnError). Default:
+    /// Sets the number of children at a time, from 1 to [`MAX`](Self::MAX). Other numbers mean the
+    /// nearest allowed. One more is not spawned:
+    /// [`SpawnError::TooManyChildren`](crate::SpawnError). Default:
     /// [`CHILDREN_DEFAULT`](Self::CHILDREN_DEFAULT).
     #[must_use]
     pub fn children(self, children: u32) -> Self {
@@ -43,8 +45,8 @@ impl Limits {
         }
     }
 
-    /// Timers that have not ended, from 1 to [`MAX`](Self::MAX). Other numbers mean the nearest
-    /// allowed. With one more the actor fails: [`LimitReached::Timers`]. Default:
+    /// Sets the number of timers that have not ended, from 1 to [`MAX`](Self::MAX). Other numbers
+    /// mean the nearest allowed. With one more the actor fails: [`LimitReached::Timers`]. Default:
     /// [`TIMERS_DEFAULT`](Self::TIMERS_DEFAULT).
     #[must_use]
     pub fn timers(self, timers: u32) -> Self {
@@ -54,9 +56,9 @@ impl Limits {
         }
     }
 
-    /// Actors that watch this one, or are linked to it, from 1 to [`MAX`](Self::MAX). Other numbers
-    /// mean the nearest allowed. One more fails: [`LimitReached::Watchers`]. Default:
-    /// [`WATCHERS_DEFAULT`](Self::WATCHERS_DEFAULT).
+    /// Sets the number of actors that watch this one, or are linked to it, from 1 to
+    /// [`MAX`](Self::MAX). Other numbers mean the nearest allowed. One more fails:
+    /// [`LimitReached::Watchers`]. Default: [`WATCHERS_DEFAULT`](Self::WATCHERS_DEFAULT).
     #[must_use]
     pub fn watchers(self, watchers: u32) -> Self {
         Self {

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// How many messages an actor may have waiting, and what happens to more.
+/// A bounded queue of messages: its capacity, and the policy for messages beyond it.
 ///
 /// The message that is being handled does not count. Control (stop, restart, notices of other
 /// actors' ends) has a lane of its own that overtakes messages.
@@ -13,30 +13,30 @@ pub struct Mailbox {
     overflow: Overflow,
 }
 
-/// What happens to a message for a full mailbox.
+/// The policy for a message to a full mailbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overflow {
-    /// `tell` returns it, `send` and `ask` wait for room.
+    /// `tell` returns the message, `send` and `ask` wait for room.
     #[default]
     BackPressure,
     /// `tell`, `send` and `ask` return at once with an error.
     Refuse,
-    /// It becomes a dead letter. Who told it is not told so; who asked is.
+    /// The message becomes a dead letter. `tell` and `send` succeed; an asker gets an error.
     DropNewest,
-    /// It takes the place of the oldest message, which becomes a dead letter. Such a mailbox takes
+    /// The message takes the place of the oldest, which becomes a dead letter. Such a mailbox takes
     /// a lock for each message.
     DropOldest,
 }
 
 impl Mailbox {
-    /// Messages that may wait, if nothing else is said.
+    /// The default capacity, in messages.
     pub const CAPACITY_DEFAULT: u32 = 1_024;
     /// The largest capacity, in messages.
     pub const CAPACITY_MAX: u32 = 1 << 24;
 
-    /// A mailbox for this many messages, from 1 to [`CAPACITY_MAX`](Self::CAPACITY_MAX). Other
-    /// numbers mean the nearest allowed.
+    /// Creates a mailbox for this many messages, from 1 to [`CAPACITY_MAX`](Self::CAPACITY_MAX).
+    /// Other numbers mean the nearest allowed.
     #[must_use]
     pub fn bounded(capacity: u32) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Mailbox {
         }
     }
 
-    /// Says what happens when it is full. Default: [`Overflow::BackPressure`].
+    /// Sets the policy for a full mailbox. Default: [`Overflow::BackPressure`].
     #[must_use]
     pub fn overflow(self, overflow: Overflow) -> Self {
         Self { overflow, ..self }

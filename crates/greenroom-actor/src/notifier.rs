@@ -1,4 +1,4 @@
-//! Wakes who waits for something to happen, where no lock is held.
+//! Notification of waiting tasks, which wakes them where no lock is held.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -27,14 +27,14 @@ impl Notifier {
         Listener(Some(self.0.listen()))
     }
 
-    /// Wakes so many listeners, the oldest first; those that were woken and have not been polled
+    /// Wakes this many listeners, the oldest first; those that were woken and have not been polled
     /// since count.
     pub(crate) fn notify(&self, listeners: usize) {
         let _put_off = PutOff::begin();
         self.0.notify(listeners);
     }
 
-    /// Wakes so many listeners more.
+    /// Wakes this many listeners more.
     #[cfg(feature = "web")]
     pub(crate) fn notify_additional(&self, listeners: usize) {
         let _put_off = PutOff::begin();
@@ -62,7 +62,7 @@ impl Drop for Listener {
     }
 }
 
-/// A user's waker, as the event has it. Empty once it is dropped.
+/// A user's waker, wrapped for the event. `None` once it is dropped.
 struct Deferred(Option<Waker>);
 
 impl ArcWake for Deferred {
@@ -79,19 +79,19 @@ impl Drop for Deferred {
     }
 }
 
-/// What is to be done with a waker.
+/// An action on a waker that was put off.
 enum Due {
     Wake(Arc<Deferred>),
     Drop(Waker),
 }
 
 thread_local! {
-    /// What was put off, while this thread is within an event.
+    /// The actions that were put off, while this thread is within an event.
     static PUT_OFF: RefCell<Option<Vec<Due>>> = const { RefCell::new(None) };
 }
 
 impl Due {
-    /// Does it when the thread has left the event: at once if it is in none, or ends.
+    /// Runs the action when the thread has left the event: at once if it is in none, or ends.
     fn later(self) {
         let mut due = Some(self);
         let _ = PUT_OFF.try_with(|put_off| {
@@ -112,7 +112,7 @@ impl Due {
     }
 }
 
-/// Puts off what is due until it is dropped, after the lock of the event.
+/// A guard that puts actions off until it is dropped, after the lock of the event.
 struct PutOff;
 
 impl PutOff {

@@ -3,12 +3,12 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The payload of a panic, which is a user's value. If its destructor panics in turn, what that
-/// panicked with is leaked: nobody could drop it for sure.
+/// The payload of a panic, which is a user's value. If its destructor panics in turn, the second
+/// payload is leaked: nobody could drop it for sure.
 pub(crate) struct Panic(Option<Box<dyn Any + Send>>);
 
 impl Panic {
-    /// What the panic said.
+    /// Returns the text of the panic.
     pub(crate) fn text(&self) -> &str {
         let payload = self.0.as_deref();
         let text = payload.and_then(|payload| payload.downcast_ref::<&str>().copied());
@@ -33,19 +33,24 @@ impl Drop for Panic {
     }
 }
 
-/// Calls a function, whose panic comes back as a value.
+/// Calls a function, and returns its panic as an error.
 pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Panic> {
     catch_unwind(AssertUnwindSafe(call)).map_err(Panic::from)
 }
 
-/// Calls users' code where no handler runs. Its panic is logged, and goes no further: it would
-/// take others along, such as the worker or the watchdog.
+/// Calls users' code where no handler runs. Its panic is logged, and goes no further: it would take
+/// others along, such as the worker or the watchdog.
 pub(crate) fn contain(what: &'static str, call: impl FnOnce()) {
     if let Err(panic) = catch(call) {
         let panic = panic.text();
         // The log may be the one that panics.
-        drop(catch(
-            || tracing::error!(target: "greenroom::actor", what, panic, "a panic outside of handlers"),
-        ));
+        drop(catch(|| {
+            tracing::error!(
+                target: "greenroom::actor",
+                what,
+                panic,
+                "a panic outside of handlers"
+            );
+        }));
     }
 }

@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use crate::cell::AnyCell;
 
-/// The path of an actor, such as `/feeder-3/subscriber-17`, put together when it is written out:
-/// errors come in floods, and most are never read. Keeps the memory of an ended actor, as a
-/// reference to it does.
+/// The path of an actor, such as `/feeder-3/subscriber-17`. It is put together when it is
+/// displayed: errors come in floods, and most are never read. Keeps the memory of an ended actor,
+/// as a reference to it does.
 #[derive(Clone)]
 pub struct ActorPath(Arc<dyn AnyCell>);
 

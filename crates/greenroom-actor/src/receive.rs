@@ -3,25 +3,25 @@ use std::marker::PhantomData;
 
 use crate::actor::{Actor, AsyncHandler, Handler, ReplyHandler};
 use crate::context::Context;
-use crate::dead_letter::Reason;
 use crate::raw::{Deliver, Job};
+use crate::reason::Reason;
 use crate::reply::ReplyTo;
 
-/// Which of the three kinds of handler an actor has for a message. The compiler finds it out.
+/// The three kinds of handlers, as markers that the compiler infers.
 pub mod marker {
-    /// [`Handler`](crate::Handler).
+    /// The marker of [`Handler`](crate::Handler).
     #[derive(Debug)]
     pub enum Sync {}
-    /// [`AsyncHandler`](crate::AsyncHandler).
+    /// The marker of [`AsyncHandler`](crate::AsyncHandler).
     #[derive(Debug)]
     pub enum Async {}
-    /// [`ReplyHandler`](crate::ReplyHandler).
+    /// The marker of [`ReplyHandler`](crate::ReplyHandler).
     #[derive(Debug)]
     pub enum Reply {}
 }
 
-/// Implemented for every actor that has a [`Handler`], an [`AsyncHandler`] or a [`ReplyHandler`]
-/// for `M`; `K` says which, and is inferred. Have one of them for each message, not more.
+/// An actor that has a [`Handler`], an [`AsyncHandler`] or a [`ReplyHandler`] for `M`; `K` says
+/// which, and is inferred. Implement one of them for each message, not more.
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` has no handler for `{M}`",
     label = "no handler for this message",
@@ -36,23 +36,23 @@ impl<A: ReplyHandler<M>, M: Send + 'static> Receive<M, marker::Reply> for A {}
 mod sealed {
     use super::{Actor, Context, Job, ReplyTo};
 
-    /// How a message gets into a handler of kind `K`.
+    /// The call of a handler of kind `K` with a message.
     pub trait Sealed<M, K>: Actor {
-        type Answer: Send + 'static;
+        type Reply: Send + 'static;
 
         #[allow(private_interfaces, reason = "nobody outside can name this trait")]
         fn receive<'a>(
             &'a mut self,
             message: M,
-            reply: ReplyTo<Self::Answer>,
+            reply: ReplyTo<Self::Reply>,
             context: &'a mut Context<Self>,
         ) -> Option<Job<'a>>;
 
-        /// Whether [`receive_now`](Self::receive_now) answers.
-        const ANSWERS_NOW: bool = false;
+        /// `true` if [`receive_now`](Self::receive_now) returns the reply.
+        const REPLIES_NOW: bool = false;
 
-        /// The answer, if the handler gives one when it returns; the message otherwise.
-        fn receive_now(&mut self, message: M, _: &mut Context<Self>) -> Result<Self::Answer, M> {
+        /// Returns the reply if the handler gives one when it returns; the message otherwise.
+        fn receive_now(&mut self, message: M, _: &mut Context<Self>) -> Result<Self::Reply, M> {
             Err(message)
         }
     }
@@ -61,40 +61,44 @@ pub(crate) use sealed::Sealed;
 
 #[allow(private_interfaces, reason = "nobody outside can name this trait")]
 impl<A: Handler<M>, M: Send + 'static> Sealed<M, marker::Sync> for A {
-    type Answer = <A as Handler<M>>::Reply;
-    const ANSWERS_NOW: bool = true;
+    type Reply = <A as Handler<M>>::Reply;
+    const REPLIES_NOW: bool = true;
 
     fn receive<'a>(
         &'a mut self,
         message: M,
-        reply: ReplyTo<Self::Answer>,
+        reply: ReplyTo<<A as Handler<M>>::Reply>,
         context: &'a mut Context<Self>,
     ) -> Option<Job<'a>> {
         #[cfg(feature = "test-kit")]
-        crate::testing::strike::<A, M>(context);
+        crate::testing::inject_fault::<A, M>(context);
         reply.send(self.handle(message, context));
         None
     }
 
-    fn receive_now(&mut self, message: M, context: &mut Context<Self>) -> Result<Self::Answer, M> {
+    fn receive_now(
+        &mut self,
+        message: M,
+        context: &mut Context<Self>,
+    ) -> Result<<A as Handler<M>>::Reply, M> {
         #[cfg(feature = "test-kit")]
-        crate::testing::strike::<A, M>(context);
+        crate::testing::inject_fault::<A, M>(context);
         Ok(self.handle(message, context))
     }
 }
 
 #[allow(private_interfaces, reason = "nobody outside can name this trait")]
 impl<A: AsyncHandler<M>, M: Send + 'static> Sealed<M, marker::Async> for A {
-    type Answer = <A as AsyncHandler<M>>::Reply;
+    type Reply = <A as AsyncHandler<M>>::Reply;
 
     fn receive<'a>(
         &'a mut self,
         message: M,
-        reply: ReplyTo<Self::Answer>,
+        reply: ReplyTo<<A as AsyncHandler<M>>::Reply>,
         context: &'a mut Context<Self>,
     ) -> Option<Job<'a>> {
         #[cfg(feature = "test-kit")]
-        crate::testing::strike::<A, M>(context);
+        crate::testing::inject_fault::<A, M>(context);
         let handled = self.handle(message, context);
         Some(Job::new(std::any::type_name::<M>(), async move {
             reply.send(handled.await);
@@ -105,25 +109,25 @@ impl<A: AsyncHandler<M>, M: Send + 'static> Sealed<M, marker::Async> for A {
 
 #[allow(private_interfaces, reason = "nobody outside can name this trait")]
 impl<A: ReplyHandler<M>, M: Send + 'static> Sealed<M, marker::Reply> for A {
-    type Answer = <A as ReplyHandler<M>>::Reply;
+    type Reply = <A as ReplyHandler<M>>::Reply;
 
     fn receive<'a>(
         &'a mut self,
         message: M,
-        reply: ReplyTo<Self::Answer>,
+        reply: ReplyTo<<A as ReplyHandler<M>>::Reply>,
         context: &'a mut Context<Self>,
     ) -> Option<Job<'a>> {
         #[cfg(feature = "test-kit")]
-        crate::testing::strike::<A, M>(context);
+        crate::testing::inject_fault::<A, M>(context);
         self.handle(message, reply, context);
         None
     }
 }
 
-/// A message that nobody waits for.
-pub(crate) struct Told<M, K>(M, PhantomData<fn(K)>);
+/// A message by `tell` or `send`: nobody waits for the reply.
+pub(crate) struct TellMessage<M, K>(M, PhantomData<fn(K)>);
 
-impl<M, K> Told<M, K> {
+impl<M, K> TellMessage<M, K> {
     pub(crate) fn new(message: M) -> Self {
         Self(message, PhantomData)
     }
@@ -133,7 +137,7 @@ impl<M, K> Told<M, K> {
     }
 }
 
-impl<A, M, K> Deliver<A> for Told<M, K>
+impl<A, M, K> Deliver<A> for TellMessage<M, K>
 where
     A: Receive<M, K>,
     M: Send + 'static,
@@ -152,20 +156,20 @@ where
     }
 }
 
-/// A message whose sender waits for the answer.
-pub(crate) struct Asked<A: Sealed<M, K>, M, K> {
+/// A message by `ask`: its sender waits for the reply.
+pub(crate) struct AskMessage<A: Sealed<M, K>, M, K> {
     pub(crate) message: M,
-    pub(crate) reply: ReplyTo<A::Answer>,
+    pub(crate) reply: ReplyTo<A::Reply>,
 }
 
-impl<A: Sealed<M, K>, M, K> Asked<A, M, K> {
-    /// Drops a question whose asker knows already.
+impl<A: Sealed<M, K>, M, K> AskMessage<A, M, K> {
+    /// Drops the message of an asker who has the error already.
     pub(crate) fn discard(self) {
         self.reply.forget();
     }
 }
 
-impl<A, M, K> Deliver<A> for Asked<A, M, K>
+impl<A, M, K> Deliver<A> for AskMessage<A, M, K>
 where
     A: Receive<M, K>,
     M: Send + 'static,

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use crate::error::{SendError, TellError};
+use crate::id::ActorId;
 use crate::receive::Receive;
-use crate::reference::{ActorId, ActorRef};
+use crate::reference::ActorRef;
 
-/// A reference that says which message its actor takes, and hides what kind of actor that is.
+/// A reference to an actor that takes messages of type `M`, whatever its own type.
 pub struct Recipient<M>(Arc<dyn Accept<M>>);
 
 impl<M> Clone for Recipient<M> {
@@ -34,7 +35,7 @@ impl<M: Send + 'static> Recipient<M> {
         }))
     }
 
-    /// Like [`ActorRef::tell`].
+    /// Sends a message without waiting, as [`ActorRef::tell`] does.
     ///
     /// # Errors
     ///
@@ -43,7 +44,7 @@ impl<M: Send + 'static> Recipient<M> {
         self.0.tell(message)
     }
 
-    /// Like [`ActorRef::send`].
+    /// Sends a message, and waits while the mailbox is full, as [`ActorRef::send`] does.
     ///
     /// # Errors
     ///
@@ -52,19 +53,20 @@ impl<M: Send + 'static> Recipient<M> {
         self.0.send(message).await
     }
 
-    /// Whether the actor still takes messages.
+    /// Returns `true` as long as the actor takes messages.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.0.is_alive()
     }
 
-    /// The actor's number.
+    /// Returns the actor's number.
     #[must_use]
     pub fn id(&self) -> ActorId {
         self.0.id()
     }
 
-    /// Tells, and makes a dead letter of what does not fit. False if the actor has ended.
+    /// Sends a message, and makes a dead letter of it if it does not fit. Returns `false` if the
+    /// actor has ended.
     pub(crate) fn publish(&self, message: M) -> bool {
         self.0.publish(message)
     }

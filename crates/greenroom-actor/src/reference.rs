@@ -1,38 +1,22 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use serde::Serialize;
-
 use crate::actor::Actor;
-use crate::ask::{Ask, Callee};
 use crate::cell::{AnyCell, Posted, Signal};
-use crate::dead_letter::Reason;
 use crate::error::{SendError, TellError};
+use crate::id::ActorId;
 use crate::raw::{ActorCell, Envelope};
-use crate::receive::{Asked, Receive, Sealed, Told};
+use crate::reason::Reason;
+use crate::receive::{AskMessage, Receive, Sealed, TellMessage};
 use crate::recipient::Recipient;
 use crate::reply::ReplyTo;
 
-/// The number of an actor, unique within the process. Later actors have larger numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub struct ActorId(pub(crate) u64);
-
-impl ActorId {
-    /// The number of a watcher that is no actor.
-    pub(crate) const OUTSIDE: Self = Self(0);
-}
-
-impl fmt::Display for ActorId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// A reference to an actor: how others send it messages. Clones are cheap and mean the same actor,
-/// across restarts too. An actor lives until it is stopped, whether it is referred to or not.
+/// A reference to an actor, by which others send it messages. Clones are cheap and mean the same
+/// actor, across restarts too. An actor lives until it is stopped, whether it is referred to or
+/// not.
 ///
-/// Messages that one sender sends to one actor are handled in the order in which they were sent. Control
-/// (stop, restart, notices of ends) overtakes them.
+/// Messages that one sender sends to one actor are handled in the order in which they were sent.
+/// Control (stop, restart, notices of ends) overtakes them.
 pub struct ActorRef<A: Actor>(pub(crate) Arc<ActorCell<A>>);
 
 impl<A: Actor> Clone for ActorRef<A> {
@@ -56,22 +40,22 @@ impl<A: Actor> fmt::Debug for ActorRef<A> {
 }
 
 impl<A: Actor> ActorRef<A> {
-    /// Puts a message into the mailbox, without waiting and without asking for an answer.
+    /// Puts a message into the mailbox, without waiting and without asking for a reply.
     ///
     /// # Errors
     ///
-    /// The message, if the mailbox is full or the actor has ended. What a full mailbox that
-    /// [drops](crate::Overflow) loses is a dead letter instead.
+    /// The message, if the mailbox is full or the actor has ended. A message that a full mailbox
+    /// [drops](crate::Overflow) is a dead letter instead.
     pub fn tell<M, K>(&self, message: M) -> Result<(), TellError<M>>
     where
         A: Receive<M, K>,
         M: Send + 'static,
         K: 'static,
     {
-        match self.0.post(Told::<M, K>::new(message)) {
+        match self.0.post(TellMessage::<M, K>::new(message)) {
             Posted::Done => Ok(()),
-            Posted::Full(told) => Err(TellError::Full(told.into_message())),
-            Posted::Closed(told) => Err(TellError::Closed(told.into_message())),
+            Posted::Full(message) => Err(TellError::Full(message.into_message())),
+            Posted::Closed(message) => Err(TellError::Closed(message.into_message())),
         }
     }
 
@@ -80,78 +64,67 @@ impl<A: Actor> ActorRef<A> {
     ///
     /// # Errors
     ///
-    /// The message, if the actor has ended, or if a full mailbox [refuses](crate::Overflow::Refuse).
+    /// The message, if the actor has ended, or if a full mailbox
+    /// [refuses](crate::Overflow::Refuse).
     pub async fn send<M, K>(&self, message: M) -> Result<(), SendError<M>>
     where
         A: Receive<M, K>,
         M: Send + 'static,
         K: 'static,
     {
-        let mut told = Told::<M, K>::new(message);
+        let mut message = TellMessage::<M, K>::new(message);
         loop {
-            told = match self.0.post(told) {
+            message = match self.0.post(message) {
                 Posted::Done => return Ok(()),
-                Posted::Closed(told) => return Err(SendError::Closed(told.into_message())),
-                Posted::Full(told) if !self.0.lets_wait() => {
-                    return Err(SendError::Full(told.into_message()));
+                Posted::Closed(message) => return Err(SendError::Closed(message.into_message())),
+                Posted::Full(message) if !self.0.lets_wait() => {
+                    return Err(SendError::Full(message.into_message()));
                 }
-                Posted::Full(told) => told,
+                Posted::Full(message) => message,
             };
             // Listened to before the second try, or room made in between would go unnoticed.
             let room = self.0.listen_for_room();
-            told = match self.0.post(told) {
+            message = match self.0.post(message) {
                 Posted::Done => return Ok(()),
-                Posted::Closed(told) => return Err(SendError::Closed(told.into_message())),
-                Posted::Full(told) => told,
+                Posted::Closed(message) => return Err(SendError::Closed(message.into_message())),
+                Posted::Full(message) => message,
             };
             room.await;
         }
     }
 
-    /// Sends a message and waits for the answer, for at most 5 s if
-    /// [`timeout`](Ask::timeout) does not say otherwise. Nothing is sent before the first poll.
-    ///
-    /// An actor that asks from an [`AsyncHandler`](crate::AsyncHandler) is answered without any queue
-    /// if the other is idle, on the same dispatcher and answers at once ([`Handler`](crate::Handler)). While it waits its own
-    /// mailbox waits: two actors that ask each other wait until the deadline, whose error names both.
-    pub fn ask<M, K>(&self, message: M) -> Ask<'_, A, M, K>
+    /// Sends a message on, with the reply for the first asker. If it cannot be delivered it is a
+    /// dead letter, and the asker gets an error.
+    pub fn forward<M, K>(&self, message: M, reply: ReplyTo<<A as Sealed<M, K>>::Reply>)
     where
         A: Receive<M, K>,
         M: Send + 'static,
         K: 'static,
     {
-        Ask::new(Callee::Borrowed(self), message)
+        self.0
+            .post_or_dead_letter(AskMessage::<A, M, K> { message, reply });
     }
 
-    /// Sends a message on, to be answered to who asked first. What cannot be delivered is a dead
-    /// letter, and who asked is told.
-    pub fn forward<M, K>(&self, message: M, reply: ReplyTo<<A as Sealed<M, K>>::Answer>)
-    where
-        A: Receive<M, K>,
-        M: Send + 'static,
-        K: 'static,
-    {
-        self.0.post_or_bury(Asked::<A, M, K> { message, reply });
-    }
-
-    /// Tells, and makes a dead letter of what does not fit. False if the actor has ended.
+    /// Sends a message, and makes a dead letter of it if it does not fit. Returns `false` if the
+    /// actor has ended.
     pub(crate) fn publish<M, K>(&self, message: M) -> bool
     where
         A: Receive<M, K>,
         M: Send + 'static,
         K: 'static,
     {
-        match self.0.post(Told::<M, K>::new(message)) {
+        match self.0.post(TellMessage::<M, K>::new(message)) {
             Posted::Done => true,
-            Posted::Full(told) => {
-                self.0.bury(Envelope::new(told), Reason::MailboxFull.into());
+            Posted::Full(message) => {
+                self.0
+                    .dead_letter(Envelope::new(message), Reason::MailboxFull.into());
                 true
             }
             Posted::Closed(_) => false,
         }
     }
 
-    /// A reference that hides the actor's type.
+    /// Returns a reference that hides the actor's type.
     #[must_use]
     pub fn recipient<M, K>(&self) -> Recipient<M>
     where
@@ -162,8 +135,8 @@ impl<A: Actor> ActorRef<A> {
         Recipient::new(self.clone())
     }
 
-    /// Has the actor end when it has handled what is in its mailbox, and its children theirs. Takes
-    /// no more messages from now on. Returns at once.
+    /// Stops the actor: it handles what is in its mailbox, and its children what is in theirs, then
+    /// they end. It takes no more messages from now on. Returns at once.
     pub fn stop(&self) {
         // Made first: an actor that finds its lane closed closes what it has of a family, too.
         let _ = self.0.shared.family();
@@ -171,9 +144,8 @@ impl<A: Actor> ActorRef<A> {
         self.0.signal_any(Signal::Stop);
     }
 
-    /// Has the actor and its children end without handling what is in their mailboxes, which becomes
-    /// dead letters. A handler that runs is not interrupted, one that waits is given up. Returns at
-    /// once.
+    /// Kills the actor and its children: messages in their mailboxes become dead letters. A handler
+    /// that runs is not interrupted, one that waits is dropped. Returns at once.
     pub fn kill(&self) {
         self.0.signal_any(Signal::Kill);
     }
@@ -182,6 +154,7 @@ impl<A: Actor> ActorRef<A> {
     pub async fn terminated(&self) {
         loop {
             let end = self.0.shared.family().end.listen();
+            // Orders listening before the look: `mark_ended` stores first, and then notifies.
             std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
             if AnyCell::is_ended(&*self.0) {
                 return;
@@ -190,35 +163,35 @@ impl<A: Actor> ActorRef<A> {
         }
     }
 
-    /// Whether the actor takes messages.
+    /// Returns `true` as long as the actor takes messages.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         !self.0.lane().is_closed()
     }
 
-    /// Messages that wait in the mailbox, at about this moment.
+    /// Returns the number of messages in the mailbox, at about this moment.
     #[must_use]
     pub fn waiting(&self) -> u32 {
         AnyCell::waiting(&*self.0)
     }
 
-    /// Whether a message would fit into the mailbox, at about this moment.
+    /// Returns `true` if a message would fit into the mailbox, at about this moment.
     pub(crate) fn has_room(&self) -> bool {
         self.waiting() < self.0.shared.settings.mailbox.capacity()
     }
 
-    /// Messages that wait, the one at hand included, at about this moment.
+    /// Returns the number of messages that wait, the one at hand included, at about this moment.
     pub(crate) fn load(&self) -> u32 {
         self.waiting() + u32::from(!self.0.lane().is_idle())
     }
 
-    /// The actor's number.
+    /// Returns the actor's number.
     #[must_use]
     pub fn id(&self) -> ActorId {
         self.0.shared.id
     }
 
-    /// The actor's place in the tree, such as `/feeder-3/subscriber-17`.
+    /// Returns the actor's place in the tree, such as `/feeder-3/subscriber-17`.
     #[must_use]
     pub fn path(&self) -> String {
         AnyCell::path(&*self.0)
@@ -235,7 +208,7 @@ impl<A: Actor> ActorRef<A> {
 pub struct WeakActorRef<A: Actor>(Weak<ActorCell<A>>);
 
 impl<A: Actor> WeakActorRef<A> {
-    /// The reference, if the actor lives or somebody else refers to it.
+    /// Returns a reference, if the actor lives or somebody else refers to it.
     #[must_use]
     pub fn upgrade(&self) -> Option<ActorRef<A>> {
         self.0.upgrade().map(ActorRef)

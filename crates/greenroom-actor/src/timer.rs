@@ -3,27 +3,27 @@
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::cell::family::lock;
 use crate::context::Context;
-use crate::dead_letter::Reason;
 use crate::dispatcher::{AlarmKey, Core};
 use crate::raw::{Deliver, Job};
+use crate::reason::Reason;
 use crate::receive::Receive;
 use crate::reference::{ActorRef, WeakActorRef};
 use crate::reply::ReplyTo;
 
-/// The shortest interval of a timer that goes off again and again.
+/// The shortest interval of a repeated timer.
 const INTERVAL_MIN: Duration = Duration::from_millis(1);
-/// The longest, a year.
+/// The longest interval of a repeated timer, a year.
 const INTERVAL_MAX: Duration = Duration::from_hours(365 * 24);
 
-/// A timer of an actor. Dropping this does not cancel it.
+/// A timer of an actor. Dropping this handle does not cancel it.
 #[derive(Clone)]
 pub struct Timer(Arc<State>);
 
@@ -32,17 +32,17 @@ struct State {
     home: u16,
     alarm: Mutex<Alarm>,
     is_cancelled: AtomicBool,
-    /// A message of this timer is in the mailbox.
+    /// `true` if a message of this timer is in the mailbox.
     is_waiting: AtomicBool,
     skipped: AtomicU64,
 }
 
-/// The alarm that is set. Nothing of a user's is called or dropped under its lock: who does may
+/// The alarm that is set. Nothing of a user's is called or dropped under its lock: that code may
 /// come back to the same timer.
 #[derive(Default)]
 struct Alarm {
-    /// How often it was set, or went off for the last time: of two that set it at once, the later
-    /// counts.
+    /// The number of times that it was set, or went off for the last time: of two threads that set
+    /// it at once, the later counts.
     times: u64,
     set: Option<(u16, AlarmKey)>,
 }
@@ -59,30 +59,31 @@ impl Timer {
         }))
     }
 
-    /// Cancels it. A message of it that is in the mailbox already is not handled any more. Without
-    /// effect on one that has ended.
+    /// Cancels the timer. A message of it that is in the mailbox already is not handled any more.
+    /// Without effect on one that has ended.
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Release);
         // Not within the `if let`, which would keep the lock.
-        let alarm = lock(&self.0.alarm).set.take();
+        let alarm = self.0.alarm.lock().set.take();
         if let Some((worker, key)) = alarm {
             self.0.dispatcher.cancel_alarm(worker, key);
         }
     }
 
-    /// Whether it will send no more.
+    /// Returns `true` if it will send no more messages.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.0.is_cancelled.load(Ordering::Acquire) || lock(&self.0.alarm).set.is_none()
+        self.0.is_cancelled.load(Ordering::Acquire) || self.0.alarm.lock().set.is_none()
     }
 
-    /// How often it sent nothing because its last message still waited in the mailbox.
+    /// Returns the number of messages that it did not send because the last still waited in the
+    /// mailbox.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         self.0.skipped.load(Ordering::Relaxed)
     }
 
-    /// The lock is not held while the alarm is set: where no worker is left, that drops it.
+    /// Sets the alarm. The lock is not held meanwhile: if no worker is left, the call is dropped.
     fn set(&self, at: Instant, call: impl FnOnce() + Send + 'static) {
         if self.0.is_cancelled.load(Ordering::Acquire) {
             return;
@@ -90,7 +91,7 @@ impl Timer {
         let times = self.0.count_alarm();
         let (worker, key) = self.0.dispatcher.call_at(self.0.home, at, Box::new(call));
         let is_cancelled = {
-            let mut alarm = lock(&self.0.alarm);
+            let mut alarm = self.0.alarm.lock();
             let is_cancelled = self.0.is_cancelled.load(Ordering::Acquire);
             // It may have gone off by now.
             if !is_cancelled && alarm.times == times {
@@ -103,16 +104,16 @@ impl Timer {
         }
     }
 
-    /// It goes off for the last time.
+    /// Notes that it goes off for the last time.
     fn end(&self) {
         self.0.count_alarm();
-        lock(&self.0.alarm).set = None;
+        self.0.alarm.lock().set = None;
     }
 }
 
 impl State {
     fn count_alarm(&self) -> u64 {
-        let mut alarm = lock(&self.alarm);
+        let mut alarm = self.alarm.lock();
         alarm.times += 1;
         alarm.times
     }
@@ -131,7 +132,7 @@ impl fmt::Debug for Timer {
 pub(crate) struct Timers(Vec<Timer>);
 
 impl Timers {
-    /// The error is a timer that has ended: there may be no more.
+    /// Adds a timer. The error is a timer that has ended: the actor may have no more.
     pub(crate) fn at<A, M, K>(
         &mut self,
         actor: &ActorRef<A>,
@@ -148,7 +149,7 @@ impl Timers {
         timer.set(moment, move || {
             of.end();
             if let Some(actor) = receiver.upgrade() {
-                actor.0.post_or_bury(Tick::<M, K> {
+                actor.0.post_or_dead_letter(Tick::<M, K> {
                     message,
                     of,
                     kind: PhantomData,
@@ -190,6 +191,7 @@ impl Timers {
     fn add<A: crate::Actor>(&mut self, actor: &ActorRef<A>) -> Result<Timer, Timer> {
         let settings = &actor.0.shared.settings;
         let timers_max = settings.limits.timers as usize;
+        // Only where the list would grow: so each timer is looked at a constant number of times.
         if self.0.len() == self.0.capacity() || self.0.len() >= timers_max {
             self.0.retain(|timer| !timer.is_done());
         }
@@ -205,7 +207,7 @@ impl Timers {
     }
 }
 
-/// A timer that goes off again and again.
+/// A timer that goes off repeatedly.
 struct Repeated<A: crate::Actor, M, K> {
     actor: WeakActorRef<A>,
     interval: Duration,
@@ -220,7 +222,7 @@ where
     M: Clone + Send + 'static,
     K: 'static,
 {
-    /// Sets it for the first multiple of the interval after `last` that is not past.
+    /// Sets the alarm for the first multiple of the interval after `last` that is not past.
     fn set_after(self, last: Instant) {
         let next = next_tick(last, self.interval, Instant::now());
         let timer = self.of.clone();
@@ -235,7 +237,7 @@ where
             self.of.0.skipped.fetch_add(1, Ordering::Relaxed);
         } else {
             let message = self.message.clone();
-            actor.0.post_or_bury(Tick::<M, K> {
+            actor.0.post_or_dead_letter(Tick::<M, K> {
                 message,
                 of: self.of.clone(),
                 kind: PhantomData,

@@ -1,11 +1,12 @@
-//! The actors that one watches or is linked to.
+//! The actors that an actor watches or is linked to.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use crate::actor::Actor;
 use crate::cell::AnyCell;
-use crate::reference::{ActorId, ActorRef};
+use crate::id::ActorId;
+use crate::reference::ActorRef;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tie {
@@ -13,14 +14,15 @@ pub(crate) enum Tie {
     Link,
 }
 
-/// Kept so that nobody is told twice of one end, and that an actor which ends leaves nothing behind
-/// with those that live on.
+/// The ties of one actor. Kept so that no end is reported twice, and that an actor which ends
+/// leaves nothing behind with those that live on.
 #[derive(Default)]
 pub(crate) struct Watched(BTreeMap<(ActorId, Tie), Weak<dyn AnyCell>>);
 
 impl Watched {
-    /// False if there is such a tie to a living actor already.
+    /// Adds a tie. Returns `false` if there is such a tie to a living actor already.
     pub(crate) fn add<B: Actor>(&mut self, other: &ActorRef<B>, tie: Tie) -> bool {
+        // At sizes that double: so each entry is looked at a constant number of times.
         if self.0.len().is_power_of_two() {
             self.0.retain(|_, other| other.strong_count() > 0);
         }
@@ -38,7 +40,7 @@ impl Watched {
         self.0.remove(&(id, tie));
     }
 
-    /// Has all of them forget the actor with this number.
+    /// Removes the actor with this number from the watchers of all of them.
     pub(crate) fn leave_all(&mut self, me: ActorId) {
         for other in std::mem::take(&mut self.0).into_values() {
             if let Some(other) = other.upgrade() {

@@ -1,6 +1,6 @@
-//! How late a flood of time-outs is told, and what one costs. By the clock, so on a quiet machine
-//! and by hand (the cost in CPU time can be believed on a busy one, too):
-//! `cargo test --release -p greenroom-actor --test flood -- --ignored --nocapture`.
+//! The delay of a flood of time-outs, and the cost of one. By the clock, so on a quiet machine and
+//! by hand (the cost in CPU time can be believed on a busy one, too): `cargo test --release -p
+//! greenroom-actor --test flood -- --ignored --nocapture`.
 #![allow(clippy::expect_used, reason = "tests fail by a panic")]
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl AsyncHandler<Question> for Hung {
     }
 }
 
-/// How late the askers were told.
+/// The delays at which the askers got their errors.
 #[derive(Default)]
 struct Told {
     latest_micros: AtomicU64,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::core::{Adaptor, Core};
-use crate::lock::read;
 use crate::publish::PAYLOAD_BYTES_MAX;
 use crate::redis::Redis;
 use crate::subscription::Receiver;
@@ -178,7 +177,7 @@ impl Bus {
     #[must_use]
     pub fn status(&self) -> Status {
         let core = self.core();
-        let (subscriptions, topics, patterns) = read(&core.table).sizes();
+        let (subscriptions, topics, patterns) = core.table.read().sizes();
         Status {
             adaptor: core.adaptor.name(),
             subscriptions,

@@ -1,10 +1,10 @@
 //! State shared by all handles of a bus: the table, the counters, and the connection to the server.
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use tracing::debug;
 
-use crate::lock::{read, write};
 use crate::meters::Meters;
 use crate::redis::Redis;
 use crate::subscription::{End, Offer, Receiver};
@@ -57,7 +57,7 @@ impl Core {
     }
 
     fn insert(&self, receiver: &Arc<Receiver>) -> Result<(), SubscribeError> {
-        let mut table = write(&self.table);
+        let mut table = self.table.write();
         if table.sizes().0 >= SUBSCRIPTIONS_MAX {
             return Err(SubscribeError::TooMany);
         }
@@ -67,7 +67,7 @@ impl Core {
 
     /// Removes the receiver. Returns `false`, and does nothing, if it is already removed.
     pub(crate) fn leave(&self, receiver: &Arc<Receiver>) -> bool {
-        let was_there = write(&self.table).remove(receiver.pattern(), receiver);
+        let was_there = self.table.write().remove(receiver.pattern(), receiver);
         if let (true, Adaptor::Redis(redis)) = (was_there, &self.adaptor) {
             redis.leave(receiver.pattern());
         }
@@ -76,7 +76,7 @@ impl Core {
 
     /// Delivers to all subscribers of the topic, or of a pattern that it matches.
     pub(crate) fn deliver(&self, topic: Topic, payload: bytes::Bytes) {
-        let matches = read(&self.table).matching(&topic);
+        let matches = self.table.read().matching(&topic);
         self.deliver_to(&matches, &Message::new(topic, payload));
     }
 
@@ -94,12 +94,12 @@ impl Core {
 
     /// Returns the subscribers of this pattern itself.
     pub(crate) fn members(&self, pattern: &Pattern) -> Option<Members<Receiver>> {
-        read(&self.table).of(pattern)
+        self.table.read().of(pattern)
     }
 
     /// Ends all subscriptions: the last handle was dropped.
     pub(crate) fn end(&self) {
-        let all = std::mem::replace(&mut *write(&self.table), Table::new()).all();
+        let all = std::mem::replace(&mut *self.table.write(), Table::new()).all();
         for receiver in all.iter().flat_map(|members| members.iter()) {
             receiver.end(End::BusDropped);
         }

@@ -35,8 +35,8 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// If the payload is not JSON, or not of this type. The error names the topic, the type, and the
-    /// fault with its line and column.
+    /// If the payload is not JSON, or not of this type. The error names the topic, the type, and
+    /// the fault with its line and column.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, JsonError> {
         serde_json::from_slice(self.payload()).map_err(|source| JsonError {
             what: "cannot read a message on",

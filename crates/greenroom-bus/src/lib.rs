@@ -39,7 +39,6 @@ mod core;
 mod event;
 #[cfg(feature = "json")]
 mod json;
-mod lock;
 mod meters;
 mod publish;
 mod redis;

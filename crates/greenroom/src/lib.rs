@@ -91,7 +91,7 @@ mod start {}
 
 /// Actors: state with a mailbox, under supervision. See [`greenroom_actor`].
 pub mod actor {
-    pub use greenroom_actor::messages_of_greenroom as messages;
+    pub use greenroom_actor::greenroom_messages as messages;
     pub use greenroom_actor::*;
 }
 

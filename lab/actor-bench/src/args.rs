@@ -8,7 +8,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::peer::Peer;
 
-/// What a message and an actor cost: Greenroom beside other actor libraries.
+/// The cost of a message and of an actor: Greenroom beside other actor libraries.
 #[derive(Debug, Parser)]
 #[command(mut_arg("seconds", |seconds| seconds.default_value("1")))]
 pub(crate) struct Args {
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Only these programs, separated by commas
     #[arg(long, value_enum, value_name = "PEERS", value_delimiter = ',')]
     peers: Vec<Peer>,
-    /// Say which cases and programs there are, and end
+    /// List the cases and programs, and end
     #[arg(long)]
     pub(crate) list: bool,
     #[command(flatten)]

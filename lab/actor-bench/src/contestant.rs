@@ -1,4 +1,4 @@
-//! How a program is started, on as many cores as its case has workers.
+//! The start of a program, on as many cores as its case has workers.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,7 +12,7 @@ use bench_kit::{Binaries, RunOptions};
 use crate::foreign;
 use crate::peer::Peer;
 
-/// What a process may take over its measurement, before it is ended.
+/// The seconds that a process may take beyond its measurement, before it is ended.
 const SECONDS_MAX_OVER: u32 = 90;
 const ACTORS: u32 = 1_000_000;
 const QUICK_ACTORS: u32 = 100_000;
@@ -47,7 +47,7 @@ impl rounds::Contestant for Contestant {
     }
 }
 
-/// One for each peer, and the first one again.
+/// Returns one for each peer, and the first one again.
 pub(crate) fn contestants(peers: &[Peer], binaries: &Binaries) -> anyhow::Result<Vec<Contestant>> {
     let mut contestants = Vec::new();
     for &peer in peers {
@@ -138,7 +138,7 @@ impl Contestant {
     }
 }
 
-/// On as many cores as the case has workers, and for some minutes at most.
+/// Returns a command on as many cores as the case has workers, for some minutes at most.
 fn placed(case: Case, options: &RunOptions) -> Command {
     let cores = format!("0-{}", case.workers() - 1);
     let seconds = SECONDS_MAX_OVER + 10 * options.seconds();

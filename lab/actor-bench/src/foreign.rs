@@ -1,4 +1,4 @@
-//! Building the programs that are not Rust, where what they need is installed.
+//! Building of the programs that are not Rust, if their tools are installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,8 @@ use anyhow::Context;
 use bench_kit::lab_directory;
 use bench_kit::tools::{is_installed, run};
 
-/// Its program's class files and libraries are here; `None` without Java and Maven.
+/// Builds Pekko's program. Returns the folder of its class files and libraries; `None` without Java
+/// and Maven.
 pub(crate) fn build_pekko(target: &Path) -> anyhow::Result<Option<PathBuf>> {
     if !is_installed("mvn") || !is_installed("java") {
         return Ok(None);
@@ -24,7 +25,7 @@ pub(crate) fn build_pekko(target: &Path) -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(output))
 }
 
-/// Its compiled module is here; `None` without Erlang.
+/// Compiles Erlang's program. Returns the folder of its module; `None` without Erlang.
 pub(crate) fn build_erlang(target: &Path) -> anyhow::Result<Option<PathBuf>> {
     if !is_installed("erlc") || !is_installed("erl") {
         return Ok(None);
@@ -40,7 +41,7 @@ pub(crate) fn build_erlang(target: &Path) -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(output))
 }
 
-/// Of `JAVA_HOME`, if it is set, as Maven has it.
+/// Returns the Java of `JAVA_HOME`, if it is set, as Maven does.
 pub(crate) fn java() -> PathBuf {
     let home = env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/java"));
     home.unwrap_or_else(|| PathBuf::from("java"))

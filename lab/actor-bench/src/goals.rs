@@ -1,15 +1,16 @@
-//! What Greenroom must reach.
+//! The goals of Greenroom.
 
 use actor_bench_cases::{Case, Sample};
 use bench_kit::Verdict;
 use bench_kit::rounds::Row;
 
-/// Of ping-pong, in any round.
+/// The most of ping-pong in any round, in nanoseconds.
 const ROUND_TRIP_NANOSECONDS_WORST: f64 = 1_000.0;
-/// What is allocated before the first message, over millions of messages, is less.
+/// The most allocations a message. Those before the first message, over millions of messages, are
+/// less.
 const ALLOCATIONS_MAX: f64 = 0.001;
 
-/// In nanoseconds, of idle actors in bytes.
+/// Returns the goal of a case: in nanoseconds, of idle actors in bytes.
 pub(crate) fn goal(case: Case) -> f64 {
     match case {
         Case::Tell | Case::Hop => 60.0,
@@ -24,7 +25,7 @@ pub(crate) fn goal(case: Case) -> f64 {
     }
 }
 
-/// What a case is about: nanoseconds, or bytes.
+/// Returns the value that a case is about: nanoseconds, or bytes.
 pub(crate) fn value(case: Case, sample: &Sample) -> f64 {
     match case {
         Case::Idle => sample.bytes.unwrap_or(f64::NAN),
@@ -32,7 +33,7 @@ pub(crate) fn value(case: Case, sample: &Sample) -> f64 {
     }
 }
 
-/// Of [`value`].
+/// Returns the unit of [`value`].
 pub(crate) fn unit(case: Case) -> &'static str {
     match case {
         Case::Idle => " B",

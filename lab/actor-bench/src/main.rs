@@ -1,4 +1,5 @@
-//! `make bench-actors`: what a message and an actor cost, in Greenroom and in other actor libraries.
+//! `make bench-actors`: the cost of a message and of an actor, in Greenroom and in other actor
+//! libraries.
 
 mod args;
 mod contestant;

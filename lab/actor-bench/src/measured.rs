@@ -15,7 +15,7 @@ const NOTHING: &str = "-";
 pub(crate) struct Measured {
     pub(crate) case: Case,
     pub(crate) rows: Vec<Row<Sample>>,
-    /// Who has none, and why.
+    /// The programs without samples, each with the reason.
     missing: Vec<(String, String)>,
 }
 
@@ -39,7 +39,7 @@ impl Measured {
         Ok(measured)
     }
 
-    /// A row without a sample in every round is none.
+    /// Adds a row. One without a sample in every round counts as missing.
     fn take(&mut self, row: Row<Outcome>) {
         let mut samples = Vec::new();
         for outcome in row.samples {
@@ -60,12 +60,12 @@ impl Measured {
         find(&self.rows, Peer::Greenroom.name())
     }
 
-    /// Of one program as a multiple of another in the same round.
+    /// Returns one program as a multiple of another in the same round.
     pub(crate) fn ratio(&self, row: &Row<Sample>, other: &Row<Sample>) -> Option<Spread> {
         row.ratio(other, |sample| value(self.case, sample))
     }
 
-    /// The one with the least median.
+    /// Returns the program with the least median.
     pub(crate) fn best(&self) -> Option<&Row<Sample>> {
         let median = |row: &&Row<Sample>| self.spread(row).map_or(f64::NAN, |spread| spread.median);
         self.rows
@@ -78,11 +78,14 @@ impl Measured {
         let case = self.case;
         let mut notes = vec![
             format!(
-                "medians of {rounds} rounds (least–most), a fresh process each; goal of Greenroom: at most {}{}",
+                "medians of {rounds} rounds (least–most), a fresh process each; \
+                 goal of Greenroom: at most {}{}",
                 goal(case),
                 unit(case)
             ),
-            "x: within the round; x best: of the least median; Greenroom x: Greenroom as a multiple of this row".to_owned(),
+            "x: within the round; x best: of the least median; Greenroom x: Greenroom as a \
+             multiple of this row"
+                .to_owned(),
         ];
         notes.extend(note(case).map(str::to_owned));
         let missing = self.missing.iter();
@@ -146,7 +149,7 @@ impl Measured {
     }
 }
 
-/// Of those samples that have the value.
+/// Returns the spread of the samples that have the value.
 fn known(row: &Row<Sample>, value: impl Fn(&Sample) -> Option<f64>) -> Option<Spread> {
     Spread::of(row.samples.iter().filter_map(value))
 }
@@ -154,10 +157,12 @@ fn known(row: &Row<Sample>, value: impl Fn(&Sample) -> Option<f64>) -> Option<Sp
 fn note(case: Case) -> Option<&'static str> {
     let note = match case {
         Case::PingPong => {
-            "ns a round trip: time of both workers, less what the 4 pairs computed (1 us a round trip), over the round trips of all 68 pairs; an idle worker counts as if it worked"
+            "ns a round trip: time of both workers, less what the 4 pairs computed (1 us a round \
+             trip), over the round trips of all 68 pairs; an idle worker counts as if it worked"
         }
         Case::Idle => {
-            "bytes: what the process' resident memory grew by, over the actors, less their state of 8 bytes and the reference to each"
+            "bytes: what the process' resident memory grew by, over the actors, less their state \
+             of 8 bytes and the reference to each"
         }
         Case::Spawn => {
             "from the first actor to when the last one has begun, in thousands at a time"
@@ -166,14 +171,15 @@ fn note(case: Case) -> Option<&'static str> {
             "allocations a message: counted in a process of their own, all of it over all messages"
         }
         Case::AskInline => {
-            "the one who asks is an actor; where a library calls nothing inline, the other one is scheduled as in ask"
+            "the one who asks is an actor; where a library calls nothing inline, the other one is \
+             scheduled as in ask"
         }
         _ => return None,
     };
     Some(note)
 }
 
-/// A report wants a name for ever, and there are a dozen.
+/// Leaks the name of a case: a report keeps it for ever, and there are a dozen.
 fn leaked(case: Case) -> &'static str {
     case.name().leak()
 }

@@ -1,4 +1,4 @@
-//! All cases in one table: the goal, Greenroom, and what it is beside each.
+//! All cases in one table: the goal, Greenroom, and its ratio to each of the others.
 
 use bench_kit::rounds::{AGAIN, Contestant as _, find};
 use bench_kit::{Report, cell, table};
@@ -14,7 +14,8 @@ pub(crate) fn report(all: &[Measured], contestants: &[Contestant]) -> Report {
         "medians; in brackets Greenroom as a multiple of this program, the median of the rounds"
             .to_owned(),
         format!(
-            "{AGAIN}: the first program a second time, and how far two measurements of the same stray from 1"
+            "{AGAIN}: the first program a second time, and how far two measurements of the same \
+             stray from 1"
         ),
     ];
     let peers = contestants

@@ -38,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "greenroom-examples",
         &["greenroom", "greenroom-actor", "greenroom-stage"],
     ),
+    ("greenroom-renamed", &["greenroom", "greenroom-actor"]),
     ("social", &["greenroom"]),
     ("xtask", &[]),
 ];

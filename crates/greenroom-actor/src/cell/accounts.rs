@@ -1,8 +1,8 @@
-//! Who may put a message into the mailbox.
+//! The bound of a mailbox.
 
 use super::sync::{AtomicU32, Ordering};
 
-/// How many messages were let in, and how many were taken out: a sender pays one atomic
+/// The numbers of messages that were let in and taken out: a sender pays one atomic
 /// read-modify-write, the actor a plain store.
 pub(crate) struct Accounts {
     let_in: AtomicU32,
@@ -17,10 +17,10 @@ impl Accounts {
         }
     }
 
-    /// A place for one message, if there is one. Never more than `capacity` at a time.
+    /// Reserves a place for one message. Returns `false` if there are `capacity` already.
     ///
-    /// It takes none before it is sure of it: a place that is taken and given back could, in between,
-    /// make the actor believe that there is no room for those who wait.
+    /// It takes none before it is sure of it: a place that is taken and given back could, in
+    /// between, make the actor believe that there is no room for senders that wait.
     pub(crate) fn reserve(&self, capacity: u32) -> bool {
         let mut let_in = self.let_in.load(Ordering::Relaxed);
         loop {
@@ -42,7 +42,7 @@ impl Accounts {
         }
     }
 
-    /// A place for a message that must not be refused.
+    /// Reserves a place for a message that must not be refused.
     pub(crate) fn let_in(&self) {
         self.let_in.fetch_add(1, Ordering::Relaxed);
     }
@@ -52,13 +52,13 @@ impl Accounts {
         self.let_in.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// One message was taken out. For whoever has the turn.
+    /// Notes that one message was taken out. For the holder of the turn.
     pub(crate) fn take(&self) {
         let taken = self.taken.load(Ordering::Relaxed).wrapping_add(1);
         self.taken.store(taken, Ordering::Release);
     }
 
-    /// Messages that wait, at about this moment.
+    /// Returns the number of messages that wait, at about this moment.
     pub(crate) fn waiting(&self) -> u32 {
         let taken = self.taken.load(Ordering::Acquire);
         let waiting = self.let_in.load(Ordering::Relaxed).wrapping_sub(taken);

@@ -6,17 +6,16 @@ use std::task;
 
 use futures_util::task::waker_ref;
 
-use super::family::lock;
 use super::phase::Phase;
 use super::{After, Body};
 use crate::actor::Actor;
-use crate::dead_letter::{Reason, Why};
 use crate::dispatcher::Pace;
 use crate::mailbox::Overflow;
 use crate::raw::{ActorCell, Chain, Envelope, Fault, Running, Served, Turn, Undelivered};
+use crate::reason::{Reason, Why};
 use crate::supervision::Cause;
 
-/// An actor at work.
+/// One turn of an actor.
 pub(super) struct Activation<'a, A: Actor> {
     pub(super) cell: &'a ActorCell<A>,
     pub(super) me: &'a Arc<ActorCell<A>>,
@@ -25,7 +24,7 @@ pub(super) struct Activation<'a, A: Actor> {
     pub(super) backlog: Chain<A>,
 }
 
-/// What the phase allows.
+/// The next thing to do, by the phase.
 pub(super) enum Step {
     /// Messages may be handled.
     Serve,
@@ -36,7 +35,7 @@ pub(super) enum Step {
     Ended,
 }
 
-/// How a turn ends.
+/// The way in which a turn ends.
 pub(super) enum Left {
     Again,
     Rest,
@@ -44,7 +43,7 @@ pub(super) enum Left {
     Ended,
 }
 
-/// Why handling messages stopped.
+/// The reason for which handling messages stopped.
 enum Stop {
     Empty,
     Quota,
@@ -93,7 +92,7 @@ impl<A: Actor> ActorCell<A> {
     }
 }
 
-/// A cell's reference to itself, which it gets back, also when something panics.
+/// A guard that gives a cell its reference to itself back, also when something panics.
 struct Lent<'a, A: Actor> {
     me: Option<Arc<ActorCell<A>>>,
     body: &'a Body<A>,
@@ -121,7 +120,7 @@ impl<A: Actor> Activation<'_, A> {
         loop {
             if self.cell.lane().is_signalled() {
                 self.cell.lane().acknowledge();
-                self.attend();
+                self.handle_signals();
             }
             let step = if self.body.is_ready() {
                 Step::Serve
@@ -149,18 +148,18 @@ impl<A: Actor> Activation<'_, A> {
     fn serve(&mut self, waker: &mut task::Context<'_>, quota: &mut u32, pace: &Pace) -> Stop {
         loop {
             let Some(envelope) = self.next() else {
-                self.tell_of_room();
+                self.notify_room();
                 return Stop::Empty;
             };
             let message = envelope.message();
-            match self.body.seat.serve(waker, envelope) {
+            match self.body.state.serve(waker, envelope) {
                 Served::Done => {}
                 Served::Pending => {
-                    self.tell_of_room();
+                    self.notify_room();
                     return Stop::Pending;
                 }
                 Served::Failed(fault) => {
-                    self.tell_of_room();
+                    self.notify_room();
                     self.fail(fault, message());
                     return Stop::Interrupted;
                 }
@@ -171,18 +170,18 @@ impl<A: Actor> Activation<'_, A> {
                 return Stop::Interrupted;
             }
             if *quota == 0 || pace.is_spent() {
-                self.tell_of_room();
+                self.notify_room();
                 return Stop::Quota;
             }
         }
     }
 
-    /// The next message, if one waits.
+    /// Takes the next message, if one waits.
     pub(super) fn next(&mut self) -> Option<Envelope<A>> {
         let is_ring = self.cell.shared.settings.mailbox.on_overflow() == Overflow::DropOldest;
         if self.backlog.is_empty() {
             if is_ring {
-                return lock(&self.cell.shared.family().ring).pop_front();
+                return self.cell.shared.family().ring.lock().pop_front();
             }
             self.backlog = self.cell.take(self.turn);
         }
@@ -191,15 +190,15 @@ impl<A: Actor> Activation<'_, A> {
         Some(envelope)
     }
 
-    /// The handler of a message failed: the message is a dead letter, the rest is the supervisor's
-    /// to decide.
+    /// Fails in the handler of a message: the message is a dead letter, the rest is the
+    /// supervisor's to decide.
     pub(super) fn fail(&mut self, fault: Fault, message: &'static str) {
-        let cause = self.cell.bury_failed(fault, message);
+        let cause = self.cell.dead_letter_failed(fault, message);
         self.give_up(cause, message);
     }
 
-    /// Lets senders in that wait for room.
-    pub(super) fn tell_of_room(&self) {
+    /// Wakes senders that wait for room.
+    pub(super) fn notify_room(&self) {
         let Some(family) = self.cell.shared.family.get() else {
             return;
         };
@@ -218,14 +217,14 @@ impl<A: Actor> Activation<'_, A> {
 
     pub(super) fn mark_ended(&self) {
         self.cell.shared.is_ended.store(true, Ordering::Release);
-        // Whoever makes the family after this sees the end; otherwise we see the family.
+        // A thread that makes the family after this sees the end; otherwise we see the family.
         fence(Ordering::SeqCst);
     }
 }
 
 impl<A: Actor> ActorCell<A> {
-    /// Makes a dead letter of a message whose handler failed, and has it.
-    pub(super) fn bury_failed(&self, fault: Fault, message: &'static str) -> Cause {
+    /// Makes a dead letter of a message whose handler failed, and of which nothing is left.
+    pub(super) fn dead_letter_failed(&self, fault: Fault, message: &'static str) -> Cause {
         let cause = cause(fault);
         let letter = Undelivered {
             message,
@@ -235,7 +234,7 @@ impl<A: Actor> ActorCell<A> {
             reason: Reason::Failed,
             panic: cause.panic(),
         };
-        self.bury_letter(letter, why);
+        self.post_dead_letter(letter, why);
         cause
     }
 }

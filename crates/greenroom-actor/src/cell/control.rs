@@ -2,11 +2,11 @@ use std::sync::Arc;
 
 use super::Terminated;
 use crate::actor::Actor;
+use crate::id::ActorId;
 use crate::raw::Envelope;
-use crate::reference::ActorId;
 use crate::supervision::Failure;
 
-/// What overtakes the mailbox.
+/// An item of the control lane, which overtakes the mailbox.
 pub(crate) enum Control<A: Actor> {
     Signal(Signal),
     /// A notice, handled as a message.
@@ -14,7 +14,7 @@ pub(crate) enum Control<A: Actor> {
 }
 
 impl<A: Actor> Control<A> {
-    /// Whether another may say the same; only then it is worth a look at what is queued.
+    /// Returns `true` if another may say the same: only then the queue is searched for it.
     pub(crate) fn may_repeat(&self) -> bool {
         use Control::Signal as Is;
         matches!(
@@ -23,7 +23,7 @@ impl<A: Actor> Control<A> {
         )
     }
 
-    /// Whether what is queued says all that the other would, so that repeated calls do not pile up.
+    /// Returns `true` if this says all that the other would, so that repeated calls do not pile up.
     pub(crate) fn includes(&self, other: &Self) -> bool {
         use Control::Signal as Is;
         matches!(
@@ -36,14 +36,14 @@ impl<A: Actor> Control<A> {
     }
 }
 
-/// What concerns an actor of any type.
+/// A signal to an actor of any type.
 pub(crate) enum Signal {
     /// Handle what waits, then end.
     Stop,
     /// End after the message at hand.
     Kill,
     ChildEnded,
-    /// Nobody but actors uses the system any more: for the root.
+    /// For the root: nobody but actors uses the system any more.
     Unused,
     ChildFailed {
         child: ChildKey,
@@ -55,12 +55,12 @@ pub(crate) enum Signal {
         failure: Arc<Failure>,
     },
     Verdict(Verdict),
-    /// An actor ended that this one is linked to, or it gave itself up.
+    /// A linked actor ended, or this one reported a failure of its own.
     Fail(Box<Failure>),
 }
 
 impl Signal {
-    /// The failure that it is about, if it is about one that others know.
+    /// Returns the failure that it is about, if others know that too.
     pub(super) fn failure(&self) -> Option<Arc<Failure>> {
         match self {
             Self::ChildFailed { failure, .. }
@@ -73,14 +73,15 @@ impl Signal {
     }
 }
 
-/// Where a parent finds a child. The slot may be another child's by then, the number never.
+/// The place of a child in its parent's list. The slot may be another child's by then, the number
+/// never.
 #[derive(Clone, Copy)]
 pub(crate) struct ChildKey {
     pub(crate) slot: u32,
     pub(crate) id: ActorId,
 }
 
-/// What the supervisor decided.
+/// A decision of the supervisor.
 #[derive(Clone)]
 pub(crate) enum Verdict {
     Resume,
@@ -89,5 +90,5 @@ pub(crate) enum Verdict {
     Stop(Arc<Failure>),
 }
 
-/// Told of the end of an actor.
+/// A function that is called at the end of an actor.
 pub(crate) type Watcher = Box<dyn FnOnce(Terminated) + Send>;

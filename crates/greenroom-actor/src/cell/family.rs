@@ -1,49 +1,50 @@
-//! What only some actors have: a name, children, watchers, senders that wait. Made when first
-//! needed, so that an idle actor does not pay for it.
+//! The part that only some actors have: a name, children, watchers, senders that wait. Made when
+//! first needed, so that an idle actor does not pay for it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use slab::Slab;
 use tokio::time::Instant;
 
 use super::{AnyCell, Control, Terminated, Watcher};
 use crate::actor::Actor;
+use crate::id::ActorId;
 use crate::notifier::Notifier;
 use crate::panics::contain;
 use crate::raw::Envelope;
-use crate::reference::ActorId;
 
 pub(crate) struct Family<A: Actor> {
     pub(crate) name: Option<Box<str>>,
-    /// What overtakes the mailbox. As long as the number of children, of watched actors and of
-    /// calls of `stop`; a repeated stop counts once.
+    /// The control lane, which overtakes the mailbox. As long as the number of children, of watched
+    /// actors and of calls of `stop`; a repeated stop counts once.
     pub(super) controls: Mutex<VecDeque<Control<A>>>,
     pub(super) children: Mutex<Children>,
-    /// Told when the actor ends.
+    /// Called when the actor ends.
     watchers: Mutex<Watchers>,
-    /// For senders that wait for room.
+    /// Notified when there is room in the mailbox.
     pub(crate) room: Notifier,
-    /// For tasks that wait for the end.
+    /// Notified when the actor has ended.
     pub(crate) end: Notifier,
     /// The mailbox of an actor that drops the oldest.
     pub(crate) ring: Mutex<VecDeque<Envelope<A>>>,
     failures: Mutex<VecDeque<Instant>>,
-    /// It failed, and its supervisor lets it rest before it is restarted.
+    /// `true` while it waits for its restart.
     pub(super) is_resting: AtomicBool,
 }
 
-/// By the watcher's number, and one of their own for those who watch more than once.
+/// Watchers by the watcher's number, and by one more for those who watch more than once.
 type Watchers = BTreeMap<(ActorId, u32), Watcher>;
 
 /// The children of an actor.
 #[derive(Default)]
 pub(super) struct Children {
     pub(super) cells: Slab<Arc<dyn AnyCell>>,
-    /// No more may be adopted.
+    /// `true` if no more may be adopted.
     pub(super) is_closed: bool,
-    /// The parent waits until there are none.
+    /// `true` while the parent waits until there are none.
     pub(super) is_awaited: bool,
 }
 
@@ -62,15 +63,15 @@ impl<A: Actor> Family<A> {
         }
     }
 
-    /// Has the watcher told of the end, once. It comes back if there are so many already; those who
-    /// are no actors are always let in.
+    /// Adds a watcher, to be called at the end, once. It comes back if there are too many already;
+    /// those that are no actors are always let in.
     pub(super) fn watch(
         &self,
         id: ActorId,
         watcher: Watcher,
         watchers_max: usize,
     ) -> Result<(), Watcher> {
-        let mut watchers = lock(&self.watchers);
+        let mut watchers = self.watchers.lock();
         if watchers.len() >= watchers_max && id != ActorId::OUTSIDE {
             return Err(watcher);
         }
@@ -83,7 +84,7 @@ impl<A: Actor> Family<A> {
     pub(super) fn unwatch(&self, id: ActorId) {
         // Dropped outside of the lock.
         let mut unwatched = Vec::new();
-        let mut watchers = lock(&self.watchers);
+        let mut watchers = self.watchers.lock();
         while let Some((&key, _)) = watchers.range((id, 0)..=(id, u32::MAX)).next() {
             unwatched.extend(watchers.remove(&key));
         }
@@ -91,24 +92,24 @@ impl<A: Actor> Family<A> {
     }
 
     pub(super) fn is_watched(&self) -> bool {
-        !lock(&self.watchers).is_empty()
+        !self.watchers.lock().is_empty()
     }
 
-    pub(super) fn tell_of_end(&self, terminated: &Terminated) {
-        let watchers = std::mem::take(&mut *lock(&self.watchers));
+    pub(super) fn notify_end(&self, terminated: &Terminated) {
+        let watchers = std::mem::take(&mut *self.watchers.lock());
         for watcher in watchers.into_values() {
-            contain("who is told of an end", || watcher(terminated.clone()));
+            contain("a watcher of an end", || watcher(terminated.clone()));
         }
     }
 
-    /// Notes a failure; how many there were within that time, this one included.
+    /// Notes a failure. Returns the number of failures within that time, this one included.
     pub(super) fn note_failure(
         &self,
         now: Instant,
         within: std::time::Duration,
         kept_max: usize,
     ) -> usize {
-        let mut failures = lock(&self.failures);
+        let mut failures = self.failures.lock();
         failures.push_back(now);
         while failures.len() > kept_max
             || failures.front().is_some_and(|first| now - *first > within)
@@ -117,8 +118,4 @@ impl<A: Actor> Family<A> {
         }
         failures.len()
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,14 +7,14 @@ use std::task;
 
 use super::activation::{Activation, Left, Step, cause};
 use super::control::ChildKey;
-use super::family::{Family, lock};
+use super::family::Family;
 use super::phase::Phase;
 use super::{AnyCell, Control, Ending, Signal, Terminated, Verdict};
 use crate::actor::Actor;
 use crate::context::Context;
-use crate::dead_letter::Reason;
 use crate::panics::{Panic, catch, contain};
 use crate::raw::{Envelope, Fault, Job, Served, Undelivered};
+use crate::reason::Reason;
 use crate::reply;
 use crate::supervision::{Cause, Failure};
 
@@ -22,17 +22,17 @@ const STARTED: &str = "started";
 const STOPPED: &str = "stopped";
 
 impl<A: Actor> Activation<'_, A> {
-    /// Goes on with what the phase is about, if that is not messages.
+    /// Goes on with the phase, if that is not about messages.
     pub(super) fn step(&mut self, waker: &mut task::Context<'_>) -> Step {
-        // Nearly always, and cheaper than to take the phase out.
-        if self.body.phase.is_running() && self.body.seat.is_busy() {
+        // This is so nearly always, and cheaper than to take the phase out.
+        if self.body.phase.is_running() && self.body.state.is_busy() {
             return self.resume_job(waker);
         }
         match self.phase() {
             Phase::New => self.begin(waker, None),
             Phase::Renewed(failure) => self.begin(waker, Some(failure)),
             Phase::Starting => {
-                let served = self.body.seat.poll(waker);
+                let served = self.body.state.poll(waker);
                 self.after_start(served)
             }
             Phase::Running => {
@@ -52,7 +52,7 @@ impl<A: Actor> Activation<'_, A> {
                 Step::Suspend
             }
             Phase::Restarting(failure) => {
-                self.open_nursery(true);
+                self.accept_children(true);
                 self.enter(Phase::Renewed(failure));
                 Step::Again
             }
@@ -62,7 +62,7 @@ impl<A: Actor> Activation<'_, A> {
             }
             Phase::Ending(ending) => self.begin_stopped(waker, ending),
             Phase::Stopping => {
-                let served = self.body.seat.poll(waker);
+                let served = self.body.state.poll(waker);
                 self.after_stopped(served)
             }
             Phase::Ended => Step::Ended,
@@ -81,12 +81,12 @@ impl<A: Actor> Activation<'_, A> {
                 return Step::Again;
             }
         };
-        self.body.seat.install(actor);
+        self.body.state.install(actor);
         let served = match failure {
-            None => self.body.seat.hook(waker, |actor, context| {
+            None => self.body.state.hook(waker, |actor, context| {
                 Job::new(STARTED, actor.started(context))
             }),
-            Some(failure) => self.body.seat.hook(waker, move |actor, context| {
+            Some(failure) => self.body.state.hook(waker, move |actor, context| {
                 Job::new(
                     STARTED,
                     async move { actor.restarted(&failure, context).await },
@@ -114,8 +114,8 @@ impl<A: Actor> Activation<'_, A> {
     }
 
     fn resume_job(&mut self, waker: &mut task::Context<'_>) -> Step {
-        let message = self.body.seat.about().unwrap_or_default();
-        match self.body.seat.poll(waker) {
+        let message = self.body.state.about().unwrap_or_default();
+        match self.body.state.poll(waker) {
             Served::Pending => Step::Suspend,
             Served::Done => {
                 self.unstash();
@@ -128,30 +128,31 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Looks at everything that a signal may have been about.
-    pub(super) fn attend(&mut self) {
+    /// Handles everything that a signal may have been about.
+    pub(super) fn handle_signals(&mut self) {
         let family = self.cell.shared.family.get();
-        let notices = family.map(|family| self.obey_all(family));
-        if !self.body.seat.is_busy() {
+        let notices = family.map(|family| self.apply_controls(family));
+        if !self.body.state.is_busy() {
             self.unstash();
         }
         // In front of the mailbox, but behind a job that runs.
         if let Some(notices) = notices {
             self.put_in_front(notices);
-            self.tell_of_room();
+            self.notify_room();
         }
     }
 
-    /// Obeys the control lane; the notices in it are for the actor.
-    fn obey_all(&mut self, family: &Family<A>) -> Vec<Envelope<A>> {
+    /// Applies the items of the control lane. Returns the notices in it, which are for the actor.
+    fn apply_controls(&mut self, family: &Family<A>) -> Vec<Envelope<A>> {
         let mut notices = Vec::new();
-        let controls = std::mem::take(&mut *lock(&family.controls));
+        let controls = std::mem::take(&mut *family.controls.lock());
         for control in controls {
             match control {
                 Control::Signal(signal) => {
-                    // With the last reference to a failure goes a user's error. Not in the midst.
+                    // A user's error is dropped with the last reference to a failure: not in the
+                    // midst.
                     let failure = signal.failure();
-                    self.obey(signal);
+                    self.handle_signal(signal);
                     contain("an error, when it was dropped", || drop(failure));
                 }
                 Control::Deliver(envelope) => notices.push(envelope),
@@ -163,7 +164,7 @@ impl<A: Actor> Activation<'_, A> {
     fn take_controls(&self) -> VecDeque<Control<A>> {
         let family = self.cell.shared.family.get();
         family
-            .map(|family| std::mem::take(&mut *lock(&family.controls)))
+            .map(|family| std::mem::take(&mut *family.controls.lock()))
             .unwrap_or_default()
     }
 
@@ -175,23 +176,23 @@ impl<A: Actor> Activation<'_, A> {
     }
 
     fn unstash(&mut self) {
-        let unstashed = self.body.seat.with_context(Context::take_unstashed);
+        let unstashed = self.body.state.with_context(Context::take_unstashed);
         self.put_in_front(unstashed);
     }
 
-    fn obey(&mut self, signal: Signal) {
+    fn handle_signal(&mut self, signal: Signal) {
         match signal {
             Signal::Stop => self.stop(),
             Signal::Kill => self.end_now(Ending::Killed),
             Signal::ChildEnded | Signal::Unused => self.end_if_unused(),
-            Signal::ChildFailed { child, failure } => self.decide_about(child, failure),
+            Signal::ChildFailed { child, failure } => self.decide(child, failure),
             Signal::RestOver { child, failure } => self.end_rest(child, failure),
-            Signal::Verdict(verdict) => self.follow(verdict),
+            Signal::Verdict(verdict) => self.apply_verdict(verdict),
             Signal::Fail(failure) => self.fail_by(failure.cause.clone(), failure.during),
         }
     }
 
-    /// The root ends when nobody can reach its system any more: no handle and no actor is left.
+    /// Ends the root if nobody can reach its system any more: no handle and no actor is left.
     fn end_if_unused(&mut self) {
         let shared = &self.cell.shared;
         let is_unused = shared.parent.is_none() && !shared.settings.system.is_used();
@@ -215,7 +216,7 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Ends without handling what waits.
+    /// Ends without handling the messages that wait.
     fn end_now(&mut self, ending: Ending) {
         let phase = self.phase();
         match phase {
@@ -235,17 +236,17 @@ impl<A: Actor> Activation<'_, A> {
     /// Lets no more in, ends the children, and waits for them.
     pub(super) fn begin_ending(&mut self, ending: Ending) {
         self.cell.lane().close();
-        self.tell_of_room();
-        self.close_nursery(&ending);
+        self.notify_room();
+        self.close_children(&ending);
         self.enter(Phase::Ending(ending));
     }
 
     fn begin_stopped(&mut self, waker: &mut task::Context<'_>, ending: Ending) -> Step {
         let is_stopped = matches!(ending, Ending::Stopped);
-        if !is_stopped || !self.body.seat.is_ready() {
+        if !is_stopped || !self.body.state.is_ready() {
             return self.end(ending);
         }
-        let served = self.body.seat.hook(waker, |actor, context| {
+        let served = self.body.state.hook(waker, |actor, context| {
             Job::new(STOPPED, async move {
                 actor.stopped(context).await;
                 Ok(())
@@ -263,8 +264,9 @@ impl<A: Actor> Activation<'_, A> {
             Served::Done => self.end(Ending::Stopped),
             Served::Failed(fault) => {
                 let cause = cause(fault);
-                contain("an error, when it was told of", || {
-                    tracing::error!(target: "greenroom::actor", path = self.cell.path(), %cause, "`stopped` failed");
+                let path = self.cell.path();
+                contain("an error, when it was logged", || {
+                    tracing::error!(target: "greenroom::actor", path, %cause, "`stopped` failed");
                 });
                 self.end(Ending::Stopped)
             }
@@ -274,12 +276,12 @@ impl<A: Actor> Activation<'_, A> {
     fn end(&mut self, ending: Ending) -> Step {
         self.enter(Phase::Ended);
         contain("what an actor set aside, when it was dropped", || {
-            self.bury_all();
-            self.body.seat.vacate();
-            self.body.seat.with_context(Context::let_go);
+            self.dead_letter_all();
+            self.body.state.vacate();
+            self.body.state.with_context(Context::let_go);
         });
         self.mark_ended();
-        contain("who is told of an end", || self.tell_of_end(ending));
+        contain("a watcher of an end", || self.notify_end(ending));
         let shared = &self.cell.shared;
         shared.settings.counts.ended();
         match &shared.parent {
@@ -290,22 +292,22 @@ impl<A: Actor> Activation<'_, A> {
         Step::Ended
     }
 
-    fn tell_of_end(&self, ending: Ending) {
+    fn notify_end(&self, ending: Ending) {
         let family = self.cell.shared.family.get();
         let is_traced = tracing::enabled!(target: "greenroom::actor", tracing::Level::DEBUG);
-        // A path takes as long as the actor is deep in the tree: not made for nobody.
+        // A path takes as long as the actor is deep in the tree: built only for a reader.
         if is_traced || family.is_some_and(Family::is_watched) {
             let terminated = Terminated {
                 id: self.cell.id(),
                 path: self.cell.path().into(),
                 ending,
             };
-            contain("an error, when it was told of", || {
+            contain("an error, when it was logged", || {
                 let Terminated { path, ending, .. } = &terminated;
                 tracing::debug!(target: "greenroom::actor", %path, ?ending, "ended");
             });
             if let Some(family) = family {
-                family.tell_of_end(&terminated);
+                family.notify_end(&terminated);
             }
         }
         let Some(family) = family else { return };
@@ -314,30 +316,30 @@ impl<A: Actor> Activation<'_, A> {
         // Signals that came after the last look.
         for control in self.take_controls() {
             if let Control::Deliver(envelope) = control {
-                self.cell.bury(envelope, Reason::Ended.into());
+                self.cell.dead_letter(envelope, Reason::Ended.into());
             }
         }
     }
 
-    fn bury_all(&mut self) {
+    fn dead_letter_all(&mut self) {
         self.cell.lane().close();
-        let stashed = self.body.seat.with_context(Context::take_stash);
+        let stashed = self.body.state.with_context(Context::take_stash);
         for envelope in stashed {
-            self.cell.bury(envelope, Reason::Ended.into());
+            self.cell.dead_letter(envelope, Reason::Ended.into());
         }
         while let Some(envelope) = self.next() {
-            self.cell.bury(envelope, Reason::Ended.into());
+            self.cell.dead_letter(envelope, Reason::Ended.into());
         }
     }
 
-    /// Drops a job; its message is a dead letter.
+    /// Drops a job. Its message is a dead letter.
     pub(super) fn abort(&mut self) {
-        let Some(message) = self.body.seat.about() else {
+        let Some(message) = self.body.state.about() else {
             return;
         };
-        reply::give_up(|| self.body.seat.cancel());
+        reply::give_up(|| self.body.state.cancel());
         if message != STARTED && message != STOPPED {
-            self.cell.bury_letter(
+            self.cell.post_dead_letter(
                 Undelivered {
                     message,
                     content: None,
@@ -347,10 +349,10 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Fails: whoever supervises this actor decides what follows.
+    /// Fails, and leaves the decision to the supervisor.
     pub(super) fn give_up(&mut self, cause: Cause, during: &'static str) {
         let failure = Arc::new(self.cell.failure(during, cause));
-        contain("an error, when it was told of", || {
+        contain("an error, when it was logged", || {
             tracing::warn!(target: "greenroom::actor", %failure, "failed");
         });
         self.cell.shared.settings.note_failure();
@@ -368,15 +370,18 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Ends an actor of which something panicked outside of its handlers: whatever was under way is
-    /// over.
+    /// Ends an actor of which something panicked outside of its handlers.
     pub(super) fn collapse(&mut self, panic: &Panic) -> Left {
         if self.cell.is_ended() {
             return Left::Ended;
         }
         let cause = Cause::from_panic(panic);
         let failure = self.cell.failure("what is outside of its handlers", cause);
-        tracing::error!(target: "greenroom::actor", %failure, "ended: something of it panicked outside of its handlers");
+        tracing::error!(
+            target: "greenroom::actor",
+            %failure,
+            "ended: something of it panicked outside of its handlers"
+        );
         self.cell.shared.settings.note_failure();
         self.enter(Phase::Running);
         self.end_now(Ending::Failed(Arc::new(failure)));
@@ -390,7 +395,7 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Whether it neither has failed nor ends.
+    /// Returns `true` if it neither has failed nor ends.
     pub(super) fn may_fail(&self) -> bool {
         let phase = self.phase();
         let is_alive = matches!(phase, Phase::Running | Phase::Starting);
@@ -398,8 +403,8 @@ impl<A: Actor> Activation<'_, A> {
         is_alive
     }
 
-    /// Does what the supervisor says.
-    fn follow(&mut self, verdict: Verdict) {
+    /// Applies the supervisor's decision.
+    fn apply_verdict(&mut self, verdict: Verdict) {
         let phase = self.phase();
         match (verdict, phase) {
             (_, phase @ (Phase::Ending(_) | Phase::Stopping | Phase::Ended)) => {
@@ -411,7 +416,7 @@ impl<A: Actor> Activation<'_, A> {
             }
             (Verdict::Resume, Phase::Failed(failure)) => self.resume(failure),
             (Verdict::Resume, phase) => self.enter(phase),
-            // What has not begun needs no restart.
+            // An actor that has not begun needs no restart.
             (Verdict::Restart(_), Phase::New) => self.enter(Phase::New),
             (Verdict::Restart(failure), _) => self.restart(failure),
         }
@@ -419,7 +424,7 @@ impl<A: Actor> Activation<'_, A> {
 
     fn resume(&mut self, failure: Arc<Failure>) {
         // Without a state there is nothing to resume.
-        if !self.body.seat.is_ready() {
+        if !self.body.state.is_ready() {
             return self.restart(failure);
         }
         self.enter(Phase::Running);
@@ -430,12 +435,12 @@ impl<A: Actor> Activation<'_, A> {
 
     fn restart(&mut self, failure: Arc<Failure>) {
         self.abort();
-        self.body.seat.vacate();
-        self.body.seat.with_context(Context::reset);
+        self.body.state.vacate();
+        self.body.state.with_context(Context::reset);
         self.unstash();
         self.cell.shared.settings.note_restart();
-        // Nobody is born to the old state any more, or the new one would wait for it for ever.
-        self.open_nursery(false);
+        // No child is spawned by the old state any more, or the new one would wait for it for ever.
+        self.accept_children(false);
         self.stop_children();
         self.enter(Phase::Restarting(failure));
     }

@@ -1,4 +1,4 @@
-//! One actor: what others reach of it (`Shared`), and what only the holder of its turn does
+//! One actor: the part that any thread may use (`Shared`), and the part for the holder of its turn
 //! (`Body`).
 
 mod accounts;
@@ -6,10 +6,10 @@ mod activation;
 mod control;
 mod ending;
 pub(crate) mod family;
-mod kin;
 mod lifecycle;
 mod phase;
 mod post;
+mod supervise;
 mod sync;
 
 use std::cell::{Cell, RefCell};
@@ -25,16 +25,16 @@ pub(crate) use post::Posted;
 
 use crate::actor::Actor;
 use crate::dispatcher::Pace;
+use crate::id::ActorId;
 use crate::panics::{Panic, contain};
-use crate::raw::{ActorCell, Chain, Lane, Running, Seat, Turn};
-use crate::reference::ActorId;
+use crate::raw::{ActorCell, Chain, Lane, Running, StateCell, Turn};
 use crate::supervision::Cause;
 use crate::system::Settings;
 use accounts::Accounts;
 use family::Family;
 use phase::{Broken, Phase, PhaseCell};
 
-/// What any thread may use of an actor.
+/// The part of an actor that any thread may use.
 pub(crate) struct Shared<A: Actor> {
     pub(crate) id: ActorId,
     pub(crate) settings: Arc<Settings>,
@@ -42,7 +42,7 @@ pub(crate) struct Shared<A: Actor> {
     accounts: Accounts,
     /// The worker that ran it last, as a number within its dispatcher.
     pub(crate) home: AtomicU16,
-    /// Where its parent keeps it.
+    /// The slot in the parent's list of children.
     slot: AtomicU32,
     is_ended: AtomicBool,
     family: OnceBox<Family<A>>,
@@ -92,7 +92,7 @@ thread_local! {
 /// Drops a reference to a parent. If that was the last, the parent lets go of its own after it and
 /// not within: a long line of them would fill the stack.
 fn let_go(parent: Arc<dyn AnyCell>) {
-    // Lest those that are referred to by others, which are nearly all, pay for it.
+    // Nearly all parents are referred to by others too: those pay for no more than this.
     if Arc::strong_count(&parent) > 1 {
         return;
     }
@@ -119,9 +119,9 @@ fn let_go(parent: Arc<dyn AnyCell>) {
     LET_GO.set(None);
 }
 
-/// What only the holder of the turn uses.
+/// The part of an actor that only the holder of its turn uses.
 pub(crate) struct Body<A: Actor> {
-    pub(crate) seat: Seat<A>,
+    pub(crate) state: StateCell<A>,
     /// Messages that were taken from the lane and not yet handled.
     backlog: Cell<Chain<A>>,
     /// Keeps the cell alive until the actor ends; taken out while it runs.
@@ -131,9 +131,9 @@ pub(crate) struct Body<A: Actor> {
 }
 
 impl<A: Actor> Body<A> {
-    pub(crate) fn new(seat: Seat<A>, factory: Box<dyn Fn() -> A + Send>) -> Self {
+    pub(crate) fn new(state: StateCell<A>, factory: Box<dyn Fn() -> A + Send>) -> Self {
         Self {
-            seat,
+            state,
             backlog: Cell::default(),
             me: Cell::new(None),
             phase: PhaseCell::default(),
@@ -141,12 +141,12 @@ impl<A: Actor> Body<A> {
         }
     }
 
-    /// Whether a message may be handled at once.
+    /// Returns `true` if a message may be handled at once.
     fn is_ready(&self) -> bool {
-        self.phase.is_running() && self.seat.is_ready()
+        self.phase.is_running() && self.state.is_ready()
     }
 
-    /// Has the next turn deal with a failure.
+    /// Leaves a failure to the next turn.
     fn fail_next(&self, cause: Cause, message: &'static str) {
         self.phase.enter(Phase::Broken(Broken { cause, message }));
     }
@@ -158,14 +158,14 @@ impl<A: Actor> Default for Chain<A> {
     }
 }
 
-/// What came of calling a handler on the spot: its answer, or that it failed; or the message, if it
-/// could not be called.
+/// The outcome of a handler that was called on the spot: its reply, or that it failed; or the
+/// message, if it could not be called.
 pub(crate) type Called<R, M> = Result<Result<R, HandlerFailed>, M>;
 
-/// A handler panicked, which the actor's next turn deals with.
+/// The panic of a handler, which the actor's next turn deals with.
 pub(crate) struct HandlerFailed;
 
-/// What a turn led to.
+/// The outcome of a turn.
 pub(crate) enum After {
     /// There is more to do, after others had their turn.
     Again,
@@ -175,24 +175,24 @@ pub(crate) enum After {
     Ended(Arc<dyn AnyCell>),
 }
 
-/// Why an actor does not become another's child.
+/// The reason for which an actor did not become another's child.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NotAdopted {
     /// The parent ends, or is restarted.
     Closed,
-    /// It may have no more.
+    /// The parent may have no more.
     Full,
 }
 
-/// An actor of whatever type.
+/// An actor of any type.
 pub(crate) trait AnyCell: Send + Sync {
     fn run(&self, turn: &Turn, pace: &Pace, running: &Running) -> After;
-    /// Something of it panicked while it ran, outside of its handlers: it ends as failed.
+    /// Ends the actor as failed, after a panic outside of its handlers.
     fn collapse(&self, turn: &Turn, panic: &Panic) -> After;
     fn lane(&self) -> &Lane;
     fn id(&self) -> ActorId;
     fn settings(&self) -> &Arc<Settings>;
-    /// Notes which worker runs it now; its number.
+    /// Notes the worker that runs it now. Returns the actor's number.
     fn begin_turn(&self, worker: u16) -> ActorId;
     fn parent(&self) -> Option<&Arc<dyn AnyCell>>;
     fn write_name(&self, path: &mut String);
@@ -204,11 +204,11 @@ pub(crate) trait AnyCell: Send + Sync {
     fn adopt(&self, child: Arc<dyn AnyCell>) -> Result<(), NotAdopted>;
     fn set_slot(&self, slot: u32);
     fn disown(&self, slot: u32);
-    /// Whether it waits for the end of the rest before its restart.
+    /// Returns `true` while it waits for its restart.
     fn is_resting(&self) -> bool;
     fn set_resting(&self, is_resting: bool);
     fn note_failure(&self, within: std::time::Duration, kept_max: usize) -> usize;
-    /// False if it may have no more watchers.
+    /// Adds a watcher. Returns `false` if it may have no more.
     fn watch(&self, id: ActorId, watcher: Watcher) -> bool;
     fn unwatch(&self, id: ActorId);
 }

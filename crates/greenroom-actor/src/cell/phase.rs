@@ -1,4 +1,4 @@
-//! Where an actor is in its life.
+//! The phases of an actor's life.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Ending;
 use crate::supervision::{Cause, Failure};
 
-/// Where an actor is in its life.
+/// The phase of an actor's life.
 pub(super) enum Phase {
     /// Its state is to be made: for the first time, or after this failure.
     New,
@@ -19,7 +19,7 @@ pub(super) enum Phase {
     Broken(Broken),
     /// It failed, and waits for its supervisor.
     Failed(Arc<Failure>),
-    /// It is to be made anew, when its children have ended.
+    /// It is restarted when its children have ended.
     Restarting(Arc<Failure>),
     /// It waits for its children to end.
     Ending(Ending),
@@ -71,7 +71,7 @@ impl PhaseCell {
         self.plain.set(plain);
     }
 
-    /// The phase, which must be entered again, or another.
+    /// Takes the phase out; it must be entered again, or another.
     pub(super) fn take(&self) -> Phase {
         match self.plain.get() {
             Plain::New => Phase::New,

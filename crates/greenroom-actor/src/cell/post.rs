@@ -1,4 +1,4 @@
-//! How messages and signals get into an actor.
+//! Posting of messages and signals to an actor.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -6,23 +6,23 @@ use std::sync::atomic::{Ordering, fence};
 
 use tokio::time::Instant;
 
-use super::family::{Children, lock};
+use super::family::Children;
 use super::{
     After, AnyCell, Called, Control, Ending, HandlerFailed, NotAdopted, Signal, Terminated, Watcher,
 };
 use crate::actor::Actor;
-use crate::dead_letter::{Reason, Why};
 use crate::dispatcher::{self, Pace};
+use crate::id::ActorId;
 use crate::mailbox::Overflow;
 use crate::notifier::Listener;
 use crate::panics::{Panic, catch};
 use crate::raw::{ActorCell, Deliver, Envelope, Lane, Running, Turn, Undelivered};
+use crate::reason::{Reason, Why};
 use crate::receive::Receive;
-use crate::reference::ActorId;
 use crate::supervision::{Cause, Failure};
 use crate::system::Settings;
 
-/// What became of a message.
+/// The outcome of a message that was posted.
 pub(crate) enum Posted<T> {
     Done,
     Full(T),
@@ -30,8 +30,8 @@ pub(crate) enum Posted<T> {
 }
 
 impl<A: Actor> ActorCell<A> {
-    /// Puts a message into the mailbox, or into the dead letters if the mailbox is to do so when it
-    /// is full.
+    /// Puts a message into the mailbox, or makes a dead letter of it if the mailbox is full and
+    /// drops.
     pub(crate) fn post<T: Deliver<A>>(&self, content: T) -> Posted<T> {
         let mailbox = self.shared.settings.mailbox;
         if mailbox.on_overflow() == Overflow::DropOldest {
@@ -50,7 +50,7 @@ impl<A: Actor> ActorCell<A> {
             Ok(None) => {}
             Err(late) => {
                 self.shared.accounts.give_back();
-                self.bury(late, Reason::Ended.into());
+                self.dead_letter(late, Reason::Ended.into());
             }
         }
         Posted::Done
@@ -61,14 +61,14 @@ impl<A: Actor> ActorCell<A> {
             return Posted::Closed(content);
         }
         if self.shared.settings.mailbox.on_overflow() == Overflow::DropNewest {
-            self.bury(Envelope::new(content), Reason::DroppedNewest.into());
+            self.dead_letter(Envelope::new(content), Reason::DroppedNewest.into());
             return Posted::Done;
         }
         Posted::Full(content)
     }
 
     fn post_to_ring<T: Deliver<A>>(&self, content: T) -> Posted<T> {
-        let mut ring = lock(&self.shared.family().ring);
+        let mut ring = self.shared.family().ring.lock();
         if self.lane().is_closed() {
             return Posted::Closed(content);
         }
@@ -77,30 +77,31 @@ impl<A: Actor> ActorCell<A> {
         ring.push_back(Envelope::new(content));
         drop(ring);
         if let Some(oldest) = oldest {
-            self.bury(oldest, Reason::DroppedOldest.into());
+            self.dead_letter(oldest, Reason::DroppedOldest.into());
         }
         self.look();
         Posted::Done
     }
 
-    /// Posts where nobody is there to be told: what does not fit is a dead letter.
-    pub(crate) fn post_or_bury<T: Deliver<A>>(&self, content: T) {
-        match self.post(content) {
-            Posted::Done => {}
-            Posted::Full(content) => self.bury(Envelope::new(content), Reason::MailboxFull.into()),
-            Posted::Closed(content) => self.bury(Envelope::new(content), Reason::Ended.into()),
-        }
+    /// Posts a message that has no sender to return it to: if it does not fit it is a dead letter.
+    pub(crate) fn post_or_dead_letter<T: Deliver<A>>(&self, content: T) {
+        let (content, reason) = match self.post(content) {
+            Posted::Done => return,
+            Posted::Full(content) => (content, Reason::MailboxFull),
+            Posted::Closed(content) => (content, Reason::Ended),
+        };
+        self.dead_letter(Envelope::new(content), reason.into());
     }
 
-    /// Whether senders wait when the mailbox is full.
+    /// Returns `true` if senders wait when the mailbox is full.
     pub(crate) fn lets_wait(&self) -> bool {
         self.shared.settings.mailbox.on_overflow() == Overflow::BackPressure
     }
 
-    /// Done when there may be room. Whoever listens must try once more before it waits.
+    /// Listens for room. The caller must try once more before it waits.
     pub(crate) fn listen_for_room(&self) -> Listener {
         let listener = self.shared.family().room.listen();
-        // An actor that is about to rest may not have seen the family: have it look.
+        // An actor that is about to rest may not have seen the family: wake it to look.
         self.look();
         listener
     }
@@ -109,36 +110,41 @@ impl<A: Actor> ActorCell<A> {
         self.control(Control::Signal(signal));
     }
 
-    /// A notice by the control lane.
+    /// Sends a notice by the control lane.
     pub(crate) fn notify<T: Deliver<A>>(&self, content: T) {
         self.control(Control::Deliver(Envelope::new(content)));
     }
 
     /// Makes a dead letter of a message.
-    pub(crate) fn bury(&self, envelope: Envelope<A>, why: Why<'_>) {
+    pub(crate) fn dead_letter(&self, envelope: Envelope<A>, why: Why<'_>) {
         let letter = envelope.refuse(why.reason);
-        self.bury_letter(letter, why);
+        self.post_dead_letter(letter, why);
     }
 
-    pub(crate) fn bury_letter(&self, letter: Undelivered, why: Why<'_>) {
+    pub(crate) fn post_dead_letter(&self, letter: Undelivered, why: Why<'_>) {
         let system = &self.shared.settings.system;
         let post = || system.dead_letters.post(&|| self.path(), letter, why);
         // Drops a user's message, whose destructor may panic.
         if catch(post).is_err() {
-            tracing::error!(target: "greenroom::actor", path = self.path(), "a message panicked when it was dropped");
+            let path = self.path();
+            tracing::error!(
+                target: "greenroom::actor",
+                path,
+                "a message panicked when it was dropped"
+            );
         }
     }
 
-    /// Makes the actor look at its control lane, and poll its job.
+    /// Wakes the actor to look at its control lane, and to poll its job.
     pub(crate) fn look(&self) {
         if let Some(turn) = self.signal() {
             self.schedule(turn);
         }
     }
 
-    /// Calls a handler that answers at once, for whoever claimed the turn of an idle actor. The turn
-    /// comes back if there is more to do. The message comes back if the actor is not ready for it.
-    pub(crate) fn call<M, K>(&self, turn: Turn, message: M) -> (Option<Turn>, Called<A::Answer, M>)
+    /// Calls a handler that replies at once, for the claimant of an idle actor's turn. The turn
+    /// comes back if there is more to do, the message if the actor is not ready for it.
+    pub(crate) fn call<M, K>(&self, turn: Turn, message: M) -> (Option<Turn>, Called<A::Reply, M>)
     where
         A: Receive<M, K>,
     {
@@ -147,18 +153,18 @@ impl<A: Actor> ActorCell<A> {
             return (Some(turn), Err(message));
         }
         let called = body
-            .seat
+            .state
             .call(|actor, context| actor.receive_now(message, context));
         let fault = match called {
             Ok(answered) => return (self.give_back(turn), answered.map(Ok)),
             Err(fault) => fault,
         };
         let message = std::any::type_name::<M>();
-        body.fail_next(self.bury_failed(fault, message), message);
+        body.fail_next(self.dead_letter_failed(fault, message), message);
         (Some(turn), Ok(Err(HandlerFailed)))
     }
 
-    /// A failure of this actor.
+    /// Describes a failure of this actor.
     pub(crate) fn failure(&self, during: &'static str, cause: Cause) -> Failure {
         Failure {
             id: self.shared.id,
@@ -169,12 +175,13 @@ impl<A: Actor> ActorCell<A> {
     }
 
     pub(super) fn control(&self, control: Control<A>) {
-        let mut controls = lock(&self.shared.family().controls);
+        let mut controls = self.shared.family().controls.lock();
+        // Pairs with `mark_ended`: this sees the end, or the end sees the family.
         fence(Ordering::SeqCst);
         if self.is_ended() {
             drop(controls);
             if let Control::Deliver(envelope) = control {
-                self.bury(envelope, Reason::Ended.into());
+                self.dead_letter(envelope, Reason::Ended.into());
             }
             return;
         }
@@ -261,7 +268,7 @@ impl<A: Actor> AnyCell for ActorCell<A> {
     fn waiting(&self) -> u32 {
         match self.shared.family.get() {
             Some(family) if self.shared.settings.mailbox.on_overflow() == Overflow::DropOldest => {
-                u32::try_from(lock(&family.ring).len()).unwrap_or(u32::MAX)
+                u32::try_from(family.ring.lock().len()).unwrap_or(u32::MAX)
             }
             _ => self.shared.accounts.waiting(),
         }
@@ -275,7 +282,7 @@ impl<A: Actor> AnyCell for ActorCell<A> {
         let Some(family) = self.shared.family.get() else {
             return Vec::new();
         };
-        let children = lock(&family.children);
+        let children = family.children.lock();
         children
             .cells
             .iter()
@@ -288,7 +295,7 @@ impl<A: Actor> AnyCell for ActorCell<A> {
     }
 
     fn adopt(&self, child: Arc<dyn AnyCell>) -> Result<(), NotAdopted> {
-        let mut children = lock(&self.shared.family().children);
+        let mut children = self.shared.family().children.lock();
         if children.is_closed {
             return Err(NotAdopted::Closed);
         }
@@ -309,7 +316,7 @@ impl<A: Actor> AnyCell for ActorCell<A> {
 
     fn disown(&self, slot: u32) {
         let child = {
-            let mut children = lock(&self.shared.family().children);
+            let mut children = self.shared.family().children.lock();
             let Children {
                 cells, is_awaited, ..
             } = &mut *children;
@@ -357,7 +364,7 @@ impl<A: Actor> AnyCell for ActorCell<A> {
                 path: self.path().into(),
                 ending: Ending::Unknown,
             };
-            family.tell_of_end(&terminated);
+            family.notify_end(&terminated);
         }
         true
     }

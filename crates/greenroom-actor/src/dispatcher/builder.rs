@@ -1,4 +1,4 @@
-//! Starts the workers of a dispatcher.
+//! Start of a dispatcher's workers.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -14,8 +14,7 @@ use super::settings::{Dispatcher, Place};
 use super::watchdog;
 use super::worker::{Order, Seeded, Worker};
 
-/// Starts a dispatcher. The places that are made anew for each actor or each runtime are made for
-/// one.
+/// Starts a dispatcher. Of kinds that have one for each actor or runtime, it starts one.
 pub(crate) fn start(name: &str, dispatcher: &Dispatcher) -> Result<Arc<Core>, DispatcherError> {
     let Dispatcher { place, throughput } = dispatcher;
     let make = |kind, workers| {
@@ -38,6 +37,7 @@ pub(crate) fn start(name: &str, dispatcher: &Dispatcher) -> Result<Arc<Core>, Di
         }
         Place::Pool { threads } => {
             let (core, workers) = make("pool", *threads)?;
+            // After an error the threads that were started end.
             start_threads(name, workers).inspect_err(|_| core.close())?;
             Ok(core)
         }
@@ -86,8 +86,8 @@ fn make(
     Ok((core, workers))
 }
 
-/// The tasks are detached: they end with the runtime or with the actor system. Other tasks get
-/// their turn because a worker yields of itself, so tokio need not make it.
+/// Spawns the workers as detached tasks, which end with the runtime or with the actor system. A
+/// worker yields of itself, so tokio need not make it: they are unconstrained.
 fn spawn_on(runtime: &Handle, workers: Vec<Worker>) {
     for worker in workers {
         drop(runtime.spawn(unconstrained(worker)));

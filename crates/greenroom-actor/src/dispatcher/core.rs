@@ -12,27 +12,28 @@ use tokio::time::Instant;
 
 use super::local::end_orphan;
 use super::sleep::Sleeper;
+use super::status::DispatcherStatus;
 use super::timetable::{Alarm, Timetable};
 use super::wheel::AlarmKey;
 use crate::cell::AnyCell;
+use crate::id::ActorId;
 use crate::raw::Turn;
-use crate::reference::ActorId;
-use crate::system::{self, DispatcherStatus};
+use crate::system;
 
-/// A dispatcher: its workers, as everybody sees them.
+/// A dispatcher: the shared halves of its workers.
 pub(crate) struct Core {
     pub(crate) name: Box<str>,
     pub(crate) kind: &'static str,
     pub(crate) throughput: u32,
-    workers: Box<[CachePadded<Station>]>,
-    /// Workers that rest, or are about to.
+    workers: Box<[CachePadded<WorkerShared>]>,
+    /// The number of workers that sleep, or are about to.
     sleeping: AtomicUsize,
     next_home: AtomicU16,
     is_closed: AtomicBool,
 }
 
-/// Where a worker gets its work, and what it says of itself.
-pub(super) struct Station {
+/// The shared half of a worker: its queues, its alarms, its statistics.
+pub(super) struct WorkerShared {
     /// Actors that others have scheduled.
     inbox: SegQueue<Turn>,
     /// Actors that actors of this worker have scheduled.
@@ -40,23 +41,24 @@ pub(super) struct Station {
     sleeper: Sleeper,
     pub(super) waker: AtomicWaker,
     pub(super) timetable: Timetable,
-    pub(super) report: CachePadded<Report>,
-    /// The worker is gone: whoever puts something into the inbox has to see to it. What is in the
-    /// timetable stays there as long as other workers live, and the watchdog lets it go off.
+    pub(super) stats: CachePadded<WorkerStats>,
+    /// `true` once the worker is gone: a thread that puts something into the inbox has to move it.
+    /// Alarms stay in the timetable as long as other workers live, and the watchdog lets them go
+    /// off.
     is_gone: AtomicBool,
 }
 
-/// What a worker does right now, for the watchdog and the status.
-pub(super) struct Report {
-    /// The actor that runs, or 0.
+/// The statistics of a worker, for the watchdog and the status.
+pub(super) struct WorkerStats {
+    /// The number of the actor that runs, or 0.
     pub(super) running: AtomicU64,
-    /// How many turns actors have had.
+    /// The number of turns that actors have had.
     pub(super) turns: AtomicU64,
-    /// Microseconds that the worker ran actors.
+    /// The time that the worker ran actors, in microseconds.
     pub(super) busy_micros: AtomicU64,
-    /// How often an actor held the worker for too long.
+    /// The number of times that an actor held the worker for too long.
     pub(super) stalls: AtomicU64,
-    /// Its clock is not one that a test moves.
+    /// `true` if its clock is not one that a test moves.
     pub(super) is_clock_real: AtomicBool,
 }
 
@@ -69,7 +71,7 @@ impl Core {
     ) -> Self {
         let workers = stealers
             .into_iter()
-            .map(|stealer| CachePadded::new(Station::new(stealer)));
+            .map(|stealer| CachePadded::new(WorkerShared::new(stealer)));
         Self {
             name: name.into(),
             kind,
@@ -81,7 +83,7 @@ impl Core {
         }
     }
 
-    /// The worker for a new actor: each in turn, of those that live.
+    /// Returns the worker for a new actor: each in turn, of those that live.
     pub(crate) fn next_home(&self) -> u16 {
         match self.workers.len() {
             1 => 0,
@@ -93,7 +95,7 @@ impl Core {
         }
     }
 
-    /// This worker, or the next that lives if it is gone.
+    /// Returns this worker, or the next that lives if it is gone.
     fn living(&self, worker: u16) -> Option<u16> {
         let workers = self.workers.len();
         (0..workers)
@@ -102,35 +104,35 @@ impl Core {
             .and_then(|number| u16::try_from(number).ok())
     }
 
-    /// Has a worker run an actor, from outside of all workers of this dispatcher.
+    /// Schedules an actor from outside of all workers of this dispatcher.
     pub(super) fn inject(&self, turn: Turn, home: u16) {
-        let station = self.station(home);
-        station.inbox.push(turn);
-        if station.is_gone() {
-            self.take_over(station);
-        } else if !self.wake(station) {
-            // It is at work, perhaps for long: another may take this over.
+        let shared = self.worker(home);
+        shared.inbox.push(turn);
+        if shared.is_gone() {
+            self.take_over(shared);
+        } else if !self.wake(shared) {
+            // It is at work, perhaps for long: another may steal this.
             self.wake_any();
         }
     }
 
-    /// Has a resting worker look for work, if there is one.
+    /// Wakes a sleeping worker to look for work, if there is one.
     pub(super) fn wake_any(&self) {
         if self.has_resting() {
-            let _ = self.workers.iter().any(|station| self.wake(station));
+            let _ = self.workers.iter().any(|shared| self.wake(shared));
         }
     }
 
-    /// Has workers that have yielded look for work, from outside of the runtime: tokio keeps what
-    /// yields with the thread, which another task may hold by now. Woken from here, it goes where
-    /// any thread finds it. One that is not kept is polled once more than it need be.
+    /// Wakes workers that have yielded, from outside of the runtime: tokio keeps a task that yields
+    /// with the thread, which another task may hold by now. Woken from here, it goes where any
+    /// thread finds it. One that is not kept is polled once more than it need be.
     pub(super) fn fetch_yielded(&self) {
         if self.kind != "tokio" {
             return;
         }
-        for station in self.stations() {
-            if station.report.running.load(Ordering::Relaxed) == 0 {
-                station.waker.wake();
+        for shared in self.workers() {
+            if shared.stats.running.load(Ordering::Relaxed) == 0 {
+                shared.waker.wake();
             }
         }
     }
@@ -141,81 +143,82 @@ impl Core {
 
     pub(super) fn go_to_sleep(&self, worker: u16) {
         self.sleeping.fetch_add(1, Ordering::Relaxed);
-        self.station(worker).sleeper.go_to_sleep();
+        self.worker(worker).sleeper.go_to_sleep();
     }
 
-    /// A worker found work, or was polled for another reason, while it rested.
+    /// Notes that a worker found work, or was polled for another reason, while it slept.
     pub(super) fn get_up(&self, worker: u16) {
-        if self.station(worker).sleeper.wake() {
+        if self.worker(worker).sleeper.wake() {
             self.sleeping.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    fn wake(&self, station: &Station) -> bool {
-        let is_woken = station.sleeper.wake();
+    fn wake(&self, shared: &WorkerShared) -> bool {
+        let is_woken = shared.sleeper.wake();
         if is_woken {
             self.sleeping.fetch_sub(1, Ordering::Relaxed);
-            station.waker.wake();
+            shared.waker.wake();
             if self.kind == "tokio" {
-                let_be_stolen();
+                fill_lifo_slot();
             }
         }
         is_woken
     }
 
-    /// Work of another worker: what was sent to it first, then what its own actors have scheduled.
+    /// Takes work of another worker: what was sent to it first, then what its own actors have
+    /// scheduled.
     pub(super) fn steal(&self, worker: u16) -> Option<Turn> {
         let others = self.workers.len() - 1;
         (1..=others).find_map(|offset| {
-            let station = &self.workers[(usize::from(worker) + offset) % self.workers.len()];
-            station.inbox.pop().or_else(|| steal_from(&station.stealer))
+            let shared = &self.workers[(usize::from(worker) + offset) % self.workers.len()];
+            shared.inbox.pop().or_else(|| steal_from(&shared.stealer))
         })
     }
 
     pub(super) fn take_injected(&self, worker: u16) -> Option<Turn> {
-        self.station(worker).inbox.pop()
+        self.worker(worker).inbox.pop()
     }
 
     pub(super) fn has_work(&self) -> bool {
-        self.stations().any(Station::has_waiting)
+        self.workers().any(WorkerShared::has_waiting)
     }
 
-    pub(super) fn station(&self, worker: u16) -> &Station {
+    pub(super) fn worker(&self, worker: u16) -> &WorkerShared {
         let workers = self.workers.len();
         &self.workers[usize::from(worker) % workers]
     }
 
-    pub(super) fn stations(&self) -> impl Iterator<Item = &Station> {
-        self.workers.iter().map(|station| &**station)
+    pub(super) fn workers(&self) -> impl Iterator<Item = &WorkerShared> {
+        self.workers.iter().map(|shared| &**shared)
     }
 
-    /// The worker is gone, with the runtime or the stage that it was on. Others take over; after
-    /// the last of them actors are killed, for nobody would ever run them.
+    /// Notes that the worker is gone, with the runtime or the stage that it was on. Others take
+    /// over; after the last of them actors are killed, for no worker would ever run them.
     pub(super) fn leave(&self, worker: u16, left: Vec<Turn>) {
-        let station = self.station(worker);
-        station.is_gone.store(true, Ordering::SeqCst);
-        // Woken in place of others, it would not run.
+        let shared = self.worker(worker);
+        shared.is_gone.store(true, Ordering::SeqCst);
+        // Left asleep, it would be woken in place of others, and not run.
         self.get_up(worker);
         for turn in left {
-            station.inbox.push(turn);
+            shared.inbox.push(turn);
         }
-        self.take_over(station);
+        self.take_over(shared);
         if !self.is_gone() {
             return;
         }
-        self.stations()
-            .for_each(|station| station.timetable.close());
-        // Those that rest are in no queue.
+        self.workers().for_each(|shared| shared.timetable.close());
+        // Idle actors are in no queue.
         if !self.is_closed() {
             system::end_actors_of(self);
         }
     }
 
-    /// Has workers that live run the actors of one that is gone, or ends them if there are none.
-    fn take_over(&self, station: &Station) {
-        while let Some(turn) = station.inbox.pop() {
+    /// Moves the actors of a worker that is gone to those that live, or ends them if there are
+    /// none.
+    fn take_over(&self, shared: &WorkerShared) {
+        while let Some(turn) = shared.inbox.pop() {
             let worker = self.next_home();
-            if self.station(worker).is_gone() {
+            if self.worker(worker).is_gone() {
                 end_orphan(turn);
             } else {
                 self.inject(turn, worker);
@@ -226,26 +229,26 @@ impl Core {
     /// Lets the workers end when they have nothing to do.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
-        for station in self.stations() {
-            station.waker.wake();
+        for shared in self.workers() {
+            shared.waker.wake();
         }
     }
 
-    /// Whether it was started for one actor, and ends with it.
+    /// Returns `true` if it was started for one actor, and ends with it.
     pub(crate) fn is_of_one_actor(&self) -> bool {
         self.kind == "pinned"
     }
 
-    /// An actor ended: if the dispatcher was for that one only, its thread ends.
+    /// Notes that an actor ended: if the dispatcher was for that one only, its thread ends.
     pub(crate) fn actor_ended(&self) {
         if self.is_of_one_actor() {
             self.close();
         }
     }
 
-    /// Whether all workers are gone.
+    /// Returns `true` if all workers are gone.
     pub(crate) fn is_gone(&self) -> bool {
-        self.stations().all(Station::is_gone)
+        self.workers().all(WorkerShared::is_gone)
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -261,16 +264,17 @@ impl Core {
         self.set(worker, at, Alarm::Call(call))
     }
 
-    /// Sets an alarm with this worker, or with another if it is gone: with the one that it says.
+    /// Sets an alarm with this worker, or with another if it is gone. Returns the worker that has
+    /// it.
     pub(super) fn set(&self, worker: u16, at: Instant, alarm: Alarm) -> (u16, AlarmKey) {
         let worker = self.living(worker).unwrap_or(worker);
-        let station = self.station(worker);
-        let (key, is_earliest) = station.timetable.set(at, alarm);
-        if station.is_gone() && self.is_gone() {
-            station.timetable.close();
+        let shared = self.worker(worker);
+        let (key, is_earliest) = shared.timetable.set(at, alarm);
+        if shared.is_gone() && self.is_gone() {
+            shared.timetable.close();
         }
         if is_earliest {
-            self.wake(station);
+            self.wake(shared);
         }
         (worker, key)
     }
@@ -280,42 +284,42 @@ impl Core {
     }
 
     pub(super) fn timetable(&self, worker: u16) -> &Timetable {
-        &self.station(worker).timetable
+        &self.worker(worker).timetable
     }
 
-    /// The actor that this one of this dispatcher waits for, if it asks one. It asked on the worker
-    /// that ran it then, most likely the one that ran it last.
+    /// Returns the actor that this one waits for, if it asks one. It asked on the worker that ran
+    /// it then, most likely the one that ran it last.
     pub(crate) fn waits_for(&self, asker: ActorId, home: u16) -> Option<Arc<dyn AnyCell>> {
         let (before, from) = self
             .workers
             .split_at(usize::from(home) % self.workers.len());
-        let mut stations = from.iter().chain(before);
-        stations.find_map(|station| station.timetable.waits_for(asker))
+        let mut all = from.iter().chain(before);
+        all.find_map(|shared| shared.timetable.waits_for(asker))
     }
 
     pub(crate) fn status(&self) -> DispatcherStatus {
-        let sum = |count: fn(&Station) -> u64| self.stations().map(count).sum::<u64>();
-        let runnable = |station: &Station| station.inbox.len() + station.stealer.len();
-        let busy = sum(|station| station.report.busy_micros.load(Ordering::Relaxed));
+        let sum = |count: fn(&WorkerShared) -> u64| self.workers().map(count).sum::<u64>();
+        let runnable = |shared: &WorkerShared| shared.inbox.len() + shared.stealer.len();
+        let busy = sum(|shared| shared.stats.busy_micros.load(Ordering::Relaxed));
         DispatcherStatus {
             name: self.name.to_string(),
             kind: self.kind,
-            workers: self.stations().filter(|station| !station.is_gone()).count(),
+            workers: self.workers().filter(|shared| !shared.is_gone()).count(),
             resting: self
                 .sleeping
                 .load(Ordering::Relaxed)
                 .min(self.workers.len()),
-            runnable: self.stations().map(runnable).sum(),
-            turns: sum(|station| station.report.turns.load(Ordering::Relaxed)),
+            runnable: self.workers().map(runnable).sum(),
+            turns: sum(|shared| shared.stats.turns.load(Ordering::Relaxed)),
             busy_seconds: Duration::from_micros(busy).as_secs_f64(),
-            stalls: sum(|station| station.report.stalls.load(Ordering::Relaxed)),
+            stalls: sum(|shared| shared.stats.stalls.load(Ordering::Relaxed)),
         }
     }
 }
 
-impl Station {
+impl WorkerShared {
     fn new(stealer: Stealer<Turn>) -> Self {
-        let report = Report {
+        let stats = WorkerStats {
             running: AtomicU64::new(0),
             turns: AtomicU64::new(0),
             busy_micros: AtomicU64::new(0),
@@ -328,7 +332,7 @@ impl Station {
             sleeper: Sleeper::new(),
             waker: AtomicWaker::new(),
             timetable: Timetable::new(),
-            report: CachePadded::new(report),
+            stats: CachePadded::new(stats),
             is_gone: AtomicBool::new(false),
         }
     }
@@ -344,11 +348,12 @@ impl Station {
     }
 }
 
-/// A task that a worker wakes is the next to run on the same thread of tokio, and no other thread
-/// can take it, however long an actor holds that worker. One more task, which does nothing, takes
-/// that place. It is of no matter whether an actor runs already: between two turns, or when alarms
-/// go off, a worker wakes others too, and the next actor may hold it.
-fn let_be_stolen() {
+/// Makes room for others to take the task that a worker has just woken: it is the next to run on
+/// the same thread of tokio, and no other thread can take it, however long an actor holds that
+/// worker. One more task, which does nothing, takes that place. Whether an actor runs already does
+/// not matter: between two turns, or when alarms go off, a worker wakes others too, and the next
+/// actor may hold it.
+fn fill_lifo_slot() {
     if !super::local::is_worker() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The deadline of a question.
+//! The deadline of an `ask`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,10 +11,11 @@ use super::timetable::{Alarm, WatchKey};
 use crate::actor::Actor;
 use crate::raw::ActorCell;
 
-/// An alarm for who waits for an answer. An actor's is set with the worker that it runs on: the
-/// callee's may be held by the callee. Others have none, and theirs is set with the callee's.
+/// An alarm for a task that waits for a reply. An actor's is set with the worker that it runs on:
+/// the callee's may be held by the callee. Other tasks have no worker, and theirs is set with the
+/// callee's.
 pub(crate) struct Deadline {
-    /// None if it is the callee's.
+    /// `None` if it is the callee's.
     core: Option<Arc<Core>>,
     worker: u16,
     key: WatchKey,
@@ -49,7 +50,7 @@ impl Deadline {
         })
     }
 
-    /// Has that one woken up at the deadline, whoever it was before; false if it is past.
+    /// Makes this waker the one that is woken at the deadline. Returns `false` if that is past.
     pub(crate) fn keep_waiting(&self, of_callee: &Core, waker: &Waker) -> bool {
         let core = self.core.as_deref().unwrap_or(of_callee);
         core.timetable(self.worker).keep_waiting(&self.key, waker)

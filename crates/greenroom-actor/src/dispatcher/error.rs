@@ -1,7 +1,7 @@
 use greenroom_stage::Rejected;
 use thiserror::Error;
 
-/// Why a dispatcher could not be started.
+/// The reason for which a dispatcher could not be started.
 #[derive(Debug, Error)]
 pub enum DispatcherError {
     /// The system gave no thread, or no runtime.
@@ -9,26 +9,27 @@ pub enum DispatcherError {
     Thread {
         /// The dispatcher.
         name: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The stage let its workers not in.
+    /// The stage rejected its workers.
     #[error("the stage refused a worker of the dispatcher `{name}`: {source}")]
     Stage {
         /// The dispatcher.
         name: String,
-        /// What the stage said.
+        /// The rejection of the stage.
         source: Rejected,
     },
-    /// It is for runtimes, and there is none here.
+    /// It runs actors on the current tokio runtime, and there is none.
     #[error(
-        "the dispatcher `{name}` runs actors on the tokio runtime of who spawns them, and there is none here"
+        "the dispatcher `{name}` runs actors on the tokio runtime of who spawns them, and there \
+         is none here"
     )]
     NoRuntime {
         /// The dispatcher.
         name: String,
     },
-    /// Nobody has registered it.
+    /// No dispatcher of this name is registered.
     #[error("there is no dispatcher `{name}`; there are: {known}")]
     Unknown {
         /// The name that was asked for.
@@ -36,7 +37,7 @@ pub enum DispatcherError {
         /// The names that are registered.
         known: String,
     },
-    /// A number that is not allowed.
+    /// The number of workers is out of range.
     #[error(
         "the dispatcher `{name}` has {workers} workers; allowed are 1 to {}",
         crate::Dispatcher::WORKERS_MAX

@@ -1,4 +1,4 @@
-//! The worker that the current thread runs, if it does.
+//! The worker that the current thread runs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -8,19 +8,20 @@ use std::sync::atomic::Ordering;
 use crossbeam_deque::Worker as Queue;
 use scoped_tls::scoped_thread_local;
 
-use super::core::{Core, Report, Station};
+use super::core::{Core, WorkerShared, WorkerStats};
 use super::pace::Pace;
 use crate::cell::{AnyCell, Called, Signal};
+use crate::id::ActorId;
 use crate::raw::{ActorCell, Running, Turn};
 use crate::receive::{Receive, Sealed};
-use crate::reference::ActorId;
 
 scoped_thread_local!(static LOCAL: Local);
 
-/// Actors that ask actors that ask actors …, all on one stack, before the next question is queued.
+/// The depth of actors that ask actors that ask actors …, all on one stack, before the next message
+/// is queued.
 const INLINE_DEPTH_MAX: u32 = 16;
 
-/// What only the worker's own thread touches.
+/// The half of a worker that only its own thread touches.
 pub(super) struct Local {
     pub(super) core: Arc<Core>,
     pub(super) number: u16,
@@ -52,20 +53,20 @@ impl Local {
     /// Gives an actor its turn.
     pub(super) fn run(&self, turn: Turn) {
         let id = turn.cell().begin_turn(self.number);
-        self.report(id.0);
+        self.note_running(id.0);
         if let Some(turn) = turn.run(&self.pace, &self.running) {
             self.push(turn);
         }
     }
 
-    pub(super) fn report(&self, id: u64) {
-        let Report { running, turns, .. } = &*self.station().report;
+    pub(super) fn note_running(&self, id: u64) {
+        let WorkerStats { running, turns, .. } = &*self.shared().stats;
         self.turns.set(self.turns.get() + 1);
         running.store(id, Ordering::Relaxed);
         turns.store(self.turns.get(), Ordering::Relaxed);
     }
 
-    /// Puts an actor into the queue, and wakes a worker that rests if the queue has another besides.
+    /// Puts an actor into the queue, and wakes a sleeping worker if the queue has another besides.
     ///
     /// No fence stands between the push and the look at who rests, unlike in [`Core::inject`]: a
     /// worker that goes to rest just now may miss the actor, and be missed here. Nothing is lost by
@@ -73,7 +74,7 @@ impl Local {
     /// it need only if another holds this worker; so does one that is alone in the queue, for which
     /// nobody is woken. Both are the watchdog's: at its second look it finds a worker that is held
     /// and has a queue, and wakes another, provided that its rest is still to be seen, and so that
-    /// whoever clears it wakes a task that somebody can run (`let_be_stolen`). So messages between
+    /// whoever clears it wakes a task that somebody can run (`fill_lifo_slot`). So messages between
     /// actors, which would pay for the fence, go without.
     pub(super) fn push(&self, turn: Turn) {
         self.queue.push(turn);
@@ -82,8 +83,8 @@ impl Local {
         }
     }
 
-    pub(super) fn station(&self) -> &Station {
-        self.core.station(self.number)
+    pub(super) fn shared(&self) -> &WorkerShared {
+        self.core.worker(self.number)
     }
 }
 
@@ -92,8 +93,8 @@ thread_local! {
     static ORPHANS: RefCell<Option<VecDeque<Turn>>> = const { RefCell::new(None) };
 }
 
-/// Kills an actor whose workers are gone, on this thread. Those that its end concerns come after
-/// it and not within, however many they are: parents and children would fill the stack.
+/// Kills an actor whose workers are gone, on this thread. Those that its end concerns come after it
+/// and not within, however many they are: parents and children would fill the stack.
 pub(super) fn end_orphan(turn: Turn) {
     turn.cell().signal(Signal::Kill);
     let is_first = ORPHANS.with_borrow_mut(|orphans| {
@@ -115,7 +116,7 @@ pub(super) fn end_orphan(turn: Turn) {
     ORPHANS.set(None);
 }
 
-/// Schedules on the current worker, if that is one of the dispatcher's.
+/// Schedules on the current worker, if that is one of the dispatcher's. Returns the turn otherwise.
 pub(super) fn schedule_here(turn: Turn, dispatcher: &Core) -> Option<Turn> {
     if !LOCAL.is_set() {
         return Some(turn);
@@ -130,7 +131,7 @@ pub(super) fn schedule_here(turn: Turn, dispatcher: &Core) -> Option<Turn> {
     })
 }
 
-/// Whether this thread runs a worker, with an actor or between two of them.
+/// Returns `true` if this thread runs a worker, with an actor or between two of them.
 pub(super) fn is_worker() -> bool {
     LOCAL.is_set()
 }
@@ -146,7 +147,7 @@ pub(super) fn with_asker<R>(call: impl FnOnce(&Arc<Core>, u16, ActorId) -> R) ->
     })
 }
 
-/// A reference to the actor whose turn it is on this thread.
+/// Returns a reference to the actor whose turn it is on this thread.
 pub(crate) fn keep_running_actor() -> Option<Arc<dyn AnyCell>> {
     if !LOCAL.is_set() {
         return None;
@@ -155,13 +156,13 @@ pub(crate) fn keep_running_actor() -> Option<Arc<dyn AnyCell>> {
 }
 
 /// Calls the handler of an actor on the spot, if the current worker is of its dispatcher, nothing
-/// waits for it and nobody runs it, and its handler answers at once. The message comes back
+/// waits for it and nobody runs it, and its handler replies at once. The message comes back
 /// otherwise; the inner error says that the handler failed.
-pub(crate) fn call_here<A, M, K>(cell: &Arc<ActorCell<A>>, message: M) -> Called<A::Answer, M>
+pub(crate) fn call_here<A, M, K>(cell: &Arc<ActorCell<A>>, message: M) -> Called<A::Reply, M>
 where
     A: Receive<M, K>,
 {
-    if !<A as Sealed<M, K>>::ANSWERS_NOW || !LOCAL.is_set() {
+    if !<A as Sealed<M, K>>::REPLIES_NOW || !LOCAL.is_set() {
         return Err(message);
     }
     LOCAL.with(|local| {
@@ -177,11 +178,11 @@ where
             return Err(message);
         };
         local.inline_depth.set(local.inline_depth.get() + 1);
-        let asker = local.station().report.running.load(Ordering::Relaxed);
-        local.report(cell.shared.id.0);
+        let asker = local.shared().stats.running.load(Ordering::Relaxed);
+        local.note_running(cell.shared.id.0);
         let (turn, called) = local.running.during(cell, || cell.call(turn, message));
         local.pace.count();
-        local.report(asker);
+        local.note_running(asker);
         local.inline_depth.set(local.inline_depth.get() - 1);
         if let Some(turn) = turn {
             local.push(turn);

@@ -1,4 +1,4 @@
-//! Who runs actors, and where.
+//! Dispatchers: the workers that run actors.
 
 mod builder;
 mod core;
@@ -8,6 +8,7 @@ mod local;
 mod pace;
 mod settings;
 mod sleep;
+mod status;
 mod sync;
 mod timetable;
 mod waits;
@@ -28,24 +29,25 @@ pub use error::DispatcherError;
 pub(crate) use local::{call_here, keep_running_actor};
 pub(crate) use pace::Pace;
 pub use settings::{Dispatcher, THROUGHPUT_DEFAULT};
+pub use status::DispatcherStatus;
 pub(crate) use wheel::AlarmKey;
 
 use crate::raw::Turn;
 
-/// Sees to it that an actor is run: by the worker that the caller runs on, if that is of the actor's
-/// dispatcher, so that actors which talk stay together; otherwise by the worker that ran it last.
+/// Schedules an actor: on the worker that the caller runs on, if that is of the actor's dispatcher,
+/// so that actors which talk stay together; otherwise on the worker that ran it last.
 pub(crate) fn schedule(turn: Turn, dispatcher: &Core, home: u16) {
     if let Some(turn) = local::schedule_here(turn, dispatcher) {
         dispatcher.inject(turn, home);
     }
 }
 
-/// A moment after this time. What is too far away to be said in numbers is 30 years away.
+/// Returns the moment after this time, at most 30 years away.
 pub(crate) fn moment_after(time: Duration) -> Instant {
     moment(Instant::now(), time)
 }
 
-/// The moment this time after another.
+/// Returns the moment this time after another.
 fn moment(now: Instant, time: Duration) -> Instant {
     now.checked_add(time.min(FAR)).unwrap_or(now)
 }

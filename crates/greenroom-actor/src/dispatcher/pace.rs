@@ -1,4 +1,4 @@
-//! How long a worker goes on before it lets the runtime look at sockets and timers.
+//! The budget of a worker before it lets the runtime look at sockets and timers.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -53,12 +53,12 @@ impl Pace {
         }
     }
 
-    /// Whether it is time to yield.
+    /// Returns `true` if it is time to yield.
     pub(crate) fn is_spent(&self) -> bool {
         self.is_spent.get()
     }
 
-    /// How long the run was that is spent.
+    /// Returns the length of the run that is spent.
     pub(super) fn ran(&self) -> Duration {
         self.looked.get() - self.begin.get()
     }

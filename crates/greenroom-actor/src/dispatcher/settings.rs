@@ -1,12 +1,12 @@
 use greenroom_stage::Stage;
 use serde::{Deserialize, Serialize};
 
-/// Messages that an actor handles before others on its worker have their turn, if nothing else is
-/// said.
+/// The default of [`Dispatcher::throughput`], in messages.
 pub const THROUGHPUT_DEFAULT: u32 = 32;
 
-/// Where actors run. Registered under a name with
-/// [`ActorSystemBuilder::dispatcher`](crate::ActorSystemBuilder::dispatcher), and chosen by that name when an actor is spawned.
+/// The workers that actors run on. Registered under a name with
+/// [`ActorSystemBuilder::dispatcher`](crate::ActorSystemBuilder::dispatcher), and chosen by that
+/// name when an actor is spawned.
 ///
 /// From a configuration file, such as TOML, with `serde`:
 ///
@@ -20,7 +20,8 @@ pub const THROUGHPUT_DEFAULT: u32 = 32;
 /// # Ok::<_, toml::de::Error>(())
 /// ```
 ///
-/// `kind` is `tokio`, `pool`, `pinned` or `loop`; `threads` belongs to `pool` and is required there.
+/// `kind` is `tokio`, `pool`, `pinned` or `loop`; `threads` belongs to `pool` and is required
+/// there.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Configured")]
 pub struct Dispatcher {
@@ -42,37 +43,37 @@ impl Dispatcher {
     /// The most threads or workers of one dispatcher.
     pub const WORKERS_MAX: usize = 1_024;
 
-    /// On the tokio runtime in which the actor system is built: as many tasks as it has workers.
-    /// Outside of a runtime, a pool with a thread for each core.
+    /// Runs actors on the tokio runtime in which the actor system is built: as many tasks as it has
+    /// workers. Outside of a runtime, on a pool with a thread for each core.
     #[must_use]
     pub fn tokio() -> Self {
         Self::at(Place::Tokio)
     }
 
-    /// On threads of its own, from 1 to [`WORKERS_MAX`](Self::WORKERS_MAX). Each has a tokio runtime,
-    /// so actors may use timers and sockets.
+    /// Runs actors on threads of its own, from 1 to [`WORKERS_MAX`](Self::WORKERS_MAX). Each has a
+    /// tokio runtime, so actors may use timers and sockets.
     #[must_use]
     pub fn pool(threads: usize) -> Self {
         Self::at(Place::Pool { threads })
     }
 
-    /// On a thread of its own for each actor, with a tokio runtime.
+    /// Runs each actor on a thread of its own, with a tokio runtime.
     #[must_use]
     pub fn pinned() -> Self {
         Self::at(Place::Pinned)
     }
 
-    /// On the thread that spawns the actor, between the other tasks of its tokio runtime, and never
-    /// on another: for actors that belong to a connection or a request that one of the server's loops
-    /// serves. Meant for runtimes of one thread.
+    /// Runs an actor on the thread that spawns it, between the other tasks of its tokio runtime,
+    /// and never on another: for actors that belong to a connection or a request that one of the
+    /// server's loops serves. Meant for runtimes of one thread.
     #[must_use]
     pub fn on_loop() -> Self {
         Self::at(Place::Loop)
     }
 
-    /// On a stage, for actors that compute or block: up to `workers` of them at a time, from 1 to
+    /// Runs actors that compute or block on a stage: up to `workers` of them at a time, from 1 to
     /// [`WORKERS_MAX`](Self::WORKERS_MAX). The stage sees to it that no more compute than there are
-    /// cores; what blocks gets more threads.
+    /// cores; actors that block get more threads.
     #[must_use]
     pub fn stage(stage: &Stage, workers: usize) -> Self {
         Self::at(Place::Stage {
@@ -81,9 +82,9 @@ impl Dispatcher {
         })
     }
 
-    /// One worker that runs one message at a time, of an actor picked at random among those that
-    /// could run. The same seed picks the same again, as long as nothing else is random: for tests,
-    /// on a runtime of one thread whose clock is paused.
+    /// Runs actors on one worker, one message at a time, of an actor picked at random among those
+    /// that could run. The same seed picks the same again, as long as nothing else is random: for
+    /// tests, on a runtime of one thread whose clock is paused.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self {
@@ -92,8 +93,9 @@ impl Dispatcher {
         }
     }
 
-    /// Messages that an actor handles before others on its worker have their turn; at least 1.
-    /// Default: [`THROUGHPUT_DEFAULT`]. A worker also yields to its runtime after half a millisecond.
+    /// Sets the number of messages that an actor handles before others on its worker have their
+    /// turn; at least 1. Default: [`THROUGHPUT_DEFAULT`]. A worker also yields to its runtime after
+    /// half a millisecond.
     #[must_use]
     pub fn throughput(self, messages: u32) -> Self {
         Self {
@@ -102,12 +104,12 @@ impl Dispatcher {
         }
     }
 
-    /// Whether it is started anew where it is needed.
+    /// Returns `true` if it is started again for each actor or each runtime.
     pub(crate) fn is_template(&self) -> bool {
         matches!(self.place, Place::Pinned | Place::Loop)
     }
 
-    /// Whether it is started once for each runtime.
+    /// Returns `true` if it is started once for each runtime.
     pub(crate) fn is_by_runtime(&self) -> bool {
         matches!(self.place, Place::Loop)
     }

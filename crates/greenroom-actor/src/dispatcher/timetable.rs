@@ -1,20 +1,20 @@
 //! The deadlines that one worker watches.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::waits::{Note, WaitKey, Waits};
 use super::wheel::{AlarmKey, Wheel};
 use crate::cell::AnyCell;
-use crate::cell::family::lock;
+use crate::id::ActorId;
 use crate::panics::contain;
-use crate::reference::ActorId;
 
-/// An alarm that is this much overdue was missed by the worker.
+/// The delay after which an overdue alarm counts as missed by the worker, in milliseconds.
 const LATE_MILLIS: u64 = 5;
 
 /// Alarms, to be set from any thread; the worker lets them go off. Nothing of a user's is called,
@@ -22,19 +22,20 @@ const LATE_MILLIS: u64 = 5;
 pub(super) struct Timetable {
     clock: Clock,
     alarms: Mutex<Alarms>,
-    /// The millisecond for which the worker's timer is armed, or `u64::MAX`. Written under the lock.
+    /// The millisecond for which the worker's timer is armed, or `u64::MAX`. Written under the
+    /// lock.
     armed: AtomicU64,
 }
 
 struct Alarms {
     wheel: Wheel<Alarm>,
-    /// Stays beyond the deadline, until who asked was told: of two that ask each other, the first
-    /// to be told finds the other.
+    /// The actors that wait for replies. An entry stays beyond the deadline, until the asker has
+    /// the error: of two that ask each other, the first to get it finds the other.
     waits: Waits,
 }
 
 impl Alarms {
-    /// Who is woken at a deadline, if that is not past.
+    /// Returns the waker that is woken at a deadline, if that is not past.
     fn waker(&mut self, key: &WatchKey) -> Option<&mut Waker> {
         match key {
             WatchKey::Wait(key) => self.waits.waker(key, &mut self.wheel),
@@ -45,7 +46,7 @@ impl Alarms {
         }
     }
 
-    /// The alarms, those of the latest questions included.
+    /// Returns the alarms, those of the latest waits included.
     #[inline]
     fn settled(&mut self, clock: Clock) -> &mut Wheel<Alarm> {
         if self.waits.has_noted() {
@@ -55,13 +56,13 @@ impl Alarms {
     }
 }
 
-/// What there is to remove of who waits for an answer: of an actor, or of another.
+/// The key of a wait for a reply: of an actor, or of another task.
 pub(super) enum WatchKey {
     Wait(WaitKey),
     Alarm(AlarmKey),
 }
 
-/// What happens at a deadline.
+/// The action at a deadline.
 pub(super) enum Alarm {
     Wake(Waker),
     Call(Box<dyn FnOnce() + Send>),
@@ -79,16 +80,16 @@ impl Timetable {
         }
     }
 
-    /// Sets an alarm. True if it is before all that the worker's timer is armed for.
+    /// Sets an alarm. Returns `true` if it is before all that the worker's timer is armed for.
     pub(super) fn set(&self, at: Instant, alarm: Alarm) -> (AlarmKey, bool) {
         let deadline = self.clock.millisecond_after(at);
-        let mut alarms = lock(&self.alarms);
+        let mut alarms = self.alarms.lock();
         let key = alarms.wheel.set(deadline, alarm);
         (key, deadline < self.armed.load(Ordering::Relaxed))
     }
 
     pub(super) fn cancel(&self, key: AlarmKey) -> Option<Alarm> {
-        lock(&self.alarms).wheel.cancel(key)
+        self.alarms.lock().wheel.cancel(key)
     }
 
     /// Notes that an actor waits for another from now on, on this timetable's own worker: it looks
@@ -105,54 +106,54 @@ impl Timetable {
             timeout,
             waker,
         };
-        lock(&self.alarms).waits.note(asker, callee, note)
+        self.alarms.lock().waits.note(asker, callee, note)
     }
 
     pub(super) fn end_wait(&self, key: WaitKey) {
-        let mut alarms = lock(&self.alarms);
+        let mut alarms = self.alarms.lock();
         let Alarms { wheel, waits } = &mut *alarms;
         let removed = waits.remove(key, wheel);
         drop(alarms);
         drop(removed);
     }
 
-    /// Has that one woken up at the deadline, whoever it was before; false if it is past.
+    /// Makes this waker the one that is woken at the deadline. Returns `false` if that is past.
     pub(super) fn keep_waiting(&self, key: &WatchKey, waker: &Waker) -> bool {
-        match lock(&self.alarms).waker(key) {
+        match self.alarms.lock().waker(key) {
             Some(known) if known.will_wake(waker) => return true,
             Some(_) => {}
             None => return false,
         }
         let mut other = waker.clone();
-        match lock(&self.alarms).waker(key) {
+        match self.alarms.lock().waker(key) {
             Some(known) => std::mem::swap(known, &mut other),
             None => return false,
         }
         true
     }
 
-    /// The actor that this one waits for, if it asks one.
+    /// Returns the actor that this one waits for, if it asks one.
     pub(super) fn waits_for(&self, asker: ActorId) -> Option<Arc<dyn AnyCell>> {
-        let mut alarms = lock(&self.alarms);
+        let mut alarms = self.alarms.lock();
         alarms.settled(self.clock);
         alarms.waits.of(asker)
     }
 
-    /// Lets go off what is due, if the worker should have done so a while ago: an actor holds it, or
+    /// Lets due alarms go off, if the worker should have done so a while ago: an actor holds it, or
     /// something else holds the thread that it is on, or it is gone.
     pub(super) fn go_off_late(&self, now: Instant) {
         let late = self.clock.millisecond(now).saturating_sub(LATE_MILLIS);
-        let earliest = lock(&self.alarms).settled(self.clock).earliest();
+        let earliest = self.alarms.lock().settled(self.clock).earliest();
         if earliest.is_some_and(|earliest| earliest <= late) {
             self.go_off(now);
         }
     }
 
-    /// Lets go off what is due.
+    /// Lets due alarms go off.
     pub(super) fn go_off(&self, now: Instant) {
         let mut due = Vec::new();
         {
-            let mut alarms = lock(&self.alarms);
+            let mut alarms = self.alarms.lock();
             let wheel = alarms.settled(self.clock);
             if wheel.earliest().is_none() {
                 return;
@@ -167,9 +168,10 @@ impl Timetable {
         }
     }
 
-    /// Nobody looks any more: who waits is woken now, and finds the deadline past; calls are dropped.
+    /// Ends all alarms, as no worker is left to look: waiting tasks are woken now, and find the
+    /// deadline past; calls are dropped.
     pub(super) fn close(&self) {
-        let alarms = lock(&self.alarms).settled(self.clock).take_all();
+        let alarms = self.alarms.lock().settled(self.clock).take_all();
         for alarm in alarms {
             match alarm {
                 Alarm::Wake(waker) => contain("a waker, at the end of a worker", || waker.wake()),
@@ -180,16 +182,16 @@ impl Timetable {
         }
     }
 
-    /// The timer of the worker went off.
+    /// Notes that the timer of the worker went off.
     pub(super) fn disarm(&self) {
         self.armed.store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// When the worker's timer must go off, unless it is armed for that or for something earlier:
-    /// alarms are mostly cancelled, and to re-arm for each would cost more than to look in vain now
-    /// and then.
+    /// Returns the moment for which the worker's timer must be armed, unless it is armed for that
+    /// or for something earlier: alarms are mostly cancelled, and to re-arm for each would cost
+    /// more than to look in vain now and then.
     pub(super) fn arm(&self) -> Option<Instant> {
-        let mut alarms = lock(&self.alarms);
+        let mut alarms = self.alarms.lock();
         let earliest = alarms.settled(self.clock).earliest()?;
         if earliest >= self.armed.load(Ordering::Relaxed) {
             return None;
@@ -217,14 +219,14 @@ impl Clock {
         millis(since, since.subsec_millis())
     }
 
-    /// Rounded up: an alarm is never early.
+    /// Rounds up: an alarm is never early.
     pub(super) fn millisecond_after(self, at: Instant) -> u64 {
         let since = at.saturating_duration_since(self.begin);
         millis(since, since.subsec_nanos().div_ceil(1_000_000))
     }
 }
 
-/// Cheaper than `as_millis`, which calculates with 128 bits.
+/// Returns whole milliseconds. Cheaper than `as_millis`, which calculates with 128 bits.
 fn millis(time: Duration, below_second: u32) -> u64 {
     let millis = time.as_secs().saturating_mul(1_000);
     millis.saturating_add(below_second.into()).min(u64::MAX / 2)

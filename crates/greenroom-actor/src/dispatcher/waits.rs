@@ -1,4 +1,4 @@
-//! The questions that actors wait for the answers of.
+//! The replies that actors wait for.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -11,20 +11,20 @@ use tokio::time::Instant;
 use super::timetable::{Alarm, Clock};
 use super::wheel::{AlarmKey, Wheel};
 use crate::cell::AnyCell;
-use crate::reference::ActorId;
+use crate::id::ActorId;
 
 const NONE: u32 = u32::MAX;
 
-/// The questions that actors wait for: whatever is done costs the same however many there are, of
-/// one actor too.
+/// The waits of actors for replies: every operation costs the same however many there are, of one
+/// actor too.
 ///
-/// Most are answered at once. So a question is only noted at first; it gets its alarm, and is
-/// indexed by who asked, when somebody [looks](Self::settle) at alarms or at who waits for whom.
+/// Most replies come at once. So a wait is only noted at first; it gets its alarm, and is indexed
+/// by its asker, when somebody [looks](Self::settle) at alarms or at who waits for whom.
 pub(super) struct Waits {
     entries: Slab<Entry>,
-    /// Those that are only noted: the oldest and the latest of a list.
+    /// The waits that are only noted: the oldest and the latest of a list.
     noted: (u32, u32),
-    /// The latest of each actor's that are indexed; the older ones follow it in a list.
+    /// The latest indexed wait of each actor; the older ones follow it in a list.
     latest: FxHashMap<ActorId, u32>,
 }
 
@@ -42,18 +42,18 @@ enum State {
     Indexed(AlarmKey),
 }
 
-/// When a question was asked, and who is to be woken this long after.
+/// The begin of a wait, its time-out, and the task to wake at the deadline.
 pub(super) struct Note {
     pub(super) asked: Instant,
     pub(super) timeout: Duration,
     pub(super) waker: Waker,
 }
 
-/// Names a question until it is removed.
+/// The key of a wait until it is removed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct WaitKey(u32);
 
-/// What is left of a question, to be dropped.
+/// The remains of a wait, to be dropped outside of the lock.
 pub(super) struct Removed {
     _callee: Arc<dyn AnyCell>,
     _waker: Option<Waker>,
@@ -88,13 +88,13 @@ impl Waits {
         WaitKey(index)
     }
 
-    /// Whether there are questions that are only noted.
+    /// Returns `true` if there are waits that are only noted.
     #[inline]
     pub(super) fn has_noted(&self) -> bool {
         self.noted.0 != NONE
     }
 
-    /// Sets the alarms of the questions that are only noted, and indexes them.
+    /// Sets the alarms of the waits that are only noted, and indexes them.
     pub(super) fn settle(&mut self, wheel: &mut Wheel<Alarm>, clock: Clock) {
         let (mut next, _) = std::mem::replace(&mut self.noted, (NONE, NONE));
         // The oldest first, so that the latest comes to lie in front.
@@ -137,7 +137,7 @@ impl Waits {
         }
     }
 
-    /// Who is woken at the deadline, if that is not past.
+    /// Returns the waker that is woken at the deadline, if that is not past.
     pub(super) fn waker<'a>(
         &'a mut self,
         WaitKey(index): &WaitKey,
@@ -152,7 +152,7 @@ impl Waits {
         }
     }
 
-    /// Whom this actor asked last, of those whose answers it waits for. All must be indexed.
+    /// Returns the callee of this actor's latest wait. All must be indexed.
     pub(super) fn of(&self, asker: ActorId) -> Option<Arc<dyn AnyCell>> {
         let index = *self.latest.get(&asker)?;
         Some(Arc::clone(&self.entries[index as usize].callee))

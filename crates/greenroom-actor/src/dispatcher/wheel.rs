@@ -1,14 +1,14 @@
-//! Alarms by the millisecond.
+//! A timing wheel of alarms, by the millisecond.
 
 use slab::Slab;
 
-/// Milliseconds of one turn of the wheel. What is further away stays in its slot for more turns.
+/// The milliseconds of one turn of the wheel. Items further away stay in their slot for more turns.
 const SLOTS: u64 = 1_024;
 const SLOT_COUNT: usize = 1_024;
 const NONE: u32 = u32::MAX;
 
-/// Items with a deadline in milliseconds, in a hashed timing wheel (Varghese and Lauck, 1987, scheme
-/// 6): setting and cancelling cost the same however many there are.
+/// Items with a deadline in milliseconds, in a hashed timing wheel (Varghese and Lauck, 1987,
+/// scheme 6): setting and cancelling cost the same however many there are.
 pub(super) struct Wheel<T> {
     slots: Box<[u32]>,
     entries: Slab<Entry<T>>,
@@ -27,7 +27,7 @@ struct Entry<T> {
     item: T,
 }
 
-/// Names an item; never another one, not even when the item is gone.
+/// The key of an item; never of another one, not even when the item is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AlarmKey {
     index: u32,
@@ -56,9 +56,11 @@ impl<T> Wheel<T> {
 
     /// Sets an item for this millisecond, or for the next if that is past.
     pub(super) fn set(&mut self, deadline: u64, item: T) -> AlarmKey {
+        // The slots up to `now` were emptied already.
         let deadline = deadline.max(self.now + 1);
         let slot = slot(deadline);
         let after = self.slots[slot];
+        // Counts all items and not those of an index, which is used again.
         self.set = self.set.wrapping_add(1);
         let generation = self.set;
         let entry = Entry {
@@ -101,7 +103,8 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// No deadline is before this millisecond; it may be that none is at it either.
+    /// Returns a millisecond before which there is no deadline; it may be that none is at it
+    /// either.
     pub(super) fn earliest(&self) -> Option<u64> {
         (!self.entries.is_empty()).then_some(self.earliest)
     }

@@ -13,30 +13,30 @@ use super::core::Core;
 use super::local::Local;
 use crate::raw::Turn;
 
-/// Every so many turns the worker looks first at what came from outside.
+/// The number of turns after which the worker looks first at what came from outside.
 const OUTSIDE_FIRST_EVERY: u32 = 61;
 
-/// Of the runs that end for want of work, one in so many is measured.
+/// One in this many runs that end for want of work is measured.
 const MEASURED_EVERY: u32 = 8;
 
-/// Runs the actors of one run queue, wherever it is polled: in a task of a runtime, on a thread of
-/// its own, on a stage.
+/// A worker: runs the actors of one run queue, wherever it is polled: in a task of a runtime, on a
+/// thread of its own, on a stage.
 pub(super) struct Worker {
     local: Local,
     order: Order,
     timer: Option<Pin<Box<Sleep>>>,
     has_begun: bool,
-    /// Who is woken by the timer, while it is armed.
+    /// The waker of the timer, while it is armed.
     armed_for: Option<Waker>,
     short_runs: u32,
     ticks: u32,
 }
 
-/// Which of the runnable actors comes next.
+/// The order in which runnable actors are run.
 pub(super) enum Order {
-    /// The one that waits longest.
+    /// The one that waits longest comes first.
     Fifo,
-    /// Any, as the seed has it.
+    /// Any comes next, as the seed has it.
     Seeded(Seeded),
 }
 
@@ -97,7 +97,7 @@ impl Worker {
         // What came from outside in the meantime must not wait until a busy actor had many turns.
         *ticks = OUTSIDE_FIRST_EVERY - 1;
         let left = local.enter(|| {
-            local.station().timetable.go_off(now);
+            local.shared().timetable.go_off(now);
             loop {
                 *ticks = ticks.wrapping_add(1);
                 let next = match order {
@@ -119,11 +119,11 @@ impl Worker {
                 }
             }
         });
-        local.report(0);
+        local.note_running(0);
         left
     }
 
-    /// Adds to the time that the worker was busy. A run that ended because nothing was left is
+    /// Adds to the time that the worker ran actors. A run that ended because nothing was left is
     /// measured once in a while and stands for the others, as reading the clock costs more than a
     /// short run.
     fn account(&mut self, begin: Instant, left: &Left) {
@@ -139,15 +139,15 @@ impl Worker {
         };
         let micros = u64::try_from(ran.as_micros()).unwrap_or(u64::MAX);
         self.local
-            .station()
-            .report
+            .shared()
+            .stats
             .busy_micros
             .fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// Arms the timer for the next alarm; whether it has gone off already.
+    /// Arms the timer for the next alarm. Returns `true` if it has gone off already.
     fn arm(&mut self, cx: &mut Context<'_>) -> bool {
-        let timetable = &self.local.station().timetable;
+        let timetable = &self.local.shared().timetable;
         if let Some(at) = timetable.arm() {
             match &mut self.timer {
                 Some(timer) => timer.as_mut().reset(at),
@@ -180,11 +180,11 @@ impl Future for Worker {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let worker = &mut *self;
         worker.local.core.get_up(worker.local.number);
-        worker.local.station().waker.register(cx.waker());
+        worker.local.shared().waker.register(cx.waker());
         if !worker.has_begun {
             worker.has_begun = true;
-            let report = &worker.local.station().report;
-            report
+            let stats = &worker.local.shared().stats;
+            stats
                 .is_clock_real
                 .store(is_clock_real(), Ordering::Relaxed);
         }
@@ -201,8 +201,8 @@ impl Future for Worker {
             if worker.local.core.is_closed() {
                 return Poll::Ready(());
             }
-            // First asleep, then the last look at alarms and work: who sets one after that look
-            // finds a worker to wake.
+            // First asleep, then the last look at alarms and work: a thread that adds one after
+            // that look finds a worker to wake.
             worker.local.core.go_to_sleep(worker.local.number);
             if !worker.arm(cx) && !worker.local.core.has_work() {
                 return Poll::Pending;
@@ -223,7 +223,7 @@ impl Drop for Worker {
     }
 }
 
-/// A paused clock stands still, or is ahead.
+/// Returns `true` if tokio's clock is not paused: a paused clock stands still, or is ahead.
 fn is_clock_real() -> bool {
     let before = std::time::Instant::now();
     let shown = tokio::time::Instant::now().into_std();

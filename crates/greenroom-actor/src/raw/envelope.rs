@@ -1,4 +1,4 @@
-//! A message whose type only its own functions know, in a block of the pool.
+//! A message of any type, in a block of the pool, with the functions that know its type.
 
 use std::alloc::Layout;
 use std::any::Any;
@@ -11,15 +11,14 @@ use super::lane::Link;
 use super::pool;
 use crate::actor::Actor;
 use crate::context::Context;
-use crate::dead_letter::Reason;
+use crate::reason::Reason;
 
-/// Something that an actor can be given, once.
+/// A value that is delivered to an actor, once.
 pub(crate) trait Deliver<A: Actor>: Send + Sized + 'static {
-    /// Hands over to the actor. A handler that is not done at once leaves a job.
+    /// Calls the handler. One that is not done at once returns a job.
     fn deliver<'a>(self, actor: &'a mut A, context: &'a mut Context<A>) -> Option<Job<'a>>;
 
-    /// Takes note that it will not be delivered: tells a sender who waits. What is left is the
-    /// message.
+    /// Notes that it will not be delivered, and sends the error to an asker. Returns the message.
     fn refuse(self, reason: Reason) -> Box<dyn Any + Send>;
 
     /// The type of the message.
@@ -29,7 +28,7 @@ pub(crate) trait Deliver<A: Actor>: Send + Sized + 'static {
 /// A message that was not delivered.
 pub(crate) struct Undelivered {
     pub(crate) message: &'static str,
-    /// None if a handler has, or had, it.
+    /// `None` if a handler has, or had, it.
     pub(crate) content: Option<Box<dyn Any + Send>>,
 }
 
@@ -97,7 +96,7 @@ impl<A: Actor> Envelope<A> {
         unsafe { (node.as_ref().functions.refuse)(node, reason) }
     }
 
-    /// What names the type of the message, once somebody wants to know.
+    /// Returns the function that names the type of the message: called only for a reader.
     pub(crate) fn message(&self) -> fn() -> &'static str {
         // SAFETY: an envelope's node is valid.
         unsafe { self.node.as_ref().functions.message }
@@ -165,7 +164,7 @@ impl<A: Actor, T: Deliver<A>> OfContent<A, T> {
         drop(unsafe { Self::unpack(node) });
     }
 
-    /// The content, with the block given back first: what the handler sends may use it again.
+    /// Takes the content, and gives the block back first: what the handler sends may use it again.
     ///
     /// # Safety
     ///

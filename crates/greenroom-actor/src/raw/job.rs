@@ -9,16 +9,16 @@ use std::task::{Context, Poll};
 use super::pool::Class;
 use crate::BoxError;
 
-/// How a handler or a hook ends.
+/// The outcome of a handler or a hook.
 pub(crate) type JobEnd = Result<(), BoxError>;
 
-/// What runs in a job.
+/// A future in a job.
 trait Run: Send {
     fn poll(self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<JobEnd>;
 }
 
-/// What is known of a job without a reference to its future, which may hold references into itself:
-/// a reference to the whole would invalidate those.
+/// The description of a job, read without a reference to its future, which may hold references into
+/// itself: a reference to the whole would invalidate those.
 #[derive(Clone, Copy)]
 struct Header {
     about: &'static str,
@@ -49,7 +49,7 @@ pub(crate) struct Job<'a> {
 unsafe impl Send for Job<'_> {}
 
 impl<'a> Job<'a> {
-    /// A future, and the message or the hook that it is about.
+    /// Creates a job of a future, about a message or a hook.
     pub(crate) fn new<F>(about: &'static str, future: F) -> Self
     where
         F: Future<Output = JobEnd> + Send + 'a,
@@ -70,8 +70,8 @@ impl<'a> Job<'a> {
     }
 
     pub(crate) fn poll(&mut self, waker: &mut Context<'_>) -> Poll<JobEnd> {
-        // SAFETY: what runs is valid until it is dropped in place, stays where it is until then, and
-        // is only reached through this job.
+        // SAFETY: the future is valid until it is dropped in place, stays where it is until then,
+        // and is only reached through this job.
         let running = unsafe { Pin::new_unchecked(self.running.as_mut()) };
         running.poll(waker)
     }

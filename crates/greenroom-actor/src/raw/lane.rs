@@ -1,14 +1,14 @@
-//! One word that is both the mailbox and the schedule flag of an actor.
+//! The lane: one word that is both the mailbox and the schedule flag of an actor.
 //!
-//! Senders push in front of a linked list; whoever has the turn takes the whole list at once. So
-//! there is no ABA problem, and nobody but the taker ever reads a pushed node. The low four bits of
-//! the word are flags; nodes are aligned to 16 bytes.
+//! Senders push in front of a linked list; the holder of the turn takes the whole list at once. So
+//! there is no ABA problem, and only the taker ever reads a pushed node. The low four bits of the
+//! word are flags; nodes are aligned to 16 bytes.
 
 use std::ptr::NonNull;
 
 use super::sync::{AtomicPtr, Ordering};
 
-/// Somebody has the turn: the actor is in a run queue, or runs.
+/// The turn is taken: the actor is in a run queue, or runs.
 const SCHEDULED: usize = 1;
 /// The control lane or a waker has something for the actor.
 const SIGNAL: usize = 2;
@@ -18,7 +18,7 @@ const SUSPENDED: usize = 4;
 const CLOSED: usize = 8;
 const FLAGS: usize = SCHEDULED | SIGNAL | SUSPENDED | CLOSED;
 
-/// What links a node into a lane: its first field.
+/// The link of a node in a lane: its first field.
 #[repr(C, align(16))]
 pub(crate) struct Link {
     pub(crate) next: *mut Link,
@@ -54,8 +54,8 @@ impl Lane {
 
     /// # Safety
     ///
-    /// `node` is valid, owned by the caller and in no lane. Unless the answer is
-    /// [`Push::Closed`], it belongs to the lane from now on.
+    /// `node` is valid, owned by the caller and in no lane. Unless the result is [`Push::Closed`],
+    /// it belongs to the lane from now on.
     pub(crate) unsafe fn push(&self, node: NonNull<Link>) -> Push {
         let mut current = self.word.load(Ordering::Relaxed);
         loop {
@@ -79,7 +79,8 @@ impl Lane {
         }
     }
 
-    /// Makes whoever has the turn look at its control lane; true if that is the caller now.
+    /// Makes the holder of the turn look at its control lane. Returns `true` if that is the caller
+    /// now.
     pub(crate) fn signal(&self) -> bool {
         let before = self.update(|flags| flags | SIGNAL | SCHEDULED);
         before & SCHEDULED == 0
@@ -94,7 +95,7 @@ impl Lane {
             .is_ok()
     }
 
-    /// All messages so far, the oldest first. For whoever has the turn.
+    /// Takes all messages so far, the oldest first. For the holder of the turn.
     pub(crate) fn take(&self) -> *mut Link {
         let mut current = self.word.load(Ordering::Relaxed);
         while !address(current).is_null() {
@@ -110,18 +111,18 @@ impl Lane {
         std::ptr::null_mut()
     }
 
-    /// Whether there was a signal since the last [`acknowledge`](Self::acknowledge).
+    /// Returns `true` if there was a signal since the last [`acknowledge`](Self::acknowledge).
     pub(crate) fn is_signalled(&self) -> bool {
         self.word.load(Ordering::Relaxed).addr() & SIGNAL != 0
     }
 
-    /// Takes note of the signals so far, before what they stand for is looked at.
+    /// Clears the signals so far, before what they stand for is looked at.
     pub(crate) fn acknowledge(&self) {
         self.update(|flags| flags & !SIGNAL);
     }
 
     /// Gives the turn back, if no signal and, unless the actor is to be suspended, no message came
-    /// in the meantime. True if it did; false leaves the turn with the caller.
+    /// in the meantime. Returns `true` if it did; `false` leaves the turn with the caller.
     pub(crate) fn rest(&self, is_suspended: bool) -> bool {
         let mut current = self.word.load(Ordering::Relaxed);
         loop {
@@ -142,7 +143,7 @@ impl Lane {
         }
     }
 
-    /// Whether nothing waits, and nobody has the turn.
+    /// Returns `true` if nothing waits, and nobody has the turn.
     pub(crate) fn is_idle(&self) -> bool {
         self.word.load(Ordering::Relaxed).is_null()
     }

@@ -1,6 +1,6 @@
-//! The one place with unsafe code: memory of messages, the lane that links them, the seat of an
-//! actor and the turn that gives access to it. Everything that this module shows to the rest of the
-//! crate is safe to use; loom and Miri run over it (see the README).
+//! The one place with unsafe code: memory of messages, the lane that links them, the cell of an
+//! actor's state and the turn that gives access to it. Everything that this module shows to the
+//! rest of the crate is safe to use; loom and Miri run over it (see the README).
 #![allow(
     unsafe_code,
     reason = "the core of an actor: each block is argued, loom and Miri check it"
@@ -11,7 +11,7 @@ mod job;
 mod lane;
 mod pool;
 mod running;
-mod seat;
+mod state;
 mod sync;
 mod turn;
 
@@ -19,5 +19,5 @@ pub(crate) use envelope::{Chain, Deliver, Envelope, Undelivered};
 pub(crate) use job::Job;
 pub(crate) use lane::Lane;
 pub(crate) use running::Running;
-pub(crate) use seat::{Fault, Seat, Served};
+pub(crate) use state::{Fault, Served, StateCell};
 pub(crate) use turn::{ActorCell, Turn};

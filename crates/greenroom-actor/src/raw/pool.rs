@@ -32,11 +32,11 @@ impl Drop for Pool {
     }
 }
 
-/// Values whose memory comes from the same blocks.
+/// A class of values whose memory comes from the same blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct Class {
     layout: Layout,
-    /// None for values that are too large to keep blocks of.
+    /// `None` for values that are too large to keep blocks of.
     number: Option<usize>,
 }
 
@@ -66,7 +66,7 @@ impl Class {
         }
     }
 
-    /// Memory for a value, from this thread's pool if it has some.
+    /// Returns memory for a value, from this thread's pool if it has some.
     #[inline]
     pub(crate) fn allocate(self) -> NonNull<u8> {
         let kept = self.number.and_then(|number| {
@@ -80,8 +80,8 @@ impl Class {
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`](Self::allocate) of the same class, and nothing points to it any
-    /// more.
+    /// `block` came from [`allocate`](Self::allocate) of the same class, and nothing points to it
+    /// any more.
     #[inline]
     pub(crate) unsafe fn release(self, block: NonNull<u8>) {
         let is_kept = self.number.is_some_and(|number| keep(number, block));
@@ -96,6 +96,7 @@ impl Class {
 fn keep(class: usize, block: NonNull<u8>) -> bool {
     let kept = POOL.try_with(|pool| {
         let blocks = &mut pool.borrow_mut().0[class];
+        // A block of this class has `SMALLEST_BYTES << class` bytes: shifts in place of a division.
         let has_room = blocks.len() < BYTES_KEPT_MAX >> class >> SMALLEST_BYTES.trailing_zeros();
         if has_room {
             blocks.push(block);

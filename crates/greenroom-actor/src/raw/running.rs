@@ -8,7 +8,7 @@ use super::turn::ActorCell;
 use crate::actor::Actor;
 use crate::cell::AnyCell;
 
-/// A reference to an actor of whatever type, which others may keep.
+/// A reference to an actor of any type, of which counted references can be made.
 pub(crate) trait Handle {
     fn cell(&self) -> &dyn AnyCell;
     fn keep(&self) -> Arc<dyn AnyCell>;
@@ -24,8 +24,8 @@ impl<A: Actor> Handle for Arc<ActorCell<A>> {
     }
 }
 
-/// The actor that runs on a thread, for what it calls there to find it. To keep a counted reference
-/// to it instead would cost each turn two atomic operations.
+/// The actor that runs on a thread, for the code that it calls to find it. To keep a counted
+/// reference to it instead would cost each turn two atomic operations.
 pub(crate) struct Running(Cell<Option<NonNull<dyn Handle>>>);
 
 // SAFETY: between two calls of `during` it is empty; while one lasts it is borrowed, and stays on
@@ -60,7 +60,7 @@ impl Running {
     }
 }
 
-/// Also when the function panics.
+/// A guard that restores the actor before, also when the function panics.
 struct Restore<'a> {
     running: &'a Running,
     before: Option<NonNull<dyn Handle>>,

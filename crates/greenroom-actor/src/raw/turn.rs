@@ -1,4 +1,4 @@
-//! The turn: who has it runs the actor. There is one for each actor, and its lane hands it out.
+//! The turn: its holder runs the actor. There is one for each actor, and its lane hands it out.
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -18,13 +18,13 @@ pub(crate) struct ActorCell<A: Actor> {
     body: UnsafeCell<Body<A>>,
 }
 
-// SAFETY: the lane and `Shared` are `Sync`; the body, which is `Send`, is only reached by who has
-// the turn.
+// SAFETY: the lane and `Shared` are `Sync`; the body, which is `Send`, is only reached by the
+// holder of the turn.
 unsafe impl<A: Actor> Sync for ActorCell<A> {}
 // SAFETY: as above.
 unsafe impl<A: Actor> Send for ActorCell<A> {}
 
-/// What the two above rest on.
+/// A check of what the two above rest on.
 const _: () = {
     const fn is_sync<T: Sync>() {}
     const fn is_send<T: Send>() {}
@@ -37,8 +37,7 @@ const _: () = {
     }
 };
 
-/// The right to run one actor. Whoever gets it must see to it that it is run, or the actor is
-/// stuck.
+/// The right to run one actor. Its holder must see to it that the actor is run, or it is stuck.
 #[must_use = "an actor whose turn is lost never runs again"]
 pub(crate) struct Turn(NonNull<dyn AnyCell>);
 
@@ -69,8 +68,9 @@ impl Turn {
         }
     }
 
-    /// What a user's type does when it is dropped, formatted or woken may panic where no handler
-    /// runs: that ends the actor, and concerns no other on the worker.
+    /// Runs the actor, and contains its panics. A user's type may panic when it is dropped,
+    /// formatted or woken, where no handler runs: that ends the actor, and concerns no other on the
+    /// worker.
     fn activate(&self, cell: &dyn AnyCell, pace: &Pace, running: &Running) -> Option<After> {
         let panic = match catch(|| cell.run(self, pace, running)) {
             Ok(after) => return Some(after),
@@ -83,7 +83,7 @@ impl Turn {
         after
     }
 
-    /// The cell, as long as the turn is held.
+    /// Returns the cell, as long as the turn is held.
     pub(crate) fn cell(&self) -> &dyn AnyCell {
         // SAFETY: as in `run`.
         unsafe { self.0.as_ref() }
@@ -112,7 +112,7 @@ impl<A: Actor> ActorCell<A> {
         }
     }
 
-    /// Makes the actor look at its control lane.
+    /// Makes the actor look at its control lane. Returns the turn if nobody had it.
     pub(crate) fn signal(&self) -> Option<Turn> {
         self.lane.signal().then(|| self.turn())
     }
@@ -122,8 +122,8 @@ impl<A: Actor> ActorCell<A> {
         self.lane.claim().then(|| self.turn())
     }
 
-    /// Gives the turn back, or returns it if something came in the meantime. Unlike
-    /// [`Turn::run`], for who holds a reference to the cell.
+    /// Gives the turn back, or returns it if something came in the meantime. Unlike [`Turn::run`],
+    /// for a caller that holds a reference to the cell.
     pub(crate) fn give_back(&self, turn: Turn) -> Option<Turn> {
         self.check(&turn);
         if self.lane.rest(false) {
@@ -143,7 +143,7 @@ impl<A: Actor> ActorCell<A> {
         unsafe { &*self.body.get() }
     }
 
-    /// All messages so far, the oldest first.
+    /// Takes all messages so far, the oldest first.
     pub(crate) fn take(&self, turn: &Turn) -> Chain<A> {
         self.check(turn);
         // SAFETY: all links of this lane came from envelopes for `A`, and were taken just now.

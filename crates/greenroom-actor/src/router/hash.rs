@@ -3,17 +3,18 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 
-/// The same key gives the same number in every process.
+/// Hashes a key. The same key gives the same number in every process.
 pub(super) fn of_key(key: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(key)
 }
 
-/// How much the routee at this place is to have this key.
+/// Returns the score of the routee at this place for this key.
 pub(super) fn score(key: u64, place: u64) -> u64 {
     mix(key ^ mix(place))
 }
 
-/// The finalizer of `SplitMix64`: every bit of the input changes about half of the output's.
+/// Mixes the bits, by the finalizer of `SplitMix64`: every bit of the input changes about half of
+/// the output's.
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

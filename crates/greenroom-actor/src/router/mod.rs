@@ -1,4 +1,4 @@
-//! One handle for many actors that do the same.
+//! Routers: one handle for many actors that do the same.
 
 mod hash;
 mod pool;

@@ -1,26 +1,28 @@
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
 
 use super::strategy::Strategy;
 use crate::actor::Actor;
 use crate::ask::{Ask, Callee};
-use crate::cell::family::lock;
 use crate::error::{SendError, TellError};
 use crate::receive::{Receive, Sealed};
 use crate::reference::ActorRef;
 use crate::reply::ReplyTo;
 use crate::system::{Spawn, SpawnError, Template};
 
-/// The most routees of one router.
+/// The largest number of routees of one router.
 pub const ROUTEES_MAX: usize = 1_024;
 
-/// A pool of actors that do the same, behind one handle. The sender picks the routee: no actor is in
-/// between. Clones are the same pool.
+/// A pool of actors that do the same, behind one handle. The sender picks the routee: no actor is
+/// in between. Clones are the same pool.
 ///
-/// - The routees are children of whoever built the router ([`Spawn::router`]), and supervised as
-///   such: one that fails is restarted, and gets messages meanwhile, as any actor does.
-/// - One that has ended is left out, and not replaced before the next [`resize`](Self::resize). When
-///   all have ended, messages come back as for an actor that has ended.
+/// - The routees are children of the actor that built the router ([`Spawn::router`]), and
+///   supervised as such: one that fails is restarted, and gets messages meanwhile, as any actor
+///   does.
+/// - One that has ended is left out, and not replaced before the next [`resize`](Self::resize).
+///   When all have ended, messages come back as for an actor that has ended.
 /// - When the picked routee has no room, [`RoundRobin`](crate::RoundRobin) and
 ///   [`LeastLoaded`](crate::LeastLoaded) take another; with
 ///   [`ConsistentHash`](crate::ConsistentHash) the sender waits or gets the message back.
@@ -55,16 +57,16 @@ type Routees<A> = Arc<Vec<ActorRef<A>>>;
 
 struct Pool<A: Actor, S> {
     strategy: S,
-    /// Never empty; may hold some that have ended. A routee's place says which keys it has.
-    /// Whoever sends takes a clone: no strategy is asked, and no message dropped, under the lock.
+    /// Never empty; may hold some that have ended. A routee's place says which keys it has. Senders
+    /// take a clone: no strategy is called, and no message dropped, under the lock.
     routees: RwLock<Routees<A>>,
-    /// Held during a change of size.
+    /// Locked during a change of size.
     template: Mutex<Template<A>>,
 }
 
 impl<A: Actor> Spawn<A> {
-    /// Spawns so many actors like this, from 1 to [`ROUTEES_MAX`] (other numbers mean the nearest
-    /// allowed), as the routees of a router. If a name was given, a number follows it: `resizer-1`,
+    /// Spawns this many actors, from 1 to [`ROUTEES_MAX`] (other numbers mean the nearest allowed),
+    /// as the routees of a router. If a name was given, a number follows it: `resizer-1`,
     /// `resizer-2` and so on. The function that makes their states is called by one at a time.
     ///
     /// # Errors
@@ -87,7 +89,7 @@ impl<A: Actor> Spawn<A> {
 }
 
 impl<A: Actor, S> Router<A, S> {
-    /// Tells one routee. See [`ActorRef::tell`].
+    /// Sends a message to one routee, without waiting. See [`ActorRef::tell`].
     ///
     /// # Errors
     ///
@@ -114,7 +116,7 @@ impl<A: Actor, S> Router<A, S> {
         }
     }
 
-    /// Tells one routee, and waits for room if none that may take the message has any. See
+    /// Sends a message to one routee, and waits for room if none that may take it has any. See
     /// [`ActorRef::send`].
     ///
     /// # Errors
@@ -139,7 +141,7 @@ impl<A: Actor, S> Router<A, S> {
         }
     }
 
-    /// Asks one routee. See [`ActorRef::ask`].
+    /// Sends a message to one routee and waits for the reply. See [`ActorRef::ask`].
     pub fn ask<M, K>(&self, message: M) -> Ask<'static, A, M, K>
     where
         A: Receive<M, K>,
@@ -150,9 +152,9 @@ impl<A: Actor, S> Router<A, S> {
         Ask::new(Callee::Picked(self.pick(&message)), message)
     }
 
-    /// Sends a message on to one routee, to be answered to who asked first. See
+    /// Sends a message on to one routee, with the reply for the first asker. See
     /// [`ActorRef::forward`].
-    pub fn forward<M, K>(&self, message: M, reply: ReplyTo<<A as Sealed<M, K>>::Answer>)
+    pub fn forward<M, K>(&self, message: M, reply: ReplyTo<<A as Sealed<M, K>>::Reply>)
     where
         A: Receive<M, K>,
         S: Strategy<M>,
@@ -162,8 +164,8 @@ impl<A: Actor, S> Router<A, S> {
         self.pick(&message).forward(message, reply);
     }
 
-    /// Tells every routee, and returns how many lived. For one whose mailbox is full the message is a
-    /// dead letter.
+    /// Sends a message to every routee, and returns the number of those that live. For one whose
+    /// mailbox is full the message is a dead letter.
     pub fn broadcast<M, K>(&self, message: M) -> usize
     where
         A: Receive<M, K>,
@@ -179,42 +181,39 @@ impl<A: Actor, S> Router<A, S> {
         reached + usize::from(last.publish::<M, K>(message))
     }
 
-    /// Makes it so many routees, from 1 to [`ROUTEES_MAX`] (other numbers mean the nearest allowed).
-    /// Those that have ended are replaced. Of too many the youngest are stopped: they handle what is
-    /// in their mailboxes, perhaps after others have begun with newer messages of the same key.
+    /// Changes the number of routees, from 1 to [`ROUTEES_MAX`] (other numbers mean the nearest
+    /// allowed). Those that have ended are replaced. Of too many the youngest are stopped: they
+    /// handle what is in their mailboxes, perhaps after others have begun with newer messages of
+    /// the same key.
     ///
     /// # Errors
     ///
-    /// If the dispatcher could not be started here, or the parent may have no more children. What was
-    /// spawned before stays.
+    /// If the dispatcher could not be started here, or the parent may have no more children.
+    /// Routees that were spawned before stay.
     pub fn resize(&self, routees: usize) -> Result<(), SpawnError> {
         let size = routees.clamp(1, ROUTEES_MAX);
-        let mut template = lock(&self.0.template);
+        let mut template = self.0.template.lock();
         let mut routees = Vec::clone(&self.routees());
         let surplus = routees.split_off(size.min(routees.len()));
         let filled = fill(&mut routees, size, &mut template);
         if !routees.is_empty() {
-            let mut current = self
-                .0
-                .routees
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            let before = std::mem::replace(&mut *current, Arc::new(routees));
-            drop(current);
+            let before = std::mem::replace(&mut *self.0.routees.write(), Arc::new(routees));
+            // Outside of the lock: with the last reference to an actor goes what it was made with.
             drop(before);
         }
         surplus.iter().for_each(ActorRef::stop);
         filled
     }
 
-    /// How many routees live.
+    /// Returns the number of routees that live.
     #[must_use]
     pub fn size(&self) -> usize {
         let routees = self.routees();
         routees.iter().filter(|routee| routee.is_alive()).count()
     }
 
-    /// Has all routees end when they have handled what is in their mailboxes. Returns at once.
+    /// Stops all routees: they end when they have handled what is in their mailboxes. Returns at
+    /// once.
     pub fn stop(&self) {
         self.routees().iter().for_each(ActorRef::stop);
     }
@@ -235,12 +234,11 @@ impl<A: Actor, S> Router<A, S> {
     }
 
     fn routees(&self) -> Routees<A> {
-        let routees = self.0.routees.read();
-        Arc::clone(&routees.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.routees.read())
     }
 }
 
-/// A newcomer takes the place of one that has ended, and so its keys.
+/// Replaces routees that have ended: a new one takes the place, and so the keys, of an old one.
 fn fill<A: Actor>(
     routees: &mut Vec<ActorRef<A>>,
     size: usize,

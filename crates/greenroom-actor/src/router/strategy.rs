@@ -7,19 +7,19 @@ use super::hash;
 use crate::actor::Actor;
 use crate::reference::ActorRef;
 
-/// How a [`Router`](crate::Router) picks the routee for a message of type `M`: [`RoundRobin`], [`LeastLoaded`] or
-/// [`ConsistentHash`].
+/// The choice of a [`Router`](crate::Router) among its routees, for a message of type `M`:
+/// [`RoundRobin`], [`LeastLoaded`] or [`ConsistentHash`].
 pub trait Strategy<M>: Pick<M> {}
 
 mod sealed {
     use super::{Actor, ActorRef};
 
-    /// What the strategies have in common.
+    /// The methods of strategies, which users cannot call.
     pub trait Pick<M>: Send + Sync + 'static {
-        /// Whether another routee may take a message for which the picked one has no room.
+        /// `true` if another routee may take a message for which the picked one has no room.
         const TRIES_OTHERS: bool;
 
-        /// A routee of a list that is not empty: one that lives, if there is any.
+        /// Picks a routee of a list that is not empty: one that lives, if there is any.
         fn pick<'a, A: Actor>(&self, message: &M, routees: &'a [ActorRef<A>]) -> &'a ActorRef<A>;
     }
 }
@@ -39,8 +39,8 @@ pub struct LeastLoaded {
 }
 
 /// Messages with the same key go to the same routee, in order; a resize moves as few keys as
-/// possible (rendezvous hashing), and what replaces a routee gets its keys. A key belongs to its routee even if that one's mailbox is full:
-/// no other takes the message.
+/// possible (rendezvous hashing), and a routee that replaces another gets its keys. A key belongs
+/// to its routee even if that one's mailbox is full: no other takes the message.
 ///
 /// ```
 /// use greenroom_actor::ConsistentHash;
@@ -53,7 +53,7 @@ pub struct ConsistentHash<M> {
 }
 
 impl RoundRobin {
-    /// The strategy.
+    /// Creates the strategy.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -61,7 +61,7 @@ impl RoundRobin {
 }
 
 impl LeastLoaded {
-    /// The strategy.
+    /// Creates the strategy.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -69,8 +69,8 @@ impl LeastLoaded {
 }
 
 impl<M> ConsistentHash<M> {
-    /// By a part of the message. The function must give the same key for the same message, and not
-    /// use the router.
+    /// Creates the strategy of a key, such as a field of the message. The function must give the
+    /// same key for the same message, and not use the router.
     pub fn by<Key: Hash>(key: impl Fn(&M) -> Key + Send + Sync + 'static) -> Self {
         Self {
             key: Arc::new(move |message| hash::of_key(key(message))),
@@ -127,7 +127,7 @@ impl<M: 'static> Pick<M> for ConsistentHash<M> {
     }
 }
 
-/// All of them, once, beginning somewhere.
+/// Iterates over all items once, from the item `first` on.
 fn from<T>(all: &[T], first: usize) -> impl Iterator<Item = &T> {
     let (before, after) = all.split_at(first % all.len());
     after.iter().chain(before)

@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How long a failed actor rests before it is restarted: `first`, doubled with every further
-/// failure up to `longest`, plus up to `jitter_percent` of it, so that actors which failed together
-/// do not come back together.
+/// The wait of a failed actor before its restart: `first`, doubled with every further failure up to
+/// `longest`, plus up to `jitter_percent` of it, so that actors which failed together do not come
+/// back together.
 ///
 /// In a configuration times are written as `"100ms"` or `"10s"`.
 ///
@@ -25,30 +25,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Backoff {
-    /// Before the first restart. Default: 100 ms; zero restarts at once.
+    /// The wait before the first restart. Default: 100 ms; zero restarts at once.
     #[serde(with = "humantime_serde")]
     pub first: Duration,
-    /// The longest rest, before jitter. Default: 10 s.
+    /// The longest wait, before jitter. Default: 10 s.
     #[serde(with = "humantime_serde")]
     pub longest: Duration,
-    /// What is added at random, in percent of the rest. Default: 20.
+    /// The most that is added at random, in percent of the wait. Default: 20.
     pub jitter_percent: u8,
 }
 
 impl Backoff {
-    /// Restarts at once.
+    /// No wait: restarts at once.
     pub const NONE: Self = Self {
         first: Duration::ZERO,
         longest: Duration::ZERO,
         jitter_percent: 0,
     };
 
-    /// A longer `longest` means this one, a year.
+    /// The largest `longest`, a year. A longer one means this.
     pub const LONGEST_MAX: Duration = Duration::from_hours(365 * 24);
 
-    /// The rest before the restart number `restart`, from 1. `random` is from 0 up to 1.
+    /// Returns the wait before the restart number `restart`, from 1. `random` is from 0 up to 1.
     #[must_use]
     pub fn rest(&self, restart: u32, random: f64) -> Duration {
+        // More doublings do not fit into the factor, of 32 bits.
         let doublings = restart.saturating_sub(1).min(31);
         let longest = self.longest.min(Self::LONGEST_MAX);
         let rest = self.first.saturating_mul(1 << doublings).min(longest);

@@ -2,8 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::BoxError;
+use crate::id::ActorId;
 use crate::panics::Panic;
-use crate::reference::ActorId;
 
 /// A failure of an actor.
 #[derive(Clone, Debug)]
@@ -14,20 +14,21 @@ pub struct Failure {
     pub path: Arc<str>,
     /// The type of the message whose handling failed, or the name of the hook.
     pub during: &'static str,
-    /// What went wrong.
+    /// The cause.
     pub cause: Cause,
 }
 
-/// What went wrong.
+/// The cause of a failure.
 #[derive(Clone)]
 pub enum Cause {
     /// A handler or a hook panicked, with this text.
     Panicked(Arc<str>),
-    /// A hook returned an error, or the actor reported one ([`Context::fail`](crate::Context::fail)).
+    /// A hook returned an error, or the actor reported one
+    /// ([`Context::fail`](crate::Context::fail)).
     Error(Arc<dyn std::error::Error + Send + Sync>),
     /// A child failed, and its failure was escalated.
     Escalated(Arc<Failure>),
-    /// An actor ended that this one is [linked](crate::Context::link) to.
+    /// An actor ended to which this one is [linked](crate::Context::link).
     Linked(Arc<str>),
 }
 
@@ -40,7 +41,7 @@ impl Cause {
         Self::Panicked(Arc::from(panic.text()))
     }
 
-    /// The text of the panic, if it was one.
+    /// Returns the text of the panic, if it was one.
     #[must_use]
     pub fn panic(&self) -> Option<&str> {
         match self {
@@ -50,8 +51,8 @@ impl Cause {
     }
 }
 
-/// As derived, but for a failure that was escalated: that is in words, or those of a deep tree would
-/// nest as deep.
+/// As derived, but for a failure that was escalated: that is in words, or those of a deep tree
+/// would nest as deep.
 impl fmt::Debug for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -78,7 +79,7 @@ impl fmt::Display for Cause {
 }
 
 /// A failure that was escalated is written with the one that it began with; of those in between,
-/// however many there are, with their number only.
+/// only the number is given.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} failed in {}: {}", self.path, self.during, self.cause)
@@ -105,8 +106,8 @@ impl Failure {
 
 impl std::error::Error for Failure {}
 
-/// Drops what was escalated one after the other and not one within the other: the failures of a deep
-/// tree would fill the stack.
+/// Drops escalated failures one after the other and not one within the other: those of a deep tree
+/// would fill the stack.
 impl Drop for Failure {
     fn drop(&mut self) {
         let mut cause = self.take_cause();
@@ -120,7 +121,7 @@ impl Drop for Failure {
 }
 
 impl Failure {
-    /// The cause, if that is another failure, with which there is nothing left to nest.
+    /// Takes the cause out if that is another failure; without it nothing is left to nest.
     fn take_cause(&mut self) -> Cause {
         let nothing = Cause::Linked(Arc::default());
         match self.cause {
@@ -156,10 +157,10 @@ mod tests {
                 "/actor-0 failed in Work: panicked: out of paper",
                 "/actor-1 failed in Work: its child failed: /actor-0 failed in Work: panicked: out \
                  of paper",
-                "/actor-2 failed in Work: its child failed: after 1 more escalation, /actor-0 failed \
-                 in Work: panicked: out of paper",
-                "/actor-3 failed in Work: its child failed: after 2 more escalations, /actor-0 failed \
-                 in Work: panicked: out of paper",
+                "/actor-2 failed in Work: its child failed: after 1 more escalation, /actor-0 \
+                 failed in Work: panicked: out of paper",
+                "/actor-3 failed in Work: its child failed: after 2 more escalations, /actor-0 \
+                 failed in Work: panicked: out of paper",
             ]
         );
     }

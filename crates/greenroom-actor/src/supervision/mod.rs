@@ -1,4 +1,4 @@
-//! What happens when an actor fails.
+//! Supervision: the decisions about actors that fail.
 
 mod backoff;
 mod failure;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::{Backoff, Failure};
 
-/// What a supervisor does when a child fails.
+/// The decision of a supervisor about a child that fails.
 ///
 /// The default: the child that failed is restarted ([`Scope::OneForOne`]), up to 5 times within
 /// 5 s, after a rest that doubles from 100 ms ([`Backoff`]); one failure more is escalated.
 ///
-/// Across a restart the mailbox survives, all but the message that failed; the state is made anew,
+/// Across a restart the mailbox survives, all but the message that failed; the state is new,
 /// timers, pipes and children of the old one end, and stashed messages come first.
 #[derive(Clone)]
 pub struct Supervision {
@@ -26,7 +26,7 @@ enum Decide {
     By(Arc<dyn Fn(&Failure) -> Directive + Send + Sync>),
 }
 
-/// Which children the decision about one concerns.
+/// The children that the decision about one concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The one that failed.
@@ -37,39 +37,39 @@ pub enum Scope {
     RestForOne,
 }
 
-/// What to do about a failure.
+/// A decision about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directive {
-    /// Make the state anew, and go on with the next message.
+    /// Restarts the actor with a new state, which goes on with the next message.
     Restart,
-    /// Keep the state, and go on with the next message.
+    /// Keeps the state, and goes on with the next message.
     Resume,
-    /// End the actor. What is in its mailbox becomes dead letters.
+    /// Ends the actor. The messages in its mailbox become dead letters.
     Stop,
-    /// Fail in turn: the supervisor's supervisor decides, about the supervisor.
+    /// Fails in turn: the supervisor's supervisor decides, about the supervisor.
     Escalate,
 }
 
 impl Supervision {
-    /// The default directive and limits for the child that failed.
+    /// Creates the default supervision of the child that failed.
     #[must_use]
     pub fn one_for_one() -> Self {
         Self::new(Scope::OneForOne)
     }
 
-    /// The default directive and limits for all children together.
+    /// Creates the default supervision of all children together.
     #[must_use]
     pub fn one_for_all() -> Self {
         Self::new(Scope::OneForAll)
     }
 
-    /// The default directive and limits for the child that failed and those spawned after it.
+    /// Creates the default supervision of the child that failed and those spawned after it.
     #[must_use]
     pub fn rest_for_one() -> Self {
         Self::new(Scope::RestForOne)
     }
 
-    /// What to do about every failure. Default: [`Directive::Restart`].
+    /// Sets the decision about every failure. Default: [`Directive::Restart`].
     #[must_use]
     pub fn always(self, directive: Directive) -> Self {
         Self {
@@ -88,8 +88,8 @@ impl Supervision {
         }
     }
 
-    /// Allows `restarts` within this time; one failure more is escalated. Default: 5 within 5 s. Each
-    /// child has its own count. At most 1,000.
+    /// Allows `restarts` within this time; one failure more is escalated. Default: 5 within 5 s.
+    /// Each child has its own count. At most 1,000.
     #[must_use]
     pub fn intensity(self, restarts: u32, within: Duration) -> Self {
         Self {
@@ -99,13 +99,13 @@ impl Supervision {
         }
     }
 
-    /// How long a child rests before it is restarted.
+    /// Sets the wait before a child is restarted.
     #[must_use]
     pub fn backoff(self, backoff: Backoff) -> Self {
         Self { backoff, ..self }
     }
 
-    /// The most restarts that an intensity may allow.
+    /// The largest number of restarts of an intensity.
     pub const INTENSITY_MAX: u32 = 1_000;
 
     pub(crate) fn scope(&self) -> Scope {

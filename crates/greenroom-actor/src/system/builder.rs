@@ -6,16 +6,13 @@ use thiserror::Error;
 
 use super::guardian::Guardian;
 use super::presence::Presence;
-use super::settings::{Overrides, Types};
+use super::settings::{DISPATCHER_DEFAULT, Overrides, Types};
 use super::{ActorSystem, Registered, SystemShared, registry, spawn};
 use crate::dead_letter::DeadLetters;
 use crate::dispatcher::{Core, Dispatcher, DispatcherError};
 use crate::events::EventStream;
 use crate::limits::Limits;
 use crate::supervision::Supervision;
-
-/// The name of the dispatcher for actors that do not say otherwise.
-pub(super) const DEFAULT: &str = "default";
 
 /// Settings of an actor system.
 #[derive(Clone, Debug)]
@@ -26,15 +23,16 @@ pub struct ActorSystemBuilder {
     limits: Limits,
 }
 
-/// Why a system could not be built.
+/// The reason for which a system could not be built.
 #[derive(Debug, Error)]
 pub enum BuildError {
     /// One of its dispatchers could not be started.
     #[error(transparent)]
     Dispatcher(#[from] DispatcherError),
-    /// The default dispatcher must be there wherever an actor is spawned.
+    /// The default dispatcher is of a kind that is not there wherever an actor is spawned.
     #[error(
-        "the dispatcher `{DEFAULT}` is of a kind that is started for each runtime or each actor; register it under another name"
+        "the dispatcher `{DISPATCHER_DEFAULT}` is of a kind that is started for each runtime or \
+         each actor; register it under another name"
     )]
     DefaultIsTemplate,
 }
@@ -43,7 +41,7 @@ impl Default for ActorSystemBuilder {
     fn default() -> Self {
         Self {
             name: "actors".to_owned(),
-            dispatchers: BTreeMap::from([(DEFAULT.to_owned(), Dispatcher::tokio())]),
+            dispatchers: BTreeMap::from([(DISPATCHER_DEFAULT.to_owned(), Dispatcher::tokio())]),
             supervision: Supervision::default(),
             limits: Limits::default().children(Limits::MAX),
         }
@@ -51,7 +49,7 @@ impl Default for ActorSystemBuilder {
 }
 
 impl ActorSystemBuilder {
-    /// What the system is called in logs and the status. Default: `actors`.
+    /// Sets the name of the system in logs and the status. Default: `actors`.
     #[must_use]
     pub fn name(self, name: impl Into<String>) -> Self {
         Self {
@@ -60,8 +58,9 @@ impl ActorSystemBuilder {
         }
     }
 
-    /// Registers a dispatcher under a name, by which [`Spawn::dispatcher`](crate::Spawn::dispatcher) finds it. The name
-    /// `default` replaces the one for actors that do not say otherwise.
+    /// Registers a dispatcher under a name, by which
+    /// [`Spawn::dispatcher`](crate::Spawn::dispatcher) finds it. The name `default` replaces the
+    /// one for actors that name none.
     #[must_use]
     pub fn dispatcher(mut self, name: impl Into<String>, dispatcher: Dispatcher) -> Self {
         self.dispatchers.insert(name.into(), dispatcher);
@@ -78,8 +77,8 @@ impl ActorSystemBuilder {
         self
     }
 
-    /// What happens when an actor at the top of the tree fails. Nobody is above to escalate to: such
-    /// a failure ends the actor.
+    /// Sets the supervision of actors at the top of the tree. There is no supervisor above to
+    /// escalate to: such a failure ends the actor.
     #[must_use]
     pub fn supervision(self, supervision: Supervision) -> Self {
         Self {
@@ -88,7 +87,7 @@ impl ActorSystemBuilder {
         }
     }
 
-    /// How many actors there may be at the top of the tree ([`Limits::children`]). Default:
+    /// Sets the number of actors at the top of the tree ([`Limits::children`]). Default:
     /// [`Limits::MAX`].
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
@@ -105,7 +104,7 @@ impl ActorSystemBuilder {
         for (name, dispatcher) in &self.dispatchers {
             dispatchers.insert(name.clone(), Registered::new(name, dispatcher)?);
         }
-        let Some(Registered::Started(default)) = dispatchers.get(DEFAULT) else {
+        let Some(Registered::Started(default)) = dispatchers.get(DISPATCHER_DEFAULT) else {
             return Err(BuildError::DefaultIsTemplate);
         };
         let default = Arc::clone(default);
@@ -137,12 +136,12 @@ impl ActorSystemBuilder {
 }
 
 impl SystemShared {
-    /// The dispatcher of this name, for an actor that is spawned here.
+    /// Returns the dispatcher of this name, for an actor that is spawned here.
     pub(super) fn dispatcher(&self, name: &str) -> Result<Arc<Core>, DispatcherError> {
         self.registered(name)?.core(name)
     }
 
-    /// The dispatcher of this name, started or not.
+    /// Returns the dispatcher of this name, started or not.
     pub(crate) fn registered(&self, name: &str) -> Result<&Registered, DispatcherError> {
         self.dispatchers.get(name).ok_or_else(|| {
             let known: Vec<_> = self.dispatchers.keys().map(String::as_str).collect();

@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many actors of one type there are and were.
+/// Counters of the actors of one type.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     spawned: AtomicU64,

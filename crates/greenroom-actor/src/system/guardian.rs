@@ -1,6 +1,6 @@
 use crate::actor::Actor;
 
-/// The root of a tree: the parent of what is spawned from outside.
+/// The root of a tree: the parent of actors that are spawned from outside.
 pub(super) struct Guardian;
 
 impl Actor for Guardian {}

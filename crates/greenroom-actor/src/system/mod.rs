@@ -1,4 +1,4 @@
-//! Actors that belong together: their tree, dispatchers, dead letters.
+//! Actor systems: a tree of actors, its dispatchers, its dead letters.
 
 mod builder;
 mod counts;
@@ -16,9 +16,7 @@ pub(crate) use registry::{end_actors_of, find_anywhere, systems};
 pub(crate) use settings::Settings;
 pub use shutdown::ShutdownReport;
 pub use spawn::{Spawn, SpawnError};
-pub use status::{
-    ActorSystemStatus, DeadLetterCounts, DispatcherStatus, STATUS_ACTORS_MAX, TypeStatus, status,
-};
+pub use status::{ActorSystemStatus, DeadLetterCounts, STATUS_ACTORS_MAX, TypeStatus, status};
 pub(crate) use template::Template;
 
 use std::collections::BTreeMap;
@@ -31,13 +29,14 @@ use crate::cell::{AnyCell, Signal};
 use crate::dead_letter::DeadLetters;
 use crate::dispatcher::{Core, Dispatcher};
 use crate::events::EventStream;
-use crate::reference::{ActorId, ActorRef};
+use crate::id::ActorId;
+use crate::reference::ActorRef;
 use presence::Presence;
 use settings::Types;
 
-/// A tree of actors, with the dispatchers that run them. Clones are the same system. It goes on when
-/// all clones are dropped, as long as an actor of it lives, until it is [shut down](Self::shutdown)
-/// or its runtime ends. With it end the threads of its dispatchers.
+/// A tree of actors, with the dispatchers that run them. Clones are the same system. It goes on
+/// when all clones are dropped, as long as an actor of it lives, until it is [shut
+/// down](Self::shutdown) or its runtime ends. The threads of its dispatchers end with it.
 #[derive(Clone)]
 pub struct ActorSystem(Presence, Arc<dyn AnyCell>);
 
@@ -45,29 +44,30 @@ pub(crate) struct SystemShared {
     name: String,
     pub(crate) dead_letters: DeadLetters,
     events: EventStream,
-    /// Handles of the system, and what is about to spawn without one.
+    /// The number of handles of the system, and of spawns without one.
     users: AtomicUsize,
-    /// Connections whose close frame is not yet written.
+    /// The number of connections whose close frame is not yet written.
     #[cfg(feature = "web")]
     pub(crate) connections: tokio::sync::watch::Sender<usize>,
     dispatchers: BTreeMap<String, Registered>,
     types: Types,
-    /// Kept by its actors and by handles of the system: kept here, nothing of it would ever be freed.
+    /// Weak, as its actors and handles of the system keep it: a strong reference here would be a
+    /// cycle.
     root: OnceLock<Weak<dyn AnyCell>>,
 }
 
 /// A dispatcher under its name.
 pub(crate) enum Registered {
     Started(Arc<Core>),
-    /// Started anew where it is needed.
-    Template(Dispatcher, settings::Places),
+    /// A dispatcher that is started for each runtime or each actor.
+    Template(Dispatcher, settings::Instances),
 }
 
 static IDS: AtomicU64 = AtomicU64::new(1);
 
 impl ActorSystem {
-    /// A system with the default settings, whose actors run on the current tokio runtime. Outside of a
-    /// runtime they run on a pool of threads, one for each core.
+    /// Creates a system with the default settings, whose actors run on the current tokio runtime.
+    /// Outside of a runtime they run on a pool of threads, one for each core.
     ///
     /// # Errors
     ///
@@ -76,14 +76,14 @@ impl ActorSystem {
         Self::builder().build()
     }
 
-    /// Settings of a system, to begin with the defaults.
+    /// Returns the settings of a system, to begin with the defaults.
     #[must_use]
     pub fn builder() -> ActorSystemBuilder {
         ActorSystemBuilder::default()
     }
 
-    /// Spawns an actor at the top of the tree. The function makes its state, and makes it anew after
-    /// a failure. After [`shutdown`](Self::shutdown) the actor ends before it begins.
+    /// Spawns an actor at the top of the tree. The function makes its state, and makes it again for
+    /// each restart. After [`shutdown`](Self::shutdown) the actor ends before it begins.
     pub fn spawn<A: Actor>(&self, make: impl Fn() -> A + Send + 'static) -> ActorRef<A> {
         self.build(make).spawn_or_end()
     }
@@ -93,25 +93,25 @@ impl ActorSystem {
         Spawn::new(&self.0, Some(Arc::clone(&self.1)), Box::new(make)).by(self.0.clone())
     }
 
-    /// What was not delivered.
+    /// Returns the dead letters of the system.
     #[must_use]
     pub fn dead_letters(&self) -> &DeadLetters {
         &self.0.dead_letters
     }
 
-    /// The event stream: events by their type, to the actors that subscribed to it.
+    /// Returns the event stream: events by their type, to the actors that subscribed to it.
     #[must_use]
     pub fn events(&self) -> &EventStream {
         &self.0.events
     }
 
-    /// The system's name.
+    /// Returns the system's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Whether [`shutdown`](Self::shutdown) has begun.
+    /// Returns `true` if [`shutdown`](Self::shutdown) has begun.
     #[cfg(feature = "web")]
     pub(crate) fn is_shutting_down(&self) -> bool {
         self.1.lane().is_closed()
@@ -122,7 +122,7 @@ impl ActorSystem {
         &self.0
     }
 
-    /// The system of an actor that lives, and so has a root above it.
+    /// Returns the system of an actor that lives, and so has a root above it.
     pub(crate) fn of(shared: &Arc<SystemShared>) -> Self {
         let root = shared.root().expect("an actor keeps those above it");
         Self(Presence::new(Arc::clone(shared)), root)
@@ -140,7 +140,7 @@ impl SystemShared {
         self.root.get()?.upgrade()
     }
 
-    /// The root has ended: nothing holds the system any more but those who use it.
+    /// Releases what holds the system, as the root has ended.
     pub(crate) fn let_go(&self) {
         for core in self.cores() {
             core.close();
@@ -149,12 +149,12 @@ impl SystemShared {
         self.types.close();
     }
 
-    /// Whether somebody may spawn an actor who is none.
+    /// Returns `true` if code outside of actors may still spawn one.
     pub(crate) fn is_used(&self) -> bool {
         self.users.load(Ordering::Acquire) > 0
     }
 
-    /// All actors, the root among them, parents before their children.
+    /// Iterates over all actors, the root among them, parents before their children.
     pub(crate) fn actors(&self) -> impl Iterator<Item = Arc<dyn AnyCell>> {
         let mut unseen: Vec<_> = self.root().into_iter().collect();
         std::iter::from_fn(move || {
@@ -173,12 +173,12 @@ impl SystemShared {
         }
     }
 
-    /// The actor with this number, if it lives. Looks at the whole tree.
+    /// Finds the actor with this number, if it lives. Looks at the whole tree.
     pub(crate) fn find(&self, id: ActorId) -> Option<Arc<dyn AnyCell>> {
         self.actors().find(|actor| actor.id() == id)
     }
 
-    /// All dispatchers that run.
+    /// Returns all dispatchers that run.
     pub(crate) fn cores(&self) -> Vec<Arc<Core>> {
         self.dispatchers
             .values()

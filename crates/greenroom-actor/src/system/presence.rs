@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use super::SystemShared;
 use crate::cell::Signal;
 
-/// Who uses a system from outside of its actors. When the last is gone and no actor is left, nobody
-/// can reach the system any more, and it ends.
+/// A use of a system from outside of its actors, counted. When the last is dropped and no actor is
+/// left, nobody can reach the system any more, and it ends.
 pub(crate) struct Presence(Arc<SystemShared>);
 
 impl Presence {

@@ -1,7 +1,8 @@
 use std::any::TypeId;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use tokio::runtime::{Handle, Id};
 
@@ -9,13 +10,15 @@ use super::counts::Counts;
 use super::guardian::Guardian;
 use super::{Registered, SystemShared};
 use crate::actor::Actor;
-use crate::cell::family::lock;
 use crate::dispatcher::{Core, Dispatcher, DispatcherError, start};
 use crate::limits::Limits;
 use crate::mailbox::Mailbox;
 use crate::supervision::Supervision;
 
-/// What actors of one type on one dispatcher share.
+/// The name of the dispatcher of actors that name none.
+pub(super) const DISPATCHER_DEFAULT: &str = "default";
+
+/// The settings that actors of one type on one dispatcher share.
 pub(crate) struct Settings {
     pub(crate) system: Arc<SystemShared>,
     pub(crate) dispatcher: Arc<Core>,
@@ -47,9 +50,9 @@ type Common = FxHashMap<(TypeId, usize), Arc<Settings>>;
 
 /// The types of actors of a system.
 pub(crate) struct Types {
-    /// By type and by the dispatcher's address, those that were spawned without settings of their own.
-    /// Looked up for each new actor, so by a quick hash: no stranger chooses these keys. None once
-    /// the system has ended.
+    /// The settings by type and by the dispatcher's address, of actors spawned without settings of
+    /// their own. Looked up for each new actor, so by a quick hash: no stranger chooses these keys.
+    /// `None` once the system has ended.
     common: RwLock<Option<Common>>,
     counts: Mutex<HashMap<TypeId, (&'static str, Arc<Counts>)>>,
 }
@@ -63,7 +66,7 @@ impl Default for Types {
     }
 }
 
-/// What the spawner said otherwise than the type.
+/// The settings that the spawner gave instead of the type's.
 #[derive(Clone, Default)]
 pub(super) struct Overrides {
     pub(super) mailbox: Option<Mailbox>,
@@ -85,15 +88,16 @@ impl Types {
         if !is_common {
             return Arc::new(self.make::<A>(system, dispatcher, overrides));
         }
+        // The entry keeps its dispatcher, so no other has this address meanwhile.
         let key = (TypeId::of::<A>(), Arc::as_ptr(&dispatcher).addr());
-        let known = self.common.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.common.read();
         if let Some(settings) = known.as_ref().and_then(|known| known.get(&key)) {
             return Arc::clone(settings);
         }
         drop(known);
         let made = Arc::new(self.make::<A>(system, dispatcher, overrides));
-        let mut known = self.common.write().unwrap_or_else(PoisonError::into_inner);
-        // What another made first counts. The one that does not is dropped outside of the lock.
+        let mut known = self.common.write();
+        // The first that was made counts. The other is dropped outside of the lock.
         match known.as_mut() {
             Some(known) => Arc::clone(known.entry(key).or_insert_with(|| Arc::clone(&made))),
             None => Arc::clone(&made),
@@ -111,7 +115,7 @@ impl Types {
         let mailbox = overrides.mailbox.unwrap_or_else(A::mailbox);
         let supervision = overrides.supervision.unwrap_or_else(A::supervision);
         let limits = overrides.limits.unwrap_or_else(A::limits);
-        let mut counts = lock(&self.counts);
+        let mut counts = self.counts.lock();
         let of_type = counts.entry(TypeId::of::<A>());
         let (_, counts) = of_type.or_insert_with(|| (type_name, Arc::default()));
         Settings {
@@ -126,9 +130,9 @@ impl Types {
         }
     }
 
-    /// The types that were ever spawned, by name.
+    /// Returns the types that were ever spawned, by name.
     pub(super) fn counts(&self) -> Vec<(&'static str, Arc<Counts>)> {
-        let counts = lock(&self.counts);
+        let counts = self.counts.lock();
         let of_users = counts
             .iter()
             .filter(|(of, _)| **of != TypeId::of::<Guardian>());
@@ -137,23 +141,22 @@ impl Types {
         counts
     }
 
-    /// Forgets the settings, which hold the system, and remembers none from now on.
+    /// Drops the settings, which hold the system, and keeps none from now on.
     pub(super) fn close(&self) {
-        let mut known = self.common.write().unwrap_or_else(PoisonError::into_inner);
-        let all = known.take();
-        drop(known);
+        let all = self.common.write().take();
+        // Outside of the lock: they hold users' functions.
         drop(all);
     }
 }
 
-/// The dispatchers that were made of one template: for each runtime one, or for each actor.
+/// The dispatchers that were started of one template: one for each runtime, or for each actor.
 #[derive(Default)]
-pub(crate) struct Places {
+pub(crate) struct Instances {
     by_runtime: Mutex<HashMap<Id, Arc<Core>>>,
     all: Mutex<Vec<std::sync::Weak<Core>>>,
 }
 
-/// The threads of a system end with it, and those of one that could not be built.
+/// Ends the threads of a system with it, and those of one that could not be built.
 impl Drop for Registered {
     fn drop(&mut self) {
         for core in self.cores() {
@@ -165,22 +168,22 @@ impl Drop for Registered {
 impl Registered {
     pub(super) fn new(name: &str, dispatcher: &Dispatcher) -> Result<Self, DispatcherError> {
         if dispatcher.is_template() {
-            Ok(Self::Template(dispatcher.clone(), Places::default()))
+            Ok(Self::Template(dispatcher.clone(), Instances::default()))
         } else {
             start(name, dispatcher).map(Self::Started)
         }
     }
 
-    /// The dispatcher for an actor that is spawned here.
+    /// Returns the dispatcher for an actor that is spawned here.
     pub(super) fn core(&self, name: &str) -> Result<Arc<Core>, DispatcherError> {
         match self {
             Self::Started(core) => Ok(Arc::clone(core)),
-            Self::Template(dispatcher, places) if dispatcher.is_by_runtime() => {
+            Self::Template(dispatcher, instances) if dispatcher.is_by_runtime() => {
                 let no_runtime = |_| DispatcherError::NoRuntime {
                     name: name.to_owned(),
                 };
                 let runtime = Handle::try_current().map_err(no_runtime)?.id();
-                let mut by_runtime = lock(&places.by_runtime);
+                let mut by_runtime = instances.by_runtime.lock();
                 by_runtime.retain(|_, core| !core.is_gone());
                 if let Some(core) = by_runtime.get(&runtime) {
                     return Ok(Arc::clone(core));
@@ -189,9 +192,9 @@ impl Registered {
                 by_runtime.insert(runtime, Arc::clone(&core));
                 Ok(core)
             }
-            Self::Template(dispatcher, places) => {
+            Self::Template(dispatcher, instances) => {
                 let core = start(name, dispatcher)?;
-                let mut all = lock(&places.all);
+                let mut all = instances.all.lock();
                 all.retain(|core| core.strong_count() > 0);
                 all.push(Arc::downgrade(&core));
                 Ok(core)
@@ -202,10 +205,12 @@ impl Registered {
     pub(super) fn cores(&self) -> Vec<Arc<Core>> {
         match self {
             Self::Started(core) => vec![Arc::clone(core)],
-            Self::Template(_, places) => {
-                let mut cores: Vec<_> = lock(&places.by_runtime).values().cloned().collect();
+            Self::Template(_, instances) => {
+                let mut cores: Vec<_> = instances.by_runtime.lock().values().cloned().collect();
                 cores.extend(
-                    lock(&places.all)
+                    instances
+                        .all
+                        .lock()
                         .iter()
                         .filter_map(std::sync::Weak::upgrade),
                 );

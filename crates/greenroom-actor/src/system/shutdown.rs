@@ -7,33 +7,33 @@ use tokio::time::{Instant, timeout_at};
 use super::ActorSystem;
 use crate::cell::{AnyCell, Signal};
 use crate::dispatcher;
-use crate::reference::ActorId;
+use crate::id::ActorId;
 
-/// Paths that a report lists.
+/// The number of paths that a report lists.
 const LISTED_MAX: usize = 100;
-/// How long actors that were killed have to end: as long as a handler takes that cannot be
-/// interrupted.
+/// The time that killed actors have to end: as long as a handler takes that cannot be interrupted.
 const KILLED_WAIT: Duration = Duration::from_secs(1);
 
-/// What a shutdown came to.
+/// The result of a shutdown.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ShutdownReport {
-    /// Actors that there were when it began.
+    /// Actors that lived when it began.
     pub actors: usize,
     /// Actors that had not drained at the deadline, and were killed.
     pub killed: usize,
-    /// Actors that could not be killed within a second, because a handler of theirs does not return.
+    /// Actors that could not be killed within a second, because a handler of theirs does not
+    /// return.
     pub stuck: usize,
     /// The paths of the killed, at most 100.
     pub killed_paths: Vec<String>,
     /// The paths of the stuck, at most 100.
     pub stuck_paths: Vec<String>,
-    /// Dead letters that came of it.
+    /// Dead letters during the shutdown.
     pub dead_letters: u64,
 }
 
 impl ShutdownReport {
-    /// Whether every actor had handled its mailbox and ended in time.
+    /// Returns `true` if every actor had handled its mailbox and ended in time.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.killed == 0
@@ -41,9 +41,10 @@ impl ShutdownReport {
 }
 
 impl ActorSystem {
-    /// Ends all actors: each handles what is in its mailbox, then its children end, then it ends. What
-    /// is left at the deadline is killed. Then the dispatchers end. From the beginning on no actor
-    /// at the top takes messages, and what is spawned ends at once. A second shutdown reports nothing.
+    /// Ends all actors: each handles what is in its mailbox, then its children end, then it ends.
+    /// Actors that are left at the deadline are killed. Then the dispatchers end. From the
+    /// beginning on no actor at the top takes messages, and an actor that is spawned ends at once.
+    /// A second shutdown reports nothing.
     pub async fn shutdown(&self, deadline: Duration) -> ShutdownReport {
         let root = Arc::clone(&self.1);
         let dead_letters = self.dead_letters().total();
@@ -84,7 +85,7 @@ impl ActorSystem {
         report
     }
 
-    /// All actors but the root.
+    /// Returns all actors but the root.
     pub(super) fn alive(&self) -> Vec<Arc<dyn AnyCell>> {
         self.0.actors().skip(1).collect()
     }

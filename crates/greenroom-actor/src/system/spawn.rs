@@ -4,35 +4,36 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::presence::Presence;
-use super::settings::Overrides;
+use super::settings::{DISPATCHER_DEFAULT, Overrides};
 use super::{SystemShared, next_id};
 use crate::actor::Actor;
 use crate::cell::{AnyCell, Body, NotAdopted, Shared, Signal, Watcher};
 use crate::context::Context;
 use crate::dispatcher::DispatcherError;
+use crate::id::ActorId;
 use crate::limits::Limits;
 use crate::mailbox::Mailbox;
 use crate::path::ActorPath;
-use crate::raw::{ActorCell, Seat, Turn};
-use crate::reference::{ActorId, ActorRef};
+use crate::raw::{ActorCell, StateCell, Turn};
+use crate::reference::ActorRef;
 use crate::supervision::Supervision;
 
 /// An actor that is about to be spawned, with settings.
 #[must_use = "nothing is spawned before `spawn`"]
 pub struct Spawn<A: Actor> {
     pub(super) system: Arc<SystemShared>,
-    /// None if the system has ended.
+    /// `None` if the system has ended.
     pub(super) parent: Option<Arc<dyn AnyCell>>,
     pub(super) factory: Box<dyn Fn() -> A + Send>,
     pub(super) name: Option<Box<str>>,
     pub(super) dispatcher: Option<String>,
     pub(super) overrides: Overrides,
     pub(super) watcher: Option<Watcher>,
-    /// There if the spawner is no actor.
+    /// `Some` if the spawner is no actor.
     pub(super) user: Option<Presence>,
 }
 
-/// Why an actor was not spawned.
+/// The reason for which an actor was not spawned.
 #[derive(Debug, Error)]
 pub enum SpawnError {
     /// Its dispatcher is not there, or could not be started.
@@ -46,7 +47,7 @@ pub enum SpawnError {
     TooManyChildren {
         /// The path of the parent; empty at the top of the tree.
         parent: ActorPath,
-        /// How many it may have.
+        /// The number that it may have.
         children_max: u32,
     },
 }
@@ -82,7 +83,7 @@ impl<A: Actor> Spawn<A> {
         self
     }
 
-    /// Has somebody who is no actor told of its end.
+    /// Adds a watcher of its end that is no actor.
     #[cfg(feature = "web")]
     pub(crate) fn watched_by(
         mut self,
@@ -92,7 +93,7 @@ impl<A: Actor> Spawn<A> {
         self
     }
 
-    /// What the actor is called in its path, instead of its type and number. Need not be unique.
+    /// Sets the actor's name in its path, instead of its type and number. Need not be unique.
     pub fn name(self, name: impl Into<Box<str>>) -> Self {
         Self {
             name: Some(name.into()),
@@ -100,28 +101,27 @@ impl<A: Actor> Spawn<A> {
         }
     }
 
-    /// The mailbox, instead of that of the type ([`Actor::mailbox`]).
+    /// Sets the mailbox, instead of that of the type ([`Actor::mailbox`]).
     pub fn mailbox(mut self, mailbox: Mailbox) -> Self {
         self.overrides.mailbox = Some(mailbox);
         self
     }
 
-    /// How the actor supervises its children, instead of how the type does
-    /// ([`Actor::supervision`]).
+    /// Sets the supervision of its children, instead of that of the type ([`Actor::supervision`]).
     pub fn supervision(mut self, supervision: Supervision) -> Self {
         self.overrides.supervision = Some(supervision);
         self
     }
 
-    /// How many children, timers and watchers the actor may have, instead of what the type says
+    /// Sets the limits on children, timers and watchers, instead of those of the type
     /// ([`Actor::limits`]).
     pub fn limits(mut self, limits: Limits) -> Self {
         self.overrides.limits = Some(limits);
         self
     }
 
-    /// The name of the dispatcher that runs the actor. Without, the system's default dispatcher
-    /// does.
+    /// Sets the dispatcher that runs the actor, by its name. Default: the system's default
+    /// dispatcher.
     pub fn dispatcher(self, name: impl Into<String>) -> Self {
         Self {
             dispatcher: Some(name.into()),
@@ -129,7 +129,7 @@ impl<A: Actor> Spawn<A> {
         }
     }
 
-    /// Spawns it.
+    /// Spawns the actor.
     ///
     /// # Errors
     ///
@@ -139,12 +139,9 @@ impl<A: Actor> Spawn<A> {
         self.hand_over().map_err(|(error, _)| error)
     }
 
-    /// With the error there may be an actor, which ends before it begins.
+    /// Spawns the actor. With an error there may be an actor too, which ends before it begins.
     fn hand_over(self) -> Result<ActorRef<A>, (SpawnError, Option<ActorRef<A>>)> {
-        let name = self
-            .dispatcher
-            .as_deref()
-            .unwrap_or(super::builder::DEFAULT);
+        let name = self.dispatcher.as_deref().unwrap_or(DISPATCHER_DEFAULT);
         let dispatcher = self
             .system
             .dispatcher(name)
@@ -160,8 +157,8 @@ impl<A: Actor> Spawn<A> {
         hand_over(self.parent.as_ref(), cell)
     }
 
-    /// Spawns it on the default dispatcher, which is there. Beyond the parent's limit it ends before
-    /// it begins.
+    /// Spawns the actor on the default dispatcher, which is always there. Beyond the parent's limit
+    /// it ends before it begins.
     pub(crate) fn spawn_or_end(self) -> ActorRef<A> {
         match self.hand_over() {
             Ok(actor) => actor,
@@ -213,22 +210,22 @@ pub(super) fn make<A: Actor>(
 ) -> Arc<ActorCell<A>> {
     settings.counts.spawned();
     let shared = Shared::new(next_id(), settings, parent, name);
-    let body = Body::new(Seat::new(Context::new()), factory);
+    let body = Body::new(StateCell::new(Context::new()), factory);
     Arc::new(ActorCell::new(shared, body))
 }
 
-/// Hands an actor that has no parent to its dispatcher.
+/// Schedules the first turn of an actor that has no parent.
 pub(super) fn begin<A: Actor>(cell: &Arc<ActorCell<A>>) {
     let turn = wake_up(cell);
     cell.schedule(turn);
 }
 
-/// Lets a new actor know itself. Its first turn is the caller's.
+/// Gives a new actor the reference to itself. Returns its first turn.
 fn wake_up<A: Actor>(cell: &Arc<ActorCell<A>>) -> Turn {
     let turn = cell.signal().expect("nobody else knows the actor yet");
     let body = cell.body(&turn);
     body.me.set(Some(Arc::clone(cell)));
-    body.seat
+    body.state
         .with_context(|context| context.introduce(ActorRef(Arc::clone(cell))));
     turn
 }

@@ -5,9 +5,10 @@ use serde::Serialize;
 
 use super::{ActorSystem, SystemShared, registry};
 use crate::cell::AnyCell;
-use crate::dead_letter::Reason;
+use crate::dispatcher::DispatcherStatus;
+use crate::reason::Reason;
 
-/// Actors of a system whose mailboxes a status looks at; there may be more.
+/// The number of actors of a system whose mailboxes a status looks at; there may be more.
 pub const STATUS_ACTORS_MAX: usize = 100_000;
 
 /// An actor system at one moment.
@@ -19,7 +20,7 @@ pub struct ActorSystemStatus {
     pub types: Vec<TypeStatus>,
     /// Its dispatchers, by name.
     pub dispatchers: Vec<DispatcherStatus>,
-    /// What was not delivered.
+    /// Its dead letters.
     pub dead_letters: DeadLetterCounts,
     /// Actors whose mailboxes were looked at, at most [`STATUS_ACTORS_MAX`].
     pub looked_at: usize,
@@ -30,41 +31,20 @@ pub struct ActorSystemStatus {
 pub struct TypeStatus {
     /// The type's name.
     pub name: &'static str,
-    /// How many live.
+    /// The number of actors that live.
     pub alive: u64,
-    /// How many were spawned.
+    /// The number of actors that were spawned.
     pub spawned: u64,
-    /// How often one failed.
+    /// The number of failures.
     pub failures: u64,
-    /// How often one was restarted.
+    /// The number of restarts.
     pub restarts: u64,
-    /// Messages in their mailboxes, of those that were looked at.
+    /// The number of messages in their mailboxes, of those that were looked at.
     pub waiting: u64,
     /// The fullest mailbox of those that were looked at.
     pub waiting_max: u32,
-    /// Whose that is, if it is not empty.
+    /// The path of the actor whose mailbox that is, if it is not empty.
     pub fullest: Option<String>,
-}
-
-/// A dispatcher.
-#[derive(Clone, Debug, Serialize)]
-pub struct DispatcherStatus {
-    /// Its name.
-    pub name: String,
-    /// Its kind: `tokio`, `pool`, `pinned`, `loop` or `stage`.
-    pub kind: &'static str,
-    /// How many workers it has.
-    pub workers: usize,
-    /// How many of them have nothing to do.
-    pub resting: usize,
-    /// Actors that wait for their turn.
-    pub runnable: usize,
-    /// Turns that actors have had.
-    pub turns: u64,
-    /// Seconds that its workers have run actors, all together.
-    pub busy_seconds: f64,
-    /// How often an actor held a worker for more than about 10 ms.
-    pub stalls: u64,
 }
 
 /// Dead letters by [reason](Reason).
@@ -86,7 +66,7 @@ pub struct DeadLetterCounts {
     pub ended: u64,
 }
 
-/// All actor systems of the process at this moment, the oldest first.
+/// Returns the status of all actor systems of the process at this moment, the oldest first.
 #[must_use]
 pub fn status() -> Vec<ActorSystemStatus> {
     registry::systems()
@@ -96,7 +76,7 @@ pub fn status() -> Vec<ActorSystemStatus> {
 }
 
 impl ActorSystem {
-    /// This system at this moment.
+    /// Returns the status of this system at this moment.
     #[must_use]
     pub fn status(&self) -> ActorSystemStatus {
         self.0.status()
@@ -168,7 +148,7 @@ impl SystemShared {
         }
     }
 
-    /// Gauges that change with every actor, told once in a while instead.
+    /// Records the gauges. They change with every actor, so it is done once in a while instead.
     pub(crate) fn publish_gauges(&self) {
         for (name, counts) in self.types.counts() {
             let labels = [("system", self.name.clone()), ("type", name.to_owned())];

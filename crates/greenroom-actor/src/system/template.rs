@@ -1,14 +1,15 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::presence::Presence;
 use super::settings::Overrides;
 use super::{Spawn, SpawnError};
 use crate::actor::Actor;
 use crate::cell::AnyCell;
-use crate::cell::family::lock;
 use crate::reference::ActorRef;
 
-/// Actors of one kind under one parent, to be spawned again and again.
+/// A template of actors of one kind under one parent, to be spawned again and again.
 pub(crate) struct Template<A: Actor> {
     system: Arc<super::SystemShared>,
     parent: Option<Arc<dyn AnyCell>>,
@@ -34,14 +35,14 @@ impl<A: Actor> Template<A> {
         }
     }
 
-    /// Spawns one. If they have a name, it is followed by a number from 1.
+    /// Spawns an actor. If the template has a name, a number from 1 follows it.
     pub(crate) fn spawn(&mut self) -> Result<ActorRef<A>, SpawnError> {
         let factory = Arc::clone(&self.factory);
         let number = self.spawned + 1;
         let spawn = Spawn {
             system: Arc::clone(&self.system),
             parent: self.parent.clone(),
-            factory: Box::new(move || lock(&factory)()),
+            factory: Box::new(move || factory.lock()()),
             name: self
                 .name
                 .as_ref()

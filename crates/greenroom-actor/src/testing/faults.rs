@@ -7,7 +7,7 @@ use fastrand::Rng;
 use crate::actor::Actor;
 use crate::context::Context;
 
-/// What goes wrong in a test, and when: see [the module](super).
+/// The faults of a test and their moments: see [the module](super).
 ///
 /// A fault strikes when an actor is about to handle a message. Each rule counts, from 1, the
 /// messages of its type that actors of its type are given.
@@ -16,7 +16,7 @@ pub struct Faults {
     rules: Vec<Rule>,
 }
 
-/// What happens to an actor.
+/// A fault of an actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Its handler panics before it begins.
@@ -27,7 +27,7 @@ pub enum Fault {
 
 #[derive(Clone, Debug)]
 struct Rule {
-    /// The type of the actor and of the message; none for all.
+    /// The types of the actor and of the message; `None` for all.
     types: Option<(TypeId, TypeId)>,
     fault: Fault,
     when: When,
@@ -41,40 +41,39 @@ enum When {
 }
 
 impl Faults {
-    /// Nothing goes wrong.
+    /// Creates an empty set of faults.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The `nth` message of type `M`, from 1, makes an actor of type `A` panic.
+    /// Makes an actor of type `A` panic at the `nth` message of type `M`, from 1.
     #[must_use]
     pub fn panic_at<A: Actor, M: 'static>(self, nth: u64) -> Self {
         self.rule(Some(types::<A, M>()), Fault::Panic, When::Nth(nth))
     }
 
-    /// Every message of type `M` makes an actor of type `A` panic with this probability, from 0 to
-    /// 1, as the seed has it.
+    /// Makes an actor of type `A` panic at every message of type `M` with this probability, from 0
+    /// to 1, by the seed.
     #[must_use]
     pub fn panic_by_chance<A: Actor, M: 'static>(self, probability: f64) -> Self {
         let when = When::Chance(probability);
         self.rule(Some(types::<A, M>()), Fault::Panic, when)
     }
 
-    /// An actor of type `A` is killed while it handles the `nth` message of type `M`, from 1.
+    /// Kills an actor of type `A` while it handles the `nth` message of type `M`, from 1.
     #[must_use]
     pub fn kill_at<A: Actor, M: 'static>(self, nth: u64) -> Self {
         self.rule(Some(types::<A, M>()), Fault::Kill, When::Nth(nth))
     }
 
-    /// Whichever actor is given the `step`th message of the test, from 1, is struck.
+    /// Strikes the actor that is given the `step`th message of the test, from 1.
     #[must_use]
     pub fn at_step(self, step: u64, fault: Fault) -> Self {
         self.rule(None, fault, When::Nth(step))
     }
 
-    /// Every actor is struck at every message with this probability, from 0 to 1, as the seed has
-    /// it.
+    /// Strikes every actor at every message with this probability, from 0 to 1, by the seed.
     #[must_use]
     pub fn by_chance(self, probability: f64, fault: Fault) -> Self {
         self.rule(None, fault, When::Chance(probability))
@@ -144,8 +143,8 @@ impl Drop for Disarm {
     }
 }
 
-/// Called when an actor is about to handle a message.
-pub(crate) fn strike<A: Actor, M: 'static>(context: &Context<A>) {
+/// Strikes the actor that is about to handle a message, if a fault is due.
+pub(crate) fn inject_fault<A: Actor, M: 'static>(context: &Context<A>) {
     let fault = ARMED.with_borrow_mut(|armed| armed.as_mut()?.next(types::<A, M>()));
     match fault {
         None => {}

@@ -1,13 +1,13 @@
-//! Knows when a runtime of one thread has nothing left to run.
+//! Detection of a runtime of one thread that has nothing left to run.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use crate::cell::family::lock;
+use parking_lot::Mutex;
 
-/// How often the runtime had nothing to run, and who waits for the next time.
+/// The number of times that the runtime had nothing to run, and the tasks that wait for the next.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
     times: AtomicU64,
@@ -15,15 +15,15 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// The runtime is about to rest. Whoever waits for that keeps it from resting, and from moving
-    /// its paused clock.
+    /// Notes that the runtime is about to park. Tasks that wait for that keep it from parking, and
+    /// from moving its paused clock.
     pub(super) fn note(&self) {
         self.times.fetch_add(1, Ordering::Relaxed);
-        let waiting = std::mem::take(&mut *lock(&self.waiting));
+        let waiting = std::mem::take(&mut *self.waiting.lock());
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Done when the runtime has nothing to run.
+    /// Returns a future that is ready when the runtime has nothing to run.
     pub(super) fn until(self: &Arc<Self>) -> UntilIdle {
         UntilIdle {
             idle: Arc::clone(self),
@@ -45,7 +45,7 @@ impl Future for UntilIdle {
             return Poll::Ready(());
         }
         let waker = cx.waker().clone();
-        lock(&self.idle.waiting).push(waker);
+        self.idle.waiting.lock().push(waker);
         Poll::Pending
     }
 }

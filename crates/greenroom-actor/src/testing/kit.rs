@@ -17,7 +17,7 @@ use crate::system::ActorSystemBuilder;
 /// The environment variable that has a scenario run with one seed only.
 pub const SEED_VARIABLE: &str = "GREENROOM_SEED";
 
-/// How long, in the time of the test, actors have to end when the scenario is over.
+/// The time that actors have to end when the scenario is over, in the time of the test.
 const SHUTDOWN_MAX: Duration = Duration::from_mins(1);
 
 /// Settings of a test: its seed, its [`Faults`], its actor system.
@@ -70,25 +70,25 @@ where
 }
 
 impl TestKit {
-    /// Seed 0, no faults, the default settings of a system.
+    /// Creates a test with seed 0, no faults, and the default settings of a system.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The seed of [`run`](Self::run), if the environment names none. Default: 0.
+    /// Sets the seed of [`run`](Self::run), if the environment names none. Default: 0.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// What goes wrong. Default: nothing.
+    /// Sets the faults. Default: none.
     #[must_use]
     pub fn faults(self, faults: Faults) -> Self {
         Self { faults, ..self }
     }
 
-    /// Settings of the actor system. Its default dispatcher is replaced by the seeded one.
+    /// Sets the settings of the actor system. Its default dispatcher is replaced by the seeded one.
     #[must_use]
     pub fn system(self, system: ActorSystemBuilder) -> Self {
         Self { system, ..self }
@@ -99,7 +99,8 @@ impl TestKit {
     ///
     /// # Panics
     ///
-    /// If the scenario panics, within a tokio runtime, or if `GREENROOM_SEED` is set and is no number.
+    /// If the scenario panics, within a tokio runtime, or if `GREENROOM_SEED` is set and is no
+    /// number.
     pub fn run<F: Future>(&self, scenario: impl FnOnce(TestSystem) -> F) -> F::Output {
         self.run_with(environment_seed().unwrap_or(self.seed), scenario)
     }
@@ -130,6 +131,7 @@ impl TestKit {
     }
 
     fn run_with<F: Future>(&self, seed: u64, scenario: impl FnOnce(TestSystem) -> F) -> F::Output {
+        // The jitter of a back-off comes from this generator.
         fastrand::seed(seed);
         let idle = Arc::new(Idle::default());
         let runtime = runtime(&idle);
@@ -148,7 +150,7 @@ impl TestKit {
     }
 }
 
-/// One thread, a paused clock, and word when there is nothing to run.
+/// Creates a runtime of one thread with a paused clock, which notes when there is nothing to run.
 fn runtime(idle: &Arc<Idle>) -> Runtime {
     let idle = Arc::clone(idle);
     Builder::new_current_thread()

@@ -45,9 +45,10 @@
 //!
 //! # Orders and seeds
 //!
-//! Which actor runs next is picked at random by a seed, and so is when the actors let other tasks
-//! run. [`run_seeded`] tries a scenario with many seeds. When one fails, its panic names the seed;
-//! with `GREENROOM_SEED=17` in the environment only that one is run, and takes the same course.
+//! The actor that runs next is picked at random by a seed, and so is the moment at which the actors
+//! let other tasks run. [`run_seeded`] tries a scenario with many seeds. When one fails, its panic
+//! names the seed; with `GREENROOM_SEED=17` in the environment only that one is run, and takes the
+//! same course.
 //!
 //! That holds as long as nothing else is random: no threads of its own (so no other dispatchers),
 //! no clock but `tokio`'s, no iteration over a `HashMap`, no `tokio::select!` without `biased`. The
@@ -89,7 +90,7 @@ mod kit;
 mod probe;
 mod system;
 
-pub(crate) use faults::strike;
+pub(crate) use faults::inject_fault;
 pub use faults::{Fault, Faults};
 pub use kit::{SEED_VARIABLE, TestKit, run, run_seeded};
 pub use probe::{PROBE_MAX, Probe, ProbeActor, TIMEOUT_DEFAULT};

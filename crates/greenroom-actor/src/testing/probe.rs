@@ -9,23 +9,24 @@ use tokio::time::timeout;
 use crate::actor::{Actor, ReplyHandler};
 use crate::cell::{AnyCell, Terminated};
 use crate::context::Context;
+use crate::id::ActorId;
 use crate::recipient::Recipient;
-use crate::reference::{ActorId, ActorRef};
+use crate::reference::ActorRef;
 use crate::reply::ReplyTo;
 use crate::system::ActorSystem;
 
-/// Messages that a probe holds until the test expects them. One more makes the probe fail.
+/// The number of messages that a probe holds until the test expects them. One more makes it fail.
 pub const PROBE_MAX: usize = 1_024;
-/// How long a probe waits for a message, in the time of the test, if nothing else is said.
+/// The default time that a probe waits for a message, in the time of the test.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(3);
 
-/// An actor in the hands of a test, in the place of one that gets messages of type `M` and answers
+/// An actor in the hands of a test, in the place of one that gets messages of type `M` and replies
 /// with `R`.
 ///
-/// What it expects must come within a time-out in the time of the test, 3 s if not said otherwise.
-/// What does not panics, with the place in the test that expected it.
+/// An expected message must come within a time-out in the time of the test, 3 s by default.
+/// Otherwise the expectation panics, with its place in the test.
 ///
-/// A message that was asked is answered by the test:
+/// The test sends the reply to an `ask`:
 ///
 /// ```
 /// use greenroom_actor::testing::{self, Probe};
@@ -35,11 +36,11 @@ pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(3);
 ///     let reference = teller.reference().clone();
 ///     let asker = tokio::spawn(async move { reference.ask("how many?".to_owned()).await });
 ///
-///     let (question, reply) = teller.expect_question().await;
+///     let (question, reply_to) = teller.expect_question().await;
 ///     assert_eq!(question, "how many?");
-///     reply.send(7);
-///     let answer = asker.await.expect("the task does not panic");
-///     assert_eq!(answer.expect("it was answered"), 7);
+///     reply_to.send(7);
+///     let reply = asker.await.expect("the task does not panic");
+///     assert_eq!(reply.expect("there is one"), 7);
 /// });
 /// ```
 pub struct Probe<M: Send + 'static, R: Send + 'static = ()> {
@@ -89,25 +90,25 @@ impl<M: Send + 'static, R: Send + 'static> Probe<M, R> {
         }
     }
 
-    /// How long it waits for what it expects, in the time of the test. Default: 3 s.
+    /// Sets the time that it waits for a message, in the time of the test. Default: 3 s.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// The probe's actor.
+    /// Returns a reference to the probe's actor.
     #[must_use]
     pub fn reference(&self) -> &ActorRef<ProbeActor<M, R>> {
         &self.actor
     }
 
-    /// The probe for an actor that sends it messages without knowing what it is.
+    /// Returns a reference for an actor that sends it messages without knowing what it is.
     #[must_use]
     pub fn recipient(&self) -> Recipient<M> {
         self.actor.recipient()
     }
 
-    /// The next message. If it was asked, who asked is told that there is no answer; see
+    /// Waits for the next message. The asker of one by `ask` gets an error; see
     /// [`expect_question`](Self::expect_question).
     ///
     /// # Panics
@@ -119,7 +120,7 @@ impl<M: Send + 'static, R: Send + 'static> Probe<M, R> {
         async move { self.next(place).await.0 }
     }
 
-    /// The next message, with the way back to who asked.
+    /// Waits for the next message, with the [`ReplyTo`] of its asker.
     ///
     /// # Panics
     ///
@@ -130,7 +131,7 @@ impl<M: Send + 'static, R: Send + 'static> Probe<M, R> {
         async move { self.next(place).await }
     }
 
-    /// The next message, which must be of this kind.
+    /// Waits for the next message, which must be one that the predicate names.
     ///
     /// # Panics
     ///
@@ -171,7 +172,7 @@ impl<M: Send + 'static, R: Send + 'static> Probe<M, R> {
         }
     }
 
-    /// Waits for the end of an actor, and says how it ended. Of one that had ended before, that is
+    /// Waits for the end of an actor, and returns its ending. Of one that had ended before, that is
     /// [`Ending::Unknown`](crate::Ending::Unknown).
     ///
     /// # Panics

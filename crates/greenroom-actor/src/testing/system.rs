@@ -7,7 +7,7 @@ use super::idle::Idle;
 use super::probe::Probe;
 use crate::system::ActorSystem;
 
-/// The actor system of a test, which does what an [`ActorSystem`] does, and moves the clock.
+/// The actor system of a test: an [`ActorSystem`] that also moves the clock.
 ///
 /// Clones are the same system.
 #[derive(Clone)]
@@ -22,7 +22,7 @@ impl TestSystem {
         Self { system, seed, idle }
     }
 
-    /// The seed of this run.
+    /// Returns the seed of this run.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
@@ -43,7 +43,7 @@ impl TestSystem {
         self.settle().await;
     }
 
-    /// An actor that takes messages of this type, for the test to expect.
+    /// Spawns a probe that takes messages of this type, for the test to expect.
     #[must_use]
     pub fn probe<M: Send + 'static>(&self) -> Probe<M> {
         Probe::new(&self.system)

@@ -1,6 +1,7 @@
-//! One task for each WebSocket: reads for the actor, writes for it, and sees to the end of both.
+//! The task of a WebSocket: it reads for the actor, writes for it, and sees to the end of both.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
@@ -12,14 +13,17 @@ use super::fault::close_for;
 use super::frame::Frame;
 use super::outbox::{End, Next, Outbox};
 use super::settings::WebSocketSettings;
-use super::websocket::CLOSE_WAIT;
 use crate::actor::Actor;
-use crate::dead_letter::Reason;
 use crate::error::SendError;
 use crate::raw::Envelope;
-use crate::receive::{Receive, Told};
+use crate::reason::Reason;
+use crate::receive::{Receive, TellMessage};
 use crate::reference::ActorRef;
 use crate::system::ActorSystem;
+
+/// The time that the end of a connection may take: messages that wait in the outbox, the close
+/// frame, and the client's reply to it. A connection that is not done by then is aborted.
+pub const CLOSE_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) struct Connection<A: Actor> {
     pub(super) actor: ActorRef<A>,
@@ -28,23 +32,23 @@ pub(super) struct Connection<A: Actor> {
     pub(super) system: ActorSystem,
 }
 
-/// Also when the task is dropped, with its runtime: the actor may be elsewhere.
+/// Runs also when the task is dropped, with its runtime: the actor may be elsewhere.
 impl<A: Actor> Drop for Connection<A> {
     fn drop(&mut self) {
         self.outbox.leave();
     }
 }
 
-/// Why nothing more is read.
+/// The reason for which nothing more is read.
 enum Left {
     /// The client is gone, or has closed.
     Gone,
-    /// It is to be told why.
+    /// The client gets a close frame with the reason.
     Fault(CloseFrame),
 }
 
 impl<A: Actor> Connection<A> {
-    /// Ends with the connection. The actor has been stopped then.
+    /// Runs until the connection ends. The actor has been stopped then.
     pub(super) async fn run<K>(self, socket: WebSocket)
     where
         A: Receive<Frame, K>,
@@ -91,7 +95,7 @@ impl<A: Actor> Connection<A> {
             match message {
                 Message::Text(text) => self.hand_over(Frame::Text(text)).await,
                 Message::Binary(bytes) => self.hand_over(Frame::Binary(bytes)).await,
-                // Answered already; after a close the stream ends.
+                // Replied to already; after a close the stream ends.
                 Message::Ping(_) | Message::Pong(_) | Message::Close(_) => {}
             }
         }
@@ -106,13 +110,13 @@ impl<A: Actor> Connection<A> {
             // An actor that has ended takes nothing: the close frame is on its way to the client.
             Ok(()) | Err(SendError::Closed(_)) => {}
             Err(SendError::Full(frame)) => {
-                let frame = Envelope::new(Told::<Frame, K>::new(frame));
-                self.actor.0.bury(frame, Reason::MailboxFull.into());
+                let frame = Envelope::new(TellMessage::<Frame, K>::new(frame));
+                self.actor.0.dead_letter(frame, Reason::MailboxFull.into());
             }
         }
     }
 
-    /// Done when the close frame is written, or an error of the socket makes that vain.
+    /// Writes until the close frame is written, or an error of the socket makes that vain.
     async fn write(&self, mut sink: SplitSink<WebSocket, Message>) -> Result<(), axum::Error> {
         let mut ping_at = Instant::now() + self.settings.ping_interval;
         loop {
@@ -129,7 +133,7 @@ impl<A: Actor> Connection<A> {
                 sink.feed(message).await?;
             }
             // Also when there is always something to send: a client that only reads is heard of by
-            // its answers alone.
+            // its pongs alone.
             if Instant::now() >= ping_at {
                 sink.feed(Message::Ping(Bytes::new())).await?;
                 ping_at = Instant::now() + self.settings.ping_interval;
@@ -141,7 +145,7 @@ impl<A: Actor> Connection<A> {
     }
 }
 
-/// "Policy violation" (RFC 6455, 7.4.1).
+/// The close code "policy violation" (RFC 6455, 7.4.1).
 const POLICY: u16 = 1008;
 
 fn silent() -> CloseFrame {

@@ -4,13 +4,14 @@ use tokio_tungstenite::tungstenite::error::ProtocolError;
 
 use super::frame::close_frame;
 
-/// "Protocol error", "invalid payload data" and "message too big" (RFC 6455, 7.4.1).
+/// The close codes "protocol error", "invalid payload data" and "message too big" (RFC 6455,
+/// 7.4.1).
 const PROTOCOL_ERROR: u16 = 1002;
 const NOT_UTF8: u16 = 1007;
 const TOO_BIG: u16 = 1009;
 
-/// The close frame that tells a client what it broke, for the error that receiving its message from axum's
-/// `WebSocket` came to; `None` if there is nobody to be told.
+/// Returns the close frame that tells a client what it broke, for an error of receiving from axum's
+/// `WebSocket`; `None` if there is no client to tell.
 ///
 /// | code | the client |
 /// |---|---|
@@ -24,15 +25,15 @@ const TOO_BIG: u16 = 1009;
 ///
 /// async fn echo(mut socket: WebSocket) {
 ///     while let Some(received) = socket.recv().await {
-///         let answer = match received {
+///         let reply = match received {
 ///             Ok(message @ (Message::Text(_) | Message::Binary(_))) => message,
-///             Ok(_) => continue, // answered already
+///             Ok(_) => continue, // a ping, a pong or a close frame
 ///             Err(error) => match close_for(error) {
 ///                 Some(frame) => Message::Close(Some(frame)),
 ///                 None => return,
 ///             },
 ///         };
-///         if socket.send(answer).await.is_err() {
+///         if socket.send(reply).await.is_err() {
 ///             return;
 ///         }
 ///     }

@@ -3,7 +3,7 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes};
 use thiserror::Error;
 
 /// A whole message of a WebSocket, be it in one frame or in several. Pings, pongs and close frames
-/// are not for actors: the connection answers them itself.
+/// are not for actors: the connection replies to them itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// Text.
@@ -13,17 +13,17 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// Text.
+    /// Creates a frame of text.
     pub fn text(text: impl Into<Utf8Bytes>) -> Self {
         Self::Text(text.into())
     }
 
-    /// Bytes.
+    /// Creates a frame of bytes.
     pub fn binary(bytes: impl Into<Bytes>) -> Self {
         Self::Binary(bytes.into())
     }
 
-    /// The text, if it is text.
+    /// Returns the text, if it is text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -77,10 +77,10 @@ pub enum InvalidClose {
     Reason(usize),
 }
 
-/// What a control frame holds beside the code, in bytes.
+/// The longest reason that fits into a control frame beside the code, in bytes.
 const REASON_BYTES_MAX: usize = 123;
 
-/// A close frame that may be sent.
+/// Creates a close frame, if it may be sent.
 pub(super) fn close_frame(code: u16, reason: &str) -> Result<CloseFrame, InvalidClose> {
     if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
         return Err(InvalidClose::Code(code));

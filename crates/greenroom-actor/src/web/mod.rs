@@ -1,5 +1,5 @@
-//! Connections as actors, for axum: `WebSocket`s and server-sent events. Works under `axum::serve` and
-//! under `greenroom::serve`. Feature `web`.
+//! Connections as actors, for axum: `WebSocket`s and server-sent events. Works under `axum::serve`
+//! and under `greenroom::serve`. Feature `web`.
 //!
 //! A handler hands the connection over, and the function that makes the actor gets an [`Outbox`]:
 //!
@@ -32,19 +32,20 @@
 //! ```
 //!
 //! - The actor is at the top of the tree and runs on the dispatcher `loop`, if the system has one
-//!   ([`Dispatcher::on_loop`](crate::Dispatcher::on_loop)): on the thread that serves its connection. Otherwise it runs on the default
-//!   dispatcher, or on the one that the settings name.
+//!   ([`Dispatcher::on_loop`](crate::Dispatcher::on_loop)): on the thread that serves its
+//!   connection. Otherwise it runs on the default dispatcher, or on the one that the settings name.
 //! - When the client leaves, the actor is stopped: it handles what is in its mailbox, and its
 //!   [`stopped`](crate::Actor::stopped) runs. Its outbox takes nothing more.
 //! - When the actor ends, what is in the outbox is sent, and the connection is closed: see
 //!   [`websocket`] and [`sse`].
-//! - When the actor fails and is restarted, the connection stays, and so does what is in the outbox:
-//!   the new state gets the same [`Outbox`]. The client notices nothing but the pause.
-//! - A client that reads slower than the actor writes fills the outbox; what happens then is said by
-//!   [`SlowReader`].
-//! - To end the program: [`ActorSystem::shutdown`](crate::ActorSystem::shutdown) first, which closes the connections, then the server.
-//!   A server that drains waits for its connections, and actors hold theirs as long as they live. A
-//!   server that tells its handlers of the drain ends streams of events by [`sse_until`].
+//! - When the actor fails and is restarted, the connection stays, and so does what is in the
+//!   outbox: the new state gets the same [`Outbox`]. The client notices nothing but the pause.
+//! - A client that reads slower than the actor writes fills the outbox; [`SlowReader`] says what
+//!   happens then.
+//! - To end the program: [`ActorSystem::shutdown`](crate::ActorSystem::shutdown) first, which
+//!   closes the connections, then the server. A server that drains waits for its connections, and
+//!   actors hold theirs as long as they live. A server that notifies its handlers of the drain ends
+//!   streams of events by [`sse_until`].
 //!
 //! Metrics: `greenroom_actor_outbox_dropped_total` and `greenroom_actor_slow_readers_closed_total`,
 //! both by `connection` (`websocket` or `sse`).
@@ -58,9 +59,10 @@ mod spawn;
 mod sse;
 mod websocket;
 
+pub use connection::CLOSE_WAIT;
 pub use fault::close_for;
 pub use frame::{Frame, InvalidClose};
 pub use outbox::{OUTBOX_DEFAULT, OUTBOX_MAX, Outbox, OutboxClosed, SlowReader};
 pub use settings::{SseSettings, WebSocketSettings};
 pub use sse::{sse, sse_until};
-pub use websocket::{CLOSE_WAIT, websocket};
+pub use websocket::websocket;

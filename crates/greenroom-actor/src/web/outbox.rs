@@ -1,30 +1,30 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use atomic_waker::AtomicWaker;
 use axum::extract::ws::CloseFrame;
+use parking_lot::Mutex;
 use thiserror::Error;
 
 use super::frame::{Frame, InvalidClose, close_frame};
-use crate::cell::family::lock;
 use crate::notifier::Notifier;
 
-/// Messages that an outbox holds, if nothing else is said.
+/// The default size of an outbox, in messages.
 pub const OUTBOX_DEFAULT: usize = 64;
 /// The largest outbox, in messages.
 pub const OUTBOX_MAX: usize = 1 << 16;
 
-/// What happens to a message for a full outbox: the client reads slower than the actor writes.
+/// The policy for a message to a full outbox: the client reads slower than the actor writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlowReader {
-    /// It takes the place of the oldest, which the client never gets. For what the newest makes up
-    /// for, such as positions or prices.
+    /// The message takes the place of the oldest, which the client never gets. For messages of
+    /// which the newest counts, such as positions or prices.
     DropOldest,
-    /// The connection is closed, and what waits is dropped. The client knows that it missed
-    /// something, and connects anew.
+    /// The connection is closed, and messages that wait are dropped. The client knows that it
+    /// missed something, and connects again.
     #[default]
     Close,
 }
@@ -41,13 +41,13 @@ struct State<T> {
     slow_reader: SlowReader,
     connection: &'static str,
     dropped: AtomicU64,
-    /// The connection that takes out of it.
+    /// Woken when there is something to send: the connection.
     taker: AtomicWaker,
-    /// For writers that wait for room.
+    /// Notified when there is room.
     room: Notifier,
-    /// For writers that wait until nothing waits.
+    /// Notified when no message waits.
     drained: Notifier,
-    /// For who waits for its end.
+    /// Notified when nothing more is let in.
     closing: Notifier,
     /// Stops the actor.
     at_end: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -58,22 +58,22 @@ struct Queue<T> {
     end: Option<End>,
 }
 
-/// Nothing more is let in.
+/// The end of an outbox: nothing more is let in.
 #[derive(Clone, Debug)]
 pub(super) enum End {
-    /// What waits is sent, then this.
+    /// Messages that wait are sent, then this.
     Close(CloseFrame),
     /// The client has left.
     Left,
 }
 
-/// What the connection is to do next.
+/// The next action of the connection.
 pub(super) enum Next<T> {
     Send(T),
     End(End),
 }
 
-/// The connection has ended or is about to. The message comes back.
+/// An error: the connection has ended or is about to. The message comes back.
 #[derive(Error)]
 #[error("the connection has ended")]
 pub struct OutboxClosed<T>(pub T);
@@ -111,7 +111,7 @@ impl<T> Outbox<T> {
     /// The message, if the connection has ended or is about to, because of this message too.
     pub fn tell(&self, message: impl Into<T>) -> Result<(), OutboxClosed<T>> {
         let message = message.into();
-        let mut queue = lock(&self.0.queue);
+        let mut queue = self.0.queue.lock();
         if queue.end.is_some() {
             return Err(OutboxClosed(message));
         }
@@ -153,8 +153,8 @@ impl<T> Outbox<T> {
         }
     }
 
-    /// Done when no message waits, or the connection has ended: for who makes the next message of what is
-    /// new by then, rather than have it wait and grow old.
+    /// Waits until no message waits, or the connection has ended: for a writer that makes the next
+    /// message of what is new by then, rather than have it wait and grow old.
     pub async fn drained(&self) {
         loop {
             // Listened to before the look, or the last message taken in between would go unnoticed.
@@ -166,26 +166,26 @@ impl<T> Outbox<T> {
         }
     }
 
-    /// Messages that wait.
+    /// Returns the number of messages that wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        lock(&self.0.queue).waiting.len()
+        self.0.queue.lock().waiting.len()
     }
 
-    /// Messages that the client never gets: dropped because it reads slowly, or left when the
-    /// connection ended.
+    /// Returns the number of messages that the client never gets: dropped because it reads slowly,
+    /// or left when the connection ended.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Ordering::Relaxed)
     }
 
-    /// Whether the connection has ended or is about to.
+    /// Returns `true` if the connection has ended or is about to.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        lock(&self.0.queue).end.is_some()
+        self.0.queue.lock().end.is_some()
     }
 
-    /// Has this called when nothing more is let in: at once, if that is so.
+    /// Sets a function to be called when nothing more is let in: at once, if that is so.
     pub(super) fn at_end(&self, call: impl Fn() + Send + Sync + 'static) {
         let _ = self.0.at_end.set(Box::new(call));
         if self.is_closed() {
@@ -195,7 +195,7 @@ impl<T> Outbox<T> {
 
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Next<T>> {
         self.0.taker.register(cx.waker());
-        let mut queue = lock(&self.0.queue);
+        let mut queue = self.0.queue.lock();
         if let Some(message) = queue.waiting.pop_front() {
             let is_drained = queue.waiting.is_empty();
             drop(queue);
@@ -211,18 +211,18 @@ impl<T> Outbox<T> {
         }
     }
 
-    /// Lets nothing more in, and has the connection end with this when it has sent what waits. The
-    /// first end counts.
+    /// Lets nothing more in, and ends the connection with this frame when it has sent what waits.
+    /// The first end counts.
     pub(super) fn finish(&self, frame: CloseFrame) {
         self.end(End::Close(frame), false);
     }
 
-    /// The client has left, or is to be cut off: what waits is dropped.
+    /// Ends the outbox as the client has left, or is dropped: messages that wait are dropped.
     pub(super) fn leave(&self) {
         self.end(End::Left, true);
     }
 
-    /// Done when nothing more is let in.
+    /// Waits until nothing more is let in.
     pub(super) async fn closing(&self) {
         loop {
             let closing = self.0.closing.listen();
@@ -245,7 +245,7 @@ impl<T> Outbox<T> {
     }
 
     fn end(&self, end: End, is_dropping: bool) {
-        let mut queue = lock(&self.0.queue);
+        let mut queue = self.0.queue.lock();
         let dropped = if is_dropping {
             std::mem::take(&mut queue.waiting)
         } else {
@@ -268,7 +268,7 @@ impl<T> Outbox<T> {
     }
 
     fn put(&self, message: T) -> Result<(), Refused<T>> {
-        let mut queue = lock(&self.0.queue);
+        let mut queue = self.0.queue.lock();
         if queue.end.is_some() {
             return Err(Refused::Closed(message));
         }
@@ -293,8 +293,8 @@ impl<T> Outbox<T> {
 }
 
 impl Outbox<Frame> {
-    /// Has the connection close with this code and reason when what waits is sent, and stops the
-    /// actor. Nothing more is let in. Without, a connection is closed with the code that
+    /// Closes the connection with this code and reason when what waits is sent, and stops the
+    /// actor. Nothing more is let in. Without it, a connection is closed with the code that
     /// [`websocket`](super::websocket) says. Without effect on one that is about to end.
     ///
     /// # Errors
@@ -305,7 +305,7 @@ impl Outbox<Frame> {
     }
 }
 
-/// "Policy violation" (RFC 6455, 7.4.1).
+/// The close code "policy violation" (RFC 6455, 7.4.1).
 const SLOW_READER_CODE: u16 = 1008;
 
 enum Refused<T> {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::outbox::{OUTBOX_DEFAULT, OUTBOX_MAX, SlowReader};
 
-/// How often a quiet connection is written to, if nothing else is said.
+/// The default interval at which a quiet connection is written to.
 const INTERVAL_DEFAULT: Duration = Duration::from_secs(30);
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
 const INTERVAL_MAX: Duration = Duration::from_hours(24);
@@ -65,23 +65,24 @@ impl Default for SseSettings {
 /// The settings that both kinds of connection have.
 macro_rules! common_settings {
     () => {
-        /// Messages that may wait for the client, from 1 to [`OUTBOX_MAX`](super::OUTBOX_MAX); other
-        /// numbers mean the nearest allowed. Default: [`OUTBOX_DEFAULT`](super::OUTBOX_DEFAULT).
+        /// Sets the number of messages that may wait for the client, from 1 to
+        /// [`OUTBOX_MAX`](super::OUTBOX_MAX); other numbers mean the nearest allowed. Default:
+        /// [`OUTBOX_DEFAULT`](super::OUTBOX_DEFAULT).
         #[must_use]
         pub fn outbox(mut self, messages: usize) -> Self {
             self.common.outbox = messages.clamp(1, OUTBOX_MAX);
             self
         }
 
-        /// What happens when more would wait. Default: [`SlowReader::Close`].
+        /// Sets the policy for a full outbox. Default: [`SlowReader::Close`].
         #[must_use]
         pub fn slow_reader(mut self, slow_reader: SlowReader) -> Self {
             self.common.slow_reader = slow_reader;
             self
         }
 
-        /// The name of the dispatcher that runs the actor. Default: `loop` if the system has a
-        /// dispatcher of that name, the system's default dispatcher otherwise.
+        /// Sets the dispatcher that runs the actor, by its name. Default: `loop` if the system has
+        /// a dispatcher of that name, the system's default dispatcher otherwise.
         #[must_use]
         pub fn dispatcher(mut self, name: impl Into<String>) -> Self {
             self.common.dispatcher = Some(name.into());
@@ -93,8 +94,8 @@ macro_rules! common_settings {
 impl WebSocketSettings {
     common_settings!();
 
-    /// How often the client is sent a ping, which it answers of itself: from 10 ms to 24 hours; other
-    /// intervals mean the nearest allowed. Default: 30 s.
+    /// Sets the interval of pings, to which the client replies of itself: from 10 ms to 24 hours;
+    /// other intervals mean the nearest allowed. Default: 30 s.
     #[must_use]
     pub fn ping_interval(self, interval: Duration) -> Self {
         Self {
@@ -103,10 +104,10 @@ impl WebSocketSettings {
         }
     }
 
-    /// A client of which nothing was heard for so long, not even the answer to a ping, counts as
-    /// gone. Time in which the actor's mailbox is full does not count, for then nothing is read.
-    /// Should be longer than two intervals of pings: a shorter one closes clients that have nothing
-    /// to say. Default: 60 s.
+    /// Sets the silence after which a client counts as gone: nothing was heard of it, not even the
+    /// reply to a ping. Time in which the actor's mailbox is full does not count, for then nothing
+    /// is read. Should be longer than two intervals of pings: a shorter one closes clients that
+    /// have nothing to say. Default: 60 s.
     ///
     /// So a client that vanished without a word, with the defaults, is noticed within 60 s, and the
     /// actor is stopped.
@@ -118,8 +119,8 @@ impl WebSocketSettings {
         }
     }
 
-    /// The longest message of a client, in bytes, be it in one frame or in several. A longer one
-    /// closes the connection with 1009. Default: 65,536.
+    /// Sets the longest message of a client, in bytes, be it in one frame or in several. A longer
+    /// one closes the connection with 1009. Default: 65,536.
     ///
     /// A client can have as many messages waiting as the mailbox of the actor holds: with 1,024 of
     /// 64 KiB it makes the server hold 64 MiB. Give actors that take large messages a small
@@ -136,9 +137,9 @@ impl WebSocketSettings {
 impl SseSettings {
     common_settings!();
 
-    /// How often a client that gets no events is sent a comment, so that neither it nor a proxy takes
-    /// the connection for dead, and so that a client that is gone is noticed: from 10 ms to 24 hours;
-    /// other intervals mean the nearest allowed. Default: 30 s.
+    /// Sets the interval at which a client that gets no events is sent a comment, so that neither
+    /// it nor a proxy takes the connection for dead, and so that a client that is gone is noticed:
+    /// from 10 ms to 24 hours; other intervals mean the nearest allowed. Default: 30 s.
     #[must_use]
     pub fn keep_alive(self, interval: Duration) -> Self {
         Self {

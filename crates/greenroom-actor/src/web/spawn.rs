@@ -1,4 +1,4 @@
-//! What both kinds of connections have in common: the actor and its end.
+//! The spawning of a connection's actor, and the link of the ends of both.
 
 use axum::extract::ws::CloseFrame;
 use axum::http::StatusCode;
@@ -14,7 +14,7 @@ use crate::system::{ActorSystem, SpawnError};
 /// The dispatcher for connections, if the system has it.
 const LOOP: &str = "loop";
 
-/// "Normal closure", "going away" and "internal error" (RFC 6455, 7.4.1).
+/// The close codes "normal closure", "going away" and "internal error" (RFC 6455, 7.4.1).
 pub(super) const NORMAL: u16 = 1000;
 pub(super) const GOING_AWAY: u16 = 1001;
 const INTERNAL_ERROR: u16 = 1011;
@@ -31,7 +31,10 @@ pub(super) fn spawn<A: Actor, T: Send + 'static>(
     let mut spawn = system
         .build(move || make(theirs.clone()))
         .watched_by(move |terminated| {
-            ended.finish(farewell(&terminated.ending, of.is_shutting_down()));
+            ended.finish(close_frame_at_end(
+                &terminated.ending,
+                of.is_shutting_down(),
+            ));
         });
     if let Some(dispatcher) = dispatcher(system, settings) {
         spawn = spawn.dispatcher(dispatcher);
@@ -46,7 +49,7 @@ pub(super) fn spawn<A: Actor, T: Send + 'static>(
     Ok(actor)
 }
 
-/// Whether the dispatcher that the settings name exists.
+/// Checks that the dispatcher that the settings name exists.
 pub(super) fn check(system: &ActorSystem, settings: &Common) -> Result<(), SpawnError> {
     match &settings.dispatcher {
         Some(name) => Ok(system.shared().registered(name).map(drop)?),
@@ -54,13 +57,13 @@ pub(super) fn check(system: &ActorSystem, settings: &Common) -> Result<(), Spawn
     }
 }
 
-/// The answer when there is no actor for the connection.
-pub(super) fn refusal(error: &SpawnError) -> Response {
+/// Returns the response when there is no actor for the connection: 500.
+pub(super) fn error_response(error: &SpawnError) -> Response {
     tracing::error!(target: "greenroom::actor::web", %error, "no actor for a connection");
     StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }
 
-/// What the client is told of the actor's end.
+/// Returns the close frame after a failure of the actor.
 pub(super) fn failed() -> CloseFrame {
     CloseFrame {
         code: INTERNAL_ERROR,
@@ -68,7 +71,7 @@ pub(super) fn failed() -> CloseFrame {
     }
 }
 
-fn farewell(ending: &Ending, is_shutting_down: bool) -> CloseFrame {
+fn close_frame_at_end(ending: &Ending, is_shutting_down: bool) -> CloseFrame {
     match ending {
         Ending::Failed(_) => failed(),
         _ if is_shutting_down => CloseFrame {

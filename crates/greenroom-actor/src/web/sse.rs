@@ -10,25 +10,25 @@ use thiserror::Error;
 
 use super::outbox::{End, Next, Outbox};
 use super::settings::SseSettings;
-use super::spawn::{GOING_AWAY, NORMAL, refusal, spawn};
+use super::spawn::{GOING_AWAY, NORMAL, error_response, spawn};
 use crate::actor::Actor;
 use crate::system::ActorSystem;
 
-/// Answers with a stream of server-sent events that an actor writes. `make` makes its state, and
-/// makes it anew after a failure; the outbox takes axum's `Event`s.
+/// Responds with a stream of server-sent events that an actor writes. `make` makes its state, and
+/// makes it again for each restart; the outbox takes axum's `Event`s.
 ///
-/// The actor is stopped when the client leaves, and when the answer is dropped unsent. A server
-/// notices that a client left when it reads the end of the connection, or when it cannot write: at the
-/// latest at the next [keep-alive](SseSettings::keep_alive) comments that stay without
+/// The actor is stopped when the client leaves, and when the response is dropped unsent. A server
+/// notices that a client left when it reads the end of the connection, or when it cannot write: at
+/// the latest at the next [keep-alive](SseSettings::keep_alive) comments that stay without
 /// acknowledgement.
 ///
-/// When the actor stops, the answer ends as it should; when it fails for good or is killed, or when
-/// the client [reads too slowly](super::SlowReader::Close), the answer is broken off. Browsers
-/// connect anew in all these cases. A client that reads nothing at all keeps its socket until the
+/// When the actor stops, the response ends as it should; when it fails for good or is killed, or
+/// when the client [reads too slowly](super::SlowReader::Close), the response is aborted. Browsers
+/// connect again in all these cases. A client that reads nothing at all keeps its socket until the
 /// server gives it up; the actor is stopped at once.
 ///
-/// If there is no dispatcher of the name that the settings say, the answer is 500, and the reason is
-/// told to `tracing` (target `greenroom::actor::web`, level ERROR).
+/// If there is no dispatcher of the name that the settings say, the response is 500, and the reason
+/// is logged by `tracing` (target `greenroom::actor::web`, level ERROR).
 ///
 /// ```
 /// use axum::extract::State;
@@ -66,9 +66,9 @@ pub fn sse<A: Actor>(
     sse_until(system, settings, std::future::pending(), make)
 }
 
-/// Like [`sse`]; but the actor is stopped when `end` completes. It handles what is in its mailbox, may write
-/// last events when it has [stopped](Actor::stopped), and the answer ends as it should. With the notice that the
-/// server drains, a stream does not hold up the drain:
+/// Like [`sse`]; but the actor is stopped when `end` completes. It handles what is in its mailbox,
+/// may write last events when it has [stopped](Actor::stopped), and the response ends as it should.
+/// With the notice that the server drains, a stream does not hold up the drain:
 ///
 /// ```
 /// use axum::response::{Response, sse::Event};
@@ -83,7 +83,10 @@ pub fn sse<A: Actor>(
 /// }
 ///
 /// /// Under Greenroom, `greenroom::Draining` is an extractor of such a future.
-/// fn likes(system: &ActorSystem, draining: impl Future<Output = ()> + Send + 'static) -> Response {
+/// fn likes(
+///     system: &ActorSystem,
+///     draining: impl Future<Output = ()> + Send + 'static,
+/// ) -> Response {
 ///     sse_until(system, &SseSettings::default(), draining, Likes)
 /// }
 /// ```
@@ -106,18 +109,18 @@ pub fn sse_until<A: Actor>(
             .keep_alive(keep_alive)
             .into_response()
         }
-        Err(error) => refusal(&error),
+        Err(error) => error_response(&error),
     }
 }
 
-/// The body of the answer.
+/// The body of the response.
 struct Events {
     outbox: Outbox<Event>,
     /// Stops the actor.
     end: Fuse<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-/// Breaks the answer off.
+/// An error that aborts the response.
 #[derive(Debug, Error)]
 #[error("the stream of events ended: {0}")]
 struct BrokenOff(Utf8Bytes);

@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use futures_util::future::Either;
@@ -8,25 +6,22 @@ use super::connection::Connection;
 use super::frame::Frame;
 use super::outbox::Outbox;
 use super::settings::WebSocketSettings;
-use super::spawn::{check, failed, refusal, spawn};
+use super::spawn::{check, error_response, failed, spawn};
 use crate::receive::Receive;
 use crate::system::ActorSystem;
 
-/// How long the end of a connection may take: what waits in the outbox, the close frame, and the
-/// client's answer to it. What is not done by then is cut off.
-pub const CLOSE_WAIT: Duration = Duration::from_secs(10);
-
-/// What is read from a socket at once, in bytes; an idle connection keeps as much. Most clients write
-/// less than they read; for a longer message there is room made when it comes.
+/// The size of a read from the socket, in bytes; an idle connection keeps as much. Most clients
+/// write less than they read; for a longer message there is room made when it comes.
 const READ_BYTES: usize = 1024;
-/// What is gathered before it is written, in bytes.
+/// The size of the buffer of writes, in bytes.
 const WRITE_BYTES: usize = 16 * 1024;
 
-/// Turns a connection into an actor. `make` makes its state, and makes it anew after a failure; the
-/// outbox is the way to the client. The actor is spawned when the connection has become a WebSocket.
+/// Turns a connection into an actor. `make` makes its state, and makes it again for each restart;
+/// the outbox is the way to the client. The actor is spawned when the connection has become a
+/// WebSocket.
 ///
-/// The client's messages are the actor's: [`Frame`]s, in order. While its mailbox is full nothing is
-/// read, and the client has to wait: back-pressure. (A mailbox that [drops or
+/// The client's messages are the actor's: [`Frame`]s, in order. While its mailbox is full nothing
+/// is read, and the client has to wait: back-pressure. (A mailbox that [drops or
 /// refuses](crate::Overflow) makes dead letters instead.)
 ///
 /// The connection is closed with the code
@@ -37,16 +32,19 @@ const WRITE_BYTES: usize = 16 * 1024;
 /// | 1000 | the actor stopped |
 /// | 1001 | the system is [shut down](ActorSystem::shutdown), which waits for the close frames |
 /// | 1002, 1007 | the client broke the protocol, or sent text that is not UTF-8 |
-/// | 1008 | the client [reads too slowly](super::SlowReader::Close), or [nothing was heard](WebSocketSettings::silence_max) of it |
+/// | 1008 | the client [reads too slowly](super::SlowReader::Close), or was [silent][silence] |
 /// | 1009 | a message was [too long](WebSocketSettings::frame_bytes_max) |
-/// | 1011 | the actor was killed, or failed for good: a failure after which it is restarted closes nothing |
+/// | 1011 | the actor was killed, or failed for good: a restart closes nothing |
 ///
-/// Whoever closes, the other side has [`CLOSE_WAIT`] to answer. In every case the actor is stopped.
+/// [silence]: WebSocketSettings::silence_max
+///
+/// Either side may close; the other has [`CLOSE_WAIT`](super::CLOSE_WAIT) to reply. In every case the actor is
+/// stopped.
 ///
 /// Of what `upgrade` was set to, the protocols stay; sizes are as the settings say.
 ///
-/// If there is no dispatcher of the name that the settings say, the answer is 500, and the reason is
-/// told to `tracing` (target `greenroom::actor::web`, level ERROR).
+/// If there is no dispatcher of the name that the settings say, the response is 500, and the reason
+/// is logged by `tracing` (target `greenroom::actor::web`, level ERROR).
 pub fn websocket<A, K>(
     upgrade: WebSocketUpgrade,
     system: &ActorSystem,
@@ -58,7 +56,7 @@ where
     K: 'static,
 {
     if let Err(error) = check(system, &settings.common) {
-        return refusal(&error);
+        return error_response(&error);
     }
     let (system, settings) = (system.clone(), settings.clone());
     upgrade
@@ -69,8 +67,8 @@ where
         .on_upgrade(move |socket| serve(socket, system, settings, make))
 }
 
-/// Not an `async fn`: that would keep room for its arguments beside the future of the connection, for as
-/// long as that lives.
+/// Serves a connection. Not an `async fn`: that would keep room for its arguments beside the future
+/// of the connection, for as long as that lives.
 fn serve<A, K>(
     socket: WebSocket,
     system: ActorSystem,

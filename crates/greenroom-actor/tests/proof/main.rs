@@ -48,7 +48,7 @@ impl Handler<DeadLetter> for DeadLetters {
                 Some(parcel)
             });
         if let Some(parcel) = parcel {
-            self.0.bury(parcel.number);
+            self.0.dead_letter(parcel.number);
         }
     }
 }

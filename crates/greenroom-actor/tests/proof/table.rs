@@ -110,7 +110,7 @@ impl MessageTable {
         self.lock().entries[number as usize].finished += 1;
     }
 
-    pub(crate) fn bury(&self, number: u64) {
+    pub(crate) fn dead_letter(&self, number: u64) {
         self.lock().entries[number as usize].dead += 1;
     }
 

@@ -1,14 +1,14 @@
 //! The channels that the server is to be subscribed to, and those that it is.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 
 use crate::Pattern;
 use crate::core::Core;
-use crate::lock::lock;
 use crate::subscription::Receiver;
 use crate::table::Members;
 
@@ -81,7 +81,7 @@ impl Channels {
     /// Counts a subscription that is about to enter the table.
     pub(super) fn enter(&self, pattern: &Pattern) {
         let channel = self.channel(pattern);
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let entry = state
             .map(channel.kind)
             .entry(Arc::clone(&channel.name))
@@ -100,7 +100,7 @@ impl Channels {
     /// has missed them.
     pub(super) fn settle(&self, receiver: &Receiver) {
         let channel = self.channel(receiver.pattern());
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         match state.map(channel.kind).get(&channel.name) {
             Some(entry) if entry.is_live => receiver.establish(),
             Some(Entry {
@@ -114,7 +114,7 @@ impl Channels {
     /// Removes a subscription that has left the table, or did not enter it.
     pub(super) fn leave(&self, pattern: &Pattern) {
         let channel = self.channel(pattern);
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let Some(entry) = state.map(channel.kind).get_mut(&channel.name) else {
             return;
         };
@@ -127,7 +127,7 @@ impl Channels {
 
     /// Takes up to `changes_max` requests. They count as sent from now on.
     pub(super) fn next_changes(&self, changes_max: usize) -> Vec<Change> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let mut changes = Vec::new();
         while changes.len() < changes_max
             && let Some(channel) = state.to_look_at.pop_front()
@@ -143,7 +143,7 @@ impl Channels {
     pub(super) fn confirm(&self, kind: Kind, name: &str, core: &Core) {
         let members;
         let owed: Vec<_> = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             let Some(entry) = state.map(kind).get_mut(name) else {
                 return;
             };
@@ -164,7 +164,7 @@ impl Channels {
 
     pub(super) fn refuse(&self, channel: &Channel, reason: &Arc<str>, core: &Core) {
         let members = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             let Some(entry) = state.map(channel.kind).get_mut(&channel.name) else {
                 return;
             };
@@ -178,14 +178,14 @@ impl Channels {
 
     /// Returns `true` if a request to subscribe went out on this connection and is still wanted.
     pub(super) fn is_asked(&self, kind: Kind, name: &str) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let entry = state.map(kind).get(name);
         entry.is_some_and(|entry| entry.is_asked)
     }
 
     /// Forgets the lost connection's state: all is to be requested again on the next.
     pub(super) fn lost(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let state = &mut *state;
         state.to_look_at.clear();
         let topic = if self.is_sharded {
@@ -206,7 +206,7 @@ impl Channels {
     }
 
     pub(super) fn patterns(&self, glob: &str) -> SmallVec<[Pattern; 1]> {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let entry = state.globs.get(glob);
         entry
             .map(|entry| entry.patterns.clone())
@@ -215,7 +215,7 @@ impl Channels {
 
     /// Returns the number of channels that the server has confirmed.
     pub(super) fn live(&self) -> usize {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let entries = state.topics.values().chain(state.globs.values());
         entries.filter(|entry| entry.is_live).count()
     }

@@ -9,7 +9,6 @@ use tracing::{debug, info, warn};
 
 use crate::PublishError;
 use crate::core::Core;
-use crate::lock::lock;
 
 use super::channels::Change;
 use super::connection::{Command, Connection, Outcome};
@@ -210,7 +209,7 @@ impl Link {
 
     fn note(&self, error: &LinkError, delay: std::time::Duration) {
         let text = error.to_string();
-        let before = lock(&self.redis.last_error).replace(text.clone());
+        let before = self.redis.last_error.lock().replace(text.clone());
         let millis = delay.as_millis();
         if self.is_connected() {
             warn!(%error, retry_millis = millis, "the connection to Redis is lost");

@@ -11,14 +11,14 @@ mod servers;
 mod settings;
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::core::Core;
-use crate::lock::lock;
 use crate::meters::Meters;
 use crate::subscription::Receiver;
 use crate::{Pattern, RedisStatus, SubscribeError};
@@ -111,7 +111,7 @@ impl Redis {
         RedisStatus {
             state: *self.state.borrow(),
             connections_lost: meters.connections_lost.read(),
-            last_error: lock(&self.last_error).clone(),
+            last_error: self.last_error.lock().clone(),
             subscribed: self.channels.live(),
             publish_queue,
             publish_queue_bytes,

@@ -1,12 +1,12 @@
 //! The messages that wait to be published.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::lock::lock;
 use crate::{Accepted, PublishError, Topic};
 
 use super::settings::{RedisSettings, WhileAway};
@@ -91,7 +91,7 @@ impl Outbox {
 
     /// Notes that the connection is lost. Returns the number of messages that are abandoned.
     pub(super) fn go_away(&self) -> usize {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.is_away = true;
         let given_up = match self.while_away {
             WhileAway::Fail => std::mem::take(&mut state.entries),
@@ -110,13 +110,13 @@ impl Outbox {
     }
 
     pub(super) fn come_back(&self) {
-        lock(&self.state).is_away = false;
+        self.state.lock().is_away = false;
         self.filled.notify_one();
     }
 
     /// Takes the next messages to send together: at least one, if there is one.
     pub(super) fn next_batch(&self, messages_max: usize, bytes_max: usize) -> Vec<Entry> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let mut batch: Vec<Entry> = Vec::new();
         let mut bytes = 0;
         while let Some(entry) = state.entries.front() {
@@ -132,7 +132,7 @@ impl Outbox {
 
     /// Puts messages that were not sent back in front of all others.
     pub(super) fn give_back(&self, entries: Vec<Entry>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         for entry in entries.into_iter().rev() {
             state.entries.push_front(entry);
         }
@@ -147,7 +147,7 @@ impl Outbox {
     }
 
     fn push(&self, mut entry: Entry) -> Result<(), PublishError> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.is_away {
             match self.while_away {
                 WhileAway::Fail => return Err(PublishError::Away),
@@ -173,7 +173,7 @@ impl Outbox {
         if let Some(permits) = self.try_permits(bytes) {
             return Ok(permits);
         }
-        if lock(&self.state).is_away {
+        if self.state.lock().is_away {
             return Err(self.full());
         }
         tokio::select! {
@@ -211,7 +211,7 @@ impl Outbox {
     }
 
     fn refuses(&self) -> bool {
-        self.while_away == WhileAway::Fail && lock(&self.state).is_away
+        self.while_away == WhileAway::Fail && self.state.lock().is_away
     }
 
     fn full(&self) -> PublishError {

@@ -9,7 +9,6 @@ use tokio::sync::Notify;
 use tracing::debug;
 
 use crate::core::Core;
-use crate::lock::read;
 use crate::table::Matches;
 use crate::{Message, Topic};
 
@@ -67,7 +66,7 @@ impl Pushes {
     /// Delivers to subscribers of the topic by name only: for patterns the server sends another
     /// push.
     fn deliver(&self, channel: &str, payload: Bytes) {
-        let found = read(&self.core.table).of_topic(channel);
+        let found = self.core.table.read().of_topic(channel);
         if let Some((topic, members)) = found {
             self.core
                 .deliver_to(&[members], &Message::new(topic, payload));

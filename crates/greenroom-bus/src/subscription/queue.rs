@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::task::Waker;
 
-use crate::lock::lock;
+use parking_lot::Mutex;
+
 use crate::{Event, Message};
 
 use super::lost::Lost;
@@ -47,7 +47,7 @@ impl Queue {
     }
 
     pub(super) fn offer(&self, message: &Message) -> Offer {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.end.is_some() {
             return Offer::Gone;
         }
@@ -68,7 +68,7 @@ impl Queue {
     }
 
     pub(super) fn reconnected(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.push_gap(Lost::RECONNECTED);
         let reader = state.reader.take();
         drop(state);
@@ -77,7 +77,7 @@ impl Queue {
 
     /// Takes no more messages. Queued ones can still be taken out.
     pub(super) fn end(&self, end: End) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.end.get_or_insert(end);
         let reader = state.reader.take();
         drop(state);
@@ -85,18 +85,18 @@ impl Queue {
     }
 
     pub(super) fn ended(&self) -> Option<End> {
-        lock(&self.state).end
+        self.state.lock().end
     }
 
     /// Takes the next event. If there is none now, `reader` is woken by the next.
     pub(super) fn take(&self, reader: &Waker) -> Taken {
-        if let Some(taken) = lock(&self.state).look(reader) {
+        if let Some(taken) = self.state.lock().look(reader) {
             return taken;
         }
         // A waker is the user's code: it is cloned, and another dropped, outside of the lock. An
         // event may have come meanwhile.
         let mut reader = Some(reader.clone());
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let taken = match (state.pop(), state.end) {
             (Some(event), _) => Taken::Event(event),
             (None, Some(_)) => Taken::End,
@@ -111,7 +111,7 @@ impl Queue {
     }
 
     pub(super) fn try_take(&self) -> Taken {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         match (state.pop(), state.end) {
             (Some(event), _) => Taken::Event(event),
             (None, Some(_)) => Taken::End,
@@ -122,7 +122,7 @@ impl Queue {
     /// Frees the events that nobody will take any more.
     pub(super) fn discard(&self) {
         let items = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.messages = 0;
             std::mem::take(&mut state.items)
         };
@@ -377,7 +377,7 @@ mod tests {
                         Taken::Nothing | Taken::End => {}
                     },
                 }
-                let state = lock(&queue.state);
+                let state = queue.state.lock();
                 prop_assert!(state.messages <= events_max);
                 prop_assert!(state.items.len() <= 2 * events_max);
             }

@@ -1,9 +1,9 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::Waker;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::lock::lock;
 use crate::table::{Member, Place};
 use crate::{Message, Pattern};
 
@@ -75,14 +75,14 @@ impl Receiver {
 
     /// Marks the subscription as active: from now on it gets every message.
     pub(crate) fn establish(&self) {
-        *lock(&self.phase) = Phase::Established;
+        *self.phase.lock() = Phase::Established;
         self.phase_changed.notify_waiters();
     }
 
     /// Notes that the server has confirmed its topic on a new connection. Returns `true` if that
     /// left a gap, which the subscriber must get before any other event.
     pub(crate) fn confirm(&self) -> bool {
-        let before = std::mem::replace(&mut *lock(&self.phase), Phase::Established);
+        let before = std::mem::replace(&mut *self.phase.lock(), Phase::Established);
         self.phase_changed.notify_waiters();
         matches!(before, Phase::Established)
     }
@@ -97,7 +97,7 @@ impl Receiver {
     /// Notes a refusal. A subscription that had been established stays so: it is owed a gap when it
     /// is active again.
     pub(crate) fn refuse(&self, reason: &Arc<str>) {
-        let mut phase = lock(&self.phase);
+        let mut phase = self.phase.lock();
         if !matches!(*phase, Phase::Established) {
             *phase = Phase::Refused(Arc::clone(reason));
         }
@@ -129,7 +129,7 @@ impl Receiver {
             if self.ended().is_some() {
                 return Err(EstablishError::Ended);
             }
-            match &*lock(&self.phase) {
+            match &*self.phase.lock() {
                 Phase::Established => return Ok(()),
                 Phase::Refused(reason) => {
                     let reason = Arc::clone(reason);

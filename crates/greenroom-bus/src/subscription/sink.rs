@@ -1,8 +1,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::lock::lock;
+use parking_lot::Mutex;
+
 use crate::{Event, Message};
 
 use super::lost::Lost;
@@ -128,7 +128,7 @@ impl Outlet {
     }
 
     fn lose(&self, lost: Lost) {
-        let mut all = lock(&self.lost);
+        let mut all = self.lost.lock();
         all.add(lost);
         self.is_behind.store(true, Ordering::Release);
     }
@@ -138,7 +138,7 @@ impl Outlet {
         if !self.is_behind.load(Ordering::Acquire) {
             return Ok(());
         }
-        let mut lost = lock(&self.lost);
+        let mut lost = self.lost.lock();
         loop {
             let before = *lost;
             let Some(gap) = lost.take() else {

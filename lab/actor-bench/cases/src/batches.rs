@@ -5,10 +5,11 @@ use crate::outcome::{Outcome, Sample};
 use crate::stopwatch::Stopwatch;
 
 impl Options {
-    /// Repeats `batch`, of so many operations each, until the time is over; before that, to warm up.
+    /// Repeats `batch`, of this many operations each, until the time is over; before that, to warm
+    /// up.
     ///
     /// # Errors
-    /// When the kernel does not tell the CPU time.
+    /// If the kernel does not report the CPU time.
     pub async fn batches(
         &self,
         operations: u64,

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The cases of the benchmark.
 
 use clap::ValueEnum;
 
@@ -36,7 +36,7 @@ pub enum Case {
 }
 
 impl Case {
-    /// Its name on the command line.
+    /// Returns the name of the case on the command line.
     ///
     /// # Panics
     /// Never: no case is hidden.
@@ -46,7 +46,7 @@ impl Case {
         value.get_name().to_owned()
     }
 
-    /// What is done, in a line.
+    /// Returns the description of the case, in a line.
     #[must_use]
     pub fn title(self) -> String {
         let value = self.to_possible_value();
@@ -54,7 +54,8 @@ impl Case {
         help.unwrap_or_default()
     }
 
-    /// Threads that run actors, and cores that the process has; 1 is a runtime on one thread.
+    /// Returns the number of threads that run actors, and of cores that the process has; 1 is a
+    /// runtime on one thread.
     #[must_use]
     pub fn workers(self) -> usize {
         match self {

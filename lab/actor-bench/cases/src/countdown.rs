@@ -1,11 +1,11 @@
-//! How actors tell that a batch is done, without a shared counter in the way of every message.
+//! The end of a batch, noticed without a counter shared by all messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
-/// Where some parties meet; the last one to arrive wakes the task that waits.
+/// A meeting of parties; the last one to arrive wakes the task that waits.
 #[derive(Debug)]
 pub struct Finish {
     parties: usize,
@@ -22,7 +22,7 @@ pub struct Countdown {
 }
 
 impl Finish {
-    /// For so many parties, at least 1, again and again.
+    /// Creates the meeting of this many parties, at least 1, again and again.
     #[must_use]
     pub fn of(parties: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -32,7 +32,7 @@ impl Finish {
         })
     }
 
-    /// One party has done its part.
+    /// Notes that one party has done its part.
     pub fn arrive(&self) {
         if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
             // Nobody begins the next batch before the task that waits is awake.
@@ -48,7 +48,7 @@ impl Finish {
 }
 
 impl Countdown {
-    /// Arrives after each `batch` messages.
+    /// Creates a party that arrives after each `batch` messages.
     #[must_use]
     pub fn new(finish: &Arc<Finish>, batch: u64) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Countdown {
         }
     }
 
-    /// One message was handled.
+    /// Notes that one message was handled.
     pub fn count(&mut self) {
         self.left -= 1;
         if self.left == 0 {

@@ -1,4 +1,4 @@
-//! Many actors: what it takes to start one, and what one takes that has nothing to do.
+//! Many actors: the cost of starting one, and the memory of one that has nothing to do.
 
 use std::process;
 
@@ -8,17 +8,18 @@ use crate::options::Options;
 use crate::outcome::{Outcome, Sample};
 use crate::stopwatch::Stopwatch;
 
-/// Started at once, before the task that starts them waits until all have begun.
+/// The number of actors that are started at once, before the task that starts them waits until all
+/// have begun.
 const CHUNK: usize = 1_000;
 const STATE_BYTES: f64 = 8.0;
 const BYTES_PER_KB: f64 = 1_024.0;
 
 impl Options {
-    /// Starts the actors, each with a state of 8 bytes. `settle` returns when the actor and all that were started
-    /// before it have begun.
+    /// Starts the actors, each with a state of 8 bytes. `settle` returns when the actor and all
+    /// that were started before it have begun.
     ///
     /// # Errors
-    /// When the kernel does not tell the CPU time or the memory.
+    /// If the kernel does not report the CPU time or the memory.
     pub async fn crowd<R>(
         &self,
         mut spawn: impl AsyncFnMut() -> R,

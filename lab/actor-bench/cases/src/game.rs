@@ -10,12 +10,12 @@ use crate::outcome::{Outcome, Sample};
 use crate::stopwatch::{Stopwatch, per_operation};
 use crate::{BUSY_PAIRS, PAIRS};
 
-/// How long one who computes does so for each ball.
+/// The time that a pair which computes does so for each ball.
 const WORK: Duration = Duration::from_micros(1);
-/// More than this is a thread that had no core, and not work.
+/// The most that counts as work: a longer time is a thread that had no core.
 const WORK_MAX: Duration = Duration::from_micros(2);
 
-/// What all pairs share.
+/// The state that all pairs share.
 #[derive(Debug)]
 pub struct Game {
     over: AtomicBool,
@@ -43,7 +43,7 @@ impl Game {
         }
     }
 
-    /// One for each pair; the last ones compute.
+    /// Creates a rally for each pair; the last ones compute.
     pub fn rallies(game: &Arc<Self>) -> impl Iterator<Item = Rally> {
         (0..PAIRS + BUSY_PAIRS).map(|number| Rally {
             game: Arc::clone(game),
@@ -59,7 +59,7 @@ impl Game {
 }
 
 impl Rally {
-    /// The ball is there; whether to play it once more.
+    /// Takes the ball. Returns `true` if it is to be played once more.
     pub fn again(&mut self) -> bool {
         self.round_trips += 1;
         if self.computes {
@@ -83,7 +83,7 @@ impl Rally {
     }
 }
 
-/// Computes for 1 us; how long it was.
+/// Computes for 1 us. Returns the time that it took.
 fn compute() -> Duration {
     let start = Instant::now();
     loop {
@@ -96,10 +96,11 @@ fn compute() -> Duration {
 }
 
 impl Options {
-    /// Starts a game, waits, and ends it; before that, another to warm up. `start` starts all pairs.
+    /// Starts a game, waits, and ends it; before that, another to warm up. `start` starts all
+    /// pairs.
     ///
     /// # Errors
-    /// When the kernel does not tell the CPU time.
+    /// If the kernel does not report the CPU time.
     pub async fn play(&self, mut start: impl AsyncFnMut(Arc<Game>)) -> anyhow::Result<Outcome> {
         self.play_for(self.warm_up(), &mut start).await?;
         let sample = self.play_for(self.time(), &mut start).await?;

@@ -1,9 +1,9 @@
-//! The cases of the actor benchmark, and how a program measures itself in them.
+//! The cases of the actor benchmark, and their measurement within a program.
 //!
-//! A program of one library parses [`Options`], runs the [`Case`] that they name, and prints an [`Outcome`] as a line
-//! of JSON: [`report`], [`on_tokio`]. It repeats a batch of messages ([`Options::batches`]), plays ping-pong for a time
-//! ([`Options::play`]), or starts many actors ([`Options::crowd`]). Actors tell by a [`Countdown`] that a batch is
-//! done.
+//! A program of one library parses [`Options`], runs the [`Case`] that they name, and prints an
+//! [`Outcome`] as a line of JSON: [`report`], [`on_tokio`]. It repeats a batch of messages
+//! ([`Options::batches`]), plays ping-pong for a time ([`Options::play`]), or starts many actors
+//! ([`Options::crowd`]). Actors report by a [`Countdown`] that a batch is done.
 
 mod batches;
 mod case;

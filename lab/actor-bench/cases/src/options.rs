@@ -1,4 +1,4 @@
-//! What the driver tells a program.
+//! The options of a program, which the driver sets.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -11,37 +11,41 @@ use crate::outcome::Outcome;
 
 const WARM_UP_DIVISOR: u32 = 2;
 
-/// One case with one actor library; tells what it took as a line of JSON.
+/// One case with one actor library; prints its cost as a line of JSON.
 #[derive(Clone, Debug, Parser)]
 pub struct Options {
-    /// What to measure
+    /// The case to measure
     #[arg(long, value_enum)]
     pub case: Case,
-    /// How long to measure; half as long before that, to warm up
+    /// Milliseconds of the measurement; half as long before that, to warm up
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     milliseconds: u64,
-    /// How many actors the cases spawn and idle start
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    /// Actors that the cases spawn and idle start
+    #[arg(
+        long,
+        default_value_t = 1_000_000,
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000)
+    )]
     pub(crate) actors: u32,
 }
 
 impl Options {
-    /// How long to measure.
+    /// Returns the time of the measurement.
     #[must_use]
     pub fn time(&self) -> Duration {
         Duration::from_millis(self.milliseconds)
     }
 
-    /// How long to warm up.
+    /// Returns the time of the warm-up.
     #[must_use]
     pub fn warm_up(&self) -> Duration {
         self.time() / WARM_UP_DIVISOR
     }
 
-    /// The case's workers.
+    /// Creates a runtime with the case's workers.
     ///
     /// # Errors
-    /// When the system refuses threads.
+    /// If the system gives no threads.
     pub fn runtime(&self) -> io::Result<Runtime> {
         let workers = self.case.workers();
         let mut builder = if workers == 1 {
@@ -53,19 +57,19 @@ impl Options {
     }
 }
 
-/// Runs the case of the command line, prints what came out, and ends the process.
+/// Runs the case of the command line, prints its outcome, and ends the process.
 ///
 /// # Errors
-/// When the measurement fails, or standard output is closed.
+/// If the measurement fails, or standard output is closed.
 pub fn report(measure: impl FnOnce(&Options) -> anyhow::Result<Outcome>) -> anyhow::Result<()> {
     let outcome = measure(&Options::parse())?;
     print(&outcome)
 }
 
-/// Prints what came out, as the driver reads it.
+/// Prints the outcome, as the driver reads it.
 ///
 /// # Errors
-/// When standard output is closed.
+/// If standard output is closed.
 pub fn print(outcome: &Outcome) -> anyhow::Result<()> {
     writeln!(io::stdout(), "{}", serde_json::to_string(outcome)?)?;
     Ok(())
@@ -74,7 +78,7 @@ pub fn print(outcome: &Outcome) -> anyhow::Result<()> {
 /// Runs a measurement on the workers of its case.
 ///
 /// # Errors
-/// Those of the measurement, and when the system refuses threads.
+/// Those of the measurement, or if the system gives no threads.
 pub fn on_tokio(
     options: &Options,
     measure: impl AsyncFnOnce(&Options) -> anyhow::Result<Outcome>,

@@ -1,14 +1,14 @@
-//! What a program tells the driver: a line of JSON.
+//! The outcome of a program, which the driver reads: a line of JSON.
 
 use serde::{Deserialize, Serialize};
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It was measured.
     Measured(Sample),
-    /// It was not, and why.
+    /// It was not measured, for this reason.
     Missing(String),
 }
 
@@ -32,7 +32,7 @@ pub struct Sample {
 }
 
 impl Outcome {
-    /// For a library that cannot do it.
+    /// Creates the outcome of a library that cannot do it.
     pub fn missing(why: impl Into<String>) -> Self {
         Self::Missing(why.into())
     }

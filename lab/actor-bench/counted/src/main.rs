@@ -4,10 +4,10 @@ use actor_bench_cases::{Options, Outcome, print};
 use actor_bench_programs::{actix, greenroom, kameo, ractor, tokio, xtra};
 use clap::{Parser, ValueEnum};
 
-/// One case with one actor library, its allocations counted; tells them as a line of JSON.
+/// One case with one actor library, its allocations counted; prints them as a line of JSON.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Which library
+    /// The library
     #[arg(long, value_enum)]
     peer: Peer,
     #[command(flatten)]

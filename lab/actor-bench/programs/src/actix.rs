@@ -1,4 +1,5 @@
-//! actix 0.13: actors live on the thread that they were started on, mailboxes are bounded, a panic ends the actor.
+//! actix 0.13: actors live on the thread that they were started on, mailboxes are bounded, a panic
+//! ends the actor.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ const FITS: &str = "a batch fits";
 /// Measures one case.
 ///
 /// # Errors
-/// When the measurement fails.
+/// If the measurement fails.
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     // One thread for each arbiter: the first is this one.
     let runtime = runtime::Builder::new_current_thread()
@@ -44,13 +45,13 @@ async fn measure(options: &Options) -> anyhow::Result<Outcome> {
     }
 }
 
-/// The case's workers.
+/// Starts an arbiter for each worker of the case.
 fn arbiters(options: &Options) -> Vec<ArbiterHandle> {
     let further = (1..options.case.workers()).map(|_| Arbiter::new().handle());
     std::iter::once(Arbiter::current()).chain(further).collect()
 }
 
-/// On the arbiter of this number, around and around.
+/// Starts an actor on the arbiter of this number, around and around.
 fn start_on<A>(arbiters: &[ArbiterHandle], number: usize, actor: A) -> Addr<A>
 where
     A: Actor<Context = Context<A>> + Send,
@@ -186,7 +187,8 @@ async fn hop(options: &Options) -> anyhow::Result<Outcome> {
     options.batches(HOPS, batch).await
 }
 
-/// Where a full mailbox is waited for, the answer is waited for, too: there is nothing between `try_send` and `send`.
+/// Sends messages, and waits while the mailbox is full. There is nothing between `try_send` and
+/// `send`: then the reply is waited for, too.
 async fn send_all(counter: &Addr<Counter>, count: u64) {
     for number in 0..count {
         if counter.try_send(Add(number)).is_err() {

@@ -17,7 +17,7 @@ const FITS: &str = "a batch fits";
 /// Measures one case.
 ///
 /// # Errors
-/// When the measurement fails.
+/// If the measurement fails.
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     on_tokio(options, measure)
 }
@@ -275,7 +275,7 @@ async fn ask_inline(options: &Options, system: &ActorSystem) -> anyhow::Result<O
     options.batches(ASKS, batch).await
 }
 
-/// A question whose handler answers by the reply, so that it is never called on the spot.
+/// A question whose handler replies by `ReplyTo`, so that it is never called on the spot.
 struct Queued(u64);
 
 impl ReplyHandler<Queued> for Answerer {

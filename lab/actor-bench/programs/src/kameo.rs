@@ -1,4 +1,5 @@
-//! kameo 0.22: handlers are async, mailboxes are bounded, a panic ends the actor or what its supervisor says.
+//! kameo 0.22: handlers are async, mailboxes are bounded, a panic ends the actor or what its
+//! supervisor says.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ const LIVES: &str = "no actor ends before the process";
 /// Measures one case.
 ///
 /// # Errors
-/// When the measurement fails.
+/// If the measurement fails.
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     on_tokio(options, async |options| match options.case {
         Case::Tell | Case::Async => tell(options).await,

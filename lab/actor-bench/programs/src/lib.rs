@@ -1,4 +1,5 @@
-//! The cases of the actor benchmark with each library, as its documentation would have them written.
+//! The cases of the actor benchmark with each library, as its documentation would have them
+//! written.
 
 pub mod actix;
 pub mod greenroom;

@@ -13,7 +13,7 @@ const LIVES: &str = "no actor ends before the process";
 /// Measures one case.
 ///
 /// # Errors
-/// When the measurement fails.
+/// If the measurement fails.
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     on_tokio(options, async |options| match options.case {
         Case::Tell | Case::Async => tell(options).await,

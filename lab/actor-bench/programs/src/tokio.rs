@@ -15,7 +15,7 @@ const LIVES: &str = "no actor ends before the process";
 /// Measures one case.
 ///
 /// # Errors
-/// When the measurement fails.
+/// If the measurement fails.
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     on_tokio(options, async |options| match options.case {
         Case::Tell | Case::Async => tell(options).await,
@@ -30,7 +30,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     })
 }
 
-/// Starts the task of an actor; its mailbox.
+/// Starts the task of an actor. Returns its mailbox.
 fn spawn<M: Send + 'static, F: Future<Output = ()> + Send + 'static>(
     run: impl FnOnce(Receiver<M>) -> F,
 ) -> Sender<M> {

@@ -1,4 +1,4 @@
-//! Where an actor sits with its context, and the job that may borrow both while it waits.
+//! The cell of an actor's state and context, and of the job that may borrow both while it waits.
 
 use std::cell::{Cell, UnsafeCell};
 use std::task::{self, Poll};
@@ -10,15 +10,15 @@ use crate::actor::Actor;
 use crate::context::Context;
 use crate::panics::{Panic, catch};
 
-/// What came of giving an actor something to do.
+/// The outcome of giving an actor something to do.
 pub(crate) enum Served {
     Done,
-    /// It waits: a job is kept, and polled again by [`Seat::poll`].
+    /// It waits: a job is kept, and polled again by [`StateCell::poll`].
     Pending,
     Failed(Fault),
 }
 
-/// Why it failed.
+/// The reason of a failure.
 pub(crate) enum Fault {
     Panic(Panic),
     Error(BoxError),
@@ -32,20 +32,20 @@ enum Use {
     Busy,
 }
 
-/// The seat is not `Sync`, so one thread at a time can reach it; `state` keeps that thread from
-/// reaching the actor twice.
-pub(crate) struct Seat<A: Actor> {
-    state: Cell<Use>,
+/// The state of an actor, its context and its job. The cell is not `Sync`, so one thread at a time
+/// can reach it; `usage` keeps that thread from reaching the actor twice.
+pub(crate) struct StateCell<A: Actor> {
+    usage: Cell<Use>,
     // Dropped first: it may borrow the two below.
     job: UnsafeCell<Option<Job<'static>>>,
     actor: UnsafeCell<Option<A>>,
     context: UnsafeCell<Context<A>>,
 }
 
-impl<A: Actor> Seat<A> {
+impl<A: Actor> StateCell<A> {
     pub(crate) fn new(context: Context<A>) -> Self {
         Self {
-            state: Cell::new(Use::Vacant),
+            usage: Cell::new(Use::Vacant),
             job: UnsafeCell::new(None),
             actor: UnsafeCell::new(None),
             context: UnsafeCell::new(context),
@@ -54,24 +54,24 @@ impl<A: Actor> Seat<A> {
 
     /// # Panics
     ///
-    /// If an actor sits there already.
+    /// If there is a state already.
     pub(crate) fn install(&self, actor: A) {
-        assert!(self.state.get() == Use::Vacant, "the seat is taken");
-        // SAFETY: nothing borrows a vacant seat's actor.
+        assert!(self.usage.get() == Use::Vacant, "the cell has an actor");
+        // SAFETY: nothing borrows the actor of a vacant cell.
         unsafe { *self.actor.get() = Some(actor) };
-        self.state.set(Use::Ready);
+        self.usage.set(Use::Ready);
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        self.state.get() == Use::Busy
+        self.usage.get() == Use::Busy
     }
 
-    /// Whether an actor sits there and nothing borrows it.
+    /// Returns `true` if there is a state and nothing borrows it.
     pub(crate) fn is_ready(&self) -> bool {
-        self.state.get() == Use::Ready
+        self.usage.get() == Use::Ready
     }
 
-    /// What the job that waits is about.
+    /// Returns the message or the hook that the job that waits is about.
     pub(crate) fn about(&self) -> Option<&'static str> {
         // SAFETY: as in `poll`; the reference ends here.
         unsafe { (*self.job.get()).as_ref() }.map(Job::about)
@@ -81,7 +81,7 @@ impl<A: Actor> Seat<A> {
     ///
     /// # Panics
     ///
-    /// If the seat is not ready.
+    /// If the cell is not ready.
     pub(crate) fn serve(&self, waker: &mut task::Context<'_>, envelope: Envelope<A>) -> Served {
         self.begin(waker, |actor, context| envelope.deliver(actor, context))
     }
@@ -90,7 +90,7 @@ impl<A: Actor> Seat<A> {
     ///
     /// # Panics
     ///
-    /// If the seat is not ready.
+    /// If the cell is not ready.
     pub(crate) fn hook<F>(&self, waker: &mut task::Context<'_>, hook: F) -> Served
     where
         F: for<'a> FnOnce(&'a mut A, &'a mut Context<A>) -> Job<'a>,
@@ -98,18 +98,18 @@ impl<A: Actor> Seat<A> {
         self.begin(waker, |actor, context| Some(hook(actor, context)))
     }
 
-    /// Calls a function with the actor that is done when it returns.
+    /// Calls a function that is done when it returns with the actor.
     ///
     /// # Panics
     ///
-    /// If the seat is not ready.
+    /// If the cell is not ready.
     pub(crate) fn call<F, R>(&self, function: F) -> Result<R, Fault>
     where
         F: FnOnce(&mut A, &mut Context<A>) -> R,
     {
         let (actor, context) = self.occupy();
         let result = catch(|| function(actor, context));
-        self.state.set(Use::Ready);
+        self.usage.set(Use::Ready);
         result.map_err(Fault::Panic)
     }
 
@@ -119,7 +119,7 @@ impl<A: Actor> Seat<A> {
     ///
     /// If there is none.
     pub(crate) fn poll(&self, waker: &mut task::Context<'_>) -> Served {
-        // SAFETY: only this thread reaches the seat, and no reference to the job outlives a call.
+        // SAFETY: only this thread reaches the cell, and no reference to the job outlives a call.
         let job = unsafe { &mut *self.job.get() };
         let polled = {
             let job = job.as_mut().expect("a job waits");
@@ -132,14 +132,14 @@ impl<A: Actor> Seat<A> {
         }
     }
 
-    /// Drops the job, if one waits; true if so.
+    /// Drops the job, if one waits. Returns `true` if so.
     pub(crate) fn cancel(&self) -> bool {
         // SAFETY: as in `poll`. The slot is emptied before the future is dropped.
         let job = unsafe { (*self.job.get()).take() };
         let was_busy = job.is_some();
         if was_busy {
             drop(catch(|| drop(job)));
-            self.state.set(Use::Ready);
+            self.usage.set(Use::Ready);
         }
         was_busy
     }
@@ -147,8 +147,8 @@ impl<A: Actor> Seat<A> {
     /// Drops job and actor.
     pub(crate) fn vacate(&self) {
         self.cancel();
-        assert!(self.state.get() != Use::Busy, "a handler runs");
-        self.state.set(Use::Vacant);
+        assert!(self.usage.get() != Use::Busy, "a handler runs");
+        self.usage.set(Use::Vacant);
         // SAFETY: no job is left, and no handler runs.
         let actor = unsafe { (*self.actor.get()).take() };
         drop(catch(|| drop(actor)));
@@ -160,13 +160,13 @@ impl<A: Actor> Seat<A> {
     ///
     /// If a handler or a job borrows it.
     pub(crate) fn with_context<R>(&self, function: impl FnOnce(&mut Context<A>) -> R) -> R {
-        let before = self.state.replace(Use::Busy);
+        let before = self.usage.replace(Use::Busy);
         assert!(before != Use::Busy, "the context is borrowed");
         let _borrowed = Borrowed {
-            state: &self.state,
+            usage: &self.usage,
             before,
         };
-        // SAFETY: nobody else borrows it, for the state was not busy, and is until this returns or
+        // SAFETY: nobody else borrows it, for `usage` was not busy, and is until this returns or
         // panics.
         function(unsafe { &mut *self.context.get() })
     }
@@ -179,34 +179,34 @@ impl<A: Actor> Seat<A> {
         let begun = catch(|| function(actor, context));
         let job = match begun {
             Ok(None) => {
-                self.state.set(Use::Ready);
+                self.usage.set(Use::Ready);
                 return Served::Done;
             }
             Ok(Some(job)) => job,
             Err(panic) => {
-                self.state.set(Use::Ready);
+                self.usage.set(Use::Ready);
                 return Served::Failed(Fault::Panic(panic));
             }
         };
         // SAFETY: the job borrows the actor and the context, which stay in place until the job is
-        // dropped: `state` is busy meanwhile, and the job is declared, and so dropped, before them.
+        // dropped: `usage` is busy meanwhile, and the job is declared, and so dropped, before them.
         unsafe { *self.job.get() = Some(job.forget_lifetime()) };
         self.poll(waker)
     }
 
     #[expect(
         clippy::mut_from_ref,
-        reason = "the state lets only one borrow at a time begin"
+        reason = "`usage` lets only one borrow at a time begin"
     )]
     fn occupy(&self) -> (&mut A, &mut Context<A>) {
-        assert!(self.state.get() == Use::Ready, "the seat is ready");
-        self.state.set(Use::Busy);
-        // SAFETY: nobody else borrows them, for the state was ready, and is busy until they are
+        assert!(self.usage.get() == Use::Ready, "the cell is ready");
+        self.usage.set(Use::Busy);
+        // SAFETY: nobody else borrows them, for `usage` was ready, and is busy until they are
         // given back.
         unsafe {
             let actor = (*self.actor.get())
                 .as_mut()
-                .expect("a ready seat has an actor");
+                .expect("a ready cell has an actor");
             (actor, &mut *self.context.get())
         }
     }
@@ -217,15 +217,15 @@ impl<A: Actor> Seat<A> {
     }
 }
 
-/// Gives the context back, also when the function that has it panics.
+/// A guard that gives the context back, also when the function that has it panics.
 struct Borrowed<'a> {
-    state: &'a Cell<Use>,
+    usage: &'a Cell<Use>,
     before: Use,
 }
 
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
-        self.state.set(self.before);
+        self.usage.set(self.before);
     }
 }
 

@@ -1,25 +1,24 @@
-//! An actor as the supervisor of its children.
+//! Supervision of an actor's children.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::activation::Activation;
 use super::control::ChildKey;
-use super::family::lock;
 use super::{AnyCell, Ending, Signal, Verdict};
 use crate::actor::Actor;
 use crate::dispatcher;
+use crate::id::ActorId;
 use crate::panics::{catch, contain};
-use crate::reference::ActorId;
 use crate::supervision::{Cause, Directive, Failure, Scope, Supervision};
 
 impl<A: Actor> Activation<'_, A> {
-    /// Whether children are left. If so, the last of them signals its end.
+    /// Returns `true` if children are left. If so, the last of them signals its end.
     pub(super) fn has_children(&self) -> bool {
         let Some(family) = self.cell.shared.family.get() else {
             return false;
         };
-        let mut children = lock(&family.children);
+        let mut children = family.children.lock();
         children.is_awaited = !children.cells.is_empty();
         children.is_awaited
     }
@@ -30,7 +29,7 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Has the child go on whose failure was this actor's.
+    /// Resumes the child whose failure was this actor's.
     pub(super) fn resume_child(&self, id: ActorId) {
         let children = self.cell.children();
         if let Some(child) = children.iter().find(|child| child.id() == id) {
@@ -44,25 +43,25 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Lets no more children be born, and ends those that are there.
-    pub(super) fn close_nursery(&self, ending: &Ending) {
+    /// Accepts no more children, and ends those that are there.
+    pub(super) fn close_children(&self, ending: &Ending) {
         let Some(family) = self.cell.shared.family.get() else {
             return;
         };
-        lock(&family.children).is_closed = true;
+        family.children.lock().is_closed = true;
         match ending {
             Ending::Stopped => self.stop_children(),
             _ => self.kill_children(),
         }
     }
 
-    pub(super) fn decide_about(&mut self, key: ChildKey, failure: Arc<Failure>) {
+    pub(super) fn decide(&mut self, key: ChildKey, failure: Arc<Failure>) {
         let Some(child) = self.child(key) else { return };
         let supervision = self.cell.shared.settings.supervision.clone();
         let decided = catch(|| supervision.directive(&failure));
         match decided.unwrap_or(Directive::Escalate) {
-            Directive::Resume => self.pronounce(key, &Verdict::Resume),
-            Directive::Stop => self.pronounce(key, &Verdict::Stop(failure)),
+            Directive::Resume => self.apply_directive(key, &Verdict::Resume),
+            Directive::Stop => self.apply_directive(key, &Verdict::Stop(failure)),
             Directive::Escalate => self.escalate(key, failure),
             Directive::Restart => {
                 let restarts_max = supervision.restarts_max() as usize;
@@ -76,16 +75,17 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Tells the child, and its siblings if the scope has them share its fate.
-    pub(super) fn pronounce(&self, key: ChildKey, verdict: &Verdict) {
+    /// Sends the decision to the child, and to its siblings if the scope includes them.
+    pub(super) fn apply_directive(&self, key: ChildKey, verdict: &Verdict) {
         let scope = match verdict {
-            // That one goes on has no bearing on others.
+            // A child that goes on does not concern its siblings.
             Verdict::Resume => Scope::OneForOne,
             _ => self.cell.shared.settings.supervision.scope(),
         };
         let concerned = match scope {
             Scope::OneForOne => self.child(key).into_iter().collect(),
             Scope::OneForAll => self.cell.children(),
+            // Numbers grow with each spawn, so they say which siblings are younger.
             Scope::RestForOne => {
                 let mut children = self.cell.children();
                 children.retain(|child| child.id() >= key.id);
@@ -98,23 +98,24 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// A rest is over. The child may have been restarted with its siblings in the meantime.
+    /// Ends the wait before a restart. The child may have been restarted with its siblings in the
+    /// meantime.
     pub(super) fn end_rest(&self, key: ChildKey, failure: Arc<Failure>) {
         if self.child(key).is_some_and(|child| child.is_resting()) {
-            self.pronounce(key, &Verdict::Restart(failure));
+            self.apply_directive(key, &Verdict::Restart(failure));
         }
     }
 
-    /// Lets children be born, or not.
-    pub(super) fn open_nursery(&self, is_open: bool) {
+    /// Accepts children, or not.
+    pub(super) fn accept_children(&self, is_open: bool) {
         if let Some(family) = self.cell.shared.family.get() {
-            lock(&family.children).is_closed = !is_open;
+            family.children.lock().is_closed = !is_open;
         }
     }
 
     fn restart_later(&self, child: ChildKey, failure: Arc<Failure>, rest: Duration) {
         if rest.is_zero() {
-            self.pronounce(child, &Verdict::Restart(failure));
+            self.apply_directive(child, &Verdict::Restart(failure));
             return;
         }
         if let Some(child) = self.child(child) {
@@ -128,17 +129,21 @@ impl<A: Actor> Activation<'_, A> {
         });
     }
 
-    /// Fails because of a child. At the top of the tree nobody is above: the child ends.
+    /// Fails because of a child. At the top of the tree there is no supervisor: the child ends.
     fn escalate(&mut self, child: ChildKey, failure: Arc<Failure>) {
         if self.cell.shared.parent.is_none() {
-            contain("an error, when it was told of", || {
-                tracing::error!(target: "greenroom::actor", %failure, "ended: it failed too often, or its failure was escalated to the top");
+            contain("an error, when it was logged", || {
+                tracing::error!(
+                    target: "greenroom::actor",
+                    %failure,
+                    "ended: it failed too often, or its failure was escalated to the top"
+                );
             });
-            self.pronounce(child, &Verdict::Stop(failure));
+            self.apply_directive(child, &Verdict::Stop(failure));
             return;
         }
         if !self.may_fail() {
-            // Nobody will decide about this actor, nor so about its child.
+            // No supervisor will decide about this actor, and so none about its child.
             if let Some(child) = self.child(child) {
                 child.signal(Signal::Verdict(Verdict::Stop(failure)));
             }
@@ -151,7 +156,7 @@ impl<A: Actor> Activation<'_, A> {
 
     fn child(&self, key: ChildKey) -> Option<Arc<dyn AnyCell>> {
         let family = self.cell.shared.family.get()?;
-        let children = lock(&family.children);
+        let children = family.children.lock();
         let child = children.cells.get(key.slot as usize)?;
         (child.id() == key.id).then(|| Arc::clone(child))
     }

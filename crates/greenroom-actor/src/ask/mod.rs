@@ -1,3 +1,7 @@
+//! Requests to actors that wait for a reply.
+
+mod error;
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -6,21 +10,22 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+pub use error::AskError;
+
 use crate::actor::Actor;
 use crate::cell::{AnyCell, Posted};
-use crate::dead_letter::Reason;
 use crate::dispatcher::{self, Core, Deadline};
-use crate::error::AskError;
 use crate::notifier::Listener;
 use crate::path::ActorPath;
-use crate::receive::{Asked, Receive, Sealed};
+use crate::reason::Reason;
+use crate::receive::{AskMessage, Receive, Sealed};
 use crate::reference::ActorRef;
-use crate::reply::{Answer, ReplyTo};
+use crate::reply::{ReplyReceiver, ReplyTo};
 
-/// The deadline of an `ask`, if nothing else is said.
+/// The default deadline of an `ask`.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 
-/// A question on its way: a future of the answer.
+/// A request to an actor on its way: a future of the reply.
 ///
 /// Dropped before it is ready, it waits no longer; the message may be handled all the same.
 #[must_use = "nothing is asked before the future is polled"]
@@ -32,7 +37,7 @@ pub struct Ask<'a, A: Receive<M, K>, M, K> {
     kind: PhantomData<fn(K)>,
 }
 
-/// Who is asked: the caller's reference, or one that a router picked.
+/// The actor that is asked: the caller's reference, or one that a router picked.
 pub(crate) enum Callee<'a, A: Actor> {
     Borrowed(&'a ActorRef<A>),
     Picked(ActorRef<A>),
@@ -52,8 +57,8 @@ impl<A: Actor> std::ops::Deref for Callee<'_, A> {
 enum State<A: Sealed<M, K>, M, K> {
     Fresh(M),
     /// The mailbox is full.
-    NoRoom(Asked<A, M, K>, Answer<A::Answer>, Listener),
-    Sent(Answer<A::Answer>),
+    NoRoom(AskMessage<A, M, K>, ReplyReceiver<A::Reply>, Listener),
+    Sent(ReplyReceiver<A::Reply>),
     Done,
 }
 
@@ -79,44 +84,44 @@ where
         self
     }
 
-    fn begin(&mut self, message: M) -> Result<State<A, M, K>, Result<A::Answer, AskError>> {
+    fn begin(&mut self, message: M) -> Result<State<A, M, K>, Result<A::Reply, AskError>> {
         let message = match dispatcher::call_here(&self.callee.0, message) {
             Ok(called) => return Err(called.map_err(|_| self.unhandled(Reason::Failed))),
             Err(message) => message,
         };
-        let (reply, answer) = ReplyTo::new();
-        self.post(Asked { message, reply }, answer)
+        let (reply, receiver) = ReplyTo::new();
+        self.post(AskMessage { message, reply }, receiver)
     }
 
     fn post(
         &self,
-        asked: Asked<A, M, K>,
-        answer: Answer<A::Answer>,
-    ) -> Result<State<A, M, K>, Result<A::Answer, AskError>> {
+        message: AskMessage<A, M, K>,
+        receiver: ReplyReceiver<A::Reply>,
+    ) -> Result<State<A, M, K>, Result<A::Reply, AskError>> {
         let cell = &self.callee.0;
-        let asked = match cell.post(asked) {
-            Posted::Done => return Ok(State::Sent(answer)),
-            Posted::Closed(asked) => return Err(Err(self.closed(asked))),
-            Posted::Full(asked) if !cell.lets_wait() => return Err(Err(self.full(asked))),
-            Posted::Full(asked) => asked,
+        let message = match cell.post(message) {
+            Posted::Done => return Ok(State::Sent(receiver)),
+            Posted::Closed(message) => return Err(Err(self.closed(message))),
+            Posted::Full(message) if !cell.lets_wait() => return Err(Err(self.full(message))),
+            Posted::Full(message) => message,
         };
         let room = cell.listen_for_room();
-        match cell.post(asked) {
-            Posted::Done => Ok(State::Sent(answer)),
-            Posted::Closed(asked) => Err(Err(self.closed(asked))),
-            Posted::Full(asked) => Ok(State::NoRoom(asked, answer, room)),
+        match cell.post(message) {
+            Posted::Done => Ok(State::Sent(receiver)),
+            Posted::Closed(message) => Err(Err(self.closed(message))),
+            Posted::Full(message) => Ok(State::NoRoom(message, receiver, room)),
         }
     }
 
-    /// Polls the answer of a question that was sent: in place, as nothing of the state changes.
-    // Lest a question that is answered on the spot pays for it.
+    /// Polls the reply to a message that was sent: in place, as nothing of the state changes.
+    // Not inlined, so that an `ask` whose reply is there at once does not pay for it.
     #[inline(never)]
-    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Result<A::Answer, AskError>> {
-        let State::Sent(answer) = &mut self.state else {
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Result<A::Reply, AskError>> {
+        let State::Sent(receiver) = &mut self.state else {
             return Poll::Pending;
         };
-        let result = match Pin::new(answer).poll(cx) {
-            Poll::Ready(answer) => self.answered(answer),
+        let result = match Pin::new(receiver).poll(cx) {
+            Poll::Ready(reply) => self.replied(reply),
             Poll::Pending if self.watch_deadline(cx.waker()) => return Poll::Pending,
             Poll::Pending => Err(self.timed_out()),
         };
@@ -124,7 +129,7 @@ where
         Poll::Ready(result)
     }
 
-    /// Has the task woken up at the deadline; false if that is past.
+    /// Wakes the task at the deadline. Returns `false` if that is past.
     fn watch_deadline(&mut self, waker: &Waker) -> bool {
         let Some(deadline) = &self.deadline else {
             self.deadline = Some(Deadline::begin(&self.callee.0, self.timeout, waker));
@@ -133,19 +138,19 @@ where
         deadline.keep_waiting(core(&self.callee), waker)
     }
 
-    fn answered(
+    fn replied(
         &self,
-        answer: Result<Result<A::Answer, Reason>, oneshot::RecvError>,
-    ) -> Result<A::Answer, AskError> {
-        match answer {
-            Ok(Ok(answer)) => Ok(answer),
+        reply: Result<Result<A::Reply, Reason>, oneshot::RecvError>,
+    ) -> Result<A::Reply, AskError> {
+        match reply {
+            Ok(Ok(reply)) => Ok(reply),
             Ok(Err(Reason::Ended)) => Err(AskError::Closed {
                 callee: self.callee_path(),
             }),
             Ok(Err(reason)) => Err(self.unhandled(reason)),
             Err(_) => Err(AskError::NoReply {
                 callee: self.callee_path(),
-                message: message::<M>(),
+                message: message_type::<M>(),
             }),
         }
     }
@@ -157,7 +162,7 @@ where
             asker: dispatcher::keep_running_actor().map(ActorPath::new),
             callee: self.callee_path(),
             callee_waits_for: other.map(ActorPath::new),
-            message: message::<M>(),
+            message: message_type::<M>(),
             after: self.timeout,
         }
     }
@@ -165,20 +170,20 @@ where
     fn unhandled(&self, reason: Reason) -> AskError {
         AskError::Unhandled {
             callee: self.callee_path(),
-            message: message::<M>(),
+            message: message_type::<M>(),
             reason,
         }
     }
 
-    fn closed(&self, asked: Asked<A, M, K>) -> AskError {
-        asked.discard();
+    fn closed(&self, message: AskMessage<A, M, K>) -> AskError {
+        message.discard();
         AskError::Closed {
             callee: self.callee_path(),
         }
     }
 
-    fn full(&self, asked: Asked<A, M, K>) -> AskError {
-        asked.discard();
+    fn full(&self, message: AskMessage<A, M, K>) -> AskError {
+        message.discard();
         AskError::Full {
             callee: self.callee_path(),
         }
@@ -190,13 +195,31 @@ where
     }
 }
 
+impl<A: Actor> ActorRef<A> {
+    /// Sends a message and waits for the reply, for at most 5 s if [`timeout`](Ask::timeout) does
+    /// not say otherwise. Nothing is sent before the first poll.
+    ///
+    /// An actor that asks from an [`AsyncHandler`](crate::AsyncHandler) gets the reply without any
+    /// queue if the other is idle, on the same dispatcher, and replies at once
+    /// ([`Handler`](crate::Handler)). While it waits its own mailbox waits: two actors that ask
+    /// each other wait until the deadline, whose error names both.
+    pub fn ask<M, K>(&self, message: M) -> Ask<'_, A, M, K>
+    where
+        A: Receive<M, K>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        Ask::new(Callee::Borrowed(self), message)
+    }
+}
+
 impl<A, M, K> Future for Ask<'_, A, M, K>
 where
     A: Receive<M, K>,
     M: Send + 'static,
     K: 'static,
 {
-    type Output = Result<A::Answer, AskError>;
+    type Output = Result<A::Reply, AskError>;
 
     /// # Panics
     ///
@@ -209,14 +232,14 @@ where
             }
             let next = match std::mem::replace(&mut ask.state, State::Done) {
                 State::Fresh(message) => ask.begin(message),
-                State::NoRoom(asked, answer, mut room) => match Pin::new(&mut room).poll(cx) {
-                    Poll::Ready(()) => ask.post(asked, answer),
+                State::NoRoom(message, receiver, mut room) => match Pin::new(&mut room).poll(cx) {
+                    Poll::Ready(()) => ask.post(message, receiver),
                     Poll::Pending if ask.watch_deadline(cx.waker()) => {
-                        ask.state = State::NoRoom(asked, answer, room);
+                        ask.state = State::NoRoom(message, receiver, room);
                         return Poll::Pending;
                     }
                     Poll::Pending => {
-                        asked.discard();
+                        message.discard();
                         Err(Err(ask.timed_out()))
                     }
                 },
@@ -244,7 +267,7 @@ impl<A: Receive<M, K>, M, K> fmt::Debug for Ask<'_, A, M, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ask")
             .field("callee", &*self.callee)
-            .field("message", &message::<M>())
+            .field("message", &message_type::<M>())
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }
@@ -254,6 +277,6 @@ fn core<A: Actor>(callee: &ActorRef<A>) -> &Core {
     &callee.0.shared.settings.dispatcher
 }
 
-fn message<M>() -> &'static str {
+fn message_type<M>() -> &'static str {
     std::any::type_name::<M>()
 }
