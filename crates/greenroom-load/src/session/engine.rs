@@ -110,23 +110,26 @@ impl Engine {
         }
     }
 
-    /// Open loop: dispatches the requests that are due.
-    pub(super) fn dispatch(self: &Rc<Self>) {
+    /// Open loop: dispatches the requests that are due; returns the time of the next call, `None`
+    /// when the schedule has ended.
+    pub(super) fn dispatch(self: &Rc<Self>) -> Option<u64> {
         let now = self.now();
-        if let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() {
-            self.outcomes.borrow_mut().due(queue.count_due(now));
-            while let Some(ticket) = queue.dispatch(now) {
-                self.holders.update(|holders| holders + 1);
-                spawn_local(Rc::clone(self).hold_open(ticket));
-            }
+        let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() else {
+            return None;
+        };
+        self.outcomes.borrow_mut().due(queue.pacer.count_due(now));
+        while let Some(ticket) = queue.dispatch(now) {
+            self.holders.update(|holders| holders + 1);
+            spawn_local(Rc::clone(self).hold_open(ticket));
         }
+        queue.pacer.next_arrival(now)
     }
 
-    /// Open loop: ends the schedule at `end`; requests that were not sent never will be.
-    pub(super) fn abandon(&self, end: u64) {
+    /// Open loop: ends the schedule; requests that were not sent never will be.
+    pub(super) fn abandon(&self) {
         if let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() {
             let mut outcomes = self.outcomes.borrow_mut();
-            queue.abandon(|intended| outcomes.never_sent(intended, end));
+            queue.abandon(|time| outcomes.never_sent(time));
         }
         self.notify_if_settled();
     }

@@ -100,8 +100,8 @@ impl Outcomes {
         self.failed(exchange, failure, now);
     }
 
-    pub(super) fn never_sent(&mut self, intended: u64, end: u64) {
-        let time = (intended, end);
+    /// Records a request that was not sent between its intended time and the schedule's end.
+    pub(super) fn never_sent(&mut self, time: (u64, u64)) {
         self.recorder.failed(FailureKind::NeverSent, time, || {
             "no connection was free until the end".to_owned()
         });

@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 pub(super) use queue::Queue;
 pub(super) use quota::Quota;
 
-use crate::run::{Routes, Share};
+use crate::run::{Due, Pacer, Routes, Share};
 
 /// A request that may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,23 @@ pub(super) struct Ticket {
     pub(super) intended: u64,
     /// The time since which a connection was free for it.
     pub(super) free_since: u64,
+}
+
+impl Ticket {
+    fn new(due: Due, free_since: u64) -> Self {
+        Self {
+            endpoint: due.target,
+            intended: due.intended,
+            free_since,
+        }
+    }
+
+    fn due(&self) -> Due {
+        Due {
+            intended: self.intended,
+            target: self.endpoint,
+        }
+    }
 }
 
 /// The source of the connections' requests.
@@ -37,7 +54,8 @@ impl Dispatcher {
         match share.arrivals() {
             None => Self::Closed(Quota::new(share.requests, share.sending_ends(), routes)),
             Some(arrivals) => {
-                let queue = Queue::new(arrivals, share.connections, routes);
+                let pacer = Pacer::new(arrivals, share.sending_ends());
+                let queue = Queue::new(pacer, share.connections, routes);
                 Self::Open(Box::new(queue))
             }
         }
@@ -48,7 +66,7 @@ impl Dispatcher {
         match self {
             // Its connections begin with the run, and each ends when no request is left for it.
             Self::Closed(_) => true,
-            Self::Open(queue) => queue.is_over(),
+            Self::Open(queue) => queue.pacer.is_over(),
         }
     }
 

@@ -31,7 +31,8 @@ fn queue(connections: usize, servers: u16) -> Queue {
     let schedule = Schedule::constant(1000.0, Duration::from_millis(10)).expect("a schedule");
     let endpoints: Vec<_> = (1..=servers).map(endpoint).collect();
     let routes = Routes::new(&endpoints, 0);
-    Queue::new(schedule.arrivals(0, 1), connections, routes)
+    let pacer = Pacer::new(schedule.arrivals(0, 1), 10 * MS);
+    Queue::new(pacer, connections, routes)
 }
 
 fn poll(queue: &mut Queue, slot: usize, now: u64, free: usize) -> Poll<Option<u64>> {
@@ -105,10 +106,13 @@ fn a_server_without_connection_gets_that_of_another() {
 fn at_the_end_what_waits_is_reported_and_connections_end() {
     let mut queue = queue(1, 1);
     let slot = connected(&mut queue);
-    assert_eq!(queue.count_due(10 * MS), 10);
+    assert_eq!(queue.pacer.count_due(10 * MS), 10);
     let mut never_sent = Vec::new();
-    queue.abandon(|intended| never_sent.push(intended));
-    assert_eq!(never_sent, (1..10).map(|ms| ms * MS).collect::<Vec<_>>());
-    assert!(queue.is_over());
+    queue.abandon(|time| never_sent.push(time));
+    assert_eq!(
+        never_sent,
+        (1..10).map(|ms| (ms * MS, 10 * MS)).collect::<Vec<_>>()
+    );
+    assert!(queue.pacer.is_over());
     assert_eq!(poll(&mut queue, slot, 10 * MS, 1), Poll::Ready(None));
 }

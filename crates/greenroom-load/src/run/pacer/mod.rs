@@ -1,0 +1,165 @@
+//! The pacing of an open loop.
+
+use std::collections::VecDeque;
+use std::iter::Peekable;
+use std::mem;
+
+use crate::plan::Arrivals;
+use crate::record::Tally;
+
+/// The pacer of an open loop: says which request is due, which waits, and which is never sent.
+///
+/// It has neither I/O nor a clock: methods that depend on the time take it as `now`, in nanoseconds
+/// since the run began. Requests that wait take no memory, as their times follow from the schedule.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    /// The intended time of the first request that was never taken.
+    head: Option<u64>,
+    /// The target of `head`, once it came due.
+    target: Option<usize>,
+    /// The intended times of the requests after `head`.
+    later: Arrivals,
+    /// Requests that were given back, which go before all others.
+    returned: VecDeque<Due>,
+    /// The intended times of the requests that were not counted as due yet.
+    uncounted: Peekable<Arrivals>,
+    /// The time until which the first request waits although it is due: 0 if it does not,
+    /// [`FREE_CONNECTION`] if it waits for a connection.
+    blocked_until: u64,
+    /// The time at which sending ends.
+    ends: u64,
+}
+
+/// A request that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// The intended time.
+    pub(crate) intended: u64,
+    /// The number that the engine chose for it: of a target, or of a group of targets.
+    pub(crate) target: usize,
+}
+
+/// The time at which a connection becomes free, which is not known.
+const FREE_CONNECTION: u64 = u64::MAX;
+
+impl Pacer {
+    /// Creates a pacer of these requests, of which none is sent after the time `ends`.
+    pub(crate) fn new(mut arrivals: Arrivals, ends: u64) -> Self {
+        Self {
+            uncounted: arrivals.clone().peekable(),
+            head: arrivals.next(),
+            target: None,
+            later: arrivals,
+            returned: VecDeque::new(),
+            blocked_until: 0,
+            ends,
+        }
+    }
+
+    /// Returns the first request if it is due; [`Pacer::take`] removes it. `choose` gives its target
+    /// once: a request keeps its turn while it waits.
+    pub(crate) fn due(&mut self, now: u64, choose: impl FnOnce() -> usize) -> Option<Due> {
+        if now < self.blocked_until {
+            return None;
+        }
+        self.blocked_until = 0;
+        if let Some(returned) = self.returned.front() {
+            return Some(*returned);
+        }
+        let intended = self.head.filter(|intended| *intended <= now)?;
+        let target = *self.target.get_or_insert_with(choose);
+        Some(Due { intended, target })
+    }
+
+    /// Removes the first request.
+    pub(crate) fn take(&mut self) -> Option<u64> {
+        if let Some(returned) = self.returned.pop_front() {
+            return Some(returned.intended);
+        }
+        self.target = None;
+        mem::replace(&mut self.head, self.later.next())
+    }
+
+    /// Takes requests back that were not sent.
+    pub(crate) fn give_back(&mut self, requests: impl IntoIterator<Item = Due>) {
+        self.returned.extend(requests);
+        // They may be for a target that has a connection, other than the one that waited.
+        self.unblock();
+    }
+
+    /// Lets the first request wait for a connection, until [`Pacer::unblock`].
+    pub(crate) fn block(&mut self) {
+        self.blocked_until = FREE_CONNECTION;
+    }
+
+    /// Lets the first request wait until a time.
+    pub(crate) fn block_until(&mut self, time: u64) {
+        self.blocked_until = time;
+    }
+
+    /// Ends the wait for a connection; false if there was none.
+    pub(crate) fn unblock(&mut self) -> bool {
+        let waited = self.blocked_until == FREE_CONNECTION;
+        if waited {
+            self.blocked_until = 0;
+        }
+        waited
+    }
+
+    /// Returns the time at which a request is due or sending ends, unless a connection becomes free
+    /// before; `None` if no request is left.
+    pub(crate) fn wakes_at(&self) -> Option<u64> {
+        let returned = self.returned.front().map(|due| due.intended);
+        let next = returned.or(self.head)?;
+        Some(next.max(self.blocked_until.min(self.ends)))
+    }
+
+    /// Returns the time at which the next request comes due, even if others wait before it, or at
+    /// which sending ends; `None` after that.
+    pub(crate) fn next_arrival(&mut self, now: u64) -> Option<u64> {
+        if self.has_ended(now) {
+            return None;
+        }
+        let next = self.uncounted.peek().copied();
+        Some(next.map_or(self.ends, |next| next.min(self.ends)))
+    }
+
+    /// Returns the number of requests that came due since the last call.
+    pub(crate) fn count_due(&mut self, now: u64) -> u64 {
+        let mut count = 0;
+        while self.uncounted.next_if(|time| *time <= now).is_some() {
+            count += 1;
+        }
+        count
+    }
+
+    /// Returns the number of requests that wait although they are due.
+    pub(crate) fn waiting(&self, now: u64) -> u64 {
+        let in_order = self.head.into_iter().chain(self.later.clone());
+        (self.returned.len() + in_order.take_while(|time| *time <= now).count()) as u64
+    }
+
+    /// Returns true if no request is left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.head.is_none() && self.returned.is_empty()
+    }
+
+    /// Returns true if nothing more is to be sent.
+    ///
+    /// The last requests come due right before the end, and may be sent a little after it; those
+    /// that wait for a connection may not.
+    pub(crate) fn has_ended(&self, now: u64) -> bool {
+        let is_blocked = self.blocked_until > 0 || self.is_over();
+        let grace = if is_blocked { 0 } else { Tally::LATE_NS };
+        now >= self.ends.saturating_add(grace)
+    }
+
+    /// Removes the first request as one that is never sent; returns its intended time and the time
+    /// at which sending ended.
+    pub(crate) fn give_up(&mut self) -> Option<(u64, u64)> {
+        Some((self.take()?, self.ends))
+    }
+}
+
+#[cfg(test)]
+mod tests;
