@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use clap::Parser;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 
-use http_bench_clients::{Target, answer};
+use http_bench_clients::{Target, response};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
