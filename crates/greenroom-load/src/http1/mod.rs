@@ -21,7 +21,7 @@ use self::closed::Closed;
 use self::core::{Core, Happened};
 use self::open::Open;
 use crate::record::Recorder;
-use crate::run::{Ending, Endpoint, Pacer, Share};
+use crate::run::{Ending, Endpoint, Share};
 
 /// The longest pause between two checks of the time-outs and of the stop flag.
 const SWEEP_MAX: Duration = Duration::from_millis(100);
@@ -37,10 +37,9 @@ pub(crate) fn work(
     recorder: Recorder,
 ) -> io::Result<Ending> {
     let core = Core::new(share, endpoints, recorder)?;
-    let pace = match share.arrivals() {
+    let pace = match share.pacer() {
         None => Pace::Closed(Closed::new(share)),
-        Some(arrivals) => {
-            let pacer = Pacer::new(arrivals, share.sending_ends());
+        Some(pacer) => {
             let open = Open::new(pacer, share.connections, core.routes.origins());
             Pace::Open(Box::new(open))
         }

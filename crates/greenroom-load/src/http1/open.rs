@@ -81,7 +81,7 @@ impl Open {
                 core.open(target, intended, now)
             }
             None => {
-                self.pacer.block();
+                self.pacer.block_until(Pacer::FREE_CONNECTION);
                 return false;
             }
         };

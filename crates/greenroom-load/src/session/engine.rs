@@ -137,7 +137,7 @@ impl Engine {
     async fn hold_open(self: Rc<Self>, ticket: Ticket) {
         connection::hold(&self, ticket).await;
         if let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() {
-            queue.vacate(ticket.endpoint, self.now());
+            queue.vacate(ticket.due.target, self.now());
         }
         self.dispatch();
         self.released();
@@ -159,8 +159,8 @@ impl Engine {
         let begun = self.now();
         self.outcomes.borrow_mut().begun(ticket, begun);
         Exchange {
-            endpoint: ticket.endpoint,
-            intended: ticket.intended,
+            endpoint: ticket.due.target,
+            intended: ticket.due.intended,
             begun,
             deadline: Instant::now() + self.share.plan.timeout.min(TIMEOUT_MAX),
             connect: None,

@@ -54,7 +54,8 @@ impl Outcomes {
 
     pub(super) fn begun(&mut self, ticket: &Ticket, now: u64) {
         self.in_flight += 1;
-        self.recorder.sent(ticket.intended, now, ticket.free_since);
+        let Ticket { due, free_since } = ticket;
+        self.recorder.sent(due.intended, now, *free_since);
     }
 
     /// Records a connection that was established.

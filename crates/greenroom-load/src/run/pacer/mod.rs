@@ -1,7 +1,7 @@
 //! The pacing of an open loop.
 
 use std::collections::VecDeque;
-use std::iter::Peekable;
+use std::iter::{self, Peekable};
 use std::mem;
 
 use crate::plan::Arrivals;
@@ -23,9 +23,8 @@ pub(crate) struct Pacer {
     returned: VecDeque<Due>,
     /// The intended times of the requests that were not counted as due yet.
     uncounted: Peekable<Arrivals>,
-    /// The time until which the first request waits although it is due: 0 if it does not,
-    /// [`FREE_CONNECTION`] if it waits for a connection.
-    blocked_until: u64,
+    /// The time until which the first request waits although it is due.
+    blocked_until: Option<u64>,
     /// The time at which sending ends.
     ends: u64,
 }
@@ -39,10 +38,10 @@ pub(crate) struct Due {
     pub(crate) target: usize,
 }
 
-/// The time at which a connection becomes free, which is not known.
-const FREE_CONNECTION: u64 = u64::MAX;
-
 impl Pacer {
+    /// The time at which a connection becomes free, which is not known: see [`Pacer::unblock`].
+    pub(crate) const FREE_CONNECTION: u64 = u64::MAX;
+
     /// Creates a pacer of these requests, of which none is sent after the time `ends`.
     pub(crate) fn new(mut arrivals: Arrivals, ends: u64) -> Self {
         Self {
@@ -51,7 +50,7 @@ impl Pacer {
             target: None,
             later: arrivals,
             returned: VecDeque::new(),
-            blocked_until: 0,
+            blocked_until: None,
             ends,
         }
     }
@@ -59,10 +58,10 @@ impl Pacer {
     /// Returns the first request if it is due; [`Pacer::take`] removes it. `choose` gives its target
     /// once: a request keeps its turn while it waits.
     pub(crate) fn due(&mut self, now: u64, choose: impl FnOnce() -> usize) -> Option<Due> {
-        if now < self.blocked_until {
+        if self.blocked_until.is_some_and(|until| now < until) {
             return None;
         }
-        self.blocked_until = 0;
+        self.blocked_until = None;
         if let Some(returned) = self.returned.front() {
             return Some(*returned);
         }
@@ -87,23 +86,15 @@ impl Pacer {
         self.unblock();
     }
 
-    /// Lets the first request wait for a connection, until [`Pacer::unblock`].
-    pub(crate) fn block(&mut self) {
-        self.blocked_until = FREE_CONNECTION;
-    }
-
-    /// Lets the first request wait until a time.
+    /// Lets the first request wait until a time, or for [`Pacer::FREE_CONNECTION`].
     pub(crate) fn block_until(&mut self, time: u64) {
-        self.blocked_until = time;
+        self.blocked_until = Some(time);
     }
 
     /// Ends the wait for a connection; false if there was none.
     pub(crate) fn unblock(&mut self) -> bool {
-        let waited = self.blocked_until == FREE_CONNECTION;
-        if waited {
-            self.blocked_until = 0;
-        }
-        waited
+        let is_for_connection = |until: &mut u64| *until == Self::FREE_CONNECTION;
+        self.blocked_until.take_if(is_for_connection).is_some()
     }
 
     /// Returns the time at which a request is due or sending ends, unless a connection becomes free
@@ -111,26 +102,20 @@ impl Pacer {
     pub(crate) fn wakes_at(&self) -> Option<u64> {
         let returned = self.returned.front().map(|due| due.intended);
         let next = returned.or(self.head)?;
-        Some(next.max(self.blocked_until.min(self.ends)))
+        let blocked = self.blocked_until.map(|until| until.min(self.ends));
+        Some(blocked.unwrap_or(next))
     }
 
     /// Returns the time at which the next request comes due, even if others wait before it, or at
     /// which sending ends; `None` after that.
     pub(crate) fn next_arrival(&mut self, now: u64) -> Option<u64> {
-        if self.has_ended(now) {
-            return None;
-        }
-        let next = self.uncounted.peek().copied();
-        Some(next.map_or(self.ends, |next| next.min(self.ends)))
+        let next = self.uncounted.peek().copied().unwrap_or(self.ends);
+        (!self.has_ended(now)).then(|| next.min(self.ends))
     }
 
     /// Returns the number of requests that came due since the last call.
     pub(crate) fn count_due(&mut self, now: u64) -> u64 {
-        let mut count = 0;
-        while self.uncounted.next_if(|time| *time <= now).is_some() {
-            count += 1;
-        }
-        count
+        iter::from_fn(|| self.uncounted.next_if(|time| *time <= now)).count() as u64
     }
 
     /// Returns the number of requests that wait although they are due.
@@ -149,7 +134,7 @@ impl Pacer {
     /// The last requests come due right before the end, and may be sent a little after it; those
     /// that wait for a connection may not.
     pub(crate) fn has_ended(&self, now: u64) -> bool {
-        let is_blocked = self.blocked_until > 0 || self.is_over();
+        let is_blocked = self.blocked_until.is_some() || self.is_over();
         let grace = if is_blocked { 0 } else { Tally::LATE_NS };
         now >= self.ends.saturating_add(grace)
     }

@@ -1,4 +1,3 @@
-use std::iter;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -54,7 +53,7 @@ fn a_request_given_back_goes_before_all_others() {
     let first = pacer.due(0, || 5).expect("it is due");
     pacer.take();
     let second = pacer.due(MS, || 6).expect("it is due");
-    pacer.block();
+    pacer.block_until(Pacer::FREE_CONNECTION);
     pacer.give_back([first]);
     assert_eq!((pacer.wakes_at(), pacer.waiting(MS)), (Some(0), 2));
     assert_eq!(pacer.due(MS, || 0), Some(first));
@@ -65,7 +64,7 @@ fn a_request_given_back_goes_before_all_others() {
 #[test]
 fn without_a_free_connection_nothing_is_due() {
     let mut pacer = pacer();
-    pacer.block();
+    pacer.block_until(Pacer::FREE_CONNECTION);
     assert_eq!(intended(&mut pacer, 5 * MS), None);
     assert_eq!(pacer.wakes_at(), Some(10 * MS), "at the end");
     assert!(pacer.unblock() && !pacer.unblock());
@@ -103,7 +102,7 @@ fn after_the_end_only_what_waits_for_no_connection_may_be_sent_a_little_late() {
     let grace = Tally::LATE_NS;
     assert!(!pacer.has_ended(10 * MS + grace - 1));
     assert!(pacer.has_ended(10 * MS + grace));
-    pacer.block();
+    pacer.block_until(Pacer::FREE_CONNECTION);
     assert!(!pacer.has_ended(10 * MS - 1));
     assert!(pacer.has_ended(10 * MS));
     assert_eq!(pacer.next_arrival(10 * MS), None);
@@ -125,7 +124,7 @@ fn run(pacer: &mut Pacer, rng: &mut Rng) -> (Vec<u64>, u64) {
         while let Some(due) = pacer.due(now, || 0) {
             assert!(due.intended <= now);
             match rng.u8(..8) {
-                0 => pacer.block(),
+                0 => pacer.block_until(Pacer::FREE_CONNECTION),
                 1 => pacer.block_until(now + rng.u64(1..5 * MS)),
                 2 => {
                     pacer.take();

@@ -68,7 +68,7 @@ impl Queue {
                 return Some(Ticket::new(due, self.capacity_since));
             } else {
                 self.displace_idle(origin);
-                self.pacer.block();
+                self.pacer.block_until(Pacer::FREE_CONNECTION);
             }
         }
         None
@@ -153,7 +153,8 @@ impl Queue {
         if slot.is_idle {
             self.idle[slot.origin].retain(|idle| *idle != number);
         }
-        self.pacer.give_back(slot.mailbox.iter().map(Ticket::due));
+        self.pacer
+            .give_back(slot.mailbox.iter().map(|ticket| ticket.due));
     }
 
     fn open(&self) -> usize {

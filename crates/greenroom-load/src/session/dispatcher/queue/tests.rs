@@ -37,13 +37,13 @@ fn queue(connections: usize, servers: u16) -> Queue {
 
 fn poll(queue: &mut Queue, slot: usize, now: u64, free: usize) -> Poll<Option<u64>> {
     let ticket = queue.poll_ticket(slot, now, free, Waker::noop());
-    ticket.map(|ticket| ticket.map(|ticket| ticket.intended))
+    ticket.map(|ticket| ticket.map(|ticket| ticket.due.intended))
 }
 
 /// Adds the first connection, which served the first request.
 fn connected(queue: &mut Queue) -> usize {
     let ticket = queue.dispatch(0).expect("the first is due at once");
-    queue.enter(ticket.endpoint)
+    queue.enter(ticket.due.target)
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn what_is_due_goes_to_a_free_stream_before_a_new_connection() {
     assert_eq!(poll(&mut queue, slot, 2 * MS, 2), Poll::Ready(Some(MS)));
     assert_eq!(poll(&mut queue, slot, 2 * MS, 1), Poll::Ready(Some(2 * MS)));
     let next = queue.dispatch(3 * MS).expect("both streams are taken");
-    assert_eq!((next.intended, next.free_since), (3 * MS, 0));
+    assert_eq!((next.due.intended, next.free_since), (3 * MS, 0));
     assert_eq!(queue.dispatch(4 * MS), None, "all connections are open");
 }
 
@@ -65,11 +65,11 @@ fn what_waits_goes_out_in_order_when_a_stream_is_free() {
     let slot = connected(&mut queue);
     assert_eq!(queue.dispatch(5 * MS), None);
     let ticket = queue.poll_ticket(slot, 5 * MS, 1, Waker::noop());
-    let expected = Ticket {
-        endpoint: 0,
+    let due = Due {
         intended: MS,
-        free_since: 5 * MS,
+        target: 0,
     };
+    let expected = Ticket::new(due, 5 * MS);
     assert_eq!(ticket, Poll::Ready(Some(expected)));
     assert_eq!(poll(&mut queue, slot, 6 * MS, 1), Poll::Ready(Some(2 * MS)));
 }
@@ -83,7 +83,7 @@ fn a_connection_that_ends_gives_back_what_it_did_not_send() {
     queue.leave(slot);
     queue.vacate(0, 2 * MS);
     let again = queue.dispatch(2 * MS).expect("it waits for a connection");
-    assert_eq!((again.intended, again.free_since), (MS, 2 * MS));
+    assert_eq!((again.due.intended, again.free_since), (MS, 2 * MS));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_server_without_connection_gets_that_of_another() {
     queue.leave(slot);
     queue.vacate(0, MS);
     let ticket = queue.dispatch(MS).expect("there is a slot");
-    assert_eq!((ticket.endpoint, ticket.intended), (1, MS));
+    assert_eq!((ticket.due.target, ticket.due.intended), (1, MS));
 }
 
 #[test]
