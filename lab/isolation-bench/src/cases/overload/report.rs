@@ -121,7 +121,7 @@ fn flooded(rows: &[Row<Flood>]) -> String {
             spread(|flood| flood.refused_percent, 1),
             cell(refused_p99_ms(row), 1),
             cell(late_percent(row), 1),
-            retry_after(row),
+            retry_after_cell(row),
             row.samples
                 .iter()
                 .map(|flood| flood.resets)
@@ -139,7 +139,7 @@ fn flooded(rows: &[Row<Flood>]) -> String {
     out.to_string()
 }
 
-fn retry_after(row: &Row<Flood>) -> String {
+fn retry_after_cell(row: &Row<Flood>) -> String {
     let sum = |count: fn(&Flood) -> u32| row.samples.iter().map(count).sum::<u32>();
     match sum(|flood| flood.probes.refused) {
         0 => "-".to_owned(),
