@@ -1,5 +1,5 @@
-//! What clients over HTTP/2 can take from a real process: memory by opening no window, descriptors by
-//! staying, and both by floods of frames.
+//! Limits on the memory and the descriptors that clients over HTTP/2 can take from a real process: by
+//! opening no window, by staying, and by floods of frames.
 
 mod outside;
 
@@ -12,7 +12,7 @@ use outside::http::{self, HELLO, assert_hello};
 use outside::server::Server;
 use outside::wait;
 
-/// How long a test waits for what it expects; only a failing test waits so long.
+/// The time-out of what a test waits for; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -52,7 +52,8 @@ impl Client {
         self.send(&get(id, path));
     }
 
-    /// The next frame's kind, flags and content; settings and pings are acknowledged. `None` at the end.
+    /// Returns the next frame's kind, flags and content; settings and pings are acknowledged. `None`
+    /// at the end.
     fn next(&mut self) -> Option<(u8, u8, Vec<u8>)> {
         loop {
             let mut header = [0; 9];
@@ -68,7 +69,7 @@ impl Client {
         }
     }
 
-    /// Reads to the end of a response: what its frames contain.
+    /// Returns the content of a response's frames.
     fn response(&mut self) -> Option<Vec<u8>> {
         let mut received = Vec::new();
         loop {
@@ -80,7 +81,7 @@ impl Client {
         }
     }
 
-    /// The kinds of the frames up to the end.
+    /// Returns the kinds of the frames up to the end.
     fn rest(&mut self) -> Vec<u8> {
         let mut kinds = Vec::new();
         while let Some((kind, ..)) = self.next() {
@@ -120,8 +121,8 @@ fn get(id: u32, path: &str) -> Vec<u8> {
 
 const FLOODING: usize = 5;
 const STREAMS: u32 = 100;
-/// What 500 responses of 1 MB may add to the process while nobody takes them; with what `hyper` would
-/// hold of them it was 340 MiB.
+/// The memory that 500 responses of 1 MB may add to the process while no client takes them; with
+/// `hyper`'s own buffers it was 340 MiB.
 const GROWTH_MAX_KIB: u64 = 24 * 1_024;
 
 #[test]

@@ -1,4 +1,5 @@
-//! `make bench-http`: Greenroom beside the physical limit and its peers, one thread each, in CPU time per request.
+//! `make bench-http`: Greenroom beside the physical limit and its peers, one thread each, in CPU
+//! time per request.
 
 mod args;
 mod cases;

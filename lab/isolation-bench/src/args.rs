@@ -5,7 +5,7 @@ use clap::Parser;
 
 use crate::cases::Case;
 
-/// Whether a slow request holds up a fast one: Greenroom beside axum, Node, Go and Starman.
+/// Measure the delay of fast requests by slow ones: Greenroom beside axum, Node, Go and Starman
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// Only this case; may be repeated

@@ -16,9 +16,10 @@ use crate::cases::Context;
 pub(crate) const OURS: &str = "greenroom serve";
 /// The crate by itself, under the server that its users have already.
 pub(crate) const LAYER: &str = "axum::serve + Placement::auto";
-/// The same crates as in [`OURS`] around the handlers that axum has, for what the demo application has no route for.
+/// The same crates as in [`OURS`] around the handlers that axum has, for what the demo application
+/// has no route for.
 pub(crate) const SERVER: &str = "greenroom::serve";
-/// What the limits on the peers' programs are measured against.
+/// The contestant that the limits of the peers' programs are measured against.
 pub(crate) const AXUM_INLINE: &str = "axum, inline";
 const GO_PROGRAM: &str = "isolation-go";
 /// As many as axum's servers have threads.
@@ -26,7 +27,7 @@ const LOOPS: &str = "2";
 /// Starman's processes, each for one request at a time.
 const STARMAN_WORKERS: &str = "50";
 
-/// What to start.
+/// The program to start.
 #[derive(Clone, Debug)]
 enum Program {
     /// Built for this run.
@@ -68,7 +69,7 @@ impl Contestant {
         Self::new(name, program).arguments(["--application", application])
     }
 
-    /// The handlers of [`Contestant::axum`], nothing said about where they run, behind Greenroom's server.
+    /// The handlers of [`Contestant::axum`] without any placement, behind Greenroom's server.
     pub(crate) fn server(name: &str, application: &str) -> Self {
         Self::greenroom(name, application).arguments(["--loops", LOOPS])
     }
@@ -129,7 +130,7 @@ impl Contestant {
         }
     }
 
-    /// Whether it cannot be asked for the numbers that the others are asked for.
+    /// Returns true if it is too slow for the numbers that the others compute.
     pub(crate) fn is_slow(&self) -> bool {
         self.is_slow
     }
@@ -169,7 +170,7 @@ impl rounds::Contestant for Contestant {
     }
 }
 
-/// Who serves what computes; and a line for each that is not here.
+/// Returns the servers of the route that computes, and a line for each that is not installed.
 pub(crate) fn for_computing(context: &Context) -> anyhow::Result<(Vec<Contestant>, Vec<String>)> {
     let (mut contestants, mut notes) = (for_both(context), Vec::new());
     if context.ours_only {
@@ -193,7 +194,7 @@ pub(crate) fn build_go(binaries: &mut Binaries) -> anyhow::Result<()> {
 }
 
 /// Everybody, `ours` first; and a line for each that is not here.
-pub(crate) fn everybody(
+pub(crate) fn all_servers(
     context: &Context,
     ours: Vec<Contestant>,
 ) -> anyhow::Result<(Vec<Contestant>, Vec<String>)> {
@@ -235,7 +236,7 @@ pub(crate) fn everybody(
     Ok((contestants, notes))
 }
 
-/// Who serves what blocks; and a line for each that is not here.
+/// Returns the servers of the route that blocks, and a line for each that is not installed.
 pub(crate) fn for_blocking(context: &Context) -> (Vec<Contestant>, Vec<String>) {
     let (mut contestants, mut notes) = (for_both(context), Vec::new());
     if context.ours_only {

@@ -1,4 +1,4 @@
-//! A single request, for what a load generator does not tell.
+//! A single request, for values that a load generator does not report.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -25,7 +25,7 @@ impl Answer {
     }
 }
 
-/// Asks on a connection of its own, which the server closes behind its answer.
+/// Sends a request on a connection of its own, which the server closes after its response.
 pub(crate) fn get(server: SocketAddr, path: &str) -> anyhow::Result<Answer> {
     let mut stream = TcpStream::connect(server).context("connect")?;
     stream.set_read_timeout(Some(TIMEOUT))?;

@@ -1,4 +1,5 @@
-//! `make bench-isolation`: whether a slow request holds up a fast one, in Greenroom, axum, Node, Go and Starman.
+//! `make bench-isolation`: the delay of fast requests by slow ones in Greenroom, axum, Node, Go and
+//! Starman.
 
 mod args;
 mod cases;

@@ -12,7 +12,7 @@ const CPU_SECONDS_MAX: u32 = 120;
 pub(crate) struct Rivals(Vec<Child>);
 
 impl Rivals {
-    /// So many, on one core, or wherever the system puts them.
+    /// So many, on one core, or on those that the system chooses.
     pub(crate) fn start(count: usize, core: Option<usize>) -> anyhow::Result<Self> {
         let script = format!("ulimit -t {CPU_SECONDS_MAX}; while :; do :; done");
         let mut rivals = Self(Vec::new());

@@ -1,4 +1,4 @@
-//! What a server with stages tells of its routes at `/greenroom/status`.
+//! The status of routes that a server with stages serves at `/greenroom/status`.
 
 use std::net::SocketAddr;
 
@@ -33,7 +33,8 @@ struct Status {
     routes: Vec<Route>,
 }
 
-/// How many requests its stages let in and dropped when their turn came too late; `None` of a server that does not tell.
+/// Returns the number of requests that stages admitted and dropped when their turn came too late;
+/// `None` if the server has no status.
 pub(crate) fn dropped_late(server: SocketAddr) -> Option<u64> {
     let stages = ask(server).ok()?.stages;
     (!stages.is_empty()).then(|| stages.iter().map(|stage| stage.sheds.late).sum())

@@ -4,7 +4,7 @@ use clap::builder::ValueParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use greenroom::{Limits, Setting, Unit};
 
-/// What the program limits by default, and the library does not.
+/// Limits of the program whose default differs from the library's.
 const DEFAULTS: [(&str, &str); 1] = [("body_bytes_max", "2MiB")];
 
 #[derive(Debug)]

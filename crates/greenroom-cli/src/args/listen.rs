@@ -1,4 +1,4 @@
-//! The flags that say where to listen.
+//! The flags of the addresses to listen on.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
@@ -12,12 +12,14 @@ const PORT: u16 = 5000;
 #[derive(Debug, clap::Args)]
 #[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 pub(crate) struct ListenArgs {
-    /// Where to listen: IP:PORT, [IPV6]:PORT, localhost:PORT, :PORT for all IPv4 addresses, unix:PATH or /PATH; may be repeated
+    /// Address to listen on: IP:PORT, [IPV6]:PORT, localhost:PORT, :PORT for all IPv4 addresses,
+    /// unix:PATH or /PATH; may be repeated
     ///
-    /// Port 0 is a free port, which the log names. localhost is 127.0.0.1, and ::1 where there is IPv6. In the
-    /// environment, addresses are separated by commas.
+    /// Port 0 is a free port, which the log names. localhost is 127.0.0.1, and ::1 where there is
+    /// IPv6. In the environment, addresses are separated by commas.
     ///
-    /// Sockets that start_server (SERVER_STARTER_PORT) or systemd (LISTEN_FDS) pass on take the place of these addresses.
+    /// Sockets that start_server (SERVER_STARTER_PORT) or systemd (LISTEN_FDS) pass on take the
+    /// place of these addresses.
     #[arg(
         short,
         long,
@@ -33,20 +35,23 @@ pub(crate) struct ListenArgs {
     #[arg(short, long, value_name = "PORT")]
     port: Option<u16>,
 
-    /// Listen on this IP address or on localhost, at --port, instead of --listen (default with --port: 127.0.0.1)
+    /// Listen on this IP address or on localhost, at --port, instead of --listen (default with
+    /// --port: 127.0.0.1)
     ///
     /// All IPv4 addresses are 0.0.0.0, all addresses ::.
     #[arg(short = 'o', long, value_name = "IP", value_parser = value::host)]
     host: Option<Host>,
 
-    /// Wherever it listens, connections begin with a header of the PROXY protocol, and are whose it says
+    /// Take the client's address from the PROXY protocol's header, with which every connection
+    /// begins
     ///
-    /// As HAProxy's send-proxy and send-proxy-v2 and nginx's proxy_protocol write it. A connection without it is closed. With
-    /// --trusted-proxy only connections of these proxies are served; else whoever can connect can say to be anybody.
+    /// As HAProxy's send-proxy and send-proxy-v2 and nginx's proxy_protocol write it. A connection
+    /// without it is closed. With --trusted-proxy only connections of these proxies are served; else
+    /// every client that can connect can claim any address.
     #[arg(long, env = "GREENROOM_PROXY_PROTOCOL")]
     pub(crate) proxy_protocol: bool,
 
-    /// Whether the command line says where to listen.
+    /// True if the command line names an address.
     #[arg(skip)]
     pub(crate) is_said: bool,
 }

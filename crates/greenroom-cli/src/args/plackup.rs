@@ -1,5 +1,6 @@
-//! The flags that `plackup -s Greenroom` passes on: those of `greenroom serve`, but for what plackup does
-//! itself. The handler has them in a Perl file, which is compared with their definition here.
+//! The flags that `plackup -s Greenroom` passes on: those of `greenroom serve`, but for those that
+//! plackup handles itself. The handler has them in a Perl file, which is compared with their
+//! definition here.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,8 +12,8 @@ use super::{Args, demo, stage};
 
 const FILE: &str = "../greenroom-psgi/perl/lib/Plack/Handler/Greenroom/Flags.pm";
 
-/// Flags that are not passed on. The handler derives addresses and the access log from plackup's options of
-/// that name, and plackup loads the application, with the rights of its process.
+/// Flags that are not passed on. The handler derives addresses and the access log from plackup's
+/// options of that name, and plackup loads the application, with the rights of its process.
 const NOT_PASSED_ON: &[&str] = &[
     "access-log",
     "app",
@@ -32,7 +33,8 @@ const NOT_PASSED_ON: &[&str] = &[
 ];
 
 const HEAD: &str = "\
-# Flags of `greenroom serve` that plackup -s Greenroom passes on, with what they take; a switch takes nothing.
+# Flags of `greenroom serve` that plackup -s Greenroom passes on, with what they take; a switch \
+takes nothing.
 # Made from their definition by `make pages`.
 package Plack::Handler::Greenroom::Flags;
 

@@ -44,9 +44,10 @@ Examples:
 
 /// Serve a PSGI application (Perl), or the demo application
 ///
-/// A PSGI application runs unchanged in worker processes behind this server, be it blocking or driven by events. The page of the
-/// demo application lists what it can do. Either is at port 5000 of this machine unless --listen says otherwise.
-/// Many flags can also be given by the environment variable that stands beside them; a flag wins.
+/// A PSGI application runs unchanged in worker processes behind this server, be it blocking or
+/// driven by events. The page of the demo application lists what it can do. Either is at port 5000 of
+/// this machine unless --listen says otherwise. Many flags can also be given by the environment
+/// variable that stands beside them; a flag wins.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_STATUSES}"))]
@@ -58,9 +59,11 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
 
-    /// Where operators find /greenroom/status and /greenroom/metrics, beside what is served
+    /// Address of the admin server: /greenroom/status and /greenroom/metrics, apart from the
+    /// application
     ///
-    /// An address as for --listen. It is best one that only operators reach: the status names routes and their load.
+    /// Written as for --listen. It is best one that only operators reach: the status names routes and
+    /// their load.
     #[arg(
         long,
         env = "GREENROOM_STATUS_LISTEN",
@@ -75,9 +78,10 @@ pub(crate) struct ServeArgs {
 
     /// Proxies whose X-Forwarded-For tells who the client is (repeatable)
     ///
-    /// A network, such as 10.0.0.0/8, an address, or unix for whoever connects to a Unix socket. Without this flag a client is
-    /// the address that is connected. The address taken is the last in X-Forwarded-For that is none of these proxies': in the
-    /// access log, as REMOTE_ADDR of a PSGI application, and for queues, which are fair between clients.
+    /// A network, such as 10.0.0.0/8, an address, or unix for all clients of a Unix socket. Without
+    /// this flag a client is the address that is connected. The address taken is the last in
+    /// X-Forwarded-For that is none of these proxies': in the access log, as REMOTE_ADDR of a PSGI
+    /// application, and for queues, which are fair between clients.
     #[arg(
         long = "trusted-proxy",
         env = "GREENROOM_TRUSTED_PROXY",
@@ -121,12 +125,12 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// Whether a PSGI application is served, and not the demo application.
+    /// Returns true if a PSGI application is served, and not the demo application.
     pub(crate) fn is_psgi(&self) -> bool {
         self.file.is_some() || self.psgi.names_application()
     }
 
-    /// Who is believed when it says for whom a request is.
+    /// Returns the proxies that are trusted to name a request's client.
     pub(crate) fn trusted_proxies(&self) -> TrustedProxies {
         let proxies: TrustedProxies = self.trusted_proxies.iter().copied().collect();
         if self.forwarded_header.eq_ignore_ascii_case("forwarded") {
@@ -135,17 +139,18 @@ impl ServeArgs {
         proxies
     }
 
-    /// A prefix that two mounts have.
+    /// Returns a prefix that two mounts have.
     pub(super) fn repeated_prefix(&self) -> Option<&str> {
         self.psgi.repeated_prefix()
     }
 
-    /// The application of -e, as the text of a file, if there is one.
+    /// Returns the application of -e, as the text of a file, if there is one.
     pub(crate) fn code(&self) -> Option<String> {
         self.psgi.code(self.file.as_deref())
     }
 
-    /// What is to be started for the PSGI applications; `code` is the file that holds what -e says.
+    /// Returns the gateways to start for the PSGI applications; `code` is the file that holds the
+    /// code of -e.
     pub(crate) fn gateways(&self, code: Option<&Path>) -> Gateways {
         let file = code.or(self.file.as_deref());
         let limits = self.limits.limits();

@@ -14,21 +14,21 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 /// Standard input, output and error stay open.
 const STANDARD_MAX: RawFd = 2;
 
-/// Fails unless the number is that of an open socket. To be asked of all numbers before anything is
-/// opened, which could get the number of one that is closed.
+/// Fails unless the number is that of an open socket. To be called for all numbers before anything
+/// is opened, which could get the number of one that is closed.
 pub(super) fn check(number: RawFd) -> io::Result<()> {
     match getsockname::<SockaddrStorage>(number) {
         Err(Errno::EBADF) => Err(io::Error::other("the descriptor is not open")),
         Err(Errno::ENOTSOCK) => Err(io::Error::other("it is not a socket")),
-        // What it is else, whoever uses it will see.
+        // Any other fault shows when it is used.
         _ => Ok(()),
     }
 }
 
 /// Takes over the descriptor with this number, so that no program that is started from here has it.
 ///
-/// To own a number is unsafe in Rust, since somebody else may. So the descriptor is sent in a message
-/// (`SCM_RIGHTS`, unix(7)), of which a new one comes out, and the old one is closed.
+/// To own a number is unsafe in Rust, since other code may own it. So the descriptor is sent in a
+/// message (`SCM_RIGHTS`, unix(7)), from which a new one is received, and the old one is closed.
 pub(super) fn take(number: RawFd) -> io::Result<OwnedFd> {
     let (sender, receiver) = UnixStream::pair()?;
     let rights = [ControlMessage::ScmRights(&[number])];

@@ -1,4 +1,4 @@
-//! How serving ended, told in the log, by a message and by the exit status.
+//! Reports on the end of serving: in the log, by a message and by the exit status.
 
 use std::io;
 use std::process::ExitCode;
@@ -9,13 +9,13 @@ use tracing::field::display;
 
 use crate::exit;
 
-/// How serving ended.
+/// The outcome of serving.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
     pub(super) drain: DrainReport,
     /// Of each PSGI application.
     pub(super) gateways: Vec<ShutdownReport>,
-    /// A signal ended the program before the applications had ended.
+    /// True if a signal ended the program before the applications had ended.
     pub(super) in_haste: bool,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn report(ended: &Ended) -> ExitCode {
     ExitCode::from(exit::FAILED)
 }
 
-/// Says why nothing was started.
+/// Prints the reason why nothing was started.
 pub(super) fn refuse(error: &anyhow::Error) -> ExitCode {
     let message = match error.downcast_ref() {
         Some(Error::Bind { source, .. }) => format!("{error}{}", advice(source.kind())),
@@ -59,7 +59,7 @@ pub(super) fn refuse(error: &anyhow::Error) -> ExitCode {
     exit::with_message(exit::NOT_STARTED, message)
 }
 
-/// Says why serving failed, or did not begin.
+/// Prints the reason why serving failed, or did not begin.
 pub(super) fn explain(error: &anyhow::Error) -> ExitCode {
     match error.downcast_ref::<StartError>() {
         Some(error) => exit::with_message(exit::NOT_STARTED, error),

@@ -20,7 +20,7 @@ pub(super) async fn serve(
     server: Server,
     ending: &mut JoinHandle<()>,
 ) -> anyhow::Result<Ended> {
-    // One that comes while the application is loaded must not end the program.
+    // A SIGHUP that comes while the application is loaded must not end the program.
     let reloads = signal(SignalKind::hangup()).context("cannot catch SIGHUP")?;
     if server.admin_address().is_some() {
         // Before the gateways, which record from their start.
@@ -40,7 +40,7 @@ pub(super) async fn serve(
             watching.abort();
             drained.map_err(Into::into)
         }
-        Ok(Started::ToldToEnd) => Ok(DrainReport::default()),
+        Ok(Started::Interrupted) => Ok(DrainReport::default()),
         Err(error) => Err(error),
     };
     let reports = shut_down(&gateways, ending).await;
@@ -53,19 +53,19 @@ pub(super) async fn serve(
 
 enum Started {
     Ready,
-    ToldToEnd,
+    Interrupted,
 }
 
-/// Starts all, one after the other, into `started`, unless one cannot be started or a signal asks
-/// for the end meanwhile.
+/// Starts all, one after the other, into `started`, until one cannot be started or a signal ends the
+/// program.
 async fn start(gateways: Gateways, started: &mut Vec<Gateway>) -> anyhow::Result<Started> {
-    let told_to_end = told_to_end()?;
+    let interrupted = interrupted()?;
     tokio::select! {
         ready = start_all(gateways, started) => {
             ready?;
             Ok(Started::Ready)
         }
-        () = told_to_end => Ok(Started::ToldToEnd),
+        () = interrupted => Ok(Started::Interrupted),
     }
 }
 
@@ -83,7 +83,8 @@ async fn start_all(gateways: Gateways, started: &mut Vec<Gateway>) -> Result<(),
     Ok(())
 }
 
-/// What becomes of it the gateways log. Signals that come meanwhile have one more reload follow.
+/// Reloads all at each SIGHUP; the gateways log the outcome. Signals that come meanwhile cause one
+/// more reload.
 async fn reload(mut hangups: Signal, gateways: Vec<Gateway>) {
     while hangups.recv().await.is_some() {
         tracing::info!(signal = "SIGHUP", "reloading");
@@ -91,7 +92,7 @@ async fn reload(mut hangups: Signal, gateways: Vec<Gateway>) {
     }
 }
 
-/// An application that plackup has loaded is served for as long as plackup runs.
+/// Drains the server when plackup, which has loaded the application, has ended.
 async fn drain_when_closed(gateways: Vec<Gateway>, server: Handle) {
     let closed = gateways.iter().map(|gateway| Box::pin(gateway.closed()));
     select_all(closed).await;
@@ -99,8 +100,8 @@ async fn drain_when_closed(gateways: Vec<Gateway>, server: Handle) {
     server.drain();
 }
 
-/// Ends the workers, and says how they ended; `None` if a second signal, with which `ending` is done,
-/// did not let them end.
+/// Ends the workers and returns their reports; `None` if a second signal, which completes `ending`,
+/// came before they had ended.
 async fn shut_down(
     gateways: &[Gateway],
     ending: &mut JoinHandle<()>,
@@ -112,7 +113,7 @@ async fn shut_down(
 }
 
 /// Completes with the first SIGTERM or SIGINT that comes after this call.
-fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
+fn interrupted() -> anyhow::Result<impl Future<Output = ()>> {
     let catch = || -> io::Result<(Signal, Signal)> {
         Ok((
             signal(SignalKind::terminate())?,

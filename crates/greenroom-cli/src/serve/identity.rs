@@ -1,4 +1,4 @@
-//! As whom the process serves.
+//! The user and the group that the process serves as.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -19,13 +19,13 @@ const ROOT: Uid = Uid::from_raw(0);
 /// The user and the group that --user and --group name.
 #[derive(Debug)]
 pub(crate) struct Identity {
-    /// With a name, if the system knows one; whose groups it has.
+    /// The number, and the name if the system knows one: the process then gets that user's groups.
     user: Option<(Uid, Option<CString>)>,
     group: Gid,
 }
 
 impl Identity {
-    /// `None` if the process is to stay who it is.
+    /// Finds user and group in the system; `None` if the process is to keep its own.
     pub(super) fn find(args: &ProcessArgs) -> anyhow::Result<Option<Self>> {
         let user = args.user.as_deref().map(find_user).transpose()?;
         let group = args.group.as_deref().map(find_group).transpose()?;
@@ -52,12 +52,12 @@ impl Identity {
         self.user.as_ref().map(|(uid, _)| uid.as_raw())
     }
 
-    /// Gives away a file.
+    /// Gives a file to user and group.
     pub(crate) fn own(&self, file: &File) -> io::Result<()> {
         fchown(file, self.uid(), Some(self.group.as_raw()))
     }
 
-    /// Gives away a socket's file, so that group and user may connect as its mode says.
+    /// Gives a socket's file to user and group, so that they may connect as its mode allows.
     pub(super) fn own_socket(&self, address: &Address) -> anyhow::Result<()> {
         let Address::Unix(path) = address else {
             return Ok(());
@@ -66,8 +66,10 @@ impl Identity {
             .with_context(|| format!("{address} cannot be given to the user and group to serve as"))
     }
 
-    /// Becomes who is named, for good. All threads do: these are the C library's calls, which see to it, not
-    /// the system's, which are for one thread.
+    /// Changes the process to this user and group, for good.
+    ///
+    /// All threads change: these are the C library's functions, which see to it; the system calls
+    /// change one thread.
     pub(super) fn assume(&self) -> anyhow::Result<()> {
         if self.is_ours()? {
             return Ok(());
@@ -113,7 +115,7 @@ fn refused(what: &str, errno: Errno) -> anyhow::Error {
     )
 }
 
-/// A number need not be known to the system.
+/// Finds a user by name or number; a number need not be known to the system.
 fn find_user(text: &str) -> anyhow::Result<(Uid, Option<User>)> {
     let failed = || format!("--user {text}: the system's users cannot be read");
     if let Some(user) = User::from_name(text).with_context(failed)? {

@@ -18,20 +18,20 @@ const NAMES: &str = "LISTEN_FDNAMES";
 /// The first descriptor that systemd passes on.
 const FIRST: RawFd = 3;
 
-/// More than anybody passes on, and less than what a number in the environment could ask for.
+/// The most sockets that are accepted from systemd.
 const COUNT_MAX: u32 = 1_024;
 
-/// A socket by its number, and how its starter calls it.
+/// A socket by its number, with the name that its starter gave it.
 #[derive(Debug, PartialEq)]
 struct Passed {
     descriptor: RawFd,
     name: String,
 }
 
-/// Takes the sockets that are for this process. Must come before anything else is opened.
+/// Takes the sockets that are for this process. Must be called before anything else is opened.
 ///
 /// # Errors
-/// If what the environment names cannot be served. Nothing of it is left out in silence.
+/// If a socket that the environment names cannot be served; none is left out in silence.
 pub(super) fn take() -> anyhow::Result<Vec<InheritedSocket>> {
     let variable = |name: &str| match env::var(name) {
         Ok(text) => Ok(Some(text)),
@@ -69,7 +69,7 @@ fn unusable(name: &str, descriptor: RawFd) -> String {
     format!("{name}: the descriptor {descriptor} that was passed on cannot be listened on")
 }
 
-/// `5000=3;127.0.0.1:80=4;/run/app.sock=5`.
+/// Parses a text such as `5000=3;127.0.0.1:80=4;/run/app.sock=5`.
 fn by_start_server(text: &str) -> anyhow::Result<Vec<Passed>> {
     ensure!(
         !text.is_empty(),
@@ -89,7 +89,7 @@ fn by_start_server(text: &str) -> anyhow::Result<Vec<Passed>> {
     })
 }
 
-/// Whether `LISTEN_FDS` is meant for us: it may be inherited from a process that was.
+/// Returns true if `LISTEN_FDS` is meant for this process: it may be inherited from another.
 fn is_for(pid: u32, listen_pid: Option<&str>, count: Option<&str>) -> anyhow::Result<bool> {
     let Some(text) = listen_pid else {
         ensure!(

@@ -34,12 +34,12 @@ pub(crate) fn run(args: &ServeArgs) -> ExitCode {
     }
 }
 
-/// The loops have runtimes of their own; this one waits for signals and for the end, and looks after
-/// the workers of PSGI applications.
+/// Serves until the end. The loops have runtimes of their own; this one waits for signals and for the
+/// end, and supervises the workers of PSGI applications.
 #[tokio::main(flavor = "current_thread")]
 async fn serve(args: &ServeArgs, server: Server) -> anyhow::Result<Ended> {
     args.stage.build()?;
-    // Before anybody is told that we listen, and may so send a signal.
+    // Before the log names the addresses: a reader may send a signal at once.
     let mut ending = shutdown_on_signals(server.handle()).context("cannot catch signals")?;
     let ended = if args.is_psgi() {
         gateways::serve(args, server, &mut ending).await

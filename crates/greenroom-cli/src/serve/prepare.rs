@@ -1,4 +1,5 @@
-//! What needs the rights that the process was started with. It has one thread until this is done.
+//! The steps that need the rights with which the process was started. It has one thread until they
+//! are done.
 
 use anyhow::ensure;
 use greenroom::{InheritedSocket, Server};
@@ -9,8 +10,9 @@ use super::pid_file::PidFile;
 use crate::args::ServeArgs;
 use crate::logging::LogFiles;
 
-const LISTEN: &str = "the sockets to listen on were passed on, in SERVER_STARTER_PORT or LISTEN_FDS, and take the \
-    place of --listen, --host and --port: leave these out, or clear the variables";
+const LISTEN: &str = "the sockets to listen on were passed on, in SERVER_STARTER_PORT or \
+    LISTEN_FDS, and take the place of --listen, --host and --port: leave these out, or clear the \
+    variables";
 
 pub(super) struct Prepared {
     pub(super) server: Server,
@@ -18,9 +20,10 @@ pub(super) struct Prepared {
     pub(super) logs: LogFiles,
 }
 
-/// Binds, opens and creates what is asked for, and then becomes who is to serve.
+/// Binds sockets, opens log files and creates the PID file, and then changes user and group.
 ///
-/// Before that no code of the application runs. Whatever is wrong with an address is said before workers are started.
+/// No code of the application runs before that. A fault of an address is reported before workers are
+/// started.
 pub(super) fn prepare(args: &ServeArgs) -> anyhow::Result<Prepared> {
     // Before anything is opened, which could get the number of a descriptor that is not there.
     let inherited = inherited::take()?;

@@ -2,8 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
+
+use parking_lot::Mutex;
 
 /// A server's reaction to a request.
 #[derive(Clone, Debug)]
@@ -76,10 +78,7 @@ impl Fixture {
 
     /// Returns the requests until now.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        self.seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.seen.lock().clone()
     }
 
     /// Returns the number of connections on which there were requests until now.
@@ -144,7 +143,7 @@ fn note(
     peer: SocketAddr,
     connection: usize,
 ) -> Request {
-    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut seen = seen.lock();
     let request = Request {
         number: seen.len(),
         head,

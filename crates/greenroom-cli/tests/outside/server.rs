@@ -5,10 +5,12 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::{http, wait};
 
@@ -109,7 +111,7 @@ impl Server {
     }
 
     pub(crate) fn log(&self) -> String {
-        self.log.lock().expect("the log is not poisoned").clone()
+        self.log.lock().clone()
     }
 
     pub(crate) fn descriptors(&self) -> usize {
@@ -187,7 +189,7 @@ fn follow(stderr: ChildStderr, log: &Mutex<String>, addresses: &Sender<String>) 
             // The receiver is gone once all listeners are known.
             let _ = addresses.send(address);
         }
-        let mut log = log.lock().expect("the log is not poisoned");
+        let mut log = log.lock();
         log.push_str(&line);
         log.push('\n');
     }

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io::{PipeReader, Read};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// Bytes that are kept: 4 KiB.
 const BYTES_MAX: usize = 4096;
@@ -36,7 +38,7 @@ impl Tail {
 
     /// Returns the output so far.
     pub(super) fn text(&self) -> String {
-        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = self.bytes.lock();
         String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
     }
 
@@ -51,7 +53,7 @@ impl Tail {
 fn drain(pipe: &mut PipeReader, kept: &Mutex<VecDeque<u8>>) {
     let mut buffer = [0; BYTES_MAX];
     while let Ok(length @ 1..) = pipe.read(&mut buffer) {
-        let mut bytes = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = kept.lock();
         bytes.extend(&buffer[..length]);
         let surplus = bytes.len().saturating_sub(BYTES_MAX);
         bytes.drain(..surplus);

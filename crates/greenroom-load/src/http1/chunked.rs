@@ -1,6 +1,8 @@
 //! A decoder that finds the end of a chunked body (RFC 9112 section 7.1) as bytes arrive.
 
-use super::response::Malformed;
+use httparse::{EMPTY_HEADER, Status, parse_chunk_size, parse_headers};
+
+use super::response::{FIELDS_MAX, Malformed};
 
 /// Bytes of a chunk's first line, or of all trailer fields.
 const LINE_BYTES_MAX: usize = 16 * 1024;
@@ -9,39 +11,23 @@ const LINE_BYTES_MAX: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Chunked {
     place: Place,
-    /// Bytes of the line or the trailers at hand.
-    line_bytes: usize,
+    /// The begin of an incomplete line, or of incomplete trailers.
+    partial: Vec<u8>,
 }
 
-#[derive(Debug)]
+/// The element of the body that comes next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// The digits of a size, of which there is at least one when `digits` is true.
-    Size {
-        size: u64,
-        digits: bool,
-    },
-    /// Behind the size, until the end of its line.
-    Extension {
-        size: u64,
-    },
+    /// A chunk's first line: its size, and perhaps extensions.
+    #[default]
+    Size,
     Data {
         left: u64,
     },
     /// The line's end behind a chunk's data.
     DataEnd,
-    /// A line of the trailers, empty so far or not.
-    Trailer {
-        is_empty: bool,
-    },
-}
-
-impl Default for Place {
-    fn default() -> Self {
-        Self::Size {
-            size: 0,
-            digits: false,
-        }
-    }
+    Trailers,
+    End,
 }
 
 impl Chunked {
@@ -53,17 +39,14 @@ impl Chunked {
         keep: &mut dyn FnMut(&[u8]),
     ) -> Result<(usize, bool), Malformed> {
         let mut used = 0;
-        while let Some(&byte) = input.get(used) {
-            if let Place::Data { left } = self.place {
-                used += self.data(&input[used..], left, keep);
-                continue;
-            }
-            used += 1;
-            if self.framing(byte)? {
-                return Ok((used, true));
-            }
+        while used < input.len() && self.place != Place::End {
+            let rest = &input[used..];
+            used += match self.place {
+                Place::Data { left } => self.data(rest, left, keep),
+                _ => self.framing(rest)?,
+            };
         }
-        Ok((used, false))
+        Ok((used, self.place == Place::End))
     }
 
     fn data(&mut self, input: &[u8], left: u64, keep: &mut dyn FnMut(&[u8])) -> usize {
@@ -76,50 +59,55 @@ impl Chunked {
         length
     }
 
-    /// Decodes a byte that is not data; true if it is the last of the body.
-    fn framing(&mut self, byte: u8) -> Result<bool, Malformed> {
-        self.line_bytes += 1;
-        if self.line_bytes > LINE_BYTES_MAX {
+    /// Parses a line, or the trailers; returns the number of bytes used.
+    fn framing(&mut self, input: &[u8]) -> Result<usize, Malformed> {
+        let before = self.partial.len();
+        if before > 0 {
+            self.partial.extend_from_slice(input);
+        }
+        let bytes = if before > 0 { &self.partial } else { input };
+        let parsed = self.place.parse(bytes)?;
+        if parsed.map_or(bytes.len(), |(length, _)| length) > LINE_BYTES_MAX {
             return Err(Malformed::Chunk);
         }
-        self.place = match (&self.place, byte) {
-            (Place::Size { size, .. }, digit) if digit.is_ascii_hexdigit() => Place::Size {
-                size: push_digit(*size, digit).ok_or(Malformed::Chunk)?,
-                digits: true,
-            },
-            (Place::Size { size, digits: true } | Place::Extension { size }, b'\n') => {
-                self.line_bytes = 0;
-                after_size(*size)
+        let Some((length, next)) = parsed else {
+            if before == 0 {
+                self.partial.extend_from_slice(input);
             }
-            (Place::Size { size, digits: true }, b';' | b' ' | b'\t' | b'\r')
-            | (Place::Extension { size }, _) => Place::Extension { size: *size },
-            (Place::DataEnd, b'\r') => Place::DataEnd,
-            (Place::DataEnd, b'\n') => {
-                self.line_bytes = 0;
-                Place::default()
-            }
-            (Place::Trailer { is_empty: true }, b'\n') => return Ok(true),
-            (Place::Trailer { is_empty }, b'\r') => Place::Trailer {
-                is_empty: *is_empty,
-            },
-            (Place::Trailer { .. }, byte) => Place::Trailer {
-                is_empty: byte == b'\n',
-            },
-            _ => return Err(Malformed::Chunk),
+            return Ok(input.len());
         };
-        Ok(false)
+        self.place = next;
+        self.partial.clear();
+        Ok(length - before)
     }
 }
 
-fn push_digit(size: u64, digit: u8) -> Option<u64> {
-    let digit = char::from(digit).to_digit(16)?;
-    size.checked_mul(16)?.checked_add(digit.into())
-}
-
-fn after_size(size: u64) -> Place {
-    match size {
-        0 => Place::Trailer { is_empty: true },
-        left => Place::Data { left },
+impl Place {
+    /// Parses an element that is not data; returns its length and the next one, `None` if it is not
+    /// complete.
+    fn parse(self, bytes: &[u8]) -> Result<Option<(usize, Self)>, Malformed> {
+        let (length, next) = match (self, bytes) {
+            // The library takes a line without any digit for a size of 0.
+            (Self::Size, [first, ..]) if first.is_ascii_hexdigit() => {
+                match parse_chunk_size(bytes).map_err(|_| Malformed::Chunk)? {
+                    Status::Complete((length, 0)) => (length, Self::Trailers),
+                    Status::Complete((length, left)) => (length, Self::Data { left }),
+                    Status::Partial => return Ok(None),
+                }
+            }
+            (Self::DataEnd, [b'\r', b'\n', ..]) => (2, Self::Size),
+            (Self::DataEnd, [b'\r']) => return Ok(None),
+            (Self::Trailers, [b'\r', b'\n', ..]) => (2, Self::End),
+            (Self::Trailers, _) => {
+                let mut fields = [EMPTY_HEADER; FIELDS_MAX];
+                match parse_headers(bytes, &mut fields).map_err(|_| Malformed::Chunk)? {
+                    Status::Complete((length, _)) => (length, Self::End),
+                    Status::Partial => return Ok(None),
+                }
+            }
+            _ => return Err(Malformed::Chunk),
+        };
+        Ok(Some((length, next)))
     }
 }
 
@@ -131,10 +119,13 @@ mod tests {
     fn what_is_no_chunk_is_refused() {
         for input in [
             "\r\n",
+            ";a\r\n",
             "x\r\n",
             "-1\r\n",
             "11111111111111111\r\n",
+            "1\nabc",
             "1\r\nabc",
+            "0\r\nno field\r\n",
         ] {
             let fed = Chunked::default().feed(input.as_bytes(), &mut |_| {});
             assert_eq!(fed, Err(Malformed::Chunk), "{input:?}");
@@ -144,6 +135,8 @@ mod tests {
     #[test]
     fn a_line_has_a_limit() {
         let line = [b"1;".as_slice(), &[b'a'; LINE_BYTES_MAX]].concat();
+        assert!(Chunked::default().feed(&line, &mut |_| {}).is_err());
+        let line = [&line, b"\r\n".as_slice()].concat();
         assert!(Chunked::default().feed(&line, &mut |_| {}).is_err());
     }
 }

@@ -95,6 +95,7 @@ impl Connection {
             interest: Interest::None,
             begun,
             connect: None,
+            // Without pipelining there is never more than one.
             flights: VecDeque::with_capacity(1),
             unsent: 0,
             offset: 0,
@@ -161,6 +162,7 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
+        // Read after the handshake, which is not to count as the server's time.
         let now = now();
         let sent = self.send(requests)?;
         if self.phase == Phase::Opening && sent > 0 {
@@ -205,6 +207,7 @@ impl Connection {
         let first = self.flights.len() - self.unsent;
         let begin = requests.bytes(self.flights[first].request);
         let begin = &begin[self.offset..];
+        // The common case takes no allocation.
         if self.unsent == 1 {
             return self.transport.send(&[IoSlice::new(begin)]);
         }
@@ -254,6 +257,7 @@ impl Connection {
     }
 
     fn answered(&mut self, response: Complete) -> Option<Answered> {
+        // A server that responds before it has the whole request may never read the rest.
         let was_sent = self.unsent < self.flights.len();
         let flight = self.flights.pop_front()?;
         let is_reusable = response.keep_alive && was_sent && self.phase == Phase::Open;

@@ -37,9 +37,12 @@ pub(crate) fn work(
     recorder: Recorder,
 ) -> io::Result<Ending> {
     let core = Core::new(share, endpoints, recorder)?;
-    let pace = match share.arrivals() {
+    let pace = match share.pacer() {
         None => Pace::Closed(Closed::new(share)),
-        Some(arrivals) => Pace::Open(Box::new(Open::new(share, arrivals, core.routes.origins()))),
+        Some(pacer) => {
+            let open = Open::new(pacer, share.connections, core.routes.origins());
+            Pace::Open(Box::new(open))
+        }
     };
     Worker { core, pace }.run(share)
 }
@@ -92,8 +95,8 @@ impl Worker {
         self.send_opened();
     }
 
-    fn is_over(&mut self) -> bool {
-        match &mut self.pace {
+    fn is_over(&self) -> bool {
+        match &self.pace {
             Pace::Closed(closed) => closed.is_over(&self.core),
             Pace::Open(open) => open.is_over(&self.core),
         }
@@ -103,9 +106,9 @@ impl Worker {
         if spin || self.core.has_unread() {
             return Duration::ZERO;
         }
-        let due = match &mut self.pace {
+        let due = match &self.pace {
             Pace::Closed(closed) => closed.next_due(),
-            Pace::Open(open) => open.next_due(),
+            Pace::Open(open) => open.pacer.wakes_at(),
         };
         let until = next_sweep
             .min(self.core.recorder.flush_due())
@@ -142,22 +145,26 @@ impl Worker {
     }
 
     fn flush(&mut self, now: u64) {
-        if let Pace::Open(open) = &mut self.pace {
-            open.count_due(&mut self.core, now);
-        }
+        self.count_due(now);
         self.core.recorder.flush(now);
+    }
+
+    fn count_due(&mut self, now: u64) {
+        if let Pace::Open(open) = &mut self.pace {
+            self.core.recorder.tally().counts.due += open.pacer.count_due(now);
+        }
     }
 
     fn end(mut self, gave_up: bool) -> Ending {
         let now = self.core.clock.now();
-        let mut unfinished = self.core.in_flight() as u64;
-        if let Pace::Open(open) = &mut self.pace {
-            open.count_due(&mut self.core, now);
-            unfinished += open.waiting(now);
-        }
+        self.count_due(now);
+        let waiting = match &self.pace {
+            Pace::Closed(_) => 0,
+            Pace::Open(open) => open.pacer.waiting(now),
+        };
         let ending = Ending {
             last_ns: self.core.last_ns(),
-            unfinished,
+            unfinished: self.core.in_flight() as u64 + waiting,
             gave_up,
         };
         self.core.recorder.finish(now);

@@ -4,7 +4,7 @@ use super::chunked::Chunked;
 use crate::record::FirstAnswer;
 
 /// The most header fields of a response.
-const FIELDS_MAX: usize = 128;
+pub(super) const FIELDS_MAX: usize = 128;
 /// The most bytes of a response's head.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 

@@ -3,6 +3,7 @@
 mod collect;
 mod endpoint;
 mod measurement;
+mod pacer;
 mod resolve;
 mod routes;
 mod socket;
@@ -17,6 +18,7 @@ pub use collect::run;
 pub use measurement::{Measurement, StreamMeasurement};
 
 pub(crate) use endpoint::{Address, Endpoint};
+pub(crate) use pacer::{Due, Pacer};
 pub(crate) use routes::Routes;
 pub(crate) use socket::socket;
 pub(crate) use turns::{PathTurns, Turns};

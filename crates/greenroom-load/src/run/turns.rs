@@ -32,6 +32,7 @@ impl Turns {
 
     /// Returns the index of the next entry.
     pub(crate) fn next(&mut self) -> usize {
+        // The common case, taken for every request.
         if self.entries.len() == 1 {
             return 0;
         }

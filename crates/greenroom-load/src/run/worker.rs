@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{PathTurns, Stop};
-use crate::plan::{Arrivals, Pace, StreamPlan};
+use super::{Pacer, PathTurns, Stop};
+use crate::plan::{Pace, StreamPlan};
 
 /// The run's clock: nanoseconds since its begin, the same for all threads.
 #[derive(Clone, Copy, Debug)]
@@ -70,14 +70,13 @@ impl Share {
         }
     }
 
-    /// Open loop: returns the intended times of this thread's requests.
-    pub(crate) fn arrivals(&self) -> Option<Arrivals> {
-        match &self.plan.pace {
-            Pace::Closed => None,
-            Pace::Open(schedule) => {
-                Some(schedule.arrivals(self.index.into(), self.plan.threads.max(1).into()))
-            }
-        }
+    /// Open loop: returns the pacer of this thread's requests.
+    pub(crate) fn pacer(&self) -> Option<Pacer> {
+        let Pace::Open(schedule) = &self.plan.pace else {
+            return None;
+        };
+        let arrivals = schedule.arrivals(self.index.into(), self.plan.threads.max(1).into());
+        Some(Pacer::new(arrivals, self.sending_ends()))
     }
 
     /// Returns the time at which sending ends, in nanoseconds since the run began.

@@ -50,7 +50,7 @@ fn next(engine: &Engine) -> Option<Ticket> {
 /// Makes a connection for a request, and serves it and others until the connection ends.
 pub(super) async fn hold(engine: &Rc<Engine>, ticket: Ticket) {
     let mut exchange = engine.begin(&ticket);
-    let used = match timeout_at(exchange.deadline, open(engine, ticket.endpoint)).await {
+    let used = match timeout_at(exchange.deadline, open(engine, ticket.due.target)).await {
         Ok(Ok(line)) => {
             let lasted = engine.now().saturating_sub(exchange.begun);
             engine.outcomes.borrow_mut().connected();

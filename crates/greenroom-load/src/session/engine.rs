@@ -110,23 +110,26 @@ impl Engine {
         }
     }
 
-    /// Open loop: dispatches the requests that are due.
-    pub(super) fn dispatch(self: &Rc<Self>) {
+    /// Open loop: dispatches the requests that are due; returns the time of the next call, `None`
+    /// when the schedule has ended.
+    pub(super) fn dispatch(self: &Rc<Self>) -> Option<u64> {
         let now = self.now();
-        if let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() {
-            self.outcomes.borrow_mut().due(queue.count_due(now));
-            while let Some(ticket) = queue.dispatch(now) {
-                self.holders.update(|holders| holders + 1);
-                spawn_local(Rc::clone(self).hold_open(ticket));
-            }
+        let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() else {
+            return None;
+        };
+        self.outcomes.borrow_mut().due(queue.pacer.count_due(now));
+        while let Some(ticket) = queue.dispatch(now) {
+            self.holders.update(|holders| holders + 1);
+            spawn_local(Rc::clone(self).hold_open(ticket));
         }
+        queue.pacer.next_arrival(now)
     }
 
-    /// Open loop: ends the schedule at `end`; requests that were not sent never will be.
-    pub(super) fn abandon(&self, end: u64) {
+    /// Open loop: ends the schedule; requests that were not sent never will be.
+    pub(super) fn abandon(&self) {
         if let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() {
             let mut outcomes = self.outcomes.borrow_mut();
-            queue.abandon(|intended| outcomes.never_sent(intended, end));
+            queue.abandon(|time| outcomes.never_sent(time));
         }
         self.notify_if_settled();
     }
@@ -134,7 +137,7 @@ impl Engine {
     async fn hold_open(self: Rc<Self>, ticket: Ticket) {
         connection::hold(&self, ticket).await;
         if let Dispatcher::Open(queue) = &mut *self.dispatcher.borrow_mut() {
-            queue.vacate(ticket.endpoint, self.now());
+            queue.vacate(ticket.due.target, self.now());
         }
         self.dispatch();
         self.released();
@@ -156,8 +159,8 @@ impl Engine {
         let begun = self.now();
         self.outcomes.borrow_mut().begun(ticket, begun);
         Exchange {
-            endpoint: ticket.endpoint,
-            intended: ticket.intended,
+            endpoint: ticket.due.target,
+            intended: ticket.due.intended,
             begun,
             deadline: Instant::now() + self.share.plan.timeout.min(TIMEOUT_MAX),
             connect: None,

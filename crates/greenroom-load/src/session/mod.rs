@@ -14,11 +14,11 @@ mod engine;
 mod exchange;
 mod http2;
 mod outcomes;
-mod pacer;
 mod request;
 mod supervise;
 #[cfg(test)]
 mod tests;
+mod timer;
 mod websocket;
 
 use std::io;

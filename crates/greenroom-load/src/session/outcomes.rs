@@ -54,7 +54,8 @@ impl Outcomes {
 
     pub(super) fn begun(&mut self, ticket: &Ticket, now: u64) {
         self.in_flight += 1;
-        self.recorder.sent(ticket.intended, now, ticket.free_since);
+        let Ticket { due, free_since } = ticket;
+        self.recorder.sent(due.intended, now, *free_since);
     }
 
     /// Records a connection that was established.
@@ -100,8 +101,8 @@ impl Outcomes {
         self.failed(exchange, failure, now);
     }
 
-    pub(super) fn never_sent(&mut self, intended: u64, end: u64) {
-        let time = (intended, end);
+    /// Records a request that was not sent between its intended time and the schedule's end.
+    pub(super) fn never_sent(&mut self, time: (u64, u64)) {
         self.recorder.failed(FailureKind::NeverSent, time, || {
             "no connection was free until the end".to_owned()
         });

@@ -8,8 +8,8 @@ use tokio::time::timeout;
 
 use super::dispatcher::Dispatcher;
 use super::engine::Engine;
-use super::pacer::Pacer;
 use super::request::Messages;
+use super::timer::Timer;
 use crate::record::Recorder;
 use crate::run::{Ending, Endpoint, Share};
 
@@ -34,7 +34,7 @@ pub(super) async fn supervise(
     let now = engine.now();
     let waiting = match &*engine.dispatcher.borrow() {
         Dispatcher::Closed(_) => 0,
-        Dispatcher::Open(queue) => queue.waiting(now),
+        Dispatcher::Open(queue) => queue.pacer.waiting(now),
     };
     let mut outcomes = engine.outcomes.borrow_mut();
     outcomes.finish(now);
@@ -53,26 +53,13 @@ fn begin(engine: &Rc<Engine>) {
     }
 }
 
-/// Open loop: dispatches requests when they are due.
+/// Open loop: dispatches requests when they are due, until the schedule's end.
 async fn pace(engine: Rc<Engine>) {
-    let pacer = Pacer::new(engine.share.clock, engine.share.plan.spin);
-    let end = engine.share.sending_ends();
-    loop {
-        engine.dispatch();
-        if engine.now() >= end {
-            return engine.abandon(end);
-        }
-        pacer
-            .sleep_until(next_due(&engine).unwrap_or(end).min(end))
-            .await;
+    let timer = Timer::new(engine.share.clock, engine.share.plan.spin);
+    while let Some(next) = engine.dispatch() {
+        timer.sleep_until(next).await;
     }
-}
-
-fn next_due(engine: &Engine) -> Option<u64> {
-    match &mut *engine.dispatcher.borrow_mut() {
-        Dispatcher::Closed(_) => None,
-        Dispatcher::Open(queue) => queue.next_due(),
-    }
+    engine.abandon();
 }
 
 fn wait(engine: &Engine) -> Duration {
@@ -90,9 +77,7 @@ fn flush_if_due(engine: &Engine) {
 
 fn count_due(engine: &Engine) {
     if let Dispatcher::Open(queue) = &mut *engine.dispatcher.borrow_mut() {
-        engine
-            .outcomes
-            .borrow_mut()
-            .due(queue.count_due(engine.now()));
+        let due = queue.pacer.count_due(engine.now());
+        engine.outcomes.borrow_mut().due(due);
     }
 }

@@ -1,16 +1,16 @@
-//! Answers without a router, for a server's bare service.
+//! Responses without a router, for a server's bare service.
 
 use http::{HeaderValue, Response, header};
 
 use crate::{ECHO, ECHO_WAIT, HELLO};
 
-/// Answers at once.
+/// Responds at once.
 #[must_use]
 pub fn hello<B: From<&'static str>>() -> Response<B> {
     text(HELLO)
 }
 
-/// Answers after [`ECHO_WAIT`].
+/// Responds after [`ECHO_WAIT`].
 pub async fn echo<B: From<&'static str>>() -> Response<B> {
     tokio::time::sleep(ECHO_WAIT).await;
     text(ECHO)

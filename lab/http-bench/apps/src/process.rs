@@ -1,4 +1,4 @@
-//! What each benchmark server does around its framework.
+//! The part of each benchmark server around its framework.
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
@@ -13,21 +13,22 @@ pub struct Options {
     /// Port on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 0)]
     pub port: u16,
-    /// What to serve; servers with a router ignore it and choose by path
+    /// Application to serve; servers with a router ignore it and choose by path
     #[arg(long, value_enum, default_value_t = App::Hello)]
     pub app: App,
 }
 
-/// What a server without a router answers.
+/// The application of a server without a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum App {
-    /// Answers after two seconds
+    /// Responds after two seconds
     Echo,
-    /// Answers at once
+    /// Responds at once
     Hello,
 }
 
-/// As long as the kernel's default limit (`somaxconn`), so that no server is measured by its backlog.
+/// As long as the kernel's default limit (`somaxconn`), so that no server is measured by its
+/// backlog.
 const BACKLOG: i32 = 4096;
 
 /// Binds 127.0.0.1, non-blocking.
@@ -43,7 +44,7 @@ pub fn listen(port: u16) -> io::Result<TcpListener> {
     Ok(TcpListener::from(socket))
 }
 
-/// Tells whoever started the server where it listens.
+/// Prints the address that the server listens on.
 ///
 /// # Errors
 /// When standard output is closed.

@@ -11,7 +11,8 @@ use axum::routing::{any, get, post};
 
 use crate::{ECHO_WAIT, HELLO};
 
-/// The routes; `/hello` and `/?field=…` are the ones under load, and `/upload` where servers are told to end.
+/// The routes; `/hello` and `/?field=…` are the ones under load, and `/upload` where servers are
+/// told to end.
 pub fn router() -> Router {
     Router::new()
         .route("/", get(form))

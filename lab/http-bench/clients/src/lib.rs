@@ -1,8 +1,9 @@
-//! What the benchmark's own clients share: where load goes, how answers are read, what became of requests.
+//! The common part of the benchmark's own clients: targets of load, parsing of responses, outcomes
+//! of requests.
 
-pub mod answer;
-mod fates;
+mod outcomes;
+pub mod response;
 mod target;
 
-pub use fates::{Fate, Fates};
+pub use outcomes::{Outcome, Outcomes};
 pub use target::Target;

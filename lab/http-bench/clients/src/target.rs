@@ -1,4 +1,4 @@
-//! Where the load goes.
+//! The target of the load.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::str::FromStr;

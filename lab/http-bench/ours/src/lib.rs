@@ -1,4 +1,4 @@
-//! What both of Greenroom's benchmark servers do around their application.
+//! The part of Greenroom's benchmark servers around their application.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;

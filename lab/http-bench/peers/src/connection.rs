@@ -8,7 +8,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use crate::heads::{self, Heads};
 use crate::server::Answer;
 
-/// A head longer than this is nobody's benchmark.
+/// The longest head that is read.
 const LEFTOVER_BYTES_MAX: usize = 64 * 1024;
 
 pub(crate) struct Connection {
@@ -21,7 +21,7 @@ pub(crate) struct Connection {
     closing: bool,
 }
 
-/// What the server has to do next with a connection.
+/// The next step with a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Close,
@@ -42,7 +42,8 @@ impl Connection {
         }
     }
 
-    /// Reads once; the number of requests that became complete, `None` at the end of the connection.
+    /// Reads once; returns the number of requests that became complete, `None` at the end of the
+    /// connection.
     pub(crate) fn read(&mut self, scratch: &mut [u8]) -> Option<usize> {
         let received = match recv(&self.socket, &mut *scratch, RecvFlags::empty()) {
             Ok((0, _)) => return None,

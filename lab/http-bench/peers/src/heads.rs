@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-/// What a run of bytes asked for.
+/// The requests in a run of bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heads {
     /// Complete heads found.

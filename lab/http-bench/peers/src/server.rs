@@ -24,14 +24,14 @@ const LISTENER: u64 = u64::MAX;
 const EVENTS_MAX: usize = 1024;
 const SCRATCH_BYTES: usize = 64 * 1024;
 
-/// A canned answer, repeated so that a run of pipelined requests is answered by one write.
+/// A canned response, repeated so that a run of pipelined requests is answered by one write.
 pub struct Answer {
     copies: Vec<u8>,
     bytes: usize,
 }
 
 impl Answer {
-    /// An answer that is written up to `copies` times in one system call.
+    /// A response that is written up to `copies` times in one system call.
     #[must_use]
     pub fn new(answer: &[u8], copies: usize) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Answer {
     }
 }
 
-/// One thread that gives every request the same answer, at once or after the same delay.
+/// One thread that gives every request the same response, at once or after the same delay.
 pub struct Server {
     epoll: rustix::fd::OwnedFd,
     listener: TcpListener,

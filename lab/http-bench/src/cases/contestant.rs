@@ -1,4 +1,4 @@
-//! Who takes part in a case.
+//! The servers that take part in a case.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use bench_kit::rounds::{self, AGAIN};
 
 use super::Context;
 
-/// What to start.
+/// The program to start.
 #[derive(Clone, Debug)]
 enum Program {
     /// Built for this run.

@@ -1,4 +1,4 @@
-//! Servers that are told to end while 1,500 clients post to them.
+//! Servers that are stopped while 1,500 clients post to them.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use bench_kit::process::{LOAD_CORE, pinned};
 use bench_kit::rounds::{self, Row, interleave, samples};
 use bench_kit::tools::{is_installed, run as run_program};
 use bench_kit::{Report, Verdict, cell, lab_directory, table};
-use http_bench_clients::Fates;
+use http_bench_clients::Outcomes;
 use tempfile::TempDir;
 
 use super::Context;
@@ -21,7 +21,7 @@ const PATH: &str = "/upload";
 const OURS: &str = "Greenroom";
 const NGINX: &str = "nginx";
 
-/// How clients post.
+/// The loads of posting clients.
 const LOADS: [Load; 3] = [
     Load {
         name: "no pause",
@@ -91,16 +91,18 @@ fn notes(context: &Context) -> Vec<String> {
             "each cell: median (least–most) of {} rounds, of requests or clients a round",
             context.rounds
         ),
-        "answered: responses from the signal on; told: clients whose last response said Connection: close; idle: \
-         clients that found their connection ended before they sent, and lost nothing"
+        "answered: responses from the signal on; told: clients whose last response said \
+         Connection: close; idle: clients that found their connection ended before they sent, and \
+         lost nothing"
             .to_owned(),
-        "lost: requests sent in whole without a response, by a reset (RST) and by an end in order (FIN); unsent: \
-         broken while being sent; a client asks the system whether its connection has ended before it sends, and \
-         sends nothing twice"
+        "lost: requests sent in whole without a response, by a reset (RST) and by an end in order \
+         (FIN); unsent: broken while being sent; a client asks the system whether its connection \
+         has ended before it sends, and sends nothing twice"
             .to_owned(),
         format!(
-            "still served: clients that the server answered on until the load ended {SECONDS_AFTER} s after the \
-             signal; ended: from the signal to the end of the process, of the rounds in which it ended before that"
+            "still served: clients that the server answered on until the load ended \
+             {SECONDS_AFTER} s after the signal; ended: from the signal to the end of the process, \
+             of the rounds in which it ended before that"
         ),
     ]
     .into()
@@ -160,7 +162,7 @@ impl Drained {
     }
 }
 
-fn measure(contestant: &Drained, context: &Context) -> anyhow::Result<Fates> {
+fn measure(contestant: &Drained, context: &Context) -> anyhow::Result<Outcomes> {
     let server = contestant.server.launch(context)?.start()?;
     let mut posters = pinned(LOAD_CORE, context.binaries.path("posters")?);
     let numbers = [
@@ -179,7 +181,7 @@ fn measure(contestant: &Drained, context: &Context) -> anyhow::Result<Fates> {
     serde_json::from_str(&finished.stdout).context("what posters tells")
 }
 
-fn render(rows: &[Row<Fates>]) -> String {
+fn render(rows: &[Row<Outcomes>]) -> String {
     let mut out = table([
         "server, load",
         "answered",
@@ -193,25 +195,26 @@ fn render(rows: &[Row<Fates>]) -> String {
         "ended ms",
     ]);
     for row in rows {
-        let spread = |value: fn(&Fates) -> u64| cell(row.spread(|fates| count(value(fates))), 0);
+        let spread =
+            |value: fn(&Outcomes) -> u64| cell(row.spread(|outcomes| count(value(outcomes))), 0);
         out.add_row([
             row.name.clone(),
-            spread(|fates| fates.answered_after),
-            spread(|fates| fates.lost_by_reset),
-            spread(|fates| fates.lost_by_end + fates.unanswered),
-            spread(|fates| fates.unsent),
-            spread(|fates| fates.told),
-            spread(|fates| fates.ended_idle),
-            spread(|fates| fates.refused),
-            spread(|fates| fates.still_served),
+            spread(|outcomes| outcomes.answered_after),
+            spread(|outcomes| outcomes.lost_by_reset),
+            spread(|outcomes| outcomes.lost_by_end + outcomes.unanswered),
+            spread(|outcomes| outcomes.unsent),
+            spread(|outcomes| outcomes.announced),
+            spread(|outcomes| outcomes.ended_idle),
+            spread(|outcomes| outcomes.refused),
+            spread(|outcomes| outcomes.still_served),
             ended(row),
         ]);
     }
     out.to_string()
 }
 
-fn ended(row: &Row<Fates>) -> String {
-    let ended = row.samples.iter().filter_map(|fates| fates.ended_ms);
+fn ended(row: &Row<Outcomes>) -> String {
+    let ended = row.samples.iter().filter_map(|outcomes| outcomes.ended_ms);
     let count = ended.clone().count();
     let spread = cell(bench_kit::Spread::of(ended), 0);
     if count == row.samples.len() {
@@ -222,20 +225,23 @@ fn ended(row: &Row<Fates>) -> String {
 }
 
 /// Under one load: nothing lost by a reset, and less in all than by any peer, over all rounds.
-fn verdicts(load: Load, contestants: &[Drained], rows: &[Row<Fates>]) -> Vec<Verdict> {
+fn verdicts(load: Load, contestants: &[Drained], rows: &[Row<Outcomes>]) -> Vec<Verdict> {
     let of_load = || {
         let both = contestants.iter().zip(rows);
         both.filter(|(contestant, _)| contestant.load.name == load.name)
     };
-    let sum =
-        |row: &Row<Fates>, value: fn(&Fates) -> u64| count(row.samples.iter().map(value).sum());
+    let sum = |row: &Row<Outcomes>, value: fn(&Outcomes) -> u64| {
+        count(row.samples.iter().map(value).sum())
+    };
     let ours = of_load().find(|(contestant, _)| contestant.is_ours);
     let ours = ours.map(|(_, row)| row);
     let peers = of_load().filter(|(contestant, _)| !contestant.is_ours);
-    let least = peers.map(|(_, row)| sum(row, Fates::lost)).reduce(f64::min);
+    let least = peers
+        .map(|(_, row)| sum(row, Outcomes::lost))
+        .reduce(f64::min);
     let mut verdicts = vec![Verdict::at_most(
         format!("{OURS}, {}: lost by RST in all rounds", load.name),
-        ours.map(|row| sum(row, |fates| fates.lost_by_reset)),
+        ours.map(|row| sum(row, |outcomes| outcomes.lost_by_reset)),
         0.0,
         "",
     )];
@@ -245,7 +251,7 @@ fn verdicts(load: Load, contestants: &[Drained], rows: &[Row<Fates>]) -> Vec<Ver
                 "{OURS}, {}: lost in all rounds, beside the best peer",
                 load.name
             ),
-            ours.map(|row| sum(row, Fates::lost)),
+            ours.map(|row| sum(row, Outcomes::lost)),
             least,
             "",
         )

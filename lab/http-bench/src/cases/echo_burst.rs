@@ -37,7 +37,8 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
                 context.rounds
             ),
             format!(
-                "ab: `ab -n {REQUESTS} -c {CONCURRENCY}`, of which only the longest request is comparable"
+                "ab: `ab -n {REQUESTS} -c {CONCURRENCY}`, of which only the longest request is \
+                    comparable"
             ),
         ],
         table: render(&rows),

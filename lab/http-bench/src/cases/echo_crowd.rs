@@ -42,7 +42,8 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
         title: format!("{CONNECTIONS} requests at once, each answered after 2 s"),
         notes: vec![
             format!(
-                "medians of {} rounds (least–most); each request timed from the moment before its connect",
+                "medians of {} rounds (least–most); each request timed from the moment before its \
+                    connect",
                 context.rounds
             ),
             "all waited at once: rounds whose whole run took less than twice the shortest answer"
@@ -79,7 +80,8 @@ impl Sample {
         self.burst.good() as f64
     }
 
-    /// Whether there was a moment at which every request waited: then the middle of the run is in each one's wait.
+    /// Returns true if there was a moment at which every request waited: then the middle of the run
+    /// is in each one's wait.
     fn all_waited_at_once(&self) -> bool {
         let took_ms = self.burst.elapsed_seconds * MILLIS_PER_SECOND;
         self.burst.good() == u64::from(CONNECTIONS) && took_ms < 2.0 * self.burst.latency().min_ms

@@ -36,7 +36,8 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
         case: "idle",
         title: format!("{CONNECTIONS} idle keep-alive connections, each answered once"),
         notes: vec![format!(
-            "medians of {} rounds (least–most) of (RSS with them - RSS before) / {CONNECTIONS}; the kernel's part is in no RSS",
+            "medians of {} rounds (least–most) of (RSS with them - RSS before) / {CONNECTIONS}; \
+                the kernel's part is in no RSS",
             context.rounds
         )],
         table: out.to_string(),

@@ -17,7 +17,7 @@ use clap::ValueEnum;
 use self::contestant::Contestant;
 use crate::args::Args;
 
-/// What a case may use.
+/// The settings and programs that all cases share.
 pub(crate) struct Context {
     pub(crate) binaries: Binaries,
     pub(crate) rounds: usize,
@@ -35,7 +35,8 @@ impl Context {
         }
     }
 
-    /// Runs `measure` for each contestant in each round, in alternating order; the samples of each contestant.
+    /// Runs `measure` for each contestant in each round, in alternating order; the samples of each
+    /// contestant.
     pub(crate) fn interleave<T>(
         &self,
         case: &str,
@@ -72,7 +73,7 @@ pub(crate) enum Case {
     Proxy,
     /// The ad blocker's pixel, as its author measured it
     Pixel,
-    /// 1,500 clients post to a server that is told to end
+    /// 1,500 clients post to a server that is stopped
     Drain,
 }
 

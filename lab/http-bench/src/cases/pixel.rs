@@ -21,9 +21,15 @@ const PATH: &str = "/pixel.gif";
 pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
     let mut contestants = present(vec![Contestant::demo(PATH)], context);
     let mut notes = vec![
-        format!("medians of {} rounds (least–most) of `ab -n {REQUESTS} -c {CONCURRENCY}`, 99 % in ms", context.rounds),
+        format!(
+            "medians of {} rounds (least–most) of `ab -n {REQUESTS} -c {CONCURRENCY}`, \
+             99 % in ms",
+            context.rounds
+        ),
         "published by the author, on another machine: Perl 23 ms, Go 101 ms".to_owned(),
-        "the stand-ins are our own: single-process Perl with blocking accept, and net/http on one core".to_owned(),
+        "the stand-ins are our own: single-process Perl with blocking accept, and net/http on \
+         one core"
+            .to_owned(),
     ];
     contestants.extend(perl_stand_in(&mut notes));
     contestants.extend(go_stand_in(&mut notes)?);

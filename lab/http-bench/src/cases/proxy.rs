@@ -41,11 +41,13 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
         title: format!("{RATE} requests per second, open loop, upstream: 45056 bytes after 170 ms"),
         notes: vec![
             format!(
-                "medians of {} rounds (least–most) of {} s; latency from the scheduled time, new connections included",
+                "medians of {} rounds (least–most) of {} s; latency from the scheduled time, new \
+                    connections included",
                 context.rounds, context.seconds
             ),
             format!(
-                "server on core 0; load and upstream share core {LOAD_CORE}; late: how late the generator was at p99"
+                "server on core 0; load and upstream share core {LOAD_CORE}; late: how late the \
+                    generator was at p99"
             ),
         ],
         table: render(&rows),

@@ -1,4 +1,4 @@
-//! Where each application runs its handlers.
+//! The applications, by the place where each runs its handlers.
 
 use axum::error_handling::HandleErrorLayer;
 use axum::http::StatusCode;
@@ -15,10 +15,10 @@ use crate::handlers::{
     block_elsewhere, block_inline, by_path, fib_elsewhere, fib_inline, hello, json, status,
 };
 
-/// How many `/fib` requests the application with `load_shed` has under way at most.
+/// The most `/fib` requests in flight in the application with `load_shed`.
 const CONCURRENCY_MAX: usize = 16;
 
-/// How an application is handed to the server.
+/// The shape in which an application is handed to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Shape {
     /// `into_make_service_with_connect_info` of the router
@@ -36,7 +36,7 @@ pub fn method_router() -> MethodRouter {
     get(by_path)
 }
 
-/// Who decides where the handlers run.
+/// An application, by the rule that decides where its handlers run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Application {
     /// `Placement::auto` around all routes, nothing said about any of them
@@ -45,7 +45,7 @@ pub enum Application {
     Compressed,
     /// `/inline` and `/staged`: the same handler, placed by name
     HandOff,
-    /// In the async handler, as a newcomer writes it
+    /// In the async handler, as a beginner writes it
     Inline,
     /// `spawn_blocking`, and on `/fib` `load_shed` around a limit of 16
     LoadShed,
@@ -76,7 +76,7 @@ fn routes(fib: MethodRouter, block: MethodRouter) -> Router {
         .route("/hello", get(hello))
         .route("/fib/{n}", fib)
         .route("/block/{millis}", block)
-        // Whoever writes it takes it for short.
+        // Its author takes it for short.
         .route("/page/{n}", get(fib_inline))
 }
 

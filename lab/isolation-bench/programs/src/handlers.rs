@@ -1,4 +1,4 @@
-//! What the routes do: nothing, compute, block, and send a large body.
+//! The handlers: they do nothing, compute, block, or send a large body.
 
 use std::fmt::Write as _;
 use std::mem;
@@ -15,10 +15,10 @@ use greenroom_stage::Status;
 use num_bigint::BigUint;
 use tokio::task::spawn_blocking;
 
-/// As in the demo application of Greenroom.
+/// The largest number of `/fib`, as in the demo application of Greenroom.
 const N_MAX: u64 = 100_000;
 const MILLIS_MAX: u64 = 60_000;
-/// Of the large body.
+/// The least length of the large body.
 const JSON_BYTES: usize = 1_600_000;
 
 static JSON: LazyLock<String> = LazyLock::new(json_text);
@@ -45,7 +45,7 @@ pub(crate) async fn block_elsewhere(Path(millis): Path<u64>) -> Answer {
     elsewhere(move || block(millis)).await
 }
 
-/// For whoever has no router: the path is looked at here.
+/// The service of a server without a router, which matches the path itself.
 pub(crate) async fn by_path(uri: Uri) -> Answer {
     if uri.path() == "/hello" {
         return Ok(hello().await.to_owned());
@@ -55,7 +55,7 @@ pub(crate) async fn by_path(uri: Uri) -> Answer {
     millis.map_or(Err(StatusCode::NOT_FOUND), block)
 }
 
-/// The handler itself is short: what takes long is the compression of what it gives.
+/// Returns the large body at once; its compression takes long.
 pub(crate) async fn json() -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], JSON.as_str())
 }
@@ -86,7 +86,7 @@ fn block(millis: u64) -> Answer {
     Ok("done\n".to_owned())
 }
 
-/// A list of objects, alike as those of an application are and no two the same.
+/// Returns a list of objects, as similar as those of an application are, and no two the same.
 fn json_text() -> String {
     let mut text = String::from("[");
     let mut number = 0_u64;

@@ -1,4 +1,4 @@
-//! How soon all is well again when a flood ends.
+//! The time to recover after a flood.
 
 use bench_kit::rounds::{Row, find, interleave, samples};
 use bench_kit::tools::{Stream, Stretch};
@@ -20,13 +20,13 @@ const BEHIND_SECONDS: f64 = 4.0;
 /// Of the time before, not counted: connections are made in it.
 const SETTLING_SECONDS: f64 = 1.0;
 const INTERVAL: &str = "250ms";
-/// How far a stretch's begin may stray from the time that it is meant for.
+/// The most that a stretch's begin may differ from its intended time.
 const STRAY_SECONDS: f64 = 0.1;
 /// So many in a row must be well.
 const STRETCHES: usize = 2;
 
 const UNLOADED_MAX: f64 = 1.5;
-/// What single requests stray by on an idle machine.
+/// The variation of single requests on an idle machine.
 const NOISE_MS: f64 = 1.0;
 const BACK_SECONDS_MAX: f64 = 1.0;
 
@@ -53,11 +53,16 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })?;
     let notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most); {FLOOD_SECONDS} s of fib(50000) at {FLOOD_FACTOR} x capacity, before and behind it at {UNLOADED_FACTOR} x; /hello at 100/s all the while"
+            "medians of {rounds} rounds (least–most); {FLOOD_SECONDS} s of fib(50000) at \
+                {FLOOD_FACTOR} x capacity, before and behind it at {UNLOADED_FACTOR} x; /hello at \
+                100/s all the while"
         ),
         context.note(),
         format!(
-            "back after: until the p99 of {STRETCHES} stretches of {INTERVAL} in a row, of what was answered or timed out in them, is at most {UNLOADED_MAX} x the worst such stretch before the flood + {NOISE_MS} ms; {BEHIND_SECONDS} s: not in the time that was looked at"
+            "back after: until the p99 of {STRETCHES} stretches of {INTERVAL} in a row, of what \
+                was answered or timed out in them, is at most {UNLOADED_MAX} x the worst such \
+                stretch before the flood + {NOISE_MS} ms; {BEHIND_SECONDS} s: not in the time that \
+                was looked at"
         ),
         "judged by the worst round".to_owned(),
     ];

@@ -1,4 +1,4 @@
-//! Handlers that block, all at once, and nobody said so.
+//! Handlers that block, all at once, without being declared so.
 
 use bench_kit::measure::{peak_rss_kb, rss_kb};
 use bench_kit::rounds::{Row, find, interleave, samples};
@@ -48,11 +48,15 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })?;
     let mut notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most); {CROWD} x {BLOCK} at once with /hello at 100/s, then {TUTORIAL} x {BLOCK} at once against a fresh server; the handler sleeps for 2 s and keeps its thread"
+            "medians of {rounds} rounds (least–most); {CROWD} x {BLOCK} at once with /hello at \
+                100/s, then {TUTORIAL} x {BLOCK} at once against a fresh server; the handler \
+                sleeps for 2 s and keeps its thread"
         ),
         context.note(),
         format!(
-            "answered: with 200 within {CROWD_TIMEOUT_SECONDS} s and {TUTORIAL_TIMEOUT_SECONDS} s, which ends what is longer; kB each: (most RSS - RSS before) / {CROWD}, of one process"
+            "answered: with 200 within {CROWD_TIMEOUT_SECONDS} s and {TUTORIAL_TIMEOUT_SECONDS} s, \
+                which ends what is longer; kB each: (most RSS - RSS before) / {CROWD}, of one \
+                process"
         ),
         "Starman with 50 workers is said to take 10 s for the 200".to_owned(),
         "judged by the worst round".to_owned(),

@@ -44,15 +44,18 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     Ok(Report {
         case: "bodies",
         title: format!(
-            "1.6 MB of JSON through CompressionLayer (gzip) at {JSON_RATE}/s beside /hello at {HELLO_RATE}/s"
+            "1.6 MB of JSON through CompressionLayer (gzip) at {JSON_RATE}/s beside /hello at \
+                {HELLO_RATE}/s"
         ),
         notes: vec![
             format!(
-                "medians of {rounds} rounds (least–most) of {} s; the handler gives a text that is there already: all work is in the body, which is compressed while it is sent",
+                "medians of {rounds} rounds (least–most) of {} s; the handler gives a text that is \
+                    there already: all work is in the body, which is compressed while it is sent",
                 context.seconds * SECONDS_FACTOR
             ),
             format!(
-                "the route is asked {SHORT_REQUESTS} times without compression before, so that its handler is known as short; alone: the median of {ALONE_REQUESTS} with it"
+                "the route is asked {SHORT_REQUESTS} times without compression before, so that its \
+                    handler is known as short; alone: the median of {ALONE_REQUESTS} with it"
             ),
             context.note(),
             "each request to /hello has a connection of its own, so that all loops answer some"

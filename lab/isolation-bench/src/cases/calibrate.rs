@@ -1,11 +1,11 @@
-//! Which number takes a server so long.
+//! The search for a number that keeps a server computing for a given time.
 
 use bench_kit::process::Server;
 use serde::Serialize;
 
 use super::Context;
 
-/// What every server takes.
+/// The largest number that every server accepts.
 const N_MAX: f64 = 100_000.0;
 const N_MIN: f64 = 10.0;
 const FIRST_N: f64 = 10_000.0;
@@ -17,12 +17,14 @@ const STEPS: usize = 3;
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Heavy {
     n: f64,
-    /// The quickest of the last step's, one request after the other: others of the machine do not shorten it.
+    /// The shortest time of the last step's requests, one after the other: other programs do not
+    /// shorten it.
     pub(super) alone_ms: f64,
 }
 
 impl Heavy {
-    /// The `/fib/{n}` that takes this server about so long while it is idle; the longest there is, if none does.
+    /// The `/fib/{n}` that takes this server about so long while it is idle; the longest there is,
+    /// if none does.
     pub(super) fn of(context: &Context, server: &Server, millis: f64) -> anyhow::Result<Self> {
         let mut heavy = Self::of_n(context, server, FIRST_N)?;
         for _ in 0..STEPS {

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 
 use super::calibrate::Heavy;
 use super::{Context, FIB};
-use crate::client::{self, Counts, Crowd, Polite, Told, addresses};
-use crate::contestant::{Contestant, OURS, everybody, ours};
+use crate::client::{self, Counts, Crowd, Polite, Summary, addresses};
+use crate::contestant::{Contestant, OURS, all_servers, ours};
 
 const ROUNDS_MAX: usize = 2;
-/// A measurement takes so many times the seconds of others, for there are 20 polite requests in one.
+/// The length of a measurement, in seconds of other cases: there are 20 polite requests in one.
 const SECONDS_FACTOR: u32 = 3;
 
 const CROWD: u8 = 200;
@@ -37,7 +37,7 @@ const P99_MS_BEYOND: f64 = 10.0;
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Sample {
     /// The other route, alone.
-    unloaded: Told,
+    unloaded: Summary,
     /// The other route, beside a crowd from one address.
     other: Beside,
     /// The same, beside a crowd from 200 addresses.
@@ -46,15 +46,15 @@ struct Sample {
     same: Beside,
 }
 
-/// What became of both.
+/// The outcomes of the crowd and of the polite client.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Beside {
-    polite: Told,
+    polite: Summary,
     crowd: Counts,
     seconds: f64,
 }
 
-/// What is measured beside a crowd.
+/// A measurement beside a crowd.
 struct Part {
     name: &'static str,
     of: fn(&Sample) -> Beside,
@@ -81,28 +81,34 @@ const PARTS: [Part; 3] = [
 ];
 
 pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
-    let (contestants, left_out) = everybody(context, ours())?;
+    let (contestants, left_out) = all_servers(context, ours())?;
     let rounds = context.rounds.min(ROUNDS_MAX);
     let rows = interleave("fairness", rounds, &contestants, |contestant| {
         measure(contestant, context)
     })?;
     let mut notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most) of {} s for each part, each against a fresh server; {CROWD} keep-alive clients in closed loops on {FIB}, each trying again {} ms after a refusal or failure",
+            "medians of {rounds} rounds (least–most) of {} s for each part, each against a fresh \
+                server; {CROWD} keep-alive clients in closed loops on {FIB}, each trying again {} \
+                ms after a refusal or failure",
             seconds(context),
             RETRY_AFTER.as_millis()
         ),
         format!(
-            "the polite client is another address and waits for each answer: {OTHER_ROUTE} each {} ms, the crowd's route each {} ms; its latencies are of answers with 200, from the time at which a request was due",
+            "the polite client is another address and waits for each answer: {OTHER_ROUTE} each {} \
+                ms, the crowd's route each {} ms; its latencies are of answers with 200, from the \
+                time at which a request was due",
             OTHER_PERIOD.as_millis(),
             SAME_PERIOD.as_millis()
         ),
         format!(
-            "whoever waits for {} s has gone, and failed; all clients are threads of this program, at the usual priority, on the cores that the server has",
+            "whoever waits for {} s has gone, and failed; all clients are threads of this program, \
+                at the usual priority, on the cores that the server has",
             TIMEOUT.as_secs()
         ),
         format!(
-            "Starman, which adds big integers in Perl, is asked for a number that takes it about {HEAVY_MS} ms"
+            "Starman, which adds big integers in Perl, is asked for a number that takes it about \
+                {HEAVY_MS} ms"
         ),
         "answers are judged by the worst round, p99 by the medians".to_owned(),
     ];
@@ -168,7 +174,8 @@ fn polite(path: &str, period: Duration) -> Polite {
     }
 }
 
-/// Each has a thread: the crowd's answers are not in the polite client's way, as on machines of their own.
+/// Runs both, each on a thread of its own, as if each had a machine: the crowd's responses do not
+/// delay the polite client.
 fn beside(
     context: &Context,
     server: SocketAddr,
@@ -177,15 +184,15 @@ fn beside(
 ) -> anyhow::Result<Beside> {
     let seconds = seconds(context);
     let until = Instant::now() + Duration::from_secs(seconds.into());
-    let (told, counts) = thread::scope(|scope| {
+    let (summary, counts) = thread::scope(|scope| {
         let crowd = crowd
             .map(|crowd| scope.spawn(move || client::run(crowd.flood(server, RETRY_AFTER, until))));
-        let told = client::run(polite.ask(server, until));
+        let summary = client::run(polite.ask(server, until));
         let counts = crowd.map(|crowd| crowd.join().expect("clients do not panic"));
-        (told, counts)
+        (summary, counts)
     });
     Ok(Beside {
-        polite: told?,
+        polite: summary?,
         crowd: counts.transpose()?.unwrap_or_default(),
         seconds: seconds.into(),
     })

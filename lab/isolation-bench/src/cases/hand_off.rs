@@ -1,4 +1,4 @@
-//! What a staged request takes longer than one on the loop, on an idle server.
+//! The time that a hand-off to a stage adds to a request, on an idle server.
 
 use bench_kit::process::{LOAD_CORE, SERVER_CORE};
 use bench_kit::rounds::{self, Row, find, interleave, samples};
@@ -51,15 +51,16 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
             .to_owned(),
         notes: vec![
             format!(
-                "medians of {rounds} rounds (least–most) of {} requests each, one after the other; added: of the p50 within a round",
+                "medians of {rounds} rounds (least–most) of {} requests each, one after the other; \
+                    added: of the p50 within a round",
                 requests(context)
             ),
-            "where load and server have a core each, both sleep and wake up for each request: on a virtual machine that takes longer than all the rest, and strays by more than a hand-off takes".to_owned(),
+            "where load and server have a core each, both sleep and wake up for each request: on a \
+                virtual machine that takes longer than all the rest, and strays by more than a \
+                hand-off takes".to_owned(),
         ],
         table: render(&rows),
-        verdicts: [ON_ONE_CORE, APART]
-            .map(|name| verdict(&rows, name))
-            .into(),
+        verdicts: [ON_ONE_CORE, APART].map(|name| verdict(&rows, name)).into(),
         samples: samples(&rows),
     })
 }

@@ -1,4 +1,5 @@
-//! `/hello` beside floods, round after round against one server, by a generator that stands in line with it.
+//! `/hello` beside floods, round after round against one server, by a generator that stands in line
+//! with it.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -12,7 +13,7 @@ use serde::Serialize;
 
 use super::overload::{Capacity, Flood};
 use super::{Context, HELLO};
-use crate::contestant::{Contestant, OURS, everybody, ours};
+use crate::contestant::{Contestant, OURS, all_servers, ours};
 use crate::http;
 
 const FACTORS: [f64; 4] = [0.7, 2.0, 6.0, 10.0];
@@ -44,7 +45,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     let context = usual(context);
     let rounds = context.options.rounds_or(ROUNDS).max(FACTORS.len());
     let peers_rounds = (rounds / OURS_FOR_A_PEERS).max(FACTORS.len());
-    let (contestants, left_out) = everybody(&context, ours())?;
+    let (contestants, left_out) = all_servers(&context, ours())?;
     let mut rows = Vec::new();
     for (index, contestant) in contestants.iter().enumerate() {
         if contestant.is_slow() {
@@ -59,10 +60,16 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     }
     Ok(Report {
         case: "hello",
-        title: "/hello at 100/s beside fib(50000) at 0.7, 2, 6, 10 x capacity in rotation, generator at the usual priority".to_owned(),
+        title: "/hello at 100/s beside fib(50000) at 0.7, 2, 6, 10 x capacity in rotation, \
+            generator at the usual priority"
+            .to_owned(),
         notes: notes(rounds, peers_rounds, &context, left_out),
         table: tables(&rows),
-        verdicts: rows.iter().find(|row| row.name == OURS).map(verdicts).unwrap_or_default(),
+        verdicts: rows
+            .iter()
+            .find(|row| row.name == OURS)
+            .map(verdicts)
+            .unwrap_or_default(),
         samples: samples(&rows),
     })
 }
@@ -79,17 +86,26 @@ fn usual(context: &Context) -> Context {
 fn notes(rounds: usize, peers: usize, context: &Context, left_out: Vec<String>) -> Vec<String> {
     let mut notes = vec![
         format!(
-            "medians (least–most) over {rounds} rounds of {} s in all, {peers} for peers, one load after the other; a server goes through all its rounds, each when it is quiet again",
+            "medians (least–most) over {rounds} rounds of {} s in all, {peers} for peers, one load \
+                after the other; a server goes through all its rounds, each when it is quiet again",
             context.seconds + FILLING_SECONDS
         ),
-        "load by greenroom bench without any niceness, on the cores that the server has: it waits for its turn as the server does, and what it takes is deducted from the capacity (corrected)".to_owned(),
+        "load by greenroom bench without any niceness, on the cores that the server has: it waits \
+            for its turn as the server does, and what it takes is deducted from the capacity \
+            (corrected)"
+            .to_owned(),
         format!(
-            "quiet: {QUIET_REQUESTS} single requests in a row within {} ms each; fresh: rounds before which a server was not quiet within {} s and was started anew",
+            "quiet: {QUIET_REQUESTS} single requests in a row within {} ms each; fresh: rounds \
+                before which a server was not quiet within {} s and was started anew",
             QUIET_WITHIN.as_millis(),
             QUIET_AFTER_MAX.as_secs()
         ),
-        "latencies count from the intended time, what timed out with its 2 s; all of a round counts, also the second in which the queue fills".to_owned(),
-        "answers are judged by the worst round, p99 by the median of the rounds; the worst round is what stands behind the dash".to_owned(),
+        "latencies count from the intended time, what timed out with its 2 s; all of a round \
+            counts, also the second in which the queue fills"
+            .to_owned(),
+        "answers are judged by the worst round, p99 by the median of the rounds; the worst round \
+            is what stands behind the dash"
+            .to_owned(),
         "whoever takes seconds for fib(50000), as Starman does, is left out".to_owned(),
     ];
     notes.extend(left_out);

@@ -1,4 +1,4 @@
-//! One short route alone, more often than its loop can answer.
+//! One short route alone, more often than its loop can serve.
 
 use bench_kit::process::SERVER_CORE;
 use bench_kit::rounds::{Row, find, interleave, samples};
@@ -11,7 +11,7 @@ use crate::contestant::{Contestant, LAYER, OURS};
 use crate::rivals::Rivals;
 
 const ROUNDS_MAX: usize = 2;
-/// Which route is asked for, and what else the server's core does.
+/// An overload: its route, and the other load on the server's core.
 pub(super) struct Overload {
     case: &'static str,
     title: &'static str,
@@ -20,16 +20,18 @@ pub(super) struct Overload {
     core: &'static str,
 }
 
-/// The smallest answer. Programs take their share of the core, so that one generator can ask for more than is left.
+/// The smallest response. Programs take their share of the core, so that one generator can ask for
+/// more than is left.
 pub(super) const SMALLEST: Overload = Overload {
     case: "loops",
     title: "/hello alone at 2 x what its loop can answer",
     path: HELLO,
     rivals: 3,
-    core: "a core that it shares with 3 busy programs of its priority, for one generator could not ask for twice what a loop can answer",
+    core: "a core that it shares with 3 busy programs of its priority, for one generator could not \
+        ask for twice what a loop can answer",
 };
 
-/// An answer for which the handler computes for some 60 us.
+/// A response for which the handler computes for some 60 us.
 pub(super) const COMPUTED: Overload = Overload {
     case: "loops-busy",
     title: "/fib/4500, inline, alone at 2 x what its loop can answer",
@@ -51,7 +53,7 @@ const P99_MS_MAX: f64 = 100.0;
 
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Sample {
-    /// The most answers per second at any load.
+    /// The most responses per second at any load.
     peak: f64,
     /// The same at twice as many requests, as a share of it.
     goodput: f64,
@@ -85,13 +87,18 @@ pub(super) fn run(overload: &Overload, context: &Context) -> anyhow::Result<Repo
         title: overload.title.to_owned(),
         notes: vec![
             format!(
-                "medians of {rounds} rounds (least–most) of {} s; one loop on {}, greenroom bench on the other",
+                "medians of {rounds} rounds (least–most) of {} s; one loop on {}, greenroom bench \
+                    on the other",
                 context.seconds, overload.core
             ),
             format!(
-                "peak: the most answers with 200 per second in a closed loop over {CONNECTIONS} connections and in open loops at {LADDER:?} of that; then {OVERLOAD_FACTOR} x the peak, over at most {OPEN_CONNECTIONS} connections"
+                "peak: the most answers with 200 per second in a closed loop over {CONNECTIONS} \
+                    connections and in open loops at {LADDER:?} of that; then {OVERLOAD_FACTOR} x \
+                    the peak, over at most {OPEN_CONNECTIONS} connections"
             ),
-            "sent: of what was due; what was not sent found no free connection, or the generator too slow".to_owned(),
+            "sent: of what was due; what was not sent found no free connection, or the generator \
+                too slow"
+                .to_owned(),
         ],
         table: render(&rows),
         verdicts: [OURS, LAYER]

@@ -27,9 +27,9 @@ use clap::ValueEnum;
 
 use crate::args::Args;
 
-/// What is to be answered at once, whatever else goes on.
+/// The route that must respond at once under any load.
 const HELLO: &str = "/hello";
-/// What computes: some milliseconds of additions.
+/// The route that computes: some milliseconds of additions.
 const FIB: &str = "/fib/50000";
 /// Requests per second to [`HELLO`] beside the heavy ones.
 const HELLO_RATE: u32 = 100;
@@ -42,7 +42,7 @@ const WARM_UP_CONNECTIONS: u32 = 4;
 const MICROS_PER_MILLI: f64 = 1_000.0;
 const PERCENT: f64 = 100.0;
 
-/// What a case may use.
+/// The settings and programs that all cases share.
 #[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) binaries: Binaries,
@@ -86,8 +86,8 @@ impl Context {
         Ok(bench.on_all_cores().priority(self.priority))
     }
 
-    /// As [`bench`](Self::bench), over connections that are kept, with the clients' time-out, and [`HELLO`] asked for
-    /// all the while.
+    /// As [`bench`](Self::bench), over connections that are kept, with the clients' time-out, and
+    /// [`HELLO`] asked for all the while.
     fn bench_beside_hello(&self, server: &Server) -> anyhow::Result<GreenroomBench> {
         let url = server.url(HELLO);
         let hello = format!("rate={HELLO_RATE} name=hello keep-alive=yes {url}");
@@ -105,14 +105,19 @@ impl Context {
         Ok(())
     }
 
-    /// What every case notes of its load.
+    /// Returns the note on the load that every case has.
     fn note(&self) -> String {
         match self.priority {
             Priority::Raised => {
-                "load by greenroom bench at niceness -10, on the cores that the server has".to_owned()
+                "load by greenroom bench at niceness -10, on the cores that the server \
+                    has"
+                .to_owned()
             }
             Priority::Usual => {
-                "load by greenroom bench at the usual priority, for only root may raise it: it waits for its turn as the server does, and tells latencies that are too long".to_owned()
+                "load by greenroom bench at the usual priority, for only root may raise it: it \
+                    waits for its turn as the server does, and tells latencies that are too \
+                    long"
+                    .to_owned()
             }
         }
     }
@@ -123,7 +128,7 @@ impl Context {
 pub(crate) enum Case {
     /// /hello at 100/s while fib(50000) is offered at 0.7, 2, 6, 10 x capacity
     Overload,
-    /// How soon all is well again when a flood ends
+    /// The time to recover after a flood
     After,
     /// 500 and 200 requests that block for two seconds, at once
     Block,
@@ -135,15 +140,16 @@ pub(crate) enum Case {
     LoopsBusy,
     /// User CPU that automatic placement costs a short route
     Cost,
-    /// What a hand-off to a stage and back adds on an idle server
+    /// The time that a hand-off to a stage and back adds on an idle server
     Handoff,
     /// Overload with stage threads at niceness 0, 10, 19
     Niceness,
-    /// A polite client beside 200 that come back 10 ms after each refusal
+    /// A polite client beside 200 that try again 10 ms after each rejection
     Fairness,
     /// Pages at 50/s beside 40 log-ins of 28 ms at once
     Pages,
-    /// /hello beside floods, round after round against one server, the generator at the usual priority
+    /// /hello beside floods, round after round against one server, the generator at the usual
+    /// priority
     Hello,
     /// 15,000 and 5,000 requests at once; ab on a busy machine; 30 computations at once
     Bursts,
@@ -200,7 +206,7 @@ fn percent(part: u64, of: u64) -> f64 {
     part as f64 / of.max(1) as f64 * PERCENT
 }
 
-/// `/hello` beside whatever a case does is answered, and within 5 ms, in the worst round.
+/// Judges `/hello` beside a case: every request gets a response, within 5 ms, in the worst round.
 fn hello_verdicts<S>(
     row: &Row<S>,
     answered_percent: fn(&S) -> f64,

@@ -1,4 +1,4 @@
-//! Whether stage threads should stand back behind loops: overload at three levels of niceness.
+//! Overload at three levels of niceness of stage threads, relative to the loops.
 
 use std::fs;
 use std::process::Command;
@@ -48,7 +48,8 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
         title: format!("overload at {FACTOR} x capacity, stage threads at niceness 0, 10, 19"),
         notes: vec![
             format!(
-                "medians of {rounds} rounds (least–most) as in overload; {} as it is, its threads stage-0, stage-1 … moved by renice",
+                "medians of {rounds} rounds (least–most) as in overload; {} as it is, its threads \
+                    stage-0, stage-1 … moved by renice",
                 contestant::OURS
             ),
             context.note(),
@@ -80,7 +81,7 @@ fn renice(server: &Server, niceness: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a thread of this name runs handlers; the controller does not.
+/// Returns true if a thread of this name runs handlers; the controller does not.
 fn is_worker(name: &str) -> bool {
     let number = name.strip_prefix("stage-").unwrap_or_default();
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())

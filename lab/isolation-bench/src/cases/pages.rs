@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use super::Context;
 use super::calibrate::Heavy;
-use crate::client::{self, Counts, Crowd, Polite, Told, addresses};
-use crate::contestant::{Contestant, LAYER, SERVER, everybody};
+use crate::client::{self, Counts, Crowd, Polite, Summary, addresses};
+use crate::contestant::{Contestant, LAYER, SERVER, all_servers};
 
 const ROUNDS_MAX: usize = 3;
 /// A measurement takes so many times the seconds of others: there are 50 pages in one.
@@ -32,10 +32,10 @@ const P99_MS_MAX: f64 = 25.0;
 
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Sample {
-    /// What a log-in takes alone.
+    /// A log-in, with the time that it takes alone.
     log_in: Heavy,
-    unloaded: Told,
-    pages: Told,
+    unloaded: Summary,
+    pages: Summary,
     waves: Waves,
 }
 
@@ -52,18 +52,23 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
         Contestant::server(SERVER, "inline"),
         Contestant::axum(LAYER, "auto"),
     ];
-    let (contestants, left_out) = everybody(context, ours)?;
+    let (contestants, left_out) = all_servers(context, ours)?;
     let rounds = context.rounds.min(ROUNDS_MAX);
     let rows = interleave("pages", rounds, &contestants, |contestant| {
         measure(contestant, context)
     })?;
     let mut notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most) of {} s; {LOG_INS} log-ins at once from as many addresses, and again when all are answered, each a /fib/N of about {LOG_IN_MS} ms; pages are /page/N of about {PAGE_MS} ms, 50 a second from {READERS} other addresses",
+            "medians of {rounds} rounds (least–most) of {} s; {LOG_INS} log-ins at once from as \
+                many addresses, and again when all are answered, each a /fib/N of about \
+                {LOG_IN_MS} ms; pages are /page/N of about {PAGE_MS} ms, 50 a second from \
+                {READERS} other addresses",
             seconds(context)
         ),
-        "N is found for each server, idle, so that all compute for about as long; a page's latency is of answers with 200, from the time at which it was due".to_owned(),
-        "all clients are threads of this program, at the usual priority, on the cores that the server has".to_owned(),
+        "N is found for each server, idle, so that all compute for about as long; a page's latency \
+            is of answers with 200, from the time at which it was due".to_owned(),
+        "all clients are threads of this program, at the usual priority, on the cores that the \
+            server has".to_owned(),
         "answers are judged by the worst round, p99 by the median".to_owned(),
     ];
     notes.extend(left_out);
@@ -109,7 +114,7 @@ fn beside(
     pages: &Polite,
     log_in: &str,
     until: Instant,
-) -> (anyhow::Result<Told>, anyhow::Result<Waves>) {
+) -> (anyhow::Result<Summary>, anyhow::Result<Waves>) {
     let crowd = Crowd {
         sources: addresses(2, LOG_INS),
         path: log_in.to_owned(),

@@ -1,4 +1,5 @@
-//! Four handlers that sleep and keep their thread, in every shape in which axum takes an application.
+//! Four handlers that sleep and keep their thread, in every shape in which axum takes an
+//! application.
 
 use bench_kit::rounds::{Row, find, interleave, samples};
 use bench_kit::{Report, Verdict, cell, table};
@@ -50,11 +51,14 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     Ok(Report {
         case: "shapes",
         title: format!(
-            "{SLEEPERS} x {BLOCK} at once beside /hello at {HELLO_RATE}/s, in every shape of an application"
+            "{SLEEPERS} x {BLOCK} at once beside /hello at {HELLO_RATE}/s, in every shape of an \
+                application"
         ),
         notes: vec![
             format!(
-                "medians of {rounds} rounds (least–most) of {HELLO_SECONDS} s; the handler sleeps for 2 s by std::thread::sleep, async and undeclared; 2 loops beside axum's 2 workers"
+                "medians of {rounds} rounds (least–most) of {HELLO_SECONDS} s; the handler sleeps \
+                    for 2 s by std::thread::sleep, async and undeclared; 2 loops beside axum's 2 \
+                    workers"
             ),
             context.note(),
             "the MethodRouter is one handler for /hello and /block, which looks at the path"

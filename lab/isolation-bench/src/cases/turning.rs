@@ -19,7 +19,7 @@ const SECONDS: u32 = 3;
 
 const MOVES_MAX: f64 = 1.0;
 const STALLS_MAX: f64 = 1.0;
-/// What a request waits beyond the run that stalls its loop.
+/// The longest wait of a request beyond the run that stalls its loop.
 const BEYOND_MS_MAX: f64 = 5.0;
 const HELLO_P99_MS_MAX: f64 = 5.0;
 
@@ -46,10 +46,15 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
         title: format!("a route that turns long after {SHORT_RUNS} short runs"),
         notes: vec![
             format!(
-                "medians of {rounds} rounds (least–most); {SHORT_RUNS} x {SHORT}, then {FIB} in a closed loop over one connection for {SECONDS} s, while /hello runs at 100/s over another"
+                "medians of {rounds} rounds (least–most); {SHORT_RUNS} x {SHORT}, then {FIB} in a \
+                    closed loop over one connection for {SECONDS} s, while /hello runs at 100/s \
+                    over another"
             ),
             context.note(),
-            "moves: of the route, since it turned long, as /greenroom/status tells; one that ends staged after one move ran long on a loop once. stalls: runs that the watchdog saw hold up a loop for over 10 ms, which a shorter one is not".to_owned(),
+            "moves: of the route, since it turned long, as /greenroom/status tells; one that ends \
+                staged after one move ran long on a loop once. stalls: runs that the watchdog saw \
+                hold up a loop for over 10 ms, which a shorter one is not"
+                .to_owned(),
             "judged by the worst round".to_owned(),
         ],
         table: render(&rows),

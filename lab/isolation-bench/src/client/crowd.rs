@@ -19,7 +19,7 @@ pub(crate) struct Crowd {
     pub(crate) timeout: Duration,
 }
 
-/// What became of requests.
+/// Requests by their outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Counts {
     /// With status 200.
@@ -117,7 +117,7 @@ impl Counts {
         }
     }
 
-    /// Whatever became of them.
+    /// Requests with any outcome.
     pub(crate) fn all(self) -> u64 {
         self.answered + self.refused + self.failed
     }

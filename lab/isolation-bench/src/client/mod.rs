@@ -1,7 +1,8 @@
-//! Clients that `greenroom bench` does not have: each with an address of its own, and such as come back when they were
-//! refused.
+//! Clients that `greenroom bench` does not have: each with an address of its own, and such as try
+//! again when they were rejected.
 //!
-//! Each group of them runs on one thread, at the usual priority, to an end that is given in time or in count.
+//! Each group of them runs on one thread, at the usual priority, to an end that is given in time or
+//! in count.
 
 mod crowd;
 mod polite;
@@ -17,7 +18,7 @@ use tokio::runtime::Builder;
 use tokio::time::timeout;
 
 pub(crate) use crowd::{Counts, Crowd, Wave};
-pub(crate) use polite::{Polite, Told};
+pub(crate) use polite::{Polite, Summary};
 
 /// Seconds after which a client has gone.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -34,7 +35,7 @@ struct Client {
     timeout: Duration,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Answered(u16),
@@ -42,7 +43,7 @@ enum Outcome {
     Failed,
 }
 
-/// The head of an answer.
+/// The head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     status: u16,
@@ -86,7 +87,8 @@ impl Client {
     async fn exchange(&mut self) -> Result<u16, Error> {
         if let Some(stream) = self.stream.take() {
             match self.exchange_on(stream).await {
-                // The server may end a connection that is kept at any time: a client asks again on another.
+                // The server may end a connection that is kept at any time: a client asks again on
+                // another.
                 Err(error) if is_closed(&error) => {}
                 result => return result,
             }

@@ -1,4 +1,4 @@
-//! Clients that ask for little, and wait for each answer.
+//! Clients that send few requests, and wait for each response.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -22,13 +22,13 @@ pub(crate) struct Polite {
     pub(crate) period: Duration,
 }
 
-/// What they were told.
+/// The responses that they got.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Told {
+pub(crate) struct Summary {
     pub(crate) asked: u64,
     pub(crate) answered_percent: f64,
     pub(crate) refused: u64,
-    /// Of answers with 200, from the time at which the request was due; infinite without any.
+    /// Of responses with 200, from the time at which the request was due; infinite without any.
     pub(crate) p50_ms: f64,
     pub(crate) p99_ms: f64,
     pub(crate) longest_ms: f64,
@@ -38,8 +38,9 @@ pub(crate) struct Told {
 type Asked = Vec<(Outcome, Duration)>;
 
 impl Polite {
-    /// Asks until that time, and waits for the last answers. What was due and could not be sent has failed.
-    pub(crate) async fn ask(&self, server: SocketAddr, until: Instant) -> Told {
+    /// Asks until that time, and waits for the last responses. What was due and could not be sent
+    /// has failed.
+    pub(crate) async fn ask(&self, server: SocketAddr, until: Instant) -> Summary {
         let mut clients = JoinSet::new();
         let count = u32::try_from(self.sources.len()).unwrap_or(u32::MAX);
         let mut first = Instant::now();
@@ -48,7 +49,7 @@ impl Polite {
             clients.spawn(ask(client, first, self.period * count, until));
             first += self.period;
         }
-        Told::of(&clients.join_all().await.concat())
+        Summary::of(&clients.join_all().await.concat())
     }
 }
 
@@ -68,7 +69,7 @@ async fn ask(mut client: Client, first: Instant, period: Duration, until: Instan
     asked
 }
 
-impl Told {
+impl Summary {
     #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
     fn of(asked: &[(Outcome, Duration)]) -> Self {
         let good = asked
@@ -107,11 +108,14 @@ mod tests {
         let asked = |status, millis| (Outcome::Answered(status), Duration::from_millis(millis));
         let mut all: Asked = (1..=99).map(|millis| asked(200, millis)).collect();
         all.push(asked(503, 500));
-        let told = Told::of(&all);
-        assert_eq!((told.asked, told.refused), (100, 1));
-        assert!((told.answered_percent - 99.0).abs() < 1e-9, "{told:?}");
-        assert!((told.p50_ms - 50.0).abs() < 1e-9, "{told:?}");
-        assert!((told.p99_ms - 99.0).abs() < 1e-9, "{told:?}");
-        assert!(Told::of(&[asked(503, 1)]).p99_ms.is_infinite());
+        let summary = Summary::of(&all);
+        assert_eq!((summary.asked, summary.refused), (100, 1));
+        assert!(
+            (summary.answered_percent - 99.0).abs() < 1e-9,
+            "{summary:?}"
+        );
+        assert!((summary.p50_ms - 50.0).abs() < 1e-9, "{summary:?}");
+        assert!((summary.p99_ms - 99.0).abs() < 1e-9, "{summary:?}");
+        assert!(Summary::of(&[asked(503, 1)]).p99_ms.is_infinite());
     }
 }

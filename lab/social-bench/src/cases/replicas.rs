@@ -1,12 +1,13 @@
 //! Three replicas behind `HAProxy`, one of which is killed under load.
 
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use bench_kit::rounds::{Row, samples};
 use bench_kit::{Report, Verdict, cell, table};
+use parking_lot::Mutex;
 use serde::Serialize;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -147,7 +148,7 @@ impl Traffic {
     async fn end(mut self) -> Vec<Request> {
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = self.ended.lock();
         std::mem::take(&mut ended)
     }
 }
@@ -191,10 +192,7 @@ fn note(ended: &Mutex<Vec<Request>>, begun: Instant, result: &anyhow::Result<()>
         ended: Instant::now(),
         failed: result.is_err(),
     };
-    ended
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(request);
+    ended.lock().push(request);
 }
 
 impl Sample {

@@ -297,7 +297,7 @@ impl Loop {
                     }
                 }
                 // A pong that does not fit is not missed by a server that sends so much.
-                Frame::Ping(payload) => drop(socket.write(&pong(payload))),
+                Frame::Ping(payload) => drop(socket.write(&pong(payload)?)),
                 Frame::Close | Frame::Other => {}
             }
             Ok(())

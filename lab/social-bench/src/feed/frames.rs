@@ -1,30 +1,25 @@
 //! WebSocket frames (RFC 6455), as a client sees them.
 
-use anyhow::{Context as _, ensure};
+use std::io::Cursor;
 
-/// Longest head of a frame that a server sends.
-const HEAD_BYTES_MAX: usize = 10;
-const FIN: u8 = 0x80;
-const MASKED: u8 = 0x80;
-const OPCODE: u8 = 0x0f;
-const TEXT: u8 = 0x1;
-const CLOSE: u8 = 0x8;
-const PING: u8 = 0x9;
-const PONG: u8 = 0xa;
-/// The length that means: it follows in two bytes.
-const TWO_BYTES: u8 = 0x7e;
-/// The length that means: it follows in eight bytes.
-const EIGHT_BYTES: u8 = 0x7f;
-/// Longest payload of control frames.
+use anyhow::{Context as _, ensure};
+use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Control, Data, OpCode};
+
+/// Bytes of the longest header of a frame.
+const HEADER_BYTES_MAX: usize = 14;
+/// Bytes of the longest payload of control frames.
 const CONTROL_BYTES_MAX: usize = 125;
+const TEXT: OpCode = OpCode::Data(Data::Text);
 
 /// A splitter of a connection's bytes into frames, at any boundaries of reads.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    head: [u8; HEAD_BYTES_MAX],
-    head_length: usize,
-    /// Bytes of the payload that are still to come; `None` while the head is read.
-    rest: Option<u64>,
+    /// The begin of an incomplete header.
+    header: Vec<u8>,
+    /// The kind of the frame whose header was read, and the bytes of its payload that are still to
+    /// come.
+    begun: Option<(OpCode, u64)>,
     payload: Vec<u8>,
     /// True if the payload of texts is kept.
     keeps_texts: bool,
@@ -43,7 +38,7 @@ pub(super) enum Frame<'a> {
 }
 
 impl Frames {
-    /// Makes a splitter. Texts are only counted, unless they are kept.
+    /// Creates a splitter. Texts are only counted, unless they are kept.
     pub(super) fn new(keeps_texts: bool) -> Self {
         Self {
             keeps_texts,
@@ -63,109 +58,77 @@ impl Frames {
         mut found: impl FnMut(&Frame<'_>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         loop {
-            let rest = match self.rest {
-                Some(rest) => rest,
-                None => match self.read_head(&mut input)? {
-                    Some(length) => length,
-                    None => return Ok(()),
-                },
+            let begun = match self.begun {
+                Some(begun) => Some(begun),
+                None => self.read_header(&mut input)?,
+            };
+            let Some((opcode, rest)) = begun else {
+                return Ok(());
             };
             let here = usize::try_from(rest).unwrap_or(usize::MAX).min(input.len());
             let (payload, behind) = input.split_at(here);
-            if self.is_kept() {
+            if opcode != TEXT || self.keeps_texts {
                 self.payload.extend_from_slice(payload);
             }
             input = behind;
             let rest = rest - here as u64;
-            self.rest = Some(rest);
+            self.begun = Some((opcode, rest));
             if rest > 0 {
                 return Ok(());
             }
-            found(&self.frame())?;
-            self.rest = None;
-            self.head_length = 0;
+            found(&match opcode {
+                TEXT => Frame::Text(&self.payload),
+                OpCode::Control(Control::Ping) => Frame::Ping(&self.payload),
+                OpCode::Control(Control::Close) => Frame::Close,
+                _ => Frame::Other,
+            })?;
+            self.begun = None;
             self.payload.clear();
         }
     }
 
-    /// Returns the length of the payload, once the head is complete.
-    fn read_head(&mut self, input: &mut &[u8]) -> anyhow::Result<Option<u64>> {
-        loop {
-            if let Some(length) = self.payload_length()? {
-                return Ok(Some(length));
-            }
-            let Some((byte, behind)) = input.split_first() else {
-                return Ok(None);
-            };
-            self.head[self.head_length] = *byte;
-            self.head_length += 1;
-            *input = behind;
-        }
-    }
-
-    fn payload_length(&self) -> anyhow::Result<Option<u64>> {
-        let head = &self.head[..self.head_length];
-        let [first, second, extended @ ..] = head else {
+    /// Returns a frame's kind and the length of its payload, once its header is complete.
+    fn read_header(&mut self, input: &mut &[u8]) -> anyhow::Result<Option<(OpCode, u64)>> {
+        let before = self.header.len();
+        let more = input.len().min(HEADER_BYTES_MAX - before);
+        self.header.extend_from_slice(&input[..more]);
+        let mut cursor = Cursor::new(&self.header);
+        let Some((header, length)) = FrameHeader::parse(&mut cursor)? else {
+            *input = &[];
             return Ok(None);
         };
-        ensure!(second & MASKED == 0, "the server masks a frame");
-        ensure!(first & FIN != 0, "the server sends a message in parts");
-        Ok(match (*second, extended.len()) {
-            (TWO_BYTES, 2) | (EIGHT_BYTES, 8) => {
-                let number = extended.iter();
-                Some(number.fold(0, |number, byte| number << 8 | u64::from(*byte)))
-            }
-            (TWO_BYTES | EIGHT_BYTES, _) => None,
-            (length, _) => Some(length.into()),
-        })
-    }
-
-    fn opcode(&self) -> u8 {
-        self.head[0] & OPCODE
-    }
-
-    fn is_kept(&self) -> bool {
-        self.opcode() != TEXT || self.keeps_texts
-    }
-
-    fn frame(&self) -> Frame<'_> {
-        match self.opcode() {
-            TEXT => Frame::Text(&self.payload),
-            PING => Frame::Ping(&self.payload),
-            CLOSE => Frame::Close,
-            _ => Frame::Other,
-        }
+        ensure!(header.mask.is_none(), "the server masks a frame");
+        ensure!(header.is_final, "the server sends a message in fragments");
+        *input = &input[usize::try_from(cursor.position())? - before..];
+        self.header.clear();
+        Ok(Some((header.opcode, length)))
     }
 }
 
 /// Returns a text as a client sends it.
 pub(super) fn text(payload: &str) -> anyhow::Result<Vec<u8>> {
-    let length = u16::try_from(payload.len()).context("a command of at most 65,535 bytes")?;
-    let mut frame = vec![FIN | TEXT];
-    match u8::try_from(length) {
-        Ok(short) if usize::from(short) <= CONTROL_BYTES_MAX => frame.push(MASKED | short),
-        _ => {
-            frame.push(MASKED | TWO_BYTES);
-            frame.extend(length.to_be_bytes());
-        }
-    }
-    append_masked(&mut frame, payload.as_bytes());
-    Ok(frame)
+    masked(TEXT, payload.as_bytes())
 }
 
 /// Returns the pong to a ping.
-pub(super) fn pong(payload: &[u8]) -> Vec<u8> {
+pub(super) fn pong(payload: &[u8]) -> anyhow::Result<Vec<u8>> {
     let payload = &payload[..payload.len().min(CONTROL_BYTES_MAX)];
-    let length = u8::try_from(payload.len()).unwrap_or_default();
-    let mut frame = vec![FIN | PONG, MASKED | length];
-    append_masked(&mut frame, payload);
-    frame
+    masked(OpCode::Control(Control::Pong), payload)
 }
 
-/// Appends the payload with a mask of zeros, which is allowed, and changes nothing.
-fn append_masked(frame: &mut Vec<u8>, payload: &[u8]) {
-    frame.extend([0; 4]);
+/// Returns a frame with a mask of zeros, which is allowed, and changes nothing.
+fn masked(opcode: OpCode, payload: &[u8]) -> anyhow::Result<Vec<u8>> {
+    let header = FrameHeader {
+        opcode,
+        mask: Some([0; 4]),
+        ..FrameHeader::default()
+    };
+    let mut frame = Vec::with_capacity(HEADER_BYTES_MAX + payload.len());
+    header
+        .format(payload.len() as u64, &mut frame)
+        .context("a frame's header")?;
     frame.extend(payload);
+    Ok(frame)
 }
 
 #[cfg(test)]
@@ -220,6 +183,6 @@ mod tests {
         assert_eq!(text("hi").expect("short"), b"\x81\x82\0\0\0\0hi");
         let long = text(&"x".repeat(200)).expect("not too long");
         assert_eq!(long[..8], *b"\x81\xfe\x00\xc8\0\0\0\0");
-        assert_eq!(pong(b"p"), b"\x8a\x81\0\0\0\0p");
+        assert_eq!(pong(b"p").expect("short"), b"\x8a\x81\0\0\0\0p");
     }
 }

@@ -81,6 +81,7 @@ impl Core {
                 .front()
                 .is_some_and(|flight| self.has_timed_out(flight, now)),
         };
+        // Collected first, as ending a connection changes the slab.
         let late: Vec<usize> = self
             .connections
             .iter()

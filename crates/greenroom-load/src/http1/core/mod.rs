@@ -102,6 +102,7 @@ impl Core {
             window_bytes: plan.window_bytes,
             timeout_ns: u64::try_from(plan.timeout.as_nanos()).unwrap_or(u64::MAX),
             keep_alive: plan.keep_alive,
+            // A single request leaves in one segment anyway, and the option costs a system call.
             no_delay: plan.in_flight_max > 1
                 || endpoints.iter().any(|endpoint| endpoint.tls.is_some()),
             answers_head: plan.request.method == "HEAD",
@@ -215,6 +216,7 @@ impl Core {
         } else {
             Interest::Read
         };
+        // Once registered for writing it stays so: edge-triggered, that costs no further events.
         if connection.interest >= wanted {
             return Ok(());
         }

@@ -28,6 +28,7 @@ impl Core {
         let event = self.events[index];
         let (data, flags) = (event.data, event.flags);
         let key = usize::try_from(data.u64()).unwrap_or(usize::MAX);
+        // An event before this one may have closed the connection.
         let Some(connection) = self.connections.get(key) else {
             return Happened::Nothing;
         };
@@ -104,6 +105,7 @@ impl Core {
         let mut used = 0;
         while used < length {
             let connection = &mut self.connections[key];
+            // Bytes that no request asked for: which response would be whose is not known any more.
             if connection.flights().is_empty() {
                 self.recorder.tally().counts.unasked += 1;
                 return Taken::Gone(self.close(key));

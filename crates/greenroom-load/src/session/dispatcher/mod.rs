@@ -8,17 +8,20 @@ use std::task::{Poll, Waker};
 pub(super) use queue::Queue;
 pub(super) use quota::Quota;
 
-use crate::run::{Routes, Share};
+use crate::run::{Due, Routes, Share};
 
 /// A request that may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
-    /// Number of its target.
-    pub(super) endpoint: usize,
-    /// The intended time, in nanoseconds since the run began.
-    pub(super) intended: u64,
+    pub(super) due: Due,
     /// The time since which a connection was free for it.
     pub(super) free_since: u64,
+}
+
+impl Ticket {
+    fn new(due: Due, free_since: u64) -> Self {
+        Self { due, free_since }
+    }
 }
 
 /// The source of the connections' requests.
@@ -34,12 +37,9 @@ pub(super) struct SlotId(usize);
 
 impl Dispatcher {
     pub(super) fn new(share: &Share, routes: Routes) -> Self {
-        match share.arrivals() {
+        match share.pacer() {
             None => Self::Closed(Quota::new(share.requests, share.sending_ends(), routes)),
-            Some(arrivals) => {
-                let queue = Queue::new(arrivals, share.connections, routes);
-                Self::Open(Box::new(queue))
-            }
+            Some(pacer) => Self::Open(Box::new(Queue::new(pacer, share.connections, routes))),
         }
     }
 
@@ -48,7 +48,7 @@ impl Dispatcher {
         match self {
             // Its connections begin with the run, and each ends when no request is left for it.
             Self::Closed(_) => true,
-            Self::Open(queue) => queue.is_over(),
+            Self::Open(queue) => queue.pacer.is_over(),
         }
     }
 

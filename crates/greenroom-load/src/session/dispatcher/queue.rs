@@ -1,29 +1,19 @@
 //! The dispatcher of an open loop.
 
 use std::collections::VecDeque;
-use std::iter::Peekable;
+use std::iter;
 use std::task::{Poll, Waker};
 
 use slab::Slab;
 
 use super::Ticket;
-use crate::plan::Arrivals;
-use crate::run::Routes;
+use crate::run::{Due, Pacer, Routes};
 
 /// A queue that dispatches requests when they are due: to a connection with a free stream, else to
 /// a new one, else they wait in order.
-///
-/// Waiting requests take no memory: their times are computed when their turn comes.
 #[derive(Debug)]
 pub(in crate::session) struct Queue {
-    /// The times of the requests after `head`.
-    arrivals: Arrivals,
-    /// The next request.
-    head: Option<Waiting>,
-    /// Requests of connections that ended before they sent them.
-    returned: VecDeque<Waiting>,
-    /// The times of the requests that were not yet counted as due.
-    uncounted: Peekable<Arrivals>,
+    pub(in crate::session) pacer: Pacer,
     routes: Routes,
     slots: Slab<Slot>,
     /// For each origin the slots that can take a request, the longest idle first.
@@ -35,13 +25,6 @@ pub(in crate::session) struct Queue {
     capacity_since: u64,
     /// Slots whose connections end to make way for another origin.
     leaving: usize,
-}
-
-/// A request that waits for its time or for a connection.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    intended: u64,
-    endpoint: usize,
 }
 
 /// The slot of an open connection.
@@ -58,12 +41,9 @@ struct Slot {
 }
 
 impl Queue {
-    pub(super) fn new(arrivals: Arrivals, connections_max: usize, routes: Routes) -> Self {
-        let mut queue = Self {
-            head: None,
-            returned: VecDeque::new(),
-            uncounted: arrivals.clone().peekable(),
-            arrivals,
+    pub(super) fn new(pacer: Pacer, connections_max: usize, routes: Routes) -> Self {
+        Self {
+            pacer,
             slots: Slab::new(),
             idle: vec![VecDeque::new(); routes.origins()],
             connections: vec![0; routes.origins()],
@@ -71,65 +51,34 @@ impl Queue {
             capacity_since: 0,
             leaving: 0,
             routes,
-        };
-        queue.advance();
-        queue
-    }
-
-    /// Returns the number of requests that came due since the last call.
-    pub(in crate::session) fn count_due(&mut self, now: u64) -> u64 {
-        let mut count = 0;
-        while self.uncounted.next_if(|time| *time <= now).is_some() {
-            count += 1;
         }
-        count
-    }
-
-    /// Returns the time of the next request that was not yet counted.
-    pub(in crate::session) fn next_due(&mut self) -> Option<u64> {
-        self.uncounted.peek().copied()
-    }
-
-    /// Returns true if all requests were dispatched.
-    pub(super) fn is_over(&self) -> bool {
-        self.head.is_none() && self.returned.is_empty()
     }
 
     /// Dispatches the requests that are due, as far as there are connections for them; a returned
     /// ticket is for a new connection, which counts as open from now on.
     pub(in crate::session) fn dispatch(&mut self, now: u64) -> Option<Ticket> {
-        while let Some(waiting) = self.first_due(now) {
-            let origin = self.routes.origin_of(waiting.endpoint);
+        while let Some(due) = self.first_due(now) {
+            let origin = self.routes.origin_of(due.target);
             if let Some(number) = self.idle[origin].pop_front() {
                 self.advance();
-                self.hand(number, waiting);
+                self.hand(number, due);
             } else if self.open() < self.connections_max {
                 self.advance();
                 self.connections[origin] += 1;
-                return Some(waiting.ticket(self.capacity_since));
+                return Some(Ticket::new(due, self.capacity_since));
             } else {
                 self.displace_idle(origin);
-                return None;
+                self.pacer.block_until(Pacer::FREE_CONNECTION);
             }
         }
         None
     }
 
-    /// Returns the number of requests that wait although they are due.
-    pub(in crate::session) fn waiting(&self, now: u64) -> u64 {
-        let head = self.head.filter(|head| head.intended <= now);
-        let later = self.arrivals.clone().take_while(|time| *time <= now);
-        let in_order = head.map_or(0, |_| 1 + later.count());
-        (self.returned.len() + in_order) as u64
-    }
-
     /// Ends the queue; calls `never_sent` with the intended time of each request that was not
-    /// dispatched.
-    pub(in crate::session) fn abandon(&mut self, mut never_sent: impl FnMut(u64)) {
-        while let Some(waiting) = self.first_due(u64::MAX) {
-            never_sent(waiting.intended);
-            self.advance();
-        }
+    /// dispatched, and the time at which sending ended.
+    pub(in crate::session) fn abandon(&mut self, never_sent: impl FnMut((u64, u64))) {
+        iter::from_fn(|| self.pacer.give_up()).for_each(never_sent);
+        self.wake_all();
     }
 
     /// Notes that a connection ended, or could not be made.
@@ -138,6 +87,7 @@ impl Queue {
             self.capacity_since = now;
         }
         self.connections[self.routes.origin_of(endpoint)] -= 1;
+        self.pacer.unblock();
     }
 
     pub(super) fn enter(&mut self, endpoint: usize) -> usize {
@@ -159,8 +109,9 @@ impl Queue {
         free: usize,
         waker: &Waker,
     ) -> Poll<Option<Ticket>> {
+        self.pacer.unblock();
         let due = self.first_due(now);
-        let is_over = self.is_over();
+        let is_over = self.pacer.is_over();
         let slot = &mut self.slots[number];
         if let Some(ticket) = slot.mailbox.pop_front() {
             self.has_free(number, free - 1);
@@ -173,10 +124,10 @@ impl Queue {
         if !slot.is_idle {
             slot.free_since = now;
         }
-        if let Some(waiting) = due
-            && self.routes.origin_of(waiting.endpoint) == slot.origin
+        if let Some(due) = due
+            && self.routes.origin_of(due.target) == slot.origin
         {
-            let ticket = waiting.ticket(slot.free_since);
+            let ticket = Ticket::new(due, slot.free_since);
             self.has_free(number, free - 1);
             self.advance();
             return Poll::Ready(Some(ticket));
@@ -186,9 +137,9 @@ impl Queue {
             slot.is_idle = true;
             self.idle[slot.origin].push_back(number);
         }
-        if let Some(waiting) = due {
+        if let Some(due) = due {
             // When the request came due, no connection was idle that could have made way.
-            self.displace_idle(self.routes.origin_of(waiting.endpoint));
+            self.displace_idle(self.routes.origin_of(due.target));
             if self.slots[number].is_leaving {
                 return Poll::Ready(None);
             }
@@ -202,27 +153,22 @@ impl Queue {
         if slot.is_idle {
             self.idle[slot.origin].retain(|idle| *idle != number);
         }
-        self.returned.extend(slot.mailbox.iter().map(Waiting::of));
+        self.pacer
+            .give_back(slot.mailbox.iter().map(|ticket| ticket.due));
     }
 
     fn open(&self) -> usize {
         self.connections.iter().sum()
     }
 
-    fn first_due(&self, now: u64) -> Option<Waiting> {
-        let returned = self.returned.front().copied();
-        returned.or(self.head.filter(|waiting| waiting.intended <= now))
+    fn first_due(&mut self, now: u64) -> Option<Due> {
+        self.pacer.due(now, || self.routes.next())
     }
 
     /// Removes the first request, which was dispatched.
     fn advance(&mut self) {
-        if self.returned.pop_front().is_none() {
-            self.head = self.arrivals.next().map(|intended| Waiting {
-                intended,
-                endpoint: self.routes.next(),
-            });
-        }
-        if self.is_over() {
+        self.pacer.take();
+        if self.pacer.is_over() {
             self.wake_all();
         }
     }
@@ -236,9 +182,9 @@ impl Queue {
         }
     }
 
-    fn hand(&mut self, number: usize, waiting: Waiting) {
+    fn hand(&mut self, number: usize, due: Due) {
         let slot = &mut self.slots[number];
-        slot.mailbox.push_back(waiting.ticket(slot.free_since));
+        slot.mailbox.push_back(Ticket::new(due, slot.free_since));
         slot.is_idle = slot.mailbox.len() < slot.free;
         if slot.is_idle {
             self.idle[slot.origin].push_back(number);
@@ -265,23 +211,6 @@ impl Queue {
     fn wake_all(&mut self) {
         for (_, slot) in &mut self.slots {
             slot.wake();
-        }
-    }
-}
-
-impl Waiting {
-    fn of(ticket: &Ticket) -> Self {
-        Self {
-            intended: ticket.intended,
-            endpoint: ticket.endpoint,
-        }
-    }
-
-    fn ticket(self, free_since: u64) -> Ticket {
-        Ticket {
-            endpoint: self.endpoint,
-            intended: self.intended,
-            free_since,
         }
     }
 }

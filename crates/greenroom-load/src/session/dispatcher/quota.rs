@@ -1,7 +1,7 @@
 //! The dispatcher of a closed loop.
 
 use super::Ticket;
-use crate::run::Routes;
+use crate::run::{Due, Routes};
 
 /// A quota that dispatches requests at once, until it is used up or time is up.
 #[derive(Debug)]
@@ -42,10 +42,7 @@ impl Quota {
     }
 }
 
-fn ticket(endpoint: usize, now: u64) -> Ticket {
-    Ticket {
-        endpoint,
-        intended: now,
-        free_since: now,
-    }
+fn ticket(target: usize, now: u64) -> Ticket {
+    let intended = now;
+    Ticket::new(Due { intended, target }, now)
 }

@@ -18,7 +18,7 @@ struct Options {
     /// Port on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Where every request goes
+    /// Server to which every request goes
     #[arg(long)]
     upstream: Url,
 }

@@ -1,4 +1,4 @@
-//! The physical limit: one thread, epoll, a canned answer.
+//! The physical limit: one thread, epoll, a canned response.
 
 use clap::Parser;
 use http_bench_apps::{HELLO, Options, announce, listen};
@@ -11,7 +11,7 @@ const COPIES: usize = 32;
 struct RawOptions {
     #[command(flatten)]
     common: Options,
-    /// Say in each answer that the connection stays, which HTTP/1.0 clients such as ab need
+    /// Say in each response that the connection stays, which HTTP/1.0 clients such as ab need
     #[arg(long)]
     say_keep_alive: bool,
 }

@@ -1,4 +1,4 @@
-//! The upstream of the proxy case: the same large answer to everything, after the same delay.
+//! The upstream of the proxy case: the same large response to everything, after the same delay.
 
 use std::time::Duration;
 

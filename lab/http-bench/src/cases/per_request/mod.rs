@@ -25,13 +25,13 @@ pub(crate) struct Spec {
     case: &'static str,
     title: &'static str,
     contestants: Vec<Contestant>,
-    /// Whose CPU time is 1.
+    /// The server whose CPU time is 1.
     peer: &'static str,
     load: Load,
     goals: Vec<Goal>,
 }
 
-/// How requests arrive.
+/// The way in which requests arrive.
 #[derive(Clone, Copy)]
 enum Load {
     Connections,
@@ -112,7 +112,7 @@ impl Load {
         }
     }
 
-    /// How many requests were answered.
+    /// Makes the load; returns the number of requests that were answered.
     fn run(self, url: &str, seconds: u32, context: &Context) -> anyhow::Result<u64> {
         match self {
             Self::Connections => {

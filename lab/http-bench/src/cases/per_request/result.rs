@@ -13,7 +13,8 @@ pub(super) fn tell(spec: &Spec, rows: &[Row<Sample>], context: &Context) -> Repo
         case: spec.case,
         title: spec.title.to_owned(),
         notes: vec![format!(
-            "medians of {} rounds (least–most); x: times {}, within the round; waited: time without the core, of time on it",
+            "medians of {} rounds (least–most); x: times {}, within the round; waited: time \
+                without the core, of time on it",
             context.rounds, spec.peer
         )],
         table: render(spec, rows),

@@ -76,7 +76,8 @@ pub(crate) fn pipelined() -> Spec {
 pub(crate) fn perconnection() -> Spec {
     Spec {
         case: "perconnection",
-        title: "one request per connection, 64 at a time (ab without -k); CPU time is per connection",
+        title: "one request per connection, 64 at a time (ab without -k); CPU time is per \
+            connection",
         contestants: contestants(&["raw-epoll", HYPER, "actix-hello", "greenroom-plain"]),
         peer: HYPER,
         load: Load::Connections,

@@ -15,13 +15,13 @@ use tower_http::normalize_path::NormalizePath;
 /// Its flags.
 #[derive(Debug, Parser)]
 struct Options {
-    /// Who decides where the handlers run
+    /// Rule that decides where the handlers run
     #[arg(long, value_enum)]
     application: Application,
     /// Threads of the runtime; 1 is a runtime on one thread, without stealing
     #[arg(long, default_value_t = 2)]
     workers: usize,
-    /// How the application is handed over
+    /// Shape in which the application is handed over
     #[arg(long, value_enum, default_value_t = Shape::Router)]
     shape: Shape,
 }

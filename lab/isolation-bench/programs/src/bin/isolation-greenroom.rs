@@ -12,7 +12,7 @@ use tower_http::normalize_path::NormalizePath;
 /// Its flags.
 #[derive(Debug, Parser)]
 struct Options {
-    /// Who decides where the handlers run
+    /// Rule that decides where the handlers run
     #[arg(long, value_enum)]
     application: Application,
     /// Threads that serve connections
@@ -21,7 +21,7 @@ struct Options {
     /// Keep the router on the loops, unplaced
     #[arg(long)]
     unplaced: bool,
-    /// How the application is handed over
+    /// Shape in which the application is handed over
     #[arg(long, value_enum, default_value_t = Shape::Router, conflicts_with = "unplaced")]
     shape: Shape,
 }

@@ -20,14 +20,17 @@ pub(super) struct Many {
     pub(super) refused: u64,
     /// Reset, timed out, never sent.
     pub(super) failed: u64,
-    /// Until the last answer, of the slowest process.
+    /// Until the last response, of the slowest process.
     pub(super) seconds: f64,
     pub(super) longest_ms: f64,
 }
 
 pub(super) fn note() -> String {
     format!(
-        "at once: a connection for each request, opened in a row by {} processes of greenroom bench with an address each, at the usual priority, on the cores that the server has, against a server that was just started and asked for nothing before; {TIMEOUT_SECONDS} s of patience",
+        "at once: a connection for each request, opened in a row by {} processes of greenroom \
+            bench with an address each, at the usual priority, on the cores that the server has, \
+            against a server that was just started and asked for nothing before; {TIMEOUT_SECONDS} \
+            s of patience",
         SOURCES.len()
     )
 }

@@ -1,7 +1,7 @@
 //! Bursts that are over within seconds: no overload, though they come all at once.
 
 mod many;
-mod tell;
+mod report;
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::calibrate::Heavy;
 use super::{Context, HELLO};
 use crate::client::{self, Crowd, Wave, addresses};
-use crate::contestant::{Contestant, everybody, ours};
+use crate::contestant::{Contestant, all_servers, ours};
 use crate::rivals::Rivals;
 use many::Many;
 
@@ -67,7 +67,7 @@ impl Computing {
 }
 
 pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
-    let (contestants, left_out) = everybody(context, ours())?;
+    let (contestants, left_out) = all_servers(context, ours())?;
     let rounds = context.rounds.min(ROUNDS_MAX);
     let rows = interleave("bursts", rounds, &contestants, |contestant| {
         measure(contestant, context)
@@ -75,12 +75,13 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     Ok(Report {
         case: "bursts",
         title: format!(
-            "{} and {} x /hello at once; ab -n {AB_REQUESTS} -c {AB_CONCURRENCY} on a busy machine; {COMPUTATIONS} computations at once",
+            "{} and {} x /hello at once; ab -n {AB_REQUESTS} -c {AB_CONCURRENCY} on a busy \
+                machine; {COMPUTATIONS} computations at once",
             MANY[0], MANY[1]
         ),
         notes: notes(rounds, left_out),
-        table: tell::tables(&rows),
-        verdicts: tell::verdicts(&rows),
+        table: report::tables(&rows),
+        verdicts: report::verdicts(&rows),
         samples: samples(&rows),
     })
 }
@@ -90,10 +91,13 @@ fn notes(rounds: usize, left_out: Vec<String>) -> Vec<String> {
         format!("medians of {rounds} rounds (least–most), each part against a fresh server"),
         many::note(),
         format!(
-            "busy: {RIVALS} programs that do nothing but compute, on any core, while ab asks for /hello, with a connection for each request, at the usual priority"
+            "busy: {RIVALS} programs that do nothing but compute, on any core, while ab asks for \
+                /hello, with a connection for each request, at the usual priority"
         ),
         format!(
-            "computations: /fib/N of about {COMPUTATION_MS} ms, N found for each server, idle; it is at most 100,000, and \"alone\" tells what came out. They come from {COMPUTATIONS} addresses, each with {} s of patience",
+            "computations: /fib/N of about {COMPUTATION_MS} ms, N found for each server, idle; it \
+                is at most 100,000, and \"alone\" tells what came out. They come from \
+                {COMPUTATIONS} addresses, each with {} s of patience",
             COMPUTATIONS_TIMEOUT.as_secs()
         ),
         "refused or failed: all that was not answered with 200; judged by the worst round"

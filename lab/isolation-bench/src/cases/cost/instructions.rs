@@ -1,4 +1,5 @@
-//! Instructions per request, counted by valgrind: without the noise of a clock, and blind to what an instruction costs.
+//! Instructions per request, counted by valgrind: without the noise of a clock, and blind to what
+//! an instruction costs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -63,7 +64,7 @@ fn start(contestant: &Contestant, log: &Log, context: &Context) -> anyhow::Resul
     launch.arguments(contestant.command(context)?).start()
 }
 
-/// What valgrind says; the file is gone with this value.
+/// The output of valgrind; the file is removed with this value.
 struct Log(PathBuf);
 
 impl Log {

@@ -1,4 +1,4 @@
-//! What automatic placement costs a short route.
+//! The cost of automatic placement for a short route.
 
 mod instructions;
 
@@ -40,10 +40,15 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })?;
     let mut notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most) of {} s; {CONNECTIONS} keep-alive connections, closed loop, the server on one core and greenroom bench on the other; added: within a round",
+            "medians of {rounds} rounds (least–most) of {} s; {CONNECTIONS} keep-alive \
+                connections, closed loop, the server on one core and greenroom bench on the other; \
+                added: within a round",
             context.seconds
         ),
-        "CPU time of the server's whole process as the kernel counts it, stages and watchdog included; its user part is by ticks, which is rough: what (A/A) adds is the noise".to_owned(),
+        "CPU time of the server's whole process as the kernel counts it, stages and watchdog \
+            included; its user part is by ticks, which is rough: what (A/A) adds is the \
+            noise"
+            .to_owned(),
     ];
     let counted = if is_installed("valgrind") {
         notes.push("instructions in user mode per request, as valgrind counts them".to_owned());

@@ -1,4 +1,4 @@
-//! What a server can do, and what it does unloaded: the yardsticks of its overload.
+//! The capacity of a server and its latency without load: the yardsticks of its overload.
 
 use bench_kit::process::Server;
 use bench_kit::tools::GreenroomReport;
@@ -14,7 +14,7 @@ const ALONE_REQUESTS: u64 = 50;
 /// A server without overload.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(in crate::cases) struct Capacity {
-    /// Answers to [`FIB`] per second in a closed loop over four connections.
+    /// Responses to [`FIB`] per second in a closed loop over four connections.
     pub(in crate::cases) per_second: f64,
     /// Cores that the generator took meanwhile.
     pub(in crate::cases) generator_cores: f64,
@@ -49,7 +49,7 @@ impl Capacity {
     }
 }
 
-/// Answers to [`FIB`] per second in one second, for what needs no more than a rough number.
+/// Responses to [`FIB`] per second in one second, for what needs no more than a rough number.
 pub(in crate::cases) fn roughly_per_second(
     context: &Context,
     server: &Server,

@@ -15,7 +15,7 @@ const FILLING_SECONDS: u32 = 1;
 const RESETS: [&str; 4] = ["closed-early", "malformed", "refused", "reset"];
 const TIMEOUTS: [&str; 3] = ["connect-timeout", "never-sent", "timeout"];
 
-/// What became of both.
+/// The outcomes of the flood and of `/hello` beside it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(in crate::cases) struct Flood {
     pub(in crate::cases) offered_per_second: f64,
@@ -23,7 +23,7 @@ pub(in crate::cases) struct Flood {
     pub(in crate::cases) hello_answered_percent: f64,
     pub(in crate::cases) hello_p50_ms: f64,
     pub(in crate::cases) hello_p99_ms: f64,
-    /// Answers in time, as a share of what was offered or can be done.
+    /// Responses in time, as a share of what was offered or can be done.
     pub(in crate::cases) goodput: f64,
     /// The same, of what can be done beside the generator.
     pub(in crate::cases) goodput_corrected: f64,
@@ -32,7 +32,8 @@ pub(in crate::cases) struct Flood {
     pub(in crate::cases) refused: u64,
     pub(in crate::cases) refused_percent: f64,
     pub(in crate::cases) refused_p99_ms: f64,
-    /// Of these, let in and dropped when their turn came too late; `None` where the server has no stages.
+    /// Of these, let in and dropped when their turn came too late; `None` where the server has no
+    /// stages.
     pub(super) late: Option<u64>,
     pub(in crate::cases) resets: u64,
     pub(in crate::cases) timeouts: u64,

@@ -3,7 +3,7 @@
 mod capacity;
 mod flood;
 mod probe;
-mod tell;
+mod report;
 
 use bench_kit::Report;
 use bench_kit::rounds::{Row, interleave, samples};
@@ -14,7 +14,7 @@ use crate::contestant::{Contestant, for_computing};
 
 pub(super) use capacity::{Capacity, roughly_per_second};
 pub(super) use flood::Flood;
-pub(super) use tell::{FLOOD_COLUMNS, flood_cells};
+pub(super) use report::{FLOOD_COLUMNS, flood_cells};
 
 const FACTORS: [f64; 4] = [0.7, 2.0, 6.0, 10.0];
 /// A round takes half a minute for each server.
@@ -36,9 +36,9 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     Ok(Report {
         case: "overload",
         title: "/hello at 100/s while fib(50000) is offered at 0.7, 2, 6, 10 x capacity".to_owned(),
-        notes: tell::notes(context, rounds, left_out),
-        table: tell::tables(&rows),
-        verdicts: tell::verdicts(&rows),
+        notes: report::notes(context, rounds, left_out),
+        table: report::tables(&rows),
+        verdicts: report::verdicts(&rows),
         samples: samples(&rows),
     })
 }

@@ -1,4 +1,4 @@
-//! Single requests in the midst of a flood, for the field that a load generator does not tell.
+//! Single requests in the midst of a flood, for the field that a load generator does not report.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,12 +16,12 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Few, for each that is let in takes another's place.
 const PROBES_MAX: usize = 4;
 
-/// What became of the probes that were refused.
+/// The probes that were rejected.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Probes {
     pub(super) refused: u32,
-    /// Of these, those that were told when to come back.
-    pub(super) told: u32,
+    /// Of these, those with `Retry-After`.
+    pub(super) with_retry_after: u32,
 }
 
 /// Probes while `flood` runs.
@@ -48,7 +48,7 @@ fn probe(server: SocketAddr, is_over: &AtomicBool) -> Probes {
         {
             probes.refused += 1;
             let seconds = answer.field("Retry-After").map(str::parse::<u64>);
-            probes.told += u32::from(matches!(seconds, Some(Ok(1..))));
+            probes.with_retry_after += u32::from(matches!(seconds, Some(Ok(1..))));
         }
         thread::sleep(PAUSE);
     }

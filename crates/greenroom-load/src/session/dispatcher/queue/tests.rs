@@ -31,18 +31,19 @@ fn queue(connections: usize, servers: u16) -> Queue {
     let schedule = Schedule::constant(1000.0, Duration::from_millis(10)).expect("a schedule");
     let endpoints: Vec<_> = (1..=servers).map(endpoint).collect();
     let routes = Routes::new(&endpoints, 0);
-    Queue::new(schedule.arrivals(0, 1), connections, routes)
+    let pacer = Pacer::new(schedule.arrivals(0, 1), 10 * MS);
+    Queue::new(pacer, connections, routes)
 }
 
 fn poll(queue: &mut Queue, slot: usize, now: u64, free: usize) -> Poll<Option<u64>> {
     let ticket = queue.poll_ticket(slot, now, free, Waker::noop());
-    ticket.map(|ticket| ticket.map(|ticket| ticket.intended))
+    ticket.map(|ticket| ticket.map(|ticket| ticket.due.intended))
 }
 
 /// Adds the first connection, which served the first request.
 fn connected(queue: &mut Queue) -> usize {
     let ticket = queue.dispatch(0).expect("the first is due at once");
-    queue.enter(ticket.endpoint)
+    queue.enter(ticket.due.target)
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn what_is_due_goes_to_a_free_stream_before_a_new_connection() {
     assert_eq!(poll(&mut queue, slot, 2 * MS, 2), Poll::Ready(Some(MS)));
     assert_eq!(poll(&mut queue, slot, 2 * MS, 1), Poll::Ready(Some(2 * MS)));
     let next = queue.dispatch(3 * MS).expect("both streams are taken");
-    assert_eq!((next.intended, next.free_since), (3 * MS, 0));
+    assert_eq!((next.due.intended, next.free_since), (3 * MS, 0));
     assert_eq!(queue.dispatch(4 * MS), None, "all connections are open");
 }
 
@@ -64,11 +65,11 @@ fn what_waits_goes_out_in_order_when_a_stream_is_free() {
     let slot = connected(&mut queue);
     assert_eq!(queue.dispatch(5 * MS), None);
     let ticket = queue.poll_ticket(slot, 5 * MS, 1, Waker::noop());
-    let expected = Ticket {
-        endpoint: 0,
+    let due = Due {
         intended: MS,
-        free_since: 5 * MS,
+        target: 0,
     };
+    let expected = Ticket::new(due, 5 * MS);
     assert_eq!(ticket, Poll::Ready(Some(expected)));
     assert_eq!(poll(&mut queue, slot, 6 * MS, 1), Poll::Ready(Some(2 * MS)));
 }
@@ -82,7 +83,7 @@ fn a_connection_that_ends_gives_back_what_it_did_not_send() {
     queue.leave(slot);
     queue.vacate(0, 2 * MS);
     let again = queue.dispatch(2 * MS).expect("it waits for a connection");
-    assert_eq!((again.intended, again.free_since), (MS, 2 * MS));
+    assert_eq!((again.due.intended, again.free_since), (MS, 2 * MS));
 }
 
 #[test]
@@ -98,17 +99,20 @@ fn a_server_without_connection_gets_that_of_another() {
     queue.leave(slot);
     queue.vacate(0, MS);
     let ticket = queue.dispatch(MS).expect("there is a slot");
-    assert_eq!((ticket.endpoint, ticket.intended), (1, MS));
+    assert_eq!((ticket.due.target, ticket.due.intended), (1, MS));
 }
 
 #[test]
 fn at_the_end_what_waits_is_reported_and_connections_end() {
     let mut queue = queue(1, 1);
     let slot = connected(&mut queue);
-    assert_eq!(queue.count_due(10 * MS), 10);
+    assert_eq!(queue.pacer.count_due(10 * MS), 10);
     let mut never_sent = Vec::new();
-    queue.abandon(|intended| never_sent.push(intended));
-    assert_eq!(never_sent, (1..10).map(|ms| ms * MS).collect::<Vec<_>>());
-    assert!(queue.is_over());
+    queue.abandon(|time| never_sent.push(time));
+    assert_eq!(
+        never_sent,
+        (1..10).map(|ms| (ms * MS, 10 * MS)).collect::<Vec<_>>()
+    );
+    assert!(queue.pacer.is_over());
     assert_eq!(poll(&mut queue, slot, 10 * MS, 1), Poll::Ready(None));
 }

@@ -1,4 +1,5 @@
-//! Opens keep-alive connections, lets each have one answer, and holds them until standard input ends.
+//! Opens keep-alive connections, lets each have one response, and holds them until standard input
+//! ends.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -8,7 +9,7 @@ use anyhow::{Context, ensure};
 use clap::Parser;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 
-use http_bench_clients::{Target, answer};
+use http_bench_clients::{Target, response};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -17,7 +18,7 @@ struct Options {
     /// <http://127.0.0.1:PORT/PATH>
     #[arg(long)]
     url: Target,
-    /// How many connections
+    /// Number of connections
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=19_900))]
     connections: u32,
     /// Client addresses 127.0.0.2, .3, … to spread them over, when one has too few ports
@@ -41,7 +42,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A connection that has had its answer.
+/// A connection that has had its response.
 fn open(target: &Target, source: Ipv4Addr) -> anyhow::Result<TcpStream> {
     let flags = SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
@@ -51,7 +52,7 @@ fn open(target: &Target, source: Ipv4Addr) -> anyhow::Result<TcpStream> {
     let mut stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     stream.write_all(&target.get()).context("write")?;
-    answer::read(&mut stream)?;
+    response::read(&mut stream)?;
     Ok(stream)
 }
 

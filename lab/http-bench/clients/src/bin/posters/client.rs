@@ -1,10 +1,12 @@
-//! One client: it posts, one request after the other, until its connection ends or it is told that it does.
+//! A client: posts, one request after the other, until its connection ends or the server announces
+//! that it will.
 
 use std::io::ErrorKind;
 use std::rc::Rc;
 use std::time::Duration;
 
-use http_bench_clients::{Fate, answer};
+use fastrand::Rng;
+use http_bench_clients::{Outcome, response};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -18,22 +20,23 @@ const ANSWER_BYTES_MAX: usize = 16 * 1024;
 pub(crate) struct Client {
     all: Rc<All>,
     stream: TcpStream,
-    chance: u64,
+    /// Seeded, so that the pauses are the same in each run.
+    rng: Rng,
     read: Vec<u8>,
     has_begun: bool,
 }
 
 impl Drop for Client {
-    /// Nobody waits for one that came to its end before it had a response.
+    /// Counts as having begun, so that none waits for a client that ended without a response.
     fn drop(&mut self) {
         self.begin();
     }
 }
 
-/// How an exchange ended.
+/// The end of an exchange.
 enum Exchange {
-    Answered(answer::Head),
-    Ended(Fate),
+    Answered(response::Head),
+    Ended(Outcome),
 }
 
 impl Client {
@@ -43,22 +46,22 @@ impl Client {
         Ok(Self {
             all: Rc::clone(all),
             stream,
-            chance: u64::from(index),
+            rng: Rng::with_seed(index.into()),
             read: Vec::new(),
             has_begun: false,
         })
     }
 
-    /// Posts to the end. An answer that is none of HTTP, or too long, is an error.
-    pub(crate) async fn post(mut self) -> anyhow::Result<Fate> {
+    /// Posts to the end. A response that is no HTTP, or too long, is an error.
+    pub(crate) async fn post(mut self) -> anyhow::Result<Outcome> {
         loop {
             let head = match self.exchange().await? {
                 Exchange::Answered(head) => head,
-                Exchange::Ended(fate) => return Ok(fate),
+                Exchange::Ended(outcome) => return Ok(outcome),
             };
             self.count(head);
             if !head.keeps {
-                return Ok(Fate::Told);
+                return Ok(Outcome::Announced);
             }
             if !self.has_begun {
                 self.begin();
@@ -66,27 +69,27 @@ impl Client {
             }
             self.pause().await;
             if Instant::now() >= self.all.until.get() {
-                return Ok(Fate::StillServed);
+                return Ok(Outcome::StillServed);
             }
             if self.has_ended() {
-                return Ok(Fate::EndedIdle);
+                return Ok(Outcome::EndedIdle);
             }
         }
     }
 
-    /// Says, once, that its first request has come to an end.
+    /// Notes, once, that its first request has ended.
     fn begin(&mut self) {
         if !std::mem::replace(&mut self.has_begun, true) {
             self.all.began.add_permits(1);
         }
     }
 
-    fn count(&self, head: answer::Head) {
-        let mut fates = self.all.fates.borrow_mut();
-        *match (head.status, self.all.is_told.get()) {
-            (200, false) => &mut fates.answered_before,
-            (200, true) => &mut fates.answered_after,
-            _ => &mut fates.refused,
+    fn count(&self, head: response::Head) {
+        let mut outcomes = self.all.outcomes.borrow_mut();
+        *match (head.status, self.all.is_signalled.get()) {
+            (200, false) => &mut outcomes.answered_before,
+            (200, true) => &mut outcomes.answered_after,
+            _ => &mut outcomes.refused,
         } += 1;
     }
 
@@ -95,16 +98,7 @@ impl Client {
             return;
         }
         let millis = u64::try_from(self.all.pause_max.as_millis()).unwrap_or(u64::MAX);
-        sleep(Duration::from_millis(self.by_chance() % (millis + 1))).await;
-    }
-
-    /// The next number of `SplitMix64`, which is the same in each run.
-    fn by_chance(&mut self) -> u64 {
-        self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut number = self.chance;
-        number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        number ^ (number >> 31)
+        sleep(Duration::from_millis(self.rng.u64(..=millis))).await;
     }
 
     /// Asks the system, as pools of connections do, whether the server has ended the connection.
@@ -116,21 +110,21 @@ impl Client {
 
     async fn exchange(&mut self) -> anyhow::Result<Exchange> {
         if self.stream.write_all(&self.all.request).await.is_err() {
-            return Ok(Exchange::Ended(Fate::Unsent));
+            return Ok(Exchange::Ended(Outcome::Unsent));
         }
         self.read.clear();
         loop {
             let until = self.all.until.get();
             let read = timeout_at(until, self.stream.read_buf(&mut self.read)).await;
             let Ok(read) = read else {
-                return Ok(Exchange::Ended(Fate::Unanswered));
+                return Ok(Exchange::Ended(Outcome::Unanswered));
             };
             match read {
-                Ok(0) => return Ok(Exchange::Ended(Fate::LostByEnd)),
+                Ok(0) => return Ok(Exchange::Ended(Outcome::LostByEnd)),
                 Ok(_) => {}
                 Err(error) => return lost(&error),
             }
-            match answer::head(&self.read)? {
+            match response::head(&self.read)? {
                 Some(head) if head.bytes == self.read.len() => {
                     return Ok(Exchange::Answered(head));
                 }
@@ -144,7 +138,7 @@ fn lost(error: &std::io::Error) -> anyhow::Result<Exchange> {
     match error.kind() {
         // Linux says the latter if the connection was ended first, and then reset.
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
-            Ok(Exchange::Ended(Fate::LostByReset))
+            Ok(Exchange::Ended(Outcome::LostByReset))
         }
         kind => anyhow::bail!("reading an answer: {kind}"),
     }

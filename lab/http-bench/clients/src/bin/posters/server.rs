@@ -1,4 +1,4 @@
-//! The process of the server, which is told to end and watched until it does.
+//! The process of the server, which is sent a signal and watched until it ends.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tokio::time::sleep;
 
-/// How often is asked whether the process has ended.
+/// The interval of checks for the end of the process.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Which signal the server is sent.
+/// The signal that ends the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Told {
+pub(crate) enum EndSignal {
     /// SIGQUIT, by which nginx ends in order
     Quit,
     /// SIGTERM, by which all others do
@@ -35,12 +35,12 @@ impl Server {
         Ok(Self { pid, end })
     }
 
-    pub(crate) fn tell(&self, told: Told) -> anyhow::Result<()> {
-        let signal = match told {
-            Told::Quit => Signal::QUIT,
-            Told::Term => Signal::TERM,
+    pub(crate) fn send(&self, signal: EndSignal) -> anyhow::Result<()> {
+        let signal = match signal {
+            EndSignal::Quit => Signal::QUIT,
+            EndSignal::Term => Signal::TERM,
         };
-        kill_process(self.pid, signal).context("telling the server to end")
+        kill_process(self.pid, signal).context("sending the signal")
     }
 
     /// Waits until the process has ended.

@@ -18,15 +18,15 @@ const NANOSECONDS: i64 = 1_000_000_000;
 /// A timer that wakes a task at a time of the run's clock. The runtime's own timers tick in
 /// milliseconds.
 #[derive(Debug)]
-pub(super) struct Pacer {
+pub(super) struct Timer {
     clock: Clock,
     /// The kernel's monotonic clock at the run's begin, in nanoseconds.
     begin: i64,
-    timer: Option<AsyncFd<OwnedFd>>,
+    descriptor: Option<AsyncFd<OwnedFd>>,
 }
 
-impl Pacer {
-    /// Creates a pacer; with `spin`, or without a timer of the kernel, it polls without pause.
+impl Timer {
+    /// Creates a timer; with `spin`, or without a timer of the kernel, it polls without pause.
     pub(super) fn new(clock: Clock, spin: bool) -> Self {
         // Read before the kernel's clock: a timer then fires a little after its time, never before
         // it.
@@ -35,13 +35,13 @@ impl Pacer {
         Self {
             clock,
             begin: now.tv_sec * NANOSECONDS + now.tv_nsec - since,
-            timer: if spin { None } else { timer().ok() },
+            descriptor: if spin { None } else { timer().ok() },
         }
     }
 
     /// Waits until a time in nanoseconds since the run began; returns at once if it has passed.
     pub(super) async fn sleep_until(&self, time: u64) {
-        match &self.timer {
+        match &self.descriptor {
             Some(timer) if self.arm(timer, time).is_ok() => self.fired(timer, time).await,
             _ => {
                 while self.clock.now() < time {

@@ -1,4 +1,4 @@
-//! What is told of it: tables and verdicts.
+//! The report: tables and verdicts.
 
 use bench_kit::rounds::{Row, find};
 use bench_kit::{Verdict, cell, table};

@@ -1,4 +1,4 @@
-//! Reading one answer that has a Content-Length.
+//! Reading one response that has a Content-Length.
 
 use std::io::Read;
 
@@ -7,18 +7,18 @@ use anyhow::{Context, bail, ensure};
 const FIELDS_MAX: usize = 64;
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
-/// The head of an answer, once it is there.
+/// The head of a response, once it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Its status.
     pub status: u16,
     /// Bytes of head and body.
     pub bytes: usize,
-    /// Whether the server keeps the connection.
+    /// True if the server keeps the connection.
     pub keeps: bool,
 }
 
-/// Reads to the end of an answer, which must be a 200 on a connection that stays.
+/// Reads to the end of a response, which must be a 200 on a connection that stays.
 ///
 /// # Errors
 /// When it is another, or breaks off.

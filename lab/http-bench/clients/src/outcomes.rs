@@ -1,64 +1,66 @@
-//! What became of clients and their requests while their server was told to end.
+//! The outcomes of clients and their requests while their server ends.
 
 use serde::{Deserialize, Serialize};
 
-/// How a client came to its end.
+/// The end of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Outcome {
     /// By the end of its connection between two requests: nothing was lost.
     EndedIdle,
-    /// Its request was sent in whole, and the connection ended in order (FIN) before the response did.
+    /// Its request was sent in whole, and the connection ended in order (FIN) before the response
+    /// did.
     LostByEnd,
     /// Its request was sent in whole, and the connection was reset before the response ended.
     LostByReset,
     /// The connection broke while the request was being sent.
     Unsent,
-    /// The server went on to answer until the load ended.
+    /// The server responded until the load ended.
     StillServed,
     /// By a response with `Connection: close`.
-    Told,
+    Announced,
     /// Its request was sent in whole, and neither a response nor an end came before the load ended.
     Unanswered,
 }
 
 /// Counts of one run, and how long the server took to end.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub struct Fates {
-    /// Responses with 200 before the server was told to end.
+pub struct Outcomes {
+    /// Responses with 200 before the signal.
     pub answered_before: u64,
     /// Responses with 200 from then on.
     pub answered_after: u64,
     /// Responses with another status, at any time.
     pub refused: u64,
-    /// Clients by their end: see [`Fate`].
+    /// Clients by their end: see [`Outcome`].
     pub ended_idle: u64,
-    /// See [`Fate::LostByEnd`].
+    /// See [`Outcome::LostByEnd`].
     pub lost_by_end: u64,
-    /// See [`Fate::LostByReset`].
+    /// See [`Outcome::LostByReset`].
     pub lost_by_reset: u64,
-    /// See [`Fate::Unsent`].
+    /// See [`Outcome::Unsent`].
     pub unsent: u64,
-    /// See [`Fate::StillServed`].
+    /// See [`Outcome::StillServed`].
     pub still_served: u64,
-    /// See [`Fate::Told`].
-    pub told: u64,
-    /// See [`Fate::Unanswered`].
+    /// See [`Outcome::Announced`].
+    pub announced: u64,
+    /// See [`Outcome::Unanswered`].
     pub unanswered: u64,
-    /// From when the server was told to end until its process did; none if it did not while there was load.
+    /// Seconds from the signal to the end of the server's process; none if it did not end while
+    /// there was load.
     pub ended_ms: Option<f64>,
 }
 
-impl Fates {
+impl Outcomes {
     /// Counts the end of one client.
-    pub fn count(&mut self, fate: Fate) {
-        *match fate {
-            Fate::EndedIdle => &mut self.ended_idle,
-            Fate::LostByEnd => &mut self.lost_by_end,
-            Fate::LostByReset => &mut self.lost_by_reset,
-            Fate::Unsent => &mut self.unsent,
-            Fate::StillServed => &mut self.still_served,
-            Fate::Told => &mut self.told,
-            Fate::Unanswered => &mut self.unanswered,
+    pub fn count(&mut self, outcome: Outcome) {
+        *match outcome {
+            Outcome::EndedIdle => &mut self.ended_idle,
+            Outcome::LostByEnd => &mut self.lost_by_end,
+            Outcome::LostByReset => &mut self.lost_by_reset,
+            Outcome::Unsent => &mut self.unsent,
+            Outcome::StillServed => &mut self.still_served,
+            Outcome::Announced => &mut self.announced,
+            Outcome::Unanswered => &mut self.unanswered,
         } += 1;
     }
 

@@ -1,4 +1,4 @@
-//! What is told of it: tables and verdicts.
+//! The report: tables and verdicts.
 
 use std::fmt::Write as _;
 
@@ -21,14 +21,22 @@ const ALL_PERCENT: f64 = 100.0;
 pub(super) fn notes(context: &Context, rounds: usize, left_out: Vec<String>) -> Vec<String> {
     let mut notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most); each flood against a fresh server, {} s and 1 s before in which the queue fills",
+            "medians of {rounds} rounds (least–most); each flood against a fresh server, {} s and \
+                1 s before in which the queue fills",
             context.seconds
         ),
         context.note(),
-        "capacity: answers to fib(50000) per second in a closed loop over 4 connections; unloaded: /hello at 100/s alone".to_owned(),
-        "goodput: fib answered with 200 within 2 s, as a share of the smaller of offered and capacity; corrected: of the part of the capacity that the generator leaves, (cores - generator's) / cores".to_owned(),
-        "latencies count from the intended time, what timed out with its 2 s; accepted are answers with 200, refused those with 503; Retry-After: refused single requests in the midst of it that were told when to come back; late: let in, and dropped when their turn came too late, as the server itself counts".to_owned(),
-        "goals are judged by the medians; answers, resets and time-outs by the worst round".to_owned(),
+        "capacity: answers to fib(50000) per second in a closed loop over 4 connections; unloaded: \
+            /hello at 100/s alone".to_owned(),
+        "goodput: fib answered with 200 within 2 s, as a share of the smaller of offered and \
+            capacity; corrected: of the part of the capacity that the generator leaves, (cores - \
+            generator's) / cores".to_owned(),
+        "latencies count from the intended time, what timed out with its 2 s; accepted are answers \
+            with 200, refused those with 503; Retry-After: refused single requests in the midst of \
+            it that were told when to come back; late: let in, and dropped when their turn came \
+            too late, as the server itself counts".to_owned(),
+        "goals are judged by the medians; answers, resets and time-outs by the worst \
+            round".to_owned(),
     ];
     notes.extend(left_out);
     notes
@@ -71,7 +79,7 @@ fn capacities(rows: &[Row<Sample>]) -> String {
     out.to_string()
 }
 
-/// What every table of floods begins with, behind the server's name.
+/// The first columns of every table of floods, behind the server's name.
 pub(in crate::cases) const FLOOD_COLUMNS: [&str; 7] = [
     "server",
     "/hello answered %",
@@ -113,7 +121,7 @@ fn flooded(rows: &[Row<Flood>]) -> String {
             spread(|flood| flood.refused_percent, 1),
             cell(refused_p99_ms(row), 1),
             cell(late_percent(row), 1),
-            told(row),
+            retry_after_cell(row),
             row.samples
                 .iter()
                 .map(|flood| flood.resets)
@@ -131,15 +139,19 @@ fn flooded(rows: &[Row<Flood>]) -> String {
     out.to_string()
 }
 
-fn told(row: &Row<Flood>) -> String {
+fn retry_after_cell(row: &Row<Flood>) -> String {
     let sum = |count: fn(&Flood) -> u32| row.samples.iter().map(count).sum::<u32>();
     match sum(|flood| flood.probes.refused) {
         0 => "-".to_owned(),
-        refused => format!("{} of {refused}", sum(|flood| flood.probes.told)),
+        refused => format!(
+            "{} of {refused}",
+            sum(|flood| flood.probes.with_retry_after)
+        ),
     }
 }
 
-/// Dropped from the queue because their turn came too late, of the refused, where the server tells.
+/// Describes the rejected requests that were dropped from the queue because their turn came too
+/// late, if the server reports them.
 fn late_percent(row: &Row<Flood>) -> Option<Spread> {
     let of_refused = |flood: &Flood| Some(count(flood.late?) / count(flood.refused.max(1)));
     Spread::of(
@@ -222,7 +234,7 @@ fn of_factor(row: &Row<Sample>, index: usize) -> Vec<Verdict> {
 fn retry_after(row: &Row<Flood>, what: String) -> Option<Verdict> {
     let sum = |count: fn(&Flood) -> u32| row.samples.iter().map(count).sum::<u32>();
     let refused = sum(|flood| flood.probes.refused);
-    let share = f64::from(sum(|flood| flood.probes.told)) / f64::from(refused.max(1));
+    let share = f64::from(sum(|flood| flood.probes.with_retry_after)) / f64::from(refused.max(1));
     (refused > 0).then(|| Verdict::at_least(what, Some(share * ALL_PERCENT), ALL_PERCENT, " %"))
 }
 
