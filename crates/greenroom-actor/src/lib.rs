@@ -105,5 +105,6 @@ pub use supervision::{Backoff, Cause, Directive, Failure, Scope, Supervision};
 pub use system::{
     ActorSystem, ActorSystemBuilder, ActorSystemStatus, BuildError, DeadLetterCounts,
     DispatcherStatus, STATUS_ACTORS_MAX, ShutdownReport, Spawn, SpawnError, TypeStatus, status,
+    status_within,
 };
 pub use timer::Timer;

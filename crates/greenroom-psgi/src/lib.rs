@@ -36,7 +36,7 @@ pub use builder::{
     REQUESTS_MAX, UPLOADS_BYTES_MAX, WORKERS_MAX, is_mount,
 };
 pub use error::{EndStatus, StartError};
-pub use gateway::{Gateway, KilledWorker, ShutdownReport, status};
+pub use gateway::{Gateway, KilledWorker, ShutdownReport, status, status_within};
 pub use greenroom_stage::{Client, ClientKey};
 pub use pool::{QueueStatus, Share};
 pub use status::{GatewayStatus, WorkerState, WorkerStatus};

@@ -36,7 +36,7 @@ pub use descriptors::raise_descriptor_limit;
 pub use drain::{Aborted, DrainReport};
 pub use draining::Draining;
 pub use error::Error;
-pub use event_loop::{LoopStatus, Pressure, Quantiles, loops};
+pub use event_loop::{LoopStatus, Pressure, Quantiles};
 pub use greenroom_http::FieldNames;
 pub use informational::InformationalError;
 pub use limits::{LimitError, Limits, Setting, Unit};

@@ -18,6 +18,7 @@ pub use shutdown::ShutdownReport;
 pub use spawn::{Spawn, SpawnError};
 pub use status::{
     ActorSystemStatus, DeadLetterCounts, DispatcherStatus, STATUS_ACTORS_MAX, TypeStatus, status,
+    status_within,
 };
 pub(crate) use template::Template;
 

@@ -1,28 +1,37 @@
 //! The systems of the process, for whoever looks at it as a whole.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
+
+use greenroom_stage::scope::{Listing, StatusScope};
 
 use super::SystemShared;
 use crate::cell::AnyCell;
-use crate::cell::family::lock;
 use crate::dispatcher::Core;
 use crate::reference::ActorId;
 
-static SYSTEMS: Mutex<Vec<Weak<SystemShared>>> = Mutex::new(Vec::new());
+static SYSTEMS: Listing<SystemShared> = Listing::new();
 
 pub(super) fn add(system: &Arc<SystemShared>) {
-    let mut systems = lock(&SYSTEMS);
-    systems.retain(|known| known.strong_count() > 0);
-    systems.push(Arc::downgrade(system));
+    SYSTEMS.add(system);
+}
+
+pub(super) fn claim(system: &Arc<SystemShared>, scope: &StatusScope) {
+    SYSTEMS.claim(system, scope);
 }
 
 /// The systems that have not ended, the oldest first.
 pub(crate) fn systems() -> Vec<Arc<SystemShared>> {
-    let systems: Vec<_> = lock(&SYSTEMS).iter().filter_map(Weak::upgrade).collect();
+    living(SYSTEMS.all())
+}
+
+/// Those of a scope, and those that no scope claims.
+pub(super) fn systems_within(scope: &StatusScope) -> Vec<Arc<SystemShared>> {
+    living(SYSTEMS.within(scope))
+}
+
+fn living(mut systems: Vec<Arc<SystemShared>>) -> Vec<Arc<SystemShared>> {
+    systems.retain(|system| system.root().is_some());
     systems
-        .into_iter()
-        .filter(|system| system.root().is_some())
-        .collect()
 }
 
 pub(crate) fn find_anywhere(id: ActorId) -> Option<Arc<dyn AnyCell>> {

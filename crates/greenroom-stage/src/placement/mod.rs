@@ -194,10 +194,9 @@ impl Placement {
     }
 
     fn new(settings: Settings) -> Self {
-        let is_inline = settings.stage.is_none();
         let shared = Shared {
             routes: Routes::new(
-                is_inline,
+                settings.stage.clone(),
                 !settings.is_auto,
                 Rule::with_short_run(settings.short_run),
             ),

@@ -7,9 +7,11 @@ use http::Method;
 use metrics::{Counter, counter};
 
 use super::busy::Busy;
+use super::outer;
 use super::rule::{Move, Rule, STREAK_LIKELY};
 use super::status::{Placed, RouteStatus};
-use crate::stage::{Priority, RouteName};
+use crate::scope::{self, StatusScope, WeakScope};
+use crate::stage::{Priority, RouteName, Stage};
 
 static ROUTES: Mutex<Vec<&'static Route>> = Mutex::new(Vec::new());
 
@@ -24,6 +26,10 @@ pub(crate) struct Route {
     /// `true` if it was placed by name and may not move.
     is_fixed: bool,
     next: OnceLock<&'static Route>,
+    /// The server in which it had its first request.
+    scope: Option<WeakScope>,
+    /// The number of the stage to which a handler of it has submitted work last; 0 before.
+    stage: AtomicU64,
     /// The busy time up to which inline runs are recorded without a look at the rule.
     long_run: Duration,
     busy: Busy,
@@ -124,6 +130,23 @@ impl Route {
             Priority::Critical
         } else {
             own
+        }
+    }
+
+    /// True if the status of this scope shows it.
+    pub(crate) fn is_shown_in(&self, scope: &StatusScope) -> bool {
+        self.scope.as_ref().is_none_or(|own| own.is(scope))
+    }
+
+    /// Has the route's scope show a stage to which a handler of the route submits work.
+    pub(crate) fn note_stage(&self, stage: &Stage) {
+        // Loaded first: most handlers use one stage, and the list of stages has a lock.
+        if self.stage.load(Ordering::Relaxed) == stage.number() {
+            return;
+        }
+        self.stage.store(stage.number(), Ordering::Relaxed);
+        if let Some(scope) = self.scope.as_ref().and_then(WeakScope::upgrade) {
+            stage.claim(&scope);
         }
     }
 
@@ -255,17 +278,19 @@ const BUCKETS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Routes {
     chains: [OnceLock<&'static Route>; BUCKETS],
-    is_inline: bool,
+    /// `None` for routes that are always inline.
+    stage: Option<Stage>,
     is_fixed: bool,
     rule: Rule,
 }
 
 impl Routes {
-    /// Creates a table whose routes begin inline or not, and may move by this rule unless fixed.
-    pub(crate) fn new(is_inline: bool, is_fixed: bool, rule: Rule) -> Self {
+    /// Creates a table whose routes begin on this stage or else inline, and may move by this rule
+    /// unless fixed.
+    pub(crate) fn new(stage: Option<Stage>, is_fixed: bool, rule: Rule) -> Self {
         Self {
             chains: std::array::from_fn(|_| OnceLock::new()),
-            is_inline,
+            stage,
             is_fixed,
             rule,
         }
@@ -284,9 +309,18 @@ impl Routes {
     }
 
     fn add(&self, method: &'static str, path: &str) -> &'static Route {
+        // Behind another placement it may run on a stage, where no request is found.
+        let scope = outer::current().map_or_else(scope::current, |outer| outer.scope.clone());
+        if let (Some(stage), Some(scope)) = (&self.stage, &scope)
+            && let Some(scope) = scope.upgrade()
+        {
+            stage.claim(&scope);
+        }
         let mut routes = lock_routes();
         let route: &'static Route = Box::leak(Box::new(Route {
-            is_inline: CachePadded::new(AtomicBool::new(self.is_inline)),
+            is_inline: CachePadded::new(AtomicBool::new(self.stage.is_none())),
+            scope,
+            stage: AtomicU64::new(0),
             id: routes.len(),
             method,
             path: path.into(),
@@ -353,9 +387,14 @@ mod tests {
     const SHORT: Duration = Duration::from_micros(5);
     const LONG: Duration = Duration::from_millis(30);
 
+    fn auto_routes() -> Routes {
+        let stage = Stage::builder("routes").threads(1..=1).build();
+        Routes::new(stage.ok(), false, Rule::default())
+    }
+
     /// Returns a route that has become inline.
     fn inline_route() -> &'static Route {
-        let route = Routes::new(false, false, Rule::default()).find(&Method::GET, "/");
+        let route = auto_routes().find(&Method::GET, "/");
         for _ in 0..STREAK_FIRST {
             assert!(!route.is_inline());
             route.record_staged(SHORT);
@@ -402,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_route_is_found_again_and_no_other() {
-        let routes = Routes::new(false, false, Rule::default());
+        let routes = auto_routes();
         let paths: Vec<_> = (0..500).map(|number| format!("/path/{number}")).collect();
         for path in &paths {
             let get = routes.find(&Method::GET, path);
@@ -414,14 +453,14 @@ mod tests {
 
     #[test]
     fn made_up_methods_share_a_route() {
-        let routes = Routes::new(false, false, Rule::default());
+        let routes = auto_routes();
         let made_up = |name: &[u8]| routes.find(&Method::from_bytes(name).expect("a token"), "/x");
         assert!(ptr::eq(made_up(b"FOO"), made_up(b"BAR")));
     }
 
     #[test]
     fn one_placed_by_name_does_not_move() {
-        let fixed = Routes::new(true, true, Rule::default()).find(&Method::GET, "/");
+        let fixed = Routes::new(None, true, Rule::default()).find(&Method::GET, "/");
         fixed.record_inline(Duration::from_secs(1));
         fixed.stall();
         assert!(fixed.is_inline());

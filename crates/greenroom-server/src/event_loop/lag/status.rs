@@ -1,12 +1,10 @@
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::Pressure;
 use super::record::Record;
-
-static LOOPS: Mutex<Vec<Weak<Record>>> = Mutex::new(Vec::new());
 
 /// A loop at one moment. Times are in microseconds; counts are since the loop began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -69,16 +67,23 @@ impl Quantiles {
     }
 }
 
-/// The loops of all servers of the process that run now, in the order in which they began.
-#[must_use]
-pub fn loops() -> Vec<LoopStatus> {
-    let loops = LOOPS.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let running = loops.iter().filter_map(Weak::upgrade);
-    running.map(|record| record.status()).collect()
-}
+/// The loops of a server that run.
+#[derive(Debug, Default)]
+pub(crate) struct Roster(Mutex<Vec<Weak<Record>>>);
 
-pub(super) fn add(record: &Arc<Record>) {
-    let mut loops = LOOPS.lock().unwrap_or_else(PoisonError::into_inner);
-    loops.retain(|known| known.strong_count() > 0);
-    loops.push(Arc::downgrade(record));
+impl Roster {
+    pub(super) fn add(&self, record: &Arc<Record>) {
+        self.loops().push(Arc::downgrade(record));
+    }
+
+    /// Returns the state of each, in the order of their indexes.
+    pub(crate) fn status(&self) -> Vec<LoopStatus> {
+        let mut running: Vec<_> = self.loops().iter().filter_map(Weak::upgrade).collect();
+        running.sort_by_key(|record| record.index);
+        running.iter().map(|record| record.status()).collect()
+    }
+
+    fn loops(&self) -> MutexGuard<'_, Vec<Weak<Record>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
