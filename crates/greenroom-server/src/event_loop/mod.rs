@@ -25,7 +25,7 @@ use tokio::time::Instant;
 pub(crate) use balance::Balance;
 pub(crate) use distribute::Loops;
 pub(crate) use lag::Roster;
-pub use lag::{LoopStatus, Pressure, Quantiles};
+pub use lag::{LoopStatus, Pressure};
 pub(crate) use registry::Notice;
 pub(crate) use run::{Member, run};
 pub(crate) use seats::{Seat, Seats};

@@ -30,7 +30,7 @@ pub use handler::OnStage;
 pub use join_handle::JoinHandle;
 pub use priority::{BULK_WAIT_DIVISOR, CRITICAL_RESERVE_DIVISOR, Priority};
 pub use shares::Share;
-pub use status::{Quantiles, Sheds, StageStatus, Threads};
+pub use status::{Sheds, StageStatus, Threads};
 
 use crate::placement::outer;
 use crate::scope::{Listing, StatusScope};

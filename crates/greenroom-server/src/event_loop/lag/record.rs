@@ -2,10 +2,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use greenroom_quantiles::Quantiles;
 use hdrhistogram::Histogram;
 
 use super::Pressure;
-use super::status::{LoopStatus, Quantiles, Roster};
+use super::status::{LoopStatus, Roster};
 use crate::app::LoopWatch;
 use crate::event_loop::{Balance, loop_name};
 

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use hdrhistogram::Histogram;
+use greenroom_quantiles::Quantiles;
 use serde::Serialize;
 
 use super::Pressure;
@@ -37,34 +37,6 @@ pub struct LoopStatus {
     /// the time while it is behind, and one with little to do four times a second at most, with
     /// nothing to do never: so this tells of its busy times.
     pub lag: Quantiles,
-}
-
-/// A distribution of times in microseconds, to two significant digits. All zero when nothing was
-/// recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Quantiles {
-    /// How many times were recorded.
-    pub count: u64,
-    /// Half of them are at most this.
-    pub p50_micros: u64,
-    /// 90 of 100 are at most this.
-    pub p90_micros: u64,
-    /// 99 of 100 are at most this.
-    pub p99_micros: u64,
-    /// The longest.
-    pub max_micros: u64,
-}
-
-impl Quantiles {
-    pub(super) fn of(histogram: &Histogram<u64>) -> Self {
-        Self {
-            count: histogram.len(),
-            p50_micros: histogram.value_at_quantile(0.5),
-            p90_micros: histogram.value_at_quantile(0.9),
-            p99_micros: histogram.value_at_quantile(0.99),
-            max_micros: histogram.max(),
-        }
-    }
 }
 
 /// The loops of a server that run.
