@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::placement::RouteStatus;
-use crate::placement::route::{Route, lock_routes};
+use crate::placement::route::{Route, routes};
 use crate::scope::StatusScope;
 use crate::stage::shared::Shared;
 use crate::stage::{STAGES, StageStatus};
@@ -36,7 +36,7 @@ impl StatusScope {
 
 impl Status {
     fn of(stages: &[Arc<Shared>], is_shown: impl Fn(&Route) -> bool) -> Self {
-        let mut routes = lock_routes().clone();
+        let mut routes = routes();
         routes.retain(|route| is_shown(route) && !route.is_passed_through());
         Self {
             stages: stages.iter().map(|stage| stage.status()).collect(),

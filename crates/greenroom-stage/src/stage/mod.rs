@@ -41,7 +41,7 @@ use ticket::Ticket;
 
 /// A bounded queue and its threads, for work that is long or of unknown length. Clones are cheap
 /// and are the same stage; when the last is gone and its work done, its threads end. A placement
-/// keeps its stage for the life of the process.
+/// keeps its stage.
 ///
 /// ```
 /// use std::time::Duration;
@@ -268,9 +268,7 @@ impl Stage {
     }
 
     fn submission_of_caller(&self, priority: Priority) -> Submission {
-        if let Some(route) = outer::current() {
-            route.note_stage(self);
-        }
+        outer::with_current(|route| route.note_stage(self));
         Submission::of_caller(priority)
     }
 
