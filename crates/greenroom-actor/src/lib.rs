@@ -108,6 +108,6 @@ pub use router::{ConsistentHash, LeastLoaded, ROUTEES_MAX, RoundRobin, Router, S
 pub use supervision::{Backoff, Cause, Directive, Failure, Scope, Supervision};
 pub use system::{
     ActorSystem, ActorSystemBuilder, ActorSystemStatus, BuildError, DeadLetterCounts,
-    STATUS_ACTORS_MAX, ShutdownReport, Spawn, SpawnError, TypeStatus, status,
+    STATUS_ACTORS_MAX, ShutdownReport, Spawn, SpawnError, TypeStatus, status, status_within,
 };
 pub use timer::Timer;

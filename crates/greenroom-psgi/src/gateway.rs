@@ -1,6 +1,7 @@
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
+use greenroom_stage::scope::{Listing, StatusScope};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::builder::Builder;
@@ -35,13 +36,20 @@ pub struct Gateway {
     commands: mpsc::Sender<Command>,
 }
 
-static GATEWAYS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+static GATEWAYS: Listing<Shared> = Listing::new();
 
 /// Returns the status of all gateways of the process that serve, the oldest first.
 #[must_use]
 pub fn status() -> Vec<GatewayStatus> {
-    let gateways = GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner);
-    let gateways: Vec<_> = gateways.iter().filter_map(Weak::upgrade).collect();
+    let gateways = GATEWAYS.all();
+    gateways.iter().map(|shared| shared.status()).collect()
+}
+
+/// Returns the status of the gateways that this scope [claims](Gateway::claim), and of those that
+/// none does, the oldest first.
+#[must_use]
+pub fn status_within(scope: &StatusScope) -> Vec<GatewayStatus> {
+    let gateways = GATEWAYS.within(scope);
     gateways.iter().map(|shared| shared.status()).collect()
 }
 
@@ -53,10 +61,14 @@ impl Gateway {
     }
 
     pub(crate) fn new(shared: Arc<Shared>, commands: mpsc::Sender<Command>) -> Self {
-        let mut gateways = GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner);
-        gateways.retain(|known| known.strong_count() > 0);
-        gateways.push(Arc::downgrade(&shared));
+        GATEWAYS.add(&shared);
         Self { shared, commands }
+    }
+
+    /// Claims this gateway for a scope, such as a server: the status of other scopes does not show it
+    /// any more, unless they claim it too. A server claims what it is given to serve.
+    pub fn claim(&self, scope: &StatusScope) {
+        GATEWAYS.claim(&self.shared, scope);
     }
 
     /// Loads the application again beside the one that serves, and switches to it once all its

@@ -38,7 +38,7 @@ pub use app::{Connected, Mounts};
 pub use body::ResponseBody;
 pub use builder::Builder;
 pub use error::{EndStatus, StartError};
-pub use gateway::{Gateway, KilledWorker, ShutdownReport, status};
+pub use gateway::{Gateway, KilledWorker, ShutdownReport, status, status_within};
 pub use greenroom_stage::{Client, ClientKey};
 pub use pool::{QueueStatus, Share};
 pub use service::GatewayService;

@@ -1,5 +1,6 @@
 //! A server: its listeners, its loops' threads, and the handle that ends it.
 
+use std::any::Any;
 use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
@@ -16,12 +17,12 @@ use crate::addresses::Addresses;
 use crate::app::App;
 use crate::descriptors::raise_descriptor_limit;
 use crate::drain::{Aborted, Phase};
-use crate::event_loop::{Balance, Hooks, Loops, Member, loop_name, run};
+use crate::event_loop::{Balance, Hooks, Loops, Member, Roster, loop_name, run};
 use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
 use crate::memory::Memory;
 use crate::settings::Settings;
 use crate::signals::shutdown_on_signals;
-use crate::{Address, AddressError, DrainReport, Error, Limits, TrustedProxies};
+use crate::{Address, AddressError, DrainReport, Error, Limits, LoopStatus, TrustedProxies};
 
 /// Connections that wait in a loop's inbox after another loop accepted them.
 const INBOX_MAX: usize = 1_024;
@@ -236,7 +237,10 @@ impl ServerBuilder {
             listeners: deal(bound, loops),
             acceptors: self.acceptors,
             settings: Arc::new(self.settings),
-            handle: Handle(Arc::new(phase)),
+            handle: Handle {
+                phase: Arc::new(phase),
+                loops: Arc::default(),
+            },
         })
     }
 }
@@ -277,7 +281,10 @@ pub struct Server {
 
 /// Ends a server, from any thread.
 #[derive(Clone, Debug)]
-pub struct Handle(Arc<watch::Sender<Phase>>);
+pub struct Handle {
+    phase: Arc<watch::Sender<Phase>>,
+    loops: Arc<Roster>,
+}
 
 impl Handle {
     /// Stops accepting, finishes what is under way, and ends. Idle connections are closed after their
@@ -292,8 +299,14 @@ impl Handle {
         self.advance(Phase::Ending);
     }
 
+    /// Returns the state of the server's loops that run, in the order of their indexes.
+    #[must_use]
+    pub fn loops(&self) -> Vec<LoopStatus> {
+        self.loops.status()
+    }
+
     fn advance(&self, to: Phase) {
-        self.0.send_if_modified(|phase| {
+        self.phase.send_if_modified(|phase| {
             let later = to > *phase;
             *phase = to.max(*phase);
             later
@@ -340,6 +353,13 @@ impl Server {
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.settings.limits
+    }
+
+    /// Attaches a value for the server's handlers, which find it by their
+    /// [`RequestHandle`](crate::RequestHandle::attached). A value that was attached before is
+    /// replaced.
+    pub fn attach(&mut self, value: Arc<dyn Any + Send + Sync>) {
+        Arc::make_mut(&mut self.settings).attached = Some(value);
     }
 
     /// Serves `app` until the [handle](Self::handle) ends it. Needs no runtime of the caller, unless
@@ -431,7 +451,7 @@ impl Server {
             let all = Loops {
                 balance: Arc::clone(&balance),
                 inboxes: others.clone(),
-                told: self.handle.0.subscribe(),
+                told: self.handle.phase.subscribe(),
             };
             accepting.spawn(all.serve(acceptor));
         }
@@ -440,10 +460,11 @@ impl Server {
             .map(|(index, (listeners, inbox))| Member {
                 index,
                 settings: Arc::clone(&self.settings),
-                told: self.handle.0.subscribe(),
+                told: self.handle.phase.subscribe(),
                 balance: Arc::clone(&balance),
                 addresses: Arc::clone(&addresses),
                 memory: Arc::clone(&memory),
+                roster: Arc::clone(&self.handle.loops),
                 listeners,
                 inbox,
                 others: others.clone(),

@@ -1,3 +1,6 @@
+use std::any::Any;
+use std::sync::Arc;
+
 use crate::{Limits, TrustedProxies};
 
 /// What all loops of a server know.
@@ -8,4 +11,6 @@ pub(crate) struct Settings {
     pub(crate) half_close: bool,
     pub(crate) shutdown_on_signals: bool,
     pub(crate) trusted_proxies: TrustedProxies,
+    /// What the server's owner has attached, for its handlers to find.
+    pub(crate) attached: Option<Arc<dyn Any + Send + Sync>>,
 }

@@ -41,19 +41,21 @@ mod loop_shedding;
 pub mod placement;
 mod proc;
 mod raw;
-mod registry;
 mod run_delay;
+pub mod scope;
 mod stage;
 mod status;
 mod thread_state;
 mod watchdog;
 
 pub use client::{Client, ClientKey, IPV6_CLIENT_BITS, KeyOfClient, NAME_BYTES_SHOWN};
+pub use greenroom_quantiles::Quantiles;
 pub use loop_shedding::shed_on_this_loop;
 pub use placement::{Placed, Placement, RouteStatus, before_stages};
+pub use scope::{StatusScope, find_scopes_by};
 pub use stage::{
     BULK_WAIT_DIVISOR, BuildError, CRITICAL_RESERVE_DIVISOR, Error, JoinHandle, OnStage, Panicked,
-    Priority, Quantiles, Reason, Rejected, Share, Sheds, Stage, StageBuilder, StageStatus, Threads,
+    Priority, Reason, Rejected, Share, Sheds, Stage, StageBuilder, StageStatus, Threads,
 };
 pub use status::{Status, status};
 pub use watchdog::{HANG, STALL, WARNING_PAUSE, WatchedLoop, watch_this_loop};

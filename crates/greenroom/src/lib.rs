@@ -122,7 +122,7 @@ pub use client_addr::{ClientAddr, ClientAddrUnknown};
 pub use greenroom_server::{
     Aborted, AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
     ConnectionInfo, DrainReport, Error, FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader,
-    Handle, InformationalError, InheritedSocket, LimitError, Limits, LoopStatus, LoopWatch,
+    InformationalError, InheritedSocket, LimitError, Limits, LoopStatus, LoopWatch,
     PROXY_HEADER_BYTES_MAX, Pressure, RequestBody, RequestHandle, Setting, SharedService,
     TrustedProxies, TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit,
     shutdown_on_signals,
@@ -130,10 +130,10 @@ pub use greenroom_server::{
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, JoinHandle, OnStage, Panicked, Placed,
     Placement, Priority, Quantiles, Reason, Rejected, RouteStatus, Share, Sheds, Stage,
-    StageBuilder, StageStatus, Threads,
+    StageBuilder, StageStatus, StatusScope, Threads,
 };
 pub use notices::{Draining, Informational};
 pub use serve::{Serve, serve};
-pub use server::{Server, ServerBuilder};
+pub use server::{Handle, Server, ServerBuilder};
 pub use slow_bodies::{SlowBodies, WithSlowBodies};
-pub use status::{Status, status, status_handler};
+pub use status::{Status, status_handler};

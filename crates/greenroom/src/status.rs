@@ -1,13 +1,45 @@
+#[cfg(feature = "psgi")]
+use std::any::Any;
+use std::convert::Infallible;
+use std::sync::Arc;
+
 use axum::Json;
-use greenroom_actor::ActorSystemStatus;
-use greenroom_server::LoopStatus;
-use greenroom_stage::{RouteStatus, StageStatus};
+use axum::extract::FromRequestParts;
+use greenroom_actor::{ActorSystem, ActorSystemStatus};
+use greenroom_server::{LoopStatus, RequestHandle};
+use greenroom_stage::{RouteStatus, StageStatus, StatusScope};
+use http::request::Parts;
 use serde::Serialize;
 
-/// Loops, stages, routes, actors and PSGI applications of the process at one moment.
+/// Loops, stages, routes, actors and PSGI applications of a server at one moment: by
+/// [`Handle::status`](crate::Handle::status), or, as an extractor, of the server that the request
+/// came to. Taking it holds each lock for a moment only.
+///
+/// Of two servers in a process, each shows what it uses:
+///
+/// - its loops, and the routes that have had their first request on them;
+/// - the stages on which those routes are placed, or to which their handlers have submitted work,
+///   and the [default stage](crate::Stage::global), which all servers share;
+/// - the actor systems [given to it](crate::ServerBuilder::actors), and the PSGI applications that
+///   it was given to serve.
+///
+/// What no server has used or was given yet is shown by all of them: a program with one server sees
+/// all there is.
+///
+/// ```
+/// use axum::{Router, routing::get};
+/// use greenroom::Status;
+///
+/// async fn connections(status: Status) -> String {
+///     let connections: usize = status.loops.iter().map(|each| each.connections).sum();
+///     format!("{connections}\n")
+/// }
+///
+/// let app: Router = Router::new().route("/connections", get(connections));
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
-    /// The loops that serve, in the order in which they began.
+    /// The loops that serve, in the order of their indexes.
     pub loops: Vec<LoopStatus>,
     /// The stages, the oldest first.
     pub stages: Vec<StageStatus>,
@@ -20,23 +52,33 @@ pub struct Status {
     pub psgi: Vec<greenroom_psgi::GatewayStatus>,
 }
 
-/// Returns the state of all loops, stages, routes, actors and PSGI applications of the process.
-/// Takes each lock for a moment only.
-#[must_use]
-pub fn status() -> Status {
-    let greenroom_stage::Status { stages, routes } = greenroom_stage::status();
-    Status {
-        loops: greenroom_server::loops(),
-        stages,
-        routes,
-        actors: greenroom_actor::status(),
-        #[cfg(feature = "psgi")]
-        psgi: greenroom_psgi::status(),
+impl<S: Send + Sync> FromRequestParts<S> for Status {
+    type Rejection = Infallible;
+
+    /// Returns the status of the server that the request came to; under another server than
+    /// Greenroom that of the process, without loops.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let shown = RequestHandle::of(&parts.extensions).and_then(|handle| Shown::by(&handle));
+        Ok(shown.map_or_else(Self::of_process, |shown| shown.status()))
     }
 }
 
-/// A handler that responds with [`status`] as JSON, to be mounted where only operators come: it
-/// names all routes and their load.
+impl Status {
+    fn of_process() -> Self {
+        let greenroom_stage::Status { stages, routes } = greenroom_stage::status();
+        Self {
+            loops: Vec::new(),
+            stages,
+            routes,
+            actors: greenroom_actor::status(),
+            #[cfg(feature = "psgi")]
+            psgi: greenroom_psgi::status(),
+        }
+    }
+}
+
+/// A handler that responds with the [`Status`] of its server as JSON, to be mounted where only
+/// operators come: it names all routes and their load.
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -46,6 +88,65 @@ pub fn status() -> Status {
 ///     .route("/greenroom/status", get(greenroom::status_handler))
 ///     .layer(Placement::auto().priority(Priority::Critical)); // seen under overload too
 /// ```
-pub async fn status_handler() -> Json<Status> {
-    Json(status())
+pub async fn status_handler(status: Status) -> Json<Status> {
+    Json(status)
+}
+
+/// What a server shows in its status. Its handles have it, and it is attached to the server, for
+/// handlers to find by their request.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) server: greenroom_server::Handle,
+    scope: StatusScope,
+}
+
+impl Shown {
+    /// Attaches a new one to the server, to which these actor systems were given.
+    pub(crate) fn attach(
+        server: &mut greenroom_server::Server,
+        actors: &[ActorSystem],
+    ) -> Arc<Self> {
+        let shown = Arc::new(Self {
+            server: server.handle(),
+            scope: StatusScope::default(),
+        });
+        actors.iter().for_each(|system| system.claim(&shown.scope));
+        server.attach(Arc::<Self>::clone(&shown));
+        shown
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        let greenroom_stage::Status { stages, routes } = self.scope.status();
+        Status {
+            loops: self.server.loops(),
+            stages,
+            routes,
+            actors: greenroom_actor::status_within(&self.scope),
+            #[cfg(feature = "psgi")]
+            psgi: greenroom_psgi::status_within(&self.scope),
+        }
+    }
+
+    /// Claims the PSGI applications that the server is given to serve.
+    #[cfg(feature = "psgi")]
+    pub(crate) fn claim(&self, app: &dyn Any) {
+        if let Some(gateway) = app.downcast_ref::<greenroom_psgi::Gateway>() {
+            gateway.claim(&self.scope);
+        } else if let Some(mounts) = app.downcast_ref::<greenroom_psgi::Mounts>() {
+            let gateways = mounts.gateways().iter();
+            gateways.for_each(|gateway| gateway.claim(&self.scope));
+        }
+    }
+
+    fn by(handle: &RequestHandle) -> Option<Arc<Self>> {
+        Arc::clone(handle.attached()?).downcast().ok()
+    }
+}
+
+/// Has placed routes belong to the server that has their first request.
+pub(crate) fn tell_scopes() {
+    greenroom_stage::find_scopes_by(|| {
+        let shown = Shown::by(&RequestHandle::current()?)?;
+        Some(shown.scope.clone())
+    });
 }

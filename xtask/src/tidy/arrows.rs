@@ -10,7 +10,11 @@ use super::workspace::{Dependency, Links, Package};
 /// Each crate of the workspace with those that it may depend on, tests included.
 const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-http", &[]),
-    ("greenroom-server", &["greenroom-http"]),
+    ("greenroom-quantiles", &[]),
+    (
+        "greenroom-server",
+        &["greenroom-http", "greenroom-quantiles"],
+    ),
     (
         "greenroom",
         &[
@@ -31,7 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-bus", &["greenroom-actor"]),
     ("greenroom-load", &[]),
     ("greenroom-psgi", &["greenroom-server", "greenroom-stage"]),
-    ("greenroom-stage", &[]),
+    ("greenroom-stage", &["greenroom-quantiles"]),
     ("greenroom-cli", &["greenroom", "greenroom-load"]),
     ("greenroom-compat", &["greenroom"]),
     (

@@ -58,7 +58,7 @@ pub(crate) async fn the_description_names_every_route(store: StoreSettings) {
         .map(|(_, path, _)| path.as_str())
         .collect();
     let beside = ["/api", "/api/openapi.json", "/api/{*rest}"];
-    for route in greenroom::status().routes {
+    for route in server.status().routes {
         let is_ours = ["/api", "/files", "/time", "/feed"]
             .iter()
             .any(|start| route.path.starts_with(start));

@@ -78,6 +78,11 @@ impl TestApp {
         }
     }
 
+    /// Returns the state of its server.
+    pub(crate) fn status(&self) -> greenroom::Status {
+        self.handle.status()
+    }
+
     /// Returns a client that is not logged in.
     pub(crate) fn client(&self) -> Client {
         // An error means that a provider is installed already.

@@ -16,7 +16,9 @@ pub(crate) use registry::{end_actors_of, find_anywhere, systems};
 pub(crate) use settings::Settings;
 pub use shutdown::ShutdownReport;
 pub use spawn::{Spawn, SpawnError};
-pub use status::{ActorSystemStatus, DeadLetterCounts, STATUS_ACTORS_MAX, TypeStatus, status};
+pub use status::{
+    ActorSystemStatus, DeadLetterCounts, STATUS_ACTORS_MAX, TypeStatus, status, status_within,
+};
 pub(crate) use template::Template;
 
 use std::collections::BTreeMap;

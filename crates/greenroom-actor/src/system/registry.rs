@@ -1,29 +1,37 @@
 //! The systems of the process, for the status, the metrics and the watchdog.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
+use greenroom_stage::scope::{Listing, StatusScope};
 
 use super::SystemShared;
 use crate::cell::AnyCell;
 use crate::dispatcher::Core;
 use crate::id::ActorId;
 
-static SYSTEMS: Mutex<Vec<Weak<SystemShared>>> = Mutex::new(Vec::new());
+static SYSTEMS: Listing<SystemShared> = Listing::new();
 
 pub(super) fn add(system: &Arc<SystemShared>) {
-    let mut systems = SYSTEMS.lock();
-    systems.retain(|known| known.strong_count() > 0);
-    systems.push(Arc::downgrade(system));
+    SYSTEMS.add(system);
+}
+
+pub(super) fn claim(system: &Arc<SystemShared>, scope: &StatusScope) {
+    SYSTEMS.claim(system, scope);
 }
 
 /// Returns the systems that have not ended, the oldest first.
 pub(crate) fn systems() -> Vec<Arc<SystemShared>> {
-    let systems: Vec<_> = SYSTEMS.lock().iter().filter_map(Weak::upgrade).collect();
+    living(SYSTEMS.all())
+}
+
+/// Returns those of a scope, and those that no scope claims.
+pub(super) fn systems_within(scope: &StatusScope) -> Vec<Arc<SystemShared>> {
+    living(SYSTEMS.within(scope))
+}
+
+fn living(mut systems: Vec<Arc<SystemShared>>) -> Vec<Arc<SystemShared>> {
+    systems.retain(|system| system.root().is_some());
     systems
-        .into_iter()
-        .filter(|system| system.root().is_some())
-        .collect()
 }
 
 pub(crate) fn find_anywhere(id: ActorId) -> Option<Arc<dyn AnyCell>> {

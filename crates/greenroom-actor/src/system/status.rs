@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use greenroom_stage::StatusScope;
 use serde::Serialize;
 
 use super::{ActorSystem, SystemShared, registry};
@@ -75,7 +76,23 @@ pub fn status() -> Vec<ActorSystemStatus> {
         .collect()
 }
 
+/// Returns the state of the actor systems that this scope [claims](ActorSystem::claim), and of those
+/// that none does, the oldest first.
+#[must_use]
+pub fn status_within(scope: &StatusScope) -> Vec<ActorSystemStatus> {
+    registry::systems_within(scope)
+        .iter()
+        .map(|system| system.status())
+        .collect()
+}
+
 impl ActorSystem {
+    /// Claims this system for a scope, such as a server: the status of other scopes does not show it
+    /// any more, unless they claim it too.
+    pub fn claim(&self, scope: &StatusScope) {
+        registry::claim(&self.0, scope);
+    }
+
     /// Returns the status of this system at this moment.
     #[must_use]
     pub fn status(&self) -> ActorSystemStatus {

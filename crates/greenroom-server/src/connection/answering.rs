@@ -30,8 +30,8 @@ impl<A: App> Connection<A> {
             return Turn::Again;
         };
         let takes_informational = self.http.takes_informational();
-        let (tell, line) = (&self.home.tell_handlers, &mut self.line);
-        let polled = during(tell, line, takes_informational, || {
+        let (lent, line) = (&self.home.lent, &mut self.line);
+        let polled = during(lent, line, takes_informational, || {
             exchange.as_mut().poll_handled(&mut self.service, cx)
         });
         if let Some(line) = line {

@@ -24,7 +24,8 @@ use tokio::time::Instant;
 
 pub(crate) use balance::Balance;
 pub(crate) use distribute::Loops;
-pub use lag::{LoopStatus, Pressure, Quantiles, loops};
+pub(crate) use lag::Roster;
+pub use lag::{LoopStatus, Pressure};
 pub(crate) use registry::Notice;
 pub(crate) use run::{Member, run};
 pub(crate) use seats::{Seat, Seats};
@@ -38,6 +39,7 @@ use crate::drain::{Aborted, Phase};
 use crate::handover::Ledger;
 use crate::listen::Accepted;
 use crate::memory::Memory;
+use crate::request_handle::Lent;
 use crate::settings::Settings;
 use lag::Meter;
 use registry::Registry;
@@ -71,7 +73,7 @@ pub(crate) struct Loop<A: App> {
     pub(crate) told: watch::Receiver<Phase>,
     /// Tells handlers, to whom it is lent at each poll: not before the loop itself has come to the phase,
     /// or the response of a handler that ends at once would still promise to keep its connection.
-    pub(crate) tell_handlers: Rc<watch::Sender<Phase>>,
+    pub(crate) lent: Rc<Lent>,
     pub(crate) seats: Arc<Seats>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) meter: Meter,
@@ -98,7 +100,7 @@ impl<A: App> Loop<A> {
             settings: Arc::clone(&member.settings),
             context: RefCell::new(Context::new(limits.http(), SystemTime::now())),
             told: member.told.clone(),
-            tell_handlers: Rc::new(watch::Sender::new(Phase::Serving)),
+            lent: Rc::new(Lent::new(Arc::clone(&member.settings))),
             seats: Arc::new(Seats::new(member.index, Arc::clone(balance))),
             ledger: Arc::default(),
             meter: Meter::new(
@@ -106,6 +108,7 @@ impl<A: App> Loop<A> {
                 Arc::clone(balance),
                 limits,
                 member.watch.clone(),
+                &member.roster,
             ),
             addresses: Arc::clone(&member.addresses),
             memory: Arc::clone(&member.memory),
@@ -186,7 +189,7 @@ impl<A: App> Loop<A> {
         if phase == Phase::Ending {
             self.ending.notify_waiters();
         }
-        self.tell_handlers.send_replace(phase);
+        self.lent.tell.send_replace(phase);
         self.registry().wake_all();
     }
 

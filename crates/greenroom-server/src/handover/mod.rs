@@ -94,7 +94,7 @@ async fn serve_upgrade<A: App>(
         .ledger
         .enter("an upgraded connection".to_owned(), requests.peer());
     let entry = Arc::new(entry);
-    let line = Line::new(home.tell_handlers.subscribe(), false);
+    let line = Line::new(&home.lent, false);
     let guard = (seat, Arc::clone(&entry));
     let names = Arc::default();
     let spelling = Spelling::new(Arc::clone(&names));

@@ -12,7 +12,6 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body::Body;
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
-use tokio::sync::watch;
 use tokio::time::Instant;
 use tower_service::Service;
 
@@ -25,11 +24,10 @@ use crate::access;
 use crate::app::{App, BoxError};
 use crate::body::{FromHyper, Intake, Noted, RequestBody};
 use crate::connection::{About, Declined, OUT_OF_MEMORY, message};
-use crate::drain::Phase;
 use crate::event_loop::Loop;
 use crate::failure;
 use crate::proxies::Sender;
-use crate::request_handle::{Line, during};
+use crate::request_handle::{Lent, Line, during};
 
 /// The application, as hyper calls it.
 pub(super) struct Requests<A: App> {
@@ -133,7 +131,7 @@ impl<A: App> Requests<A> {
             service: self.service.clone(),
             state,
             noted: None,
-            tell: Rc::clone(&self.home.tell_handlers),
+            lent: Rc::clone(&self.home.lent),
             line: self.line.clone(),
             names: self.names.clone(),
             reuse: match self.entry {
@@ -273,7 +271,7 @@ pin_project! {
         #[pin]
         state: State<A>,
         noted: Option<Noted>,
-        tell: Rc<watch::Sender<Phase>>,
+        lent: Rc<Lent>,
         line: Option<Arc<Line>>,
         names: Option<Names>,
         reuse: Reuse,
@@ -316,10 +314,10 @@ impl<A: App> Answering<A> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Response<Content<A::Body>>, BoxError>> {
-        let tell = Rc::clone(&self.tell);
+        let lent = Rc::clone(&self.lent);
         let mut line = self.as_mut().project().line.take();
         let run = || self.as_mut().poll_service(cx);
-        let polled = during(&tell, &mut line, false, || {
+        let polled = during(&lent, &mut line, false, || {
             catch_unwind(AssertUnwindSafe(run))
         });
         let this = self.project();

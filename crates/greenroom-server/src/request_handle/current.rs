@@ -2,10 +2,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
-use super::Line;
-use crate::drain::Phase;
+use super::{Lent, Line};
 
 thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
@@ -13,7 +10,7 @@ thread_local! {
 
 /// The request whose handler is polled on this thread.
 struct Current {
-    tell: Rc<watch::Sender<Phase>>,
+    lent: Rc<Lent>,
     line: Option<Arc<Line>>,
     takes_informational: bool,
 }
@@ -21,13 +18,13 @@ struct Current {
 /// Calls `poll`, which must not unwind, as the handler of a request. The connection lends its line
 /// meanwhile, and has one afterwards if the handler asked for it.
 pub(crate) fn during<T>(
-    tell: &Rc<watch::Sender<Phase>>,
+    lent: &Rc<Lent>,
     line: &mut Option<Arc<Line>>,
     takes_informational: bool,
     poll: impl FnOnce() -> T,
 ) -> T {
     let outer = CURRENT.replace(Some(Current {
-        tell: Rc::clone(tell),
+        lent: Rc::clone(lent),
         line: line.take(),
         takes_informational,
     }));
@@ -40,8 +37,8 @@ pub(crate) fn during<T>(
 pub(super) fn line() -> Option<Arc<Line>> {
     CURRENT.with_borrow_mut(|current| {
         let current = current.as_mut()?;
-        let (tell, takes_informational) = (&current.tell, current.takes_informational);
-        let make = || Line::new(tell.subscribe(), takes_informational);
+        let (lent, takes_informational) = (&current.lent, current.takes_informational);
+        let make = || Line::new(lent, takes_informational);
         Some(Arc::clone(current.line.get_or_insert_with(make)))
     })
 }

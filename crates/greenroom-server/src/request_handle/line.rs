@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -9,13 +10,32 @@ use tokio::sync::watch;
 
 use crate::drain::Phase;
 use crate::informational::UNSENT_BYTES_MAX;
+use crate::settings::Settings;
 use crate::{Draining, InformationalError};
+
+/// What a loop lends to all of its handlers while it polls them.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    /// Tells of the server's phase.
+    pub(crate) tell: watch::Sender<Phase>,
+    settings: Arc<Settings>,
+}
+
+impl Lent {
+    pub(crate) fn new(settings: Arc<Settings>) -> Self {
+        Self {
+            tell: watch::Sender::new(Phase::Serving),
+            settings,
+        }
+    }
+}
 
 /// What a connection shares with the handles of its requests. Made for the first handle, used by those of
 /// later requests while that one is kept, and gone with the last.
 #[derive(Debug)]
 pub(crate) struct Line {
     told: watch::Receiver<Phase>,
+    settings: Arc<Settings>,
     /// Somebody asked for the notice of a drain.
     is_notified: AtomicBool,
     due: Mutex<Due>,
@@ -34,9 +54,10 @@ struct Due {
 
 impl Line {
     /// For a connection with a request under way.
-    pub(crate) fn new(told: watch::Receiver<Phase>, takes_informational: bool) -> Arc<Self> {
+    pub(crate) fn new(lent: &Lent, takes_informational: bool) -> Arc<Self> {
         Arc::new(Self {
-            told,
+            told: lent.tell.subscribe(),
+            settings: Arc::clone(&lent.settings),
             is_notified: AtomicBool::new(false),
             due: Mutex::new(Due {
                 request: 0,
@@ -83,6 +104,10 @@ impl Line {
     pub(super) fn notice(&self) -> Draining {
         self.is_notified.store(true, Ordering::Relaxed);
         Draining::new(self.told.clone())
+    }
+
+    pub(super) fn attached(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+        self.settings.attached.as_ref()
     }
 
     pub(super) fn request(&self) -> u64 {

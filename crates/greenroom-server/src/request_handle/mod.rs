@@ -3,12 +3,13 @@
 mod current;
 mod line;
 
+use std::any::Any;
 use std::sync::Arc;
 
 use http::{Extensions, HeaderMap, StatusCode};
 
 pub(crate) use current::during;
-pub(crate) use line::Line;
+pub(crate) use line::{Lent, Line};
 
 use crate::{Draining, FieldNames, InformationalError};
 
@@ -82,5 +83,11 @@ impl RequestHandle {
     #[must_use]
     pub fn draining(&self) -> Draining {
         self.line.notice()
+    }
+
+    /// Returns the value that is [attached](crate::Server::attach) to the server of the request.
+    #[must_use]
+    pub fn attached(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+        self.line.attached()
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use greenroom_server::{
-    App, ConnectionInfo, Limits, LoopStatus, Pressure, RequestBody, Server, loops,
+    App, ConnectionInfo, Handle, Limits, LoopStatus, Pressure, RequestBody, Server,
 };
 use http::Request;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -48,11 +48,9 @@ async fn compute(request: Request<RequestBody>) -> Reply {
 struct Watched {
     server: Rig,
     told: UnboundedReceiver<Pressure>,
-    limit: Duration,
 }
 
 impl Watched {
-    /// A server with a limit that no other test has, by which its loop is found among theirs.
     fn start(limit: Duration) -> Self {
         let (tell, told) = unbounded_channel();
         let limits = Limits {
@@ -64,11 +62,7 @@ impl Watched {
             told: tell,
         };
         let server = Rig::with(app, |builder| builder.limits(limits));
-        Self {
-            server,
-            told,
-            limit,
-        }
+        Self { server, told }
     }
 
     async fn clients(&self, number: usize) -> Vec<Client> {
@@ -86,16 +80,14 @@ impl Watched {
     }
 
     fn status(&self) -> LoopStatus {
-        status(self.limit)
+        only_loop(&self.server.handle)
     }
 }
 
-fn status(limit: Duration) -> LoopStatus {
-    let limit_micros = limit.as_micros();
-    let mut loops = loops().into_iter();
-    loops
-        .find(|one| u128::from(one.loop_lag_max_micros) == limit_micros)
-        .expect("the loop runs")
+fn only_loop(server: &Handle) -> LoopStatus {
+    let mut loops = server.loops();
+    assert_eq!(loops.len(), 1, "{loops:?}");
+    loops.remove(0)
 }
 
 /// Has each client ask for `path` so many times, one request after the other.
@@ -111,7 +103,7 @@ async fn ask(clients: &mut [Client], path: &str, times: usize) {
 #[tokio::test(start_paused = true)]
 async fn a_loop_that_is_behind_says_so_and_comes_back() {
     local(async {
-        let mut watched = Watched::start(20_001 * MILLISECOND / 1_000);
+        let mut watched = Watched::start(20 * MILLISECOND);
         let mut clients = watched.clients(100).await;
         ask(&mut clients, "/1", 20).await;
         settle().await;
@@ -132,7 +124,7 @@ async fn a_loop_that_is_behind_says_so_and_comes_back() {
 #[tokio::test(start_paused = true)]
 async fn a_loop_that_is_half_behind_is_under_raised_pressure() {
     local(async {
-        let mut watched = Watched::start(120_002 * MILLISECOND / 1_000);
+        let mut watched = Watched::start(120 * MILLISECOND);
         let mut clients = watched.clients(100).await;
         ask(&mut clients, "/1", 20).await;
         settle().await;
@@ -145,7 +137,7 @@ async fn a_loop_that_is_half_behind_is_under_raised_pressure() {
 #[tokio::test(start_paused = true)]
 async fn one_stall_is_not_pressure() {
     local(async {
-        let mut watched = Watched::start(20_003 * MILLISECOND / 1_000);
+        let mut watched = Watched::start(20 * MILLISECOND);
         let mut clients = watched.clients(100).await;
         let mut stalling = watched.clients(1).await;
         let stalls = async {
@@ -167,7 +159,7 @@ async fn one_stall_is_not_pressure() {
 #[tokio::test(start_paused = true)]
 async fn a_burst_is_no_pressure() {
     local(async {
-        let mut watched = Watched::start(20_008 * MILLISECOND / 1_000);
+        let mut watched = Watched::start(20 * MILLISECOND);
         let mut clients = watched.clients(100).await;
         for _ in 0..5 {
             ask(&mut clients, "/1", 9).await;
@@ -183,7 +175,7 @@ async fn a_burst_is_no_pressure() {
 #[tokio::test(start_paused = true)]
 async fn newcomers_are_served_slowly_while_the_loop_is_behind() {
     local(async {
-        let mut watched = Watched::start(20_004 * MILLISECOND / 1_000);
+        let mut watched = Watched::start(20 * MILLISECOND);
         let mut clients = watched.clients(100).await;
         let served = Cell::new(false);
         let load = join_all(clients.iter_mut().map(|client| async {
@@ -212,7 +204,7 @@ async fn newcomers_are_served_slowly_while_the_loop_is_behind() {
 #[tokio::test(start_paused = true)]
 async fn a_loop_tells_how_much_it_has_to_do() {
     local(async {
-        let watched = Watched::start(20_005 * MILLISECOND / 1_000);
+        let watched = Watched::start(20 * MILLISECOND);
         let mut clients = watched.clients(7).await;
         ask(&mut clients, "/0", 9).await;
         // The loop tells with its next tick.
@@ -229,12 +221,12 @@ async fn a_loop_tells_how_much_it_has_to_do() {
 #[tokio::test(start_paused = true)]
 async fn a_loop_that_has_ended_is_not_shown() {
     local(async {
-        let watched = Watched::start(20_006 * MILLISECOND / 1_000);
+        let watched = Watched::start(20 * MILLISECOND);
         drop(watched.clients(1).await);
-        watched.server.handle.drain();
+        let handle = watched.server.handle.clone();
+        handle.drain();
         watched.server.ended().await;
-        let shown = loops();
-        assert!(!shown.iter().any(|one| one.loop_lag_max_micros == 20_006));
+        assert_eq!(handle.loops(), []);
     })
     .await;
 }
@@ -243,7 +235,7 @@ async fn a_loop_that_has_ended_is_not_shown() {
 async fn refused_of_burst(limits: Limits) -> u64 {
     let bound = Server::builder()
         .loops(1.try_into().unwrap())
-        .limits(limits.clone())
+        .limits(limits)
         .listen(ANY_PORT)
         .bind()
         .unwrap();
@@ -264,7 +256,7 @@ async fn refused_of_burst(limits: Limits) -> u64 {
     for client in &mut clients {
         refused += u64::from(is_refused(client).await);
     }
-    assert_eq!(status(limits.loop_lag_max).refused, refused);
+    assert_eq!(only_loop(&handle).refused, refused);
     assert_eq!(Client::tcp(address).await.get("/").await.status, 200);
     drop(clients);
     handle.drain();
@@ -289,7 +281,7 @@ async fn is_refused(client: &mut Client) -> bool {
 async fn who_waits_to_be_accepted_for_too_long_is_refused() {
     within(async {
         let refused = refused_of_burst(Limits {
-            loop_lag_max: 1_007 * MILLISECOND / 1_000,
+            loop_lag_max: MILLISECOND,
             loop_lag_standing: 5 * MILLISECOND,
             ..Limits::default()
         });
@@ -303,7 +295,7 @@ async fn who_waits_to_be_accepted_for_too_long_is_refused() {
 async fn of_a_burst_nobody_is_refused() {
     within(async {
         let refused = refused_of_burst(Limits {
-            loop_lag_max: 1_009 * MILLISECOND / 1_000,
+            loop_lag_max: MILLISECOND,
             loop_lag_standing: Duration::from_hours(1),
             ..Limits::default()
         });

@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
-
-use crate::stage::Quantiles;
+use greenroom_quantiles::Quantiles;
 
 /// Shards, each written by one thread without contention; more threads than that share them.
 const SHARDS: usize = 16;

@@ -57,7 +57,7 @@ impl<F> Measured<F> {
     /// Ends the run. A body that is yet to come is a part of it, and records both.
     fn end(mut self: Pin<&mut Self>, response: &mut Response, settled: Settled) {
         let this = self.as_mut().project();
-        *this.is_recorded = settled.place(response, *this.origin, *this.busy);
+        *this.is_recorded = settled.place(response, this.origin, *this.busy);
         self.record();
     }
 }
@@ -73,7 +73,7 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Result<Response, E>> {
         let this = self.as_mut().project();
-        let (run, route) = (this.run, this.origin.route);
+        let (run, route) = (this.run, this.origin.route());
         let mut ended = None;
         let (polled, busy) = watch(route, || poll_settled(run, cx, &mut ended));
         *this.busy += busy;
@@ -118,10 +118,7 @@ where
 
 /// Runs a closure of this route on the loop, watched. Returns the busy time of the route, without
 /// that of inner routes.
-pub(super) fn watch<R>(
-    route: &'static Route,
-    run: impl FnOnce() -> R,
-) -> (Result<R, Panicked>, Duration) {
+pub(super) fn watch<R>(route: &Route, run: impl FnOnce() -> R) -> (Result<R, Panicked>, Duration) {
     let guarded = || catch_unwind(AssertUnwindSafe(|| outer::within(route, run)));
     let watched = watchdog::watch(route, guarded);
     outer::took(watched.taken);
@@ -141,7 +138,7 @@ where
     /// Polls on a stage, which catches panics itself.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.as_mut().project();
-        let (run, route) = (this.run, this.origin.route);
+        let (run, route) = (this.run, this.origin.route());
         let mut ended = None;
         let stopwatch = Stopwatch::start();
         let ((), inner) = outer::within(route, || poll_settled(run, cx, &mut ended));

@@ -3,6 +3,7 @@
 mod body;
 mod busy;
 mod hand_over;
+pub(crate) mod lease;
 mod measured;
 mod origin;
 pub(crate) mod outer;
@@ -20,12 +21,14 @@ pub use rule::{
 pub use service::{PlacedFuture, PlacedService};
 pub use status::{Placed, RouteStatus};
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tower_layer::Layer;
 
 use crate::client::ClientKey;
 use crate::stage::{Priority, Stage};
+use lease::Lease;
 use route::Routes;
 
 /// A layer that decides where the service behind it runs.
@@ -58,9 +61,9 @@ use route::Routes;
 /// service outside of axum's router, are one route for each method, and may be given a
 /// [key](Self::key).
 ///
-/// Make placements where the router is built, not for each connection or request: a placement and
-/// its routes are kept for the life of the process, some kilobytes for each route, so that
-/// requests on different loops share no reference count.
+/// Make placements where the router is built, not for each connection or request: a route is some
+/// kilobytes, and what it has proven goes with its placement. A placement lives as long as a clone
+/// of it, a service behind it or a request under way, and until the loops end that have used it.
 ///
 /// Of two placements around the same handler the inner one decides, and the outer one stays out of
 /// its way. So a router behind `greenroom::serve`, which places every route that has no placement,
@@ -68,9 +71,9 @@ use route::Routes;
 ///
 /// The body of a response counts as its handler's work, unless it is whole in memory: it is polled
 /// where its route runs, goes to the stage if it computes, and to the loop if it merely waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Placement {
-    shared: &'static Shared,
+    shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
@@ -194,17 +197,16 @@ impl Placement {
     }
 
     fn new(settings: Settings) -> Self {
-        let is_inline = settings.stage.is_none();
         let shared = Shared {
             routes: Routes::new(
-                is_inline,
+                settings.stage.clone(),
                 !settings.is_auto,
                 Rule::with_short_run(settings.short_run),
             ),
             settings,
         };
         Self {
-            shared: Box::leak(Box::new(shared)),
+            shared: Arc::new(shared),
         }
     }
 }
@@ -213,6 +215,6 @@ impl<S> Layer<S> for Placement {
     type Service = PlacedService<S>;
 
     fn layer(&self, inner: S) -> PlacedService<S> {
-        PlacedService::new(inner, self.shared)
+        PlacedService::new(inner, Lease::new(&self.shared))
     }
 }

@@ -1,33 +1,37 @@
 use std::time::Duration;
 
-use super::Settings;
-use super::route::Route;
+use super::lease::Lease;
+use super::route::{Route, RouteAt};
 use crate::client::Client;
 use crate::stage::{Priority, Stage, Submission};
 
 /// The origin of a request's run: its route, settings and client, by which the body of its response
 /// is placed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Origin {
-    pub(super) route: &'static Route,
-    pub(super) settings: &'static Settings,
+    pub(super) placement: Lease,
+    pub(super) at: RouteAt,
     pub(super) priority: Priority,
     pub(super) client: Client,
     pub(super) is_inline: bool,
 }
 
 impl Origin {
+    pub(super) fn route(&self) -> &Route {
+        self.placement.routes.at(self.at)
+    }
+
     /// `None` for a route that is always inline.
-    pub(super) fn stage(&self) -> Option<&'static Stage> {
-        self.settings.stage.as_ref()
+    pub(super) fn stage(&self) -> Option<&Stage> {
+        self.placement.settings.stage.as_ref()
     }
 
     pub(super) fn submission(&self) -> Submission {
         Submission {
             priority: self.priority,
-            is_likely_short: self.route.is_likely_short(),
+            is_likely_short: self.route().is_likely_short(),
             client: self.client,
-            route: self.route.name(),
+            route: self.route().name(),
             stated: None,
         }
     }
@@ -35,9 +39,9 @@ impl Origin {
     /// Counts a run that was busy for `busy`, where the route ran when it began.
     pub(super) fn record(&self, busy: Duration) {
         if self.is_inline {
-            self.route.record_inline(busy);
+            self.route().record_inline(busy);
         } else {
-            self.route.record_staged(busy);
+            self.route().record_staged(busy);
         }
     }
 }

@@ -4,19 +4,22 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use scoped_tls::scoped_thread_local;
+
 use super::route::Route;
 
+// The innermost placed route that this thread polls.
+scoped_thread_local!(static CURRENT: Route);
+
 thread_local! {
-    /// The innermost placed route that this thread polls.
-    static CURRENT: Cell<Option<&'static Route>> = const { Cell::new(None) };
     /// The part of the current poll that was spent in inner routes.
     static INNER: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
 /// Polls a future of this route. Returns the time spent in inner routes, whose busy time that is.
-pub(super) fn within<R>(route: &'static Route, poll: impl FnOnce() -> R) -> (R, Duration) {
-    let _restored = Restored(CURRENT.replace(Some(route)), INNER.replace(Duration::ZERO));
-    let polled = poll();
+pub(super) fn within<R>(route: &Route, poll: impl FnOnce() -> R) -> (R, Duration) {
+    let _restored = Restored(INNER.replace(Duration::ZERO));
+    let polled = CURRENT.set(route, poll);
     (polled, INNER.get())
 }
 
@@ -26,24 +29,21 @@ pub(super) fn took(time: Duration) {
     INNER.set(INNER.get() + time);
 }
 
-/// Makes the outer route the current one again, after a panic too.
-struct Restored(Option<&'static Route>, Duration);
+/// Restores the time of the outer route, after a panic too.
+struct Restored(Duration);
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        CURRENT.set(self.0);
-        INNER.set(self.1);
+        INNER.set(self.0);
     }
 }
 
-/// Returns the route for which the calling thread works at the moment.
-pub(crate) fn current() -> Option<&'static Route> {
-    CURRENT.get()
+/// Passes the route for which the calling thread works at the moment, if there is one.
+pub(crate) fn with_current<R>(use_it: impl FnOnce(&Route) -> R) -> Option<R> {
+    CURRENT.is_set().then(|| CURRENT.with(use_it))
 }
 
 /// Makes the outer route yield; called by a placement that is about to run its service.
 pub(crate) fn yield_to_inner() {
-    if let Some(outer) = CURRENT.get() {
-        outer.yield_to_inner();
-    }
+    with_current(Route::yield_to_inner);
 }

@@ -1,5 +1,6 @@
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
@@ -7,11 +8,14 @@ use http::Method;
 use metrics::{Counter, counter};
 
 use super::busy::Busy;
+use super::outer;
 use super::rule::{Move, Rule, STREAK_LIKELY};
 use super::status::{Placed, RouteStatus};
-use crate::stage::{Priority, RouteName};
+use crate::scope::{self, StatusScope, WeakScope};
+use crate::stage::{Priority, RouteName, Stage};
 
-static ROUTES: Mutex<Vec<&'static Route>> = Mutex::new(Vec::new());
+/// The routes of the process by their id, in the order of their first requests.
+static ROUTES: Mutex<BTreeMap<usize, Weak<Route>>> = Mutex::new(BTreeMap::new());
 
 /// A route of a placement: its place and the record of its runs.
 #[derive(Debug)]
@@ -20,10 +24,14 @@ pub(crate) struct Route {
     is_inline: CachePadded<AtomicBool>,
     id: usize,
     method: &'static str,
-    path: Box<str>,
+    path: &'static str,
     /// `true` if it was placed by name and may not move.
     is_fixed: bool,
-    next: OnceLock<&'static Route>,
+    next: OnceLock<Arc<Route>>,
+    /// The server in which it had its first request.
+    scope: Option<WeakScope>,
+    /// The number of the stage to which a handler of it has submitted work last; 0 before.
+    stage: AtomicU64,
     /// The busy time up to which inline runs are recorded without a look at the rule.
     long_run: Duration,
     busy: Busy,
@@ -43,6 +51,12 @@ pub(crate) struct Route {
 struct Judge {
     rule: Rule,
     counted: u64,
+}
+
+impl Drop for Route {
+    fn drop(&mut self) {
+        lock_routes().remove(&self.id);
+    }
 }
 
 impl Route {
@@ -90,7 +104,7 @@ impl Route {
             return;
         }
         self.consult(Rule::pin);
-        let (method, path) = (self.method, &*self.path);
+        let (method, path) = (self.method, self.path);
         tracing::warn!(
             method,
             path,
@@ -127,6 +141,23 @@ impl Route {
         }
     }
 
+    /// True if the status of this scope shows it.
+    pub(crate) fn is_shown_in(&self, scope: &StatusScope) -> bool {
+        self.scope.as_ref().is_none_or(|own| own.is(scope))
+    }
+
+    /// Has the route's scope show a stage to which a handler of the route submits work.
+    pub(crate) fn note_stage(&self, stage: &Stage) {
+        // Loaded first: most handlers use one stage, and the list of stages has a lock.
+        if self.stage.load(Ordering::Relaxed) == stage.number() {
+            return;
+        }
+        self.stage.store(stage.number(), Ordering::Relaxed);
+        if let Some(scope) = self.scope.as_ref().and_then(WeakScope::upgrade) {
+            stage.claim(&scope);
+        }
+    }
+
     fn is_new(&self) -> bool {
         // The load spares a route that is no longer new the write to a shared cache line.
         !self.is_fixed
@@ -158,11 +189,11 @@ impl Route {
     }
 
     /// Returns the name under which stages know it.
-    pub(crate) fn name(&'static self) -> RouteName {
+    pub(crate) fn name(&self) -> RouteName {
         RouteName {
             key: self.id as u64 + 1,
             method: self.method,
-            path: &self.path,
+            path: self.path,
         }
     }
 
@@ -170,8 +201,8 @@ impl Route {
         self.method
     }
 
-    pub(crate) fn path(&self) -> &str {
-        &self.path
+    pub(crate) fn path(&self) -> &'static str {
+        self.path
     }
 
     pub(crate) fn status(&self) -> RouteStatus {
@@ -208,12 +239,7 @@ impl Route {
         self.is_inline.store(to == Move::Inline, Ordering::Relaxed);
         self.moves.fetch_add(1, Ordering::Relaxed);
         self.counter("greenroom_route_moves_total").increment(1);
-        tracing::debug!(
-            method = self.method,
-            path = &*self.path,
-            ?to,
-            "a route moves"
-        );
+        tracing::debug!(method = self.method, path = self.path, ?to, "a route moves");
     }
 
     /// Applies `ask` to the rule, up to date with all inline runs: each thread counts its own, and
@@ -236,11 +262,11 @@ impl Route {
     }
 
     fn counter(&self, name: &'static str) -> Counter {
-        counter!(name, "method" => self.method, "path" => self.path.to_string())
+        counter!(name, "method" => self.method, "path" => self.path)
     }
 
     fn is_for(&self, method: &str, path: &str) -> bool {
-        self.method == method && *self.path == *path
+        self.method == method && self.path == path
     }
 }
 
@@ -250,46 +276,76 @@ pub const WORTH_SHEDDING: Duration = Duration::from_micros(200);
 
 const BUCKETS: usize = 64;
 
-/// The routes of a placement, found without a lock: chains that only grow. A route is kept for the
-/// life of the process, so that no request counts references to it.
+/// The position of a route in its placement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RouteAt {
+    bucket: usize,
+    depth: usize,
+}
+
+/// The routes of a placement, found without a lock: chains that only grow. A request under way keeps
+/// the placement, and knows the route by its position.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    chains: [OnceLock<&'static Route>; BUCKETS],
-    is_inline: bool,
+    chains: [OnceLock<Arc<Route>>; BUCKETS],
+    /// `None` for routes that are always inline.
+    stage: Option<Stage>,
     is_fixed: bool,
     rule: Rule,
 }
 
 impl Routes {
-    /// Creates a table whose routes begin inline or not, and may move by this rule unless fixed.
-    pub(crate) fn new(is_inline: bool, is_fixed: bool, rule: Rule) -> Self {
+    /// Creates a table whose routes begin on this stage or else inline, and may move by this rule
+    /// unless fixed.
+    pub(crate) fn new(stage: Option<Stage>, is_fixed: bool, rule: Rule) -> Self {
         Self {
             chains: std::array::from_fn(|_| OnceLock::new()),
-            is_inline,
+            stage,
             is_fixed,
             rule,
         }
     }
 
-    pub(crate) fn find(&self, method: &Method, path: &str) -> &'static Route {
+    pub(crate) fn find(&self, method: &Method, path: &str) -> RouteAt {
         let method = known(method);
-        let mut link = &self.chains[bucket(method, path)];
-        loop {
-            let route: &'static Route = link.get_or_init(|| self.add(method, path));
+        let bucket = bucket(method, path);
+        let mut link = &self.chains[bucket];
+        for depth in 0.. {
+            let route = link.get_or_init(|| self.add(method, path));
             if route.is_for(method, path) {
-                return route;
+                return RouteAt { bucket, depth };
             }
             link = &route.next;
         }
+        unreachable!("a chain ends with the route that is added")
     }
 
-    fn add(&self, method: &'static str, path: &str) -> &'static Route {
-        let mut routes = lock_routes();
-        let route: &'static Route = Box::leak(Box::new(Route {
-            is_inline: CachePadded::new(AtomicBool::new(self.is_inline)),
-            id: routes.len(),
+    /// Returns the route at a position that was [found](Self::find).
+    pub(crate) fn at(&self, at: RouteAt) -> &Arc<Route> {
+        let mut link = &self.chains[at.bucket];
+        for _ in 0..at.depth {
+            link = &link.get().expect("it was found there").next;
+        }
+        link.get().expect("it was found there")
+    }
+
+    fn add(&self, method: &'static str, path: &str) -> Arc<Route> {
+        static IDS: AtomicUsize = AtomicUsize::new(0);
+        // Behind another placement it may run on a stage, where no request is found.
+        let outer = outer::with_current(|outer| outer.scope.clone());
+        let scope = outer.unwrap_or_else(scope::current);
+        if let (Some(stage), Some(scope)) = (&self.stage, &scope)
+            && let Some(scope) = scope.upgrade()
+        {
+            stage.claim(&scope);
+        }
+        let route = Arc::new(Route {
+            is_inline: CachePadded::new(AtomicBool::new(self.stage.is_none())),
+            scope,
+            stage: AtomicU64::new(0),
+            id: IDS.fetch_add(1, Ordering::Relaxed),
             method,
-            path: path.into(),
+            path: interned(path),
             is_fixed: self.is_fixed,
             next: OnceLock::new(),
             busy: Busy::default(),
@@ -305,8 +361,8 @@ impl Routes {
             sheds: AtomicU64::new(0),
             shed_meter: OnceLock::new(),
             stalls: AtomicU64::new(0),
-        }));
-        routes.push(route);
+        });
+        lock_routes().insert(route.id, Arc::downgrade(&route));
         route
     }
 }
@@ -321,8 +377,31 @@ fn bucket(method: &str, path: &str) -> usize {
     hash as usize % BUCKETS
 }
 
-/// Returns all routes of the process, by their id.
-pub(crate) fn lock_routes() -> MutexGuard<'static, Vec<&'static Route>> {
+/// Returns the one copy of a path that the process keeps. It is kept for good, since the accounts of
+/// stages outlive routes; the application names the paths, so there are few.
+fn interned(path: &str) -> &'static str {
+    static PATHS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut paths = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = paths.get(path) {
+        return known;
+    }
+    let path = Box::leak(path.into());
+    paths.insert(path);
+    path
+}
+
+/// Returns all routes of the process, in the order of their first requests.
+pub(crate) fn routes() -> Vec<Arc<Route>> {
+    lock_routes().values().filter_map(Weak::upgrade).collect()
+}
+
+/// Returns the route with this id, if it still exists.
+pub(crate) fn find(id: usize) -> Option<Arc<Route>> {
+    lock_routes().get(&id).and_then(Weak::upgrade)
+}
+
+/// To be locked for a moment only, in which no route is dropped: that takes the lock.
+fn lock_routes() -> MutexGuard<'static, BTreeMap<usize, Weak<Route>>> {
     ROUTES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -347,15 +426,23 @@ fn known(method: &Method) -> &'static str {
 mod tests {
     use super::super::rule::{PROVEN_RUNS, STREAK_FIRST};
     use super::*;
-    use std::ptr;
     use std::thread;
 
     const SHORT: Duration = Duration::from_micros(5);
     const LONG: Duration = Duration::from_millis(30);
 
+    fn auto_routes() -> Routes {
+        let stage = Stage::builder("routes").threads(1..=1).build();
+        Routes::new(stage.ok(), false, Rule::default())
+    }
+
+    fn found(routes: &Routes, path: &str) -> Arc<Route> {
+        Arc::clone(routes.at(routes.find(&Method::GET, path)))
+    }
+
     /// Returns a route that has become inline.
-    fn inline_route() -> &'static Route {
-        let route = Routes::new(false, false, Rule::default()).find(&Method::GET, "/");
+    fn inline_route() -> Arc<Route> {
+        let route = found(&auto_routes(), "/");
         for _ in 0..STREAK_FIRST {
             assert!(!route.is_inline());
             route.record_staged(SHORT);
@@ -402,26 +489,29 @@ mod tests {
 
     #[test]
     fn a_route_is_found_again_and_no_other() {
-        let routes = Routes::new(false, false, Rule::default());
+        let routes = auto_routes();
         let paths: Vec<_> = (0..500).map(|number| format!("/path/{number}")).collect();
         for path in &paths {
-            let get = routes.find(&Method::GET, path);
-            assert!(ptr::eq(get, routes.find(&Method::GET, path)));
-            assert!(!ptr::eq(get, routes.find(&Method::POST, path)));
+            let get = found(&routes, path);
+            assert!(Arc::ptr_eq(&get, &found(&routes, path)));
+            assert_ne!(
+                routes.find(&Method::GET, path),
+                routes.find(&Method::POST, path)
+            );
             assert_eq!((get.method(), get.path()), ("GET", path.as_str()));
         }
     }
 
     #[test]
     fn made_up_methods_share_a_route() {
-        let routes = Routes::new(false, false, Rule::default());
+        let routes = auto_routes();
         let made_up = |name: &[u8]| routes.find(&Method::from_bytes(name).expect("a token"), "/x");
-        assert!(ptr::eq(made_up(b"FOO"), made_up(b"BAR")));
+        assert_eq!(made_up(b"FOO"), made_up(b"BAR"));
     }
 
     #[test]
     fn one_placed_by_name_does_not_move() {
-        let fixed = Routes::new(true, true, Rule::default()).find(&Method::GET, "/");
+        let fixed = found(&Routes::new(None, true, Rule::default()), "/");
         fixed.record_inline(Duration::from_secs(1));
         fixed.stall();
         assert!(fixed.is_inline());

@@ -3,6 +3,7 @@ use std::fmt;
 use std::mem;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -13,10 +14,11 @@ use pin_project_lite::pin_project;
 use tower::util::Oneshot;
 use tower_service::Service;
 
+use super::lease::Lease;
 use super::measured::{Measured, watch};
 use super::origin::Origin;
-use super::route::Route;
-use super::{Shared, hand_over, outer};
+use super::route::{Route, RouteAt};
+use super::{hand_over, outer};
 use crate::client::Client;
 use crate::loop_shedding;
 use crate::stage::{Error, JoinHandle, Priority, Stage};
@@ -25,11 +27,11 @@ use crate::stage::{Error, JoinHandle, Priority, Stage};
 #[derive(Clone, Debug)]
 pub struct PlacedService<S> {
     inner: S,
-    placement: &'static Shared,
+    placement: Lease,
 }
 
 impl<S> PlacedService<S> {
-    pub(super) fn new(inner: S, placement: &'static Shared) -> Self {
+    pub(super) fn new(inner: S, placement: Lease) -> Self {
         Self { inner, placement }
     }
 }
@@ -54,15 +56,15 @@ where
         let path = request.extensions().get::<MatchedPath>();
         let key = self.placement.settings.key.unwrap_or_default();
         let path = path.map_or(key, MatchedPath::as_str);
-        let route = self.placement.routes.find(request.method(), path);
-        self.call_route(route, request)
+        let at = self.placement.routes.find(request.method(), path);
+        self.call_route(at, request)
     }
 }
 
 impl<S> PlacedService<S> {
     /// Calls the service as the route of this path, in place of one that an outer router has
     /// matched: for servers that know the routes behind the placement. There should be few paths:
-    /// each is kept for the life of the process, with each method that comes.
+    /// each is kept for the life of the placement, with each method that comes.
     pub fn call_at<B>(&mut self, path: &str, request: Request<B>) -> PlacedFuture<S, B>
     where
         S: Service<Request<B>> + Clone + Send + 'static,
@@ -71,11 +73,11 @@ impl<S> PlacedService<S> {
         S::Future: Send + 'static,
         B: Send + 'static,
     {
-        let route = self.placement.routes.find(request.method(), path);
-        self.call_route(route, request)
+        let at = self.placement.routes.find(request.method(), path);
+        self.call_route(at, request)
     }
 
-    fn call_route<B>(&mut self, route: &'static Route, request: Request<B>) -> PlacedFuture<S, B>
+    fn call_route<B>(&mut self, at: RouteAt, request: Request<B>) -> PlacedFuture<S, B>
     where
         S: Service<Request<B>> + Clone + Send + 'static,
         S::Response: IntoResponse + Send + 'static,
@@ -83,7 +85,7 @@ impl<S> PlacedService<S> {
         S::Future: Send + 'static,
         B: Send + 'static,
     {
-        let settings = &self.placement.settings;
+        let (route, settings) = (self.placement.routes.at(at), &self.placement.settings);
         outer::yield_to_inner();
         let priority = route.priority(settings.priority);
         let place = if loop_shedding::is_shed(priority) && route.is_worth_shedding() {
@@ -94,9 +96,9 @@ impl<S> PlacedService<S> {
         } else {
             match &settings.stage {
                 Some(stage) if !route.is_inline() => {
-                    self.call_staged(stage, priority, route, request)
+                    self.call_staged(&stage.clone(), priority, at, request)
                 }
-                _ => self.call_inline(priority, route, request),
+                _ => self.call_inline(priority, at, request),
             }
         };
         PlacedFuture { place }
@@ -105,17 +107,18 @@ impl<S> PlacedService<S> {
     fn call_inline<B>(
         &mut self,
         priority: Priority,
-        route: &'static Route,
+        at: RouteAt,
         request: Request<B>,
     ) -> Place<S, B>
     where
         S: Service<Request<B>> + 'static,
     {
-        let origin = self.origin(route, priority, Client::current(), true);
+        let origin = self.origin(at, priority, Client::current(), true);
         if is_lazy::<S>() {
             let run = Measured::new(self.inner.call(request), origin, Duration::ZERO);
             return Place::Inline { run };
         }
+        let route = self.placement.routes.at(at);
         let (called, busy) = watch(route, || self.inner.call(request));
         match called {
             Ok(future) => Place::Inline {
@@ -131,7 +134,7 @@ impl<S> PlacedService<S> {
         &mut self,
         stage: &Stage,
         priority: Priority,
-        route: &'static Route,
+        at: RouteAt,
         request: Request<B>,
     ) -> Place<S, B>
     where
@@ -146,22 +149,18 @@ impl<S> PlacedService<S> {
         let ready = mem::replace(&mut self.inner, clone);
         let (client, mut request) = self.client_of(request);
         hand_over::prepare(request.extensions_mut());
-        let origin = self.origin(route, priority, client, false);
+        let origin = self.origin(at, priority, client, false);
+        let submission = origin.submission();
         let run = Measured::new(Oneshot::new(ready, request), origin, Duration::ZERO);
-        let spawned = stage.submit(origin.submission(), run);
+        let spawned = stage.submit(submission, run);
+        let route = Arc::clone(self.placement.routes.at(at));
         Place::Staged { spawned, route }
     }
 
-    fn origin(
-        &self,
-        route: &'static Route,
-        priority: Priority,
-        client: Client,
-        is_inline: bool,
-    ) -> Origin {
+    fn origin(&self, at: RouteAt, priority: Priority, client: Client, is_inline: bool) -> Origin {
         Origin {
-            route,
-            settings: &self.placement.settings,
+            placement: self.placement.again(),
+            at,
             priority,
             client,
             is_inline,
@@ -225,7 +224,7 @@ pin_project! {
         Staged {
             #[pin]
             spawned: JoinHandle<Result<Response, S::Error>>,
-            route: &'static Route,
+            route: Arc<Route>,
         },
     }
 }

@@ -1,6 +1,5 @@
+use greenroom_quantiles::Quantiles;
 use serde::Serialize;
-
-use crate::stage::Quantiles;
 
 /// A route at one moment. Times are in microseconds; counts are since its first request.
 #[derive(Clone, Debug, Serialize)]

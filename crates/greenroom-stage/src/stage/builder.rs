@@ -3,10 +3,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Stage;
 use super::scheduler::Bounds;
 use super::shared::Shared;
-use crate::registry;
+use super::{STAGES, Stage};
 
 /// Settings of a stage, beginning with the defaults.
 #[derive(Clone, Debug)]
@@ -151,7 +150,7 @@ impl StageBuilder {
                 source,
             })?;
         }
-        registry::add_stage(&shared);
+        STAGES.add(&shared);
         Ok(stage)
     }
 

@@ -30,8 +30,10 @@ pub use handler::OnStage;
 pub use join_handle::JoinHandle;
 pub use priority::{BULK_WAIT_DIVISOR, CRITICAL_RESERVE_DIVISOR, Priority};
 pub use shares::Share;
-pub use status::{Quantiles, Sheds, StageStatus, Threads};
+pub use status::{Sheds, StageStatus, Threads};
 
+use crate::placement::outer;
+use crate::scope::{Listing, StatusScope};
 use metered::Metered;
 use shared::Shared;
 pub(crate) use submission::{RouteName, Submission};
@@ -39,7 +41,7 @@ use ticket::Ticket;
 
 /// A bounded queue and its threads, for work that is long or of unknown length. Clones are cheap
 /// and are the same stage; when the last is gone and its work done, its threads end. A placement
-/// keeps its stage for the life of the process.
+/// keeps its stage.
 ///
 /// ```
 /// use std::time::Duration;
@@ -75,6 +77,9 @@ impl Drop for Owner {
 }
 
 static GLOBAL: OnceLock<Stage> = OnceLock::new();
+
+/// The stages of the process. The watchers of a process, such as its status, find them here.
+pub(crate) static STAGES: Listing<Shared> = Listing::new();
 
 impl Stage {
     /// Returns the settings of a stage, beginning with the defaults. The threads are named after
@@ -138,7 +143,7 @@ impl Stage {
     {
         let submission = Submission {
             stated: Some(cost),
-            ..Submission::of_caller(Priority::Normal)
+            ..self.submission_of_caller(Priority::Normal)
         };
         self.submit(submission, async move { function() })
     }
@@ -163,7 +168,7 @@ impl Stage {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.submit(Submission::of_caller(priority), future)
+        self.submit(self.submission_of_caller(priority), future)
     }
 
     pub(crate) fn submit<F>(&self, submission: Submission, future: F) -> JoinHandle<F::Output>
@@ -243,7 +248,28 @@ impl Stage {
     }
 
     pub(crate) fn would_admit(&self, priority: Priority) -> Result<(), Rejected> {
-        self.shared().would_admit(Submission::of_caller(priority))
+        self.shared()
+            .would_admit(self.submission_of_caller(priority))
+    }
+
+    /// Claims this stage for a scope, unless it is the default stage, which is everybody's.
+    pub(crate) fn claim(&self, scope: &StatusScope) {
+        let is_global = GLOBAL
+            .get()
+            .is_some_and(|global| Arc::ptr_eq(global.shared(), self.shared()));
+        if !is_global {
+            STAGES.claim(self.shared(), scope);
+        }
+    }
+
+    /// Returns a number that no other stage of the process has, nor will have; at least 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.shared().number
+    }
+
+    fn submission_of_caller(&self, priority: Priority) -> Submission {
+        outer::with_current(|route| route.note_stage(self));
+        Submission::of_caller(priority)
     }
 
     fn new(shared: Arc<Shared>) -> Self {

@@ -1,5 +1,5 @@
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,6 +30,7 @@ impl admit::Queued for Work {
 /// The state that a stage's handles, its threads and its work share.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    pub(super) number: u64,
     pub(crate) settings: Settings,
     pub(crate) scheduler: Scheduler<Work>,
     stats: Mutex<Stats>,
@@ -44,7 +45,9 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(settings: Settings) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
         Self {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             scheduler: Scheduler::new(settings.bounds, settings.queue_wait_max),
             stats: Mutex::new(Stats::new()),
             meters: OnceLock::new(),

@@ -1,11 +1,12 @@
 use std::time::{Duration, Instant};
 
+use greenroom_quantiles::Quantiles;
 use hdrhistogram::Histogram;
 
 use super::error::Reason;
 use super::scheduler::Bounds;
 use super::shares::Shares;
-use super::status::{Quantiles, Sheds};
+use super::status::Sheds;
 use super::submission::Submission;
 use crate::admission::{Lateness, ServiceTime};
 

@@ -1,4 +1,4 @@
-use hdrhistogram::Histogram;
+use greenroom_quantiles::Quantiles;
 use serde::Serialize;
 
 use super::shares::Share;
@@ -69,32 +69,5 @@ impl Sheds {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.wait + self.queue_full + self.late
-    }
-}
-
-/// A distribution of times in microseconds. All zero when nothing was recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Quantiles {
-    /// The number of times that were recorded.
-    pub count: u64,
-    /// Half of them are at most this.
-    pub p50_micros: u64,
-    /// 90 of 100 are at most this.
-    pub p90_micros: u64,
-    /// 99 of 100 are at most this.
-    pub p99_micros: u64,
-    /// The longest.
-    pub max_micros: u64,
-}
-
-impl Quantiles {
-    pub(crate) fn of(histogram: &Histogram<u64>) -> Self {
-        Self {
-            count: histogram.len(),
-            p50_micros: histogram.value_at_quantile(0.5),
-            p90_micros: histogram.value_at_quantile(0.9),
-            p99_micros: histogram.value_at_quantile(0.99),
-            max_micros: histogram.max(),
-        }
     }
 }

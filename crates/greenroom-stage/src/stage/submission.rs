@@ -33,7 +33,7 @@ impl Submission {
             priority,
             is_likely_short: false,
             client: Client::current(),
-            route: outer::current().map(Route::name).unwrap_or_default(),
+            route: outer::with_current(Route::name).unwrap_or_default(),
             stated: None,
         }
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::loops::{LoopSlot, Progress, watched};
 use super::slot::now_nanos;
 use super::stalls::{Said, WARNING_PAUSE, judge, millis_since};
-use crate::placement::route::lock_routes;
+use crate::placement::route;
 use crate::{run_delay, thread_state};
 
 /// The watchdog's record of each loop, by its thread, from one look to the next.
@@ -104,8 +104,7 @@ impl Seen {
 }
 
 fn last_route(slot: &LoopSlot) -> String {
-    let routes = lock_routes();
-    let route = slot.last_route().and_then(|id| routes.get(id));
+    let route = slot.last_route().and_then(route::find);
     route.map_or_else(
         || "none".to_owned(),
         |route| format!("{} {}", route.method(), route.path()),

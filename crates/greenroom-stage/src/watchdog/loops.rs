@@ -11,6 +11,7 @@ use rustix::thread::{Pid, gettid};
 use tokio::runtime::{Handle, RuntimeMetrics};
 
 use super::slot::{Slot, with_own};
+use crate::placement::lease;
 
 /// The only worker of a current-thread runtime.
 const WORKER: usize = 0;
@@ -53,6 +54,7 @@ pub struct WatchedLoop {
 /// Outside of a tokio runtime.
 #[must_use]
 pub fn watch_this_loop(name: &str) -> WatchedLoop {
+    lease::count_on_this_thread();
     let slot = Arc::new(LoopSlot {
         name: name.to_owned(),
         thread: Pid::as_raw(Some(gettid())),

@@ -58,7 +58,7 @@ pub(crate) struct Watched<R> {
 }
 
 /// Polls a route on this thread, watched.
-pub(crate) fn watch<R>(route: &'static Route, poll: impl FnOnce() -> R) -> Watched<R> {
+pub(crate) fn watch<R>(route: &Route, poll: impl FnOnce() -> R) -> Watched<R> {
     with_own(|own| {
         let began = Instant::now();
         let outer = own.map(|own| own.begin(route, nanos_of(began)));

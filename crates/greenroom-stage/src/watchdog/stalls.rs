@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::slot::{Sight, living, now_nanos};
-use crate::placement::route::{Route, lock_routes};
+use crate::placement::route::{self, Route};
 use crate::{run_delay, thread_state};
 
 /// The time beyond which a poll that holds up a loop is a stall: its route is staged while it runs.
@@ -69,7 +69,7 @@ impl Watch {
     }
 
     fn say(&mut self, sight: &Sight, says: Said, now: u64) {
-        let Some(route) = lock_routes().get(sight.route).copied() else {
+        let Some(route) = route::find(sight.route) else {
             return;
         };
         let millis = millis_since(sight.since, now);
@@ -87,7 +87,7 @@ impl Watch {
             return;
         }
         route.stall();
-        if self.may_warn(route) {
+        if self.may_warn(&route) {
             tracing::warn!(method, path, thread, millis, "a handler holds up a loop");
         }
     }
@@ -97,6 +97,9 @@ impl Watch {
         let last = self.warned.get(&route.id());
         let may = last.is_none_or(|last| now.duration_since(*last) >= WARNING_PAUSE);
         if may {
+            // Of routes that are gone too.
+            self.warned
+                .retain(|_, last| now.duration_since(*last) < WARNING_PAUSE);
             self.warned.insert(route.id(), now);
         }
         may

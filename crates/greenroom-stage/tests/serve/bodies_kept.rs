@@ -45,7 +45,7 @@ async fn frames_and_trailers_come_in_their_order() {
             let data = |data: &'static str| Frame::data(Bytes::from(data));
             let frames = [data("one "), data("two"), Frame::trailers(trailers)];
             let frames = stream::iter(frames.map(Ok::<_, Infallible>));
-            let body = placed(placement, Body::new(StreamBody::new(frames))).await;
+            let body = placed(placement.clone(), Body::new(StreamBody::new(frames))).await;
             let collected = body.collect().await.unwrap();
             assert_eq!(collected.trailers().unwrap()["checksum"], "77");
             assert_eq!(collected.to_bytes(), "one two");
@@ -59,7 +59,7 @@ async fn what_is_in_memory_says_its_length() {
     within(async {
         for placement in placements() {
             for bytes in [0, 1, 100_000] {
-                let body = placed(placement, Body::from(vec![b'x'; bytes])).await;
+                let body = placed(placement.clone(), Body::from(vec![b'x'; bytes])).await;
                 assert_eq!(body.size_hint().exact(), Some(bytes as u64));
                 assert_eq!(body.is_end_stream(), bytes == 0);
                 assert_eq!(body.collect().await.unwrap().to_bytes().len(), bytes);
@@ -79,7 +79,7 @@ async fn nothing_is_made_that_nobody_asks_for() {
                 counted.fetch_add(1, Ordering::SeqCst);
                 Ok::<_, Infallible>("item")
             });
-            let mut body = placed(placement, Body::from_stream(items)).await;
+            let mut body = placed(placement.clone(), Body::from_stream(items)).await;
             assert_eq!(made.load(Ordering::SeqCst), 0);
             for asked in 1..=40 {
                 body.frame().await.unwrap().unwrap();
@@ -111,7 +111,7 @@ async fn a_body_whose_client_leaves_is_dropped_within_its_runtime() {
                     let _held = &guard;
                     Poll::<Option<Result<Bytes, Infallible>>>::Pending
                 });
-                let mut body = placed(placement, Body::from_stream(never)).await;
+                let mut body = placed(placement.clone(), Body::from_stream(never)).await;
                 if is_polled {
                     assert!(body.frame().now_or_never().is_none());
                 }

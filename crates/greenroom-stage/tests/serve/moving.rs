@@ -183,7 +183,7 @@ async fn a_service_outside_of_a_router_has_the_key_that_it_is_given() {
             .key("moving service")
             .layer(hello);
         let request = axum::extract::Request::new(axum::body::Body::empty());
-        placed.oneshot(request).await.unwrap();
+        placed.clone().oneshot(request).await.unwrap();
         assert_eq!(route("moving service").placed, Placed::AutoStaged);
     })
     .await;

@@ -5,12 +5,13 @@ mod metrics;
 
 use std::num::NonZeroUsize;
 
-use axum::Router;
 use axum::routing::get;
-use greenroom_server::{Address, App, Error, Handle, Server};
+use axum::{Json, Router};
+use greenroom_server::{Address, App, Error, Server};
 use greenroom_stage::{Placement, Priority};
 
-use crate::{IntoApp, status_handler};
+use crate::status::Shown;
+use crate::{Handle, IntoApp};
 pub use metrics::{InstallMetricsError, install_metrics};
 
 /// A server of its own, on a loop of its own: `/greenroom/status` and `/greenroom/metrics`.
@@ -19,10 +20,12 @@ pub(crate) struct AdminServer(Server);
 
 impl AdminServer {
     pub(crate) fn bind(address: Address) -> Result<Self, Error> {
-        let server = Server::builder()
+        let mut server = Server::builder()
             .listen(address)
             .loops(NonZeroUsize::MIN)
             .bind()?;
+        // So that its own routes are shown by no other server.
+        Shown::attach(&mut server, &[]);
         Ok(Self(server))
     }
 
@@ -30,13 +33,13 @@ impl AdminServer {
         &self.0.local_addresses()[0]
     }
 
-    /// Serves until the result is dropped, and then ends at once. Must be called within a runtime
-    /// that lives as long.
-    pub(crate) fn serve(self) -> AdminServing {
+    /// Serves the status of this server, until the result is dropped, and then ends at once. Must be
+    /// called within a runtime that lives as long.
+    pub(crate) fn serve(self, shown: Handle) -> AdminServing {
         let address = self.address();
         tracing::info!(%address, url = address.url().map(display), "status at");
         let handle = self.0.handle();
-        let app = app();
+        let app = app(shown);
         tokio::spawn(async move {
             if let Err(error) = self.0.serve(app).await {
                 tracing::error!(%error, "the admin server has ended");
@@ -48,7 +51,7 @@ impl AdminServer {
 
 /// An [`AdminServer`] that serves. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct AdminServing(Handle);
+pub(crate) struct AdminServing(greenroom_server::Handle);
 
 impl Drop for AdminServing {
     fn drop(&mut self) {
@@ -56,13 +59,16 @@ impl Drop for AdminServing {
     }
 }
 
-fn app() -> impl App {
+fn app(shown: Handle) -> impl App {
     let metrics = install_metrics().unwrap_or_else(|error| {
         tracing::warn!(%error, "the admin server shows no metrics");
         Router::new()
     });
     let status = Router::new()
-        .route("/greenroom/status", get(status_handler))
+        .route(
+            "/greenroom/status",
+            get(move || async move { Json(shown.status()) }),
+        )
         .layer(Placement::auto().priority(Priority::Critical));
     IntoApp::<_>::into_app(status.merge(metrics), None)
 }

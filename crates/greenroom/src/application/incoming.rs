@@ -142,7 +142,7 @@ pub struct Introduced<S> {
 impl<S> Clone for Introduced<S> {
     fn clone(&self) -> Self {
         Self {
-            placed: self.placed,
+            placed: self.placed.clone(),
             client_key: self.client_key.clone(),
             made: std::marker::PhantomData,
         }

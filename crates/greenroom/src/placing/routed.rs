@@ -1,5 +1,5 @@
 use std::pin::Pin;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
@@ -36,19 +36,17 @@ impl<S> Placed<S> for AsItIs {
 
 /// Places services by their routes. The routes are those of the first service, and are shared, with
 /// the placement, by all: the times measured of a route on one connection hold on the others.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ByRoute {
     placement: Placement,
-    paths: &'static OnceLock<Paths>,
+    paths: Arc<OnceLock<Paths>>,
 }
 
 impl ByRoute {
-    /// Creates it from a placement and paths, which are kept for the life of the process, as a
-    /// placement is, so that loops share no reference count.
     pub(super) fn new(placement: Placement, paths: OnceLock<Paths>) -> Self {
         Self {
             placement,
-            paths: Box::leak(Box::new(paths)),
+            paths: Arc::new(paths),
         }
     }
 }
@@ -57,10 +55,10 @@ impl<S: Clone + 'static> Placed<S> for ByRoute {
     type Service = Routed<S>;
 
     fn place(&self, service: S) -> Routed<S> {
-        let paths = self.paths.get_or_init(|| Paths::of(&service));
+        self.paths.get_or_init(|| Paths::of(&service));
         Routed(Way::Around {
             placed: self.placement.layer(service),
-            paths,
+            paths: Arc::clone(&self.paths),
         })
     }
 }
@@ -74,7 +72,8 @@ enum Way<S> {
     /// The placement is around it, and gets the routes.
     Around {
         placed: PlacedService<S>,
-        paths: &'static Paths,
+        /// There since the first service was placed.
+        paths: Arc<OnceLock<Paths>>,
     },
     /// It has placements inside, and finds its routes itself.
     Within(S),
@@ -107,7 +106,9 @@ where
     fn call(&mut self, request: Request<Body>) -> RoutedFuture<S> {
         match &mut self.0 {
             Way::Around { placed, paths } => {
-                let run = placed.call_at(paths.name(request.uri().path()), request);
+                let paths = paths.get();
+                let name = paths.map_or("", |paths| paths.name(request.uri().path()));
+                let run = placed.call_at(name, request);
                 RoutedFuture::Around { run }
             }
             Way::Within(service) => RoutedFuture::Within {

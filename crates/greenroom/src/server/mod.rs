@@ -1,23 +1,27 @@
 //! A server with the parts that its process needs: addresses, signals, admin server, actors.
 
 mod builder;
+mod handle;
 mod settings;
 
 pub use builder::ServerBuilder;
+pub use handle::Handle;
 pub(crate) use settings::{Settings, setters};
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use greenroom_actor::ActorSystem;
-use greenroom_server::{Address, DrainReport, Error, Handle};
+use greenroom_server::{Address, App, DrainReport, Error};
 use greenroom_stage::ClientKey;
 
 #[cfg(feature = "admin")]
 use crate::admin::AdminServer;
 use crate::notices::carry_to_stages;
 use crate::placing::warn_unplaced;
-use crate::{IntoApp, OnLoops};
+use crate::status::{Shown, tell_scopes};
+use crate::{IntoApp, OnLoops, Status};
 
 /// A server that is bound to its addresses.
 ///
@@ -65,6 +69,7 @@ use crate::{IntoApp, OnLoops};
 #[derive(Debug)]
 pub struct Server {
     inner: greenroom_server::Server,
+    shown: Arc<Shown>,
     client_key: Option<ClientKey>,
     actors: Vec<ActorSystem>,
     #[cfg(feature = "admin")]
@@ -78,8 +83,10 @@ impl Server {
     }
 
     pub(crate) fn bind(settings: Settings) -> Result<Self, Error> {
+        let mut inner = settings.server.bind()?;
         Ok(Self {
-            inner: settings.server.bind()?,
+            shown: Shown::attach(&mut inner, &settings.actors),
+            inner,
             client_key: settings.client_key,
             actors: settings.actors,
             #[cfg(feature = "admin")]
@@ -105,10 +112,16 @@ impl Server {
         self.admin.as_ref().map(AdminServer::address)
     }
 
-    /// Returns a handle that ends this server.
+    /// Returns a handle that ends this server and shows its status.
     #[must_use]
     pub fn handle(&self) -> Handle {
-        self.inner.handle()
+        Handle::new(Arc::clone(&self.shown))
+    }
+
+    /// Returns the state of this server at this moment.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.shown.status()
     }
 
     /// Serves `app`, placed by [`Placement::auto`](crate::Placement::auto), until the
@@ -140,8 +153,8 @@ impl Server {
         if let Some(application) = app.unplaced() {
             warn_unplaced(application);
         }
-        self.run(|server, client_key| server.serve(app.into_app(client_key)))
-            .await
+        let app = app.into_app(self.client_key.clone());
+        self.run(app, |server, app| server.serve(app)).await
     }
 
     /// Like [`serve`](Self::serve), with all loops on the calling thread, whose runtime must be
@@ -162,24 +175,31 @@ impl Server {
     where
         OnLoops<A>: IntoApp<Kind>,
     {
-        let app = OnLoops(app);
-        self.run(|server, client_key| server.serve_local(app.into_app(client_key)))
-            .await
+        let app = OnLoops(app).into_app(self.client_key.clone());
+        self.run(app, |server, app| server.serve_local(app)).await
     }
 
     /// Runs the server, with its admin server and the end of its actors.
-    async fn run<F>(
+    async fn run<A, F>(
         self,
-        serve: impl FnOnce(greenroom_server::Server, Option<ClientKey>) -> F,
+        app: A,
+        serve: impl FnOnce(greenroom_server::Server, A) -> F,
     ) -> Result<DrainReport, Error>
     where
+        A: App,
         F: Future<Output = Result<DrainReport, Error>>,
     {
         carry_to_stages();
+        tell_scopes();
+        #[cfg(feature = "psgi")]
+        self.shown.claim(&app);
         #[cfg(feature = "admin")]
-        let _admin = self.admin.map(AdminServer::serve);
+        let _admin = {
+            let handle = Handle::new(self.shown);
+            self.admin.map(|admin| admin.serve(handle))
+        };
         let deadline = self.inner.limits().drain_deadline;
-        let report = serve(self.inner, self.client_key).await;
+        let report = serve(self.inner, app).await;
         join_all(self.actors.iter().map(|system| end(system, deadline))).await;
         report
     }

@@ -14,6 +14,7 @@ mod pressure;
 mod rig;
 mod serving;
 mod shapes;
+mod status;
 mod telling;
 mod websocket;
 mod wire;

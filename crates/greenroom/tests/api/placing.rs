@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use futures_util::future::join_all;
-use greenroom::{Placed, Placement, RouteStatus, Stage, status};
+use greenroom::{Placed, Placement, RouteStatus, Stage};
 use greenroom_stage::placement::STREAK_FIRST;
 use http::StatusCode;
 
@@ -20,8 +20,8 @@ fn thread_name() -> String {
     thread::current().name().unwrap_or_default().to_owned()
 }
 
-fn routes(path: &str) -> Vec<RouteStatus> {
-    let routes = status().routes.into_iter();
+fn routes(rig: &Rig, path: &str) -> Vec<RouteStatus> {
+    let routes = rig.handle.status().routes.into_iter();
     routes.filter(|route| route.path == path).collect()
 }
 
@@ -68,7 +68,7 @@ async fn a_route_begins_on_the_stage_and_moves_to_the_loop() {
             let thread = fetch(rig.url("/placing/short")).await.1;
             assert!(thread.starts_with("stage-"), "{thread}");
         }
-        let placed = routes("/placing/short");
+        let placed = routes(&rig, "/placing/short");
         assert!(
             placed
                 .iter()
@@ -111,7 +111,7 @@ async fn an_inner_placement_decides_and_is_the_one_that_is_told_of() {
             assert!(thread.starts_with("loop-"), "{path}: {thread}");
         }
         let placed = |path| {
-            routes(path)
+            routes(&rig, path)
                 .iter()
                 .map(|route| route.placed)
                 .collect::<Vec<_>>()

@@ -14,7 +14,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any_service, get};
 use axum::{Extension, ServiceExt};
-use greenroom::{ConnectionInfo, IncomingConnection, IntoApp, Placed, Placement};
+use greenroom::{ConnectionInfo, IncomingConnection, IntoApp, Placed, Placement, RouteStatus};
 use http::{HeaderValue, StatusCode, header};
 use tower::{Layer, ServiceBuilder, service_fn};
 use tower_http::normalize_path::{NormalizePath, NormalizePathLayer};
@@ -23,8 +23,8 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use crate::gate::Gate;
 use crate::rig::{Rig, get as fetch, within};
 
-/// Serves this; while `block` blocks, `hello` says hello.
-async fn holds_up_nobody<A, Kind>(app: A, gate: &Gate, hello: &str, block: &str)
+/// Serves this; while `block` blocks, `hello` says hello. Returns the routes of the status.
+async fn holds_up_nobody<A, Kind>(app: A, gate: &Gate, hello: &str, block: &str) -> Vec<RouteStatus>
 where
     A: IntoApp<Kind> + Send + 'static,
     Kind: 'static,
@@ -38,14 +38,15 @@ where
         }
         gate.open().await;
         blocked.all_answered().await;
+        let routes = rig.handle.status().routes;
         rig.end().await;
+        routes
     })
-    .await;
+    .await
 }
 
-/// True if the route of this path is known to the status, and nothing of it ran on a loop.
-fn is_told_apart(path: &str) -> bool {
-    let routes = greenroom::status().routes;
+/// True if the route of this path is among them, and nothing of it ran on a loop.
+fn is_told_apart(routes: &[RouteStatus], path: &str) -> bool {
     let mut named = routes.iter().filter(|route| route.path == path);
     named.any(|route| route.method == "GET" && route.placed == Placed::AutoStaged)
 }
@@ -80,34 +81,33 @@ fn router(below: &str, gate: &Gate) -> Router {
         )
 }
 
-fn assert_told_apart(below: &str) {
+fn assert_told_apart(routes: &[RouteStatus], below: &str) {
     for path in ["hello", "block/{id}"] {
         let path = format!("{below}/{path}");
-        let known = greenroom::status().routes;
-        assert!(known.iter().any(|route| route.path == path), "{path}");
+        assert!(routes.iter().any(|route| route.path == path), "{path}");
     }
-    assert!(is_told_apart(&format!("{below}/block/{{id}}")));
+    assert!(is_told_apart(routes, &format!("{below}/block/{{id}}")));
 }
 
 #[tokio::test]
 async fn a_router_and_its_make_service() {
     let gate = Gate::default();
     let app = router("/bare", &gate);
-    holds_up_nobody(app, &gate, "/bare/hello", "/bare/block/1").await;
-    assert_told_apart("/bare");
+    let routes = holds_up_nobody(app, &gate, "/bare/hello", "/bare/block/1").await;
+    assert_told_apart(&routes, "/bare");
 
     let gate = Gate::default();
     let app = router("/made", &gate).into_make_service();
-    holds_up_nobody(app, &gate, "/made/hello", "/made/block/1").await;
-    assert_told_apart("/made");
+    let routes = holds_up_nobody(app, &gate, "/made/hello", "/made/block/1").await;
+    assert_told_apart(&routes, "/made");
 }
 
 #[tokio::test]
 async fn a_router_that_is_told_who_is_connected() {
     let gate = Gate::default();
     let app = router("/told", &gate).into_make_service_with_connect_info::<SocketAddr>();
-    holds_up_nobody(app, &gate, "/told/hello", "/told/block/1").await;
-    assert_told_apart("/told");
+    let routes = holds_up_nobody(app, &gate, "/told/hello", "/told/block/1").await;
+    assert_told_apart(&routes, "/told");
 }
 
 #[derive(Clone)]
@@ -129,8 +129,8 @@ impl Connected<IncomingConnection> for Peer {
 async fn a_router_that_is_told_by_a_type_of_its_own() {
     let gate = Gate::default();
     let app = router("/peer", &gate).into_make_service_with_connect_info::<Peer>();
-    holds_up_nobody(app, &gate, "/peer/hello", "/peer/block/1").await;
-    assert_told_apart("/peer");
+    let routes = holds_up_nobody(app, &gate, "/peer/hello", "/peer/block/1").await;
+    assert_told_apart(&routes, "/peer");
 }
 
 /// As an extractor, as an extension, and in a middleware; on a stage and on a loop.
@@ -179,8 +179,8 @@ async fn method_routers() {
         get(move |request: Request| async move { by_path(&gate, &request) })
     };
     let (gate, hello, block) = (Gate::default(), "/method-hello", "/method-block");
-    holds_up_nobody(method_router(&gate), &gate, hello, block).await;
-    assert!(is_told_apart(block));
+    let routes = holds_up_nobody(method_router(&gate), &gate, hello, block).await;
+    assert!(is_told_apart(&routes, block));
     let gate = Gate::default();
     let app = method_router(&gate).into_make_service();
     holds_up_nobody(app, &gate, hello, block).await;
@@ -196,8 +196,8 @@ async fn handler_services() {
         move |request: Request| async move { by_path(&gate, &request) }
     };
     let (gate, hello, block) = (Gate::default(), "/handler-hello", "/handler-block");
-    holds_up_nobody(handler(&gate).into_service(), &gate, hello, block).await;
-    assert!(is_told_apart(block));
+    let routes = holds_up_nobody(handler(&gate).into_service(), &gate, hello, block).await;
+    assert!(is_told_apart(&routes, block));
     let gate = Gate::default();
     let app = handler(&gate).into_make_service();
     holds_up_nobody(app, &gate, hello, block).await;
@@ -216,8 +216,8 @@ async fn a_router_behind_a_path_that_is_made_normal() {
     let (hello, block) = ("/normal-hello/", "/normal-block/");
     let gate = Gate::default();
     let app = NormalizePath::trim_trailing_slash(flat(&gate));
-    holds_up_nobody(app, &gate, hello, block).await;
-    assert!(is_told_apart("/normal-block"));
+    let routes = holds_up_nobody(app, &gate, hello, block).await;
+    assert!(is_told_apart(&routes, "/normal-block"));
     let layer = NormalizePathLayer::trim_trailing_slash();
     let gate = Gate::default();
     let app = ServiceExt::<Request>::into_make_service(layer.layer(flat(&gate)));
@@ -240,8 +240,8 @@ async fn layers_around_a_router() {
         .layer(SetResponseHeaderLayer::overriding(header::SERVER, server))
         .layer(NormalizePathLayer::trim_trailing_slash())
         .service(flat);
-    holds_up_nobody(app, &gate, "/layer-hello", "/layer-block").await;
-    assert!(is_told_apart("/layer-block"));
+    let routes = holds_up_nobody(app, &gate, "/layer-hello", "/layer-block").await;
+    assert!(is_told_apart(&routes, "/layer-block"));
 }
 
 #[tokio::test]
@@ -255,8 +255,8 @@ async fn services_of_a_function() {
         })
     };
     let (hello, block) = ("/function-hello", "/function-block");
-    holds_up_nobody(service(&gate), &gate, hello, block).await;
-    assert!(is_told_apart(block));
+    let routes = holds_up_nobody(service(&gate), &gate, hello, block).await;
+    assert!(is_told_apart(&routes, block));
     // It blocks before there is a future.
     let gate = Gate::default();
     let held = gate.clone();
@@ -281,8 +281,8 @@ async fn a_router_made_for_each_connection() {
         assert!(connection.peer.is_some());
         ready(Ok::<_, Infallible>(router("/each", &held)))
     });
-    holds_up_nobody(make, &gate, "/each/hello", "/each/block/1").await;
-    assert_told_apart("/each");
+    let routes = holds_up_nobody(make, &gate, "/each/hello", "/each/block/1").await;
+    assert_told_apart(&routes, "/each");
 }
 
 #[tokio::test]
@@ -310,16 +310,16 @@ async fn nested_routers_and_services() {
     let gate = Gate::default();
     let app = Router::new().nest("/nest", router("/inner", &gate));
     let app = app.into_make_service_with_connect_info::<SocketAddr>();
-    holds_up_nobody(app, &gate, "/nest/inner/hello", "/nest/inner/block/1").await;
-    assert_told_apart("/nest/inner");
+    let routes = holds_up_nobody(app, &gate, "/nest/inner/hello", "/nest/inner/block/1").await;
+    assert_told_apart(&routes, "/nest/inner");
 
     let gate = Gate::default();
     let app = Router::new()
         .nest_service("/nested-hello", get(|| async { "hello" }))
         .nest_service("/nested-block", get(blocking(&gate)));
     let app = app.into_make_service_with_connect_info::<SocketAddr>();
-    holds_up_nobody(app, &gate, "/nested-hello/x", "/nested-block/x").await;
-    assert!(is_told_apart("/nested-block"));
+    let routes = holds_up_nobody(app, &gate, "/nested-hello/x", "/nested-block/x").await;
+    assert!(is_told_apart(&routes, "/nested-block"));
 
     let gate = Gate::default();
     let app = Router::new()
@@ -329,6 +329,6 @@ async fn nested_routers_and_services() {
         )
         .route_service("/route-service/block", get(blocking(&gate)))
         .nest_service("/nested-service", get(blocking(&gate)));
-    holds_up_nobody(app, &gate, "/route-service/hello", "/route-service/block").await;
-    assert!(is_told_apart("/route-service/block"));
+    let routes = holds_up_nobody(app, &gate, "/route-service/hello", "/route-service/block").await;
+    assert!(is_told_apart(&routes, "/route-service/block"));
 }

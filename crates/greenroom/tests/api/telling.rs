@@ -11,7 +11,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::routing::get;
 use greenroom::{
-    Address, Client, ClientKey, IntoApp, OnLoops, Placed, Placement, Server, SharedService,
+    Address, Client, ClientKey, IntoApp, OnLoops, Placed, Placement, RouteStatus, Server,
+    SharedService,
 };
 use http::{Request, Response};
 use http_body_util::Full;
@@ -103,8 +104,8 @@ impl Write for Log {
     }
 }
 
-/// Returns the log until the first response, and that response, which names the thread.
-async fn said_of<A, Kind>(app: A) -> (String, String)
+/// Returns the log until the first response, that response, which names the thread, and the routes.
+async fn said_of<A, Kind>(app: A) -> (String, String, Vec<RouteStatus>)
 where
     A: IntoApp<Kind> + Send + 'static,
     Kind: 'static,
@@ -120,9 +121,10 @@ where
         let _said_here = tracing::subscriber::set_default(subscriber);
         let rig = Rig::start(app);
         let thread = fetch(rig.url("/said")).await.1;
+        let routes = rig.handle.status().routes;
         rig.end().await;
         let log = log.0.lock().unwrap().clone();
-        (String::from_utf8(log).unwrap(), thread)
+        (String::from_utf8(log).unwrap(), thread, routes)
     })
     .await
 }
@@ -139,7 +141,7 @@ async fn what_is_not_send_stays_on_the_loops_and_that_is_said() {
         drop(kept);
         Ok::<_, Infallible>(Response::new(thread_name()))
     });
-    let (said, thread) = said_of(OnLoops(app)).await;
+    let (said, thread, _) = said_of(OnLoops(app)).await;
     assert!(thread.starts_with("loop-"), "{thread}");
     assert!(said.contains("WARN"), "{said}");
     assert!(said.contains("stays on the loops"), "{said}");
@@ -152,7 +154,7 @@ async fn an_app_that_does_not_place_itself_is_said() {
     let app = SharedService(service_fn(|_| async {
         Ok::<_, Infallible>(Response::new(thread_name()))
     }));
-    let (said, thread) = said_of(app).await;
+    let (said, thread, _) = said_of(app).await;
     assert!(thread.starts_with("loop-"), "{thread}");
     assert!(said.contains("SharedService<"), "{said}");
 }
@@ -160,10 +162,9 @@ async fn an_app_that_does_not_place_itself_is_said() {
 #[tokio::test]
 async fn of_what_is_placed_nothing_is_said() {
     let app = Router::new().route("/said", get(|| async { thread_name() }));
-    let (said, thread) = said_of(app.into_make_service()).await;
+    let (said, thread, routes) = said_of(app.into_make_service()).await;
     assert!(thread.starts_with("stage-"), "{thread}");
     assert_eq!(said, "");
-    let routes = greenroom::status().routes;
     let mut said = routes.iter().filter(|route| route.path == "/said");
     assert!(said.any(|route| route.placed == Placed::AutoStaged));
 }

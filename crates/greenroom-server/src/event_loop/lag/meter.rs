@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::Pressure;
 use super::gauge::Gauge;
 use super::record::Record;
+use super::status::Roster;
 use crate::Limits;
 use crate::app::LoopWatch;
 use crate::event_loop::Balance;
@@ -40,12 +41,13 @@ impl Meter {
         balance: Arc<Balance>,
         limits: &Limits,
         watch: Option<Arc<dyn LoopWatch>>,
+        roster: &Roster,
     ) -> Self {
         let lag_max = limits.loop_lag_max.max(LAG_MAX_MIN);
         let standing = limits.loop_lag_standing;
         Self {
             lag_max,
-            record: Record::new(index, balance, (lag_max, standing), watch.clone()),
+            record: Record::new(index, balance, (lag_max, standing), watch.clone(), roster),
             watch,
             due: Notify::new(),
             probing_since: Cell::new(None),

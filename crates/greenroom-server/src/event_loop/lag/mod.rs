@@ -12,4 +12,5 @@ mod status;
 pub(crate) use meter::Meter;
 pub use pressure::Pressure;
 pub(super) use standing::Standing;
-pub use status::{LoopStatus, Quantiles, loops};
+pub use status::LoopStatus;
+pub(crate) use status::Roster;

@@ -2,10 +2,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use greenroom_quantiles::Quantiles;
 use hdrhistogram::Histogram;
 
 use super::Pressure;
-use super::status::{LoopStatus, Quantiles, add};
+use super::status::{LoopStatus, Roster};
 use crate::app::LoopWatch;
 use crate::event_loop::{Balance, loop_name};
 
@@ -18,7 +19,7 @@ const LONGEST_MICROS: u64 = 60_000_000;
 /// for a single request.
 pub(super) struct Record {
     pub(super) name: String,
-    index: usize,
+    pub(super) index: usize,
     balance: Arc<Balance>,
     lag_max: Duration,
     standing: Duration,
@@ -39,6 +40,7 @@ impl Record {
         balance: Arc<Balance>,
         (lag_max, standing): (Duration, Duration),
         watch: Option<Arc<dyn LoopWatch>>,
+        roster: &Roster,
     ) -> Arc<Self> {
         let name = loop_name(index);
         let lags = Histogram::new_with_max(LONGEST_MICROS, SIGNIFICANT_DIGITS)
@@ -58,7 +60,7 @@ impl Record {
             refused: AtomicU64::new(0),
             lags: Mutex::new(lags),
         });
-        add(&record);
+        roster.add(&record);
         record
     }
 

@@ -1,12 +1,10 @@
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use hdrhistogram::Histogram;
+use greenroom_quantiles::Quantiles;
 use serde::Serialize;
 
 use super::Pressure;
 use super::record::Record;
-
-static LOOPS: Mutex<Vec<Weak<Record>>> = Mutex::new(Vec::new());
 
 /// A loop at one moment. Times are in microseconds; counts are since the loop began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,44 +39,23 @@ pub struct LoopStatus {
     pub lag: Quantiles,
 }
 
-/// A distribution of times in microseconds, to two significant digits. All zero when nothing was
-/// recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Quantiles {
-    /// How many times were recorded.
-    pub count: u64,
-    /// Half of them are at most this.
-    pub p50_micros: u64,
-    /// 90 of 100 are at most this.
-    pub p90_micros: u64,
-    /// 99 of 100 are at most this.
-    pub p99_micros: u64,
-    /// The longest.
-    pub max_micros: u64,
-}
+/// The loops of a server that run.
+#[derive(Debug, Default)]
+pub(crate) struct Roster(Mutex<Vec<Weak<Record>>>);
 
-impl Quantiles {
-    pub(super) fn of(histogram: &Histogram<u64>) -> Self {
-        Self {
-            count: histogram.len(),
-            p50_micros: histogram.value_at_quantile(0.5),
-            p90_micros: histogram.value_at_quantile(0.9),
-            p99_micros: histogram.value_at_quantile(0.99),
-            max_micros: histogram.max(),
-        }
+impl Roster {
+    pub(super) fn add(&self, record: &Arc<Record>) {
+        self.loops().push(Arc::downgrade(record));
     }
-}
 
-/// The loops of all servers of the process that run now, in the order in which they began.
-#[must_use]
-pub fn loops() -> Vec<LoopStatus> {
-    let loops = LOOPS.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let running = loops.iter().filter_map(Weak::upgrade);
-    running.map(|record| record.status()).collect()
-}
+    /// Returns the state of each, in the order of their indexes.
+    pub(crate) fn status(&self) -> Vec<LoopStatus> {
+        let mut running: Vec<_> = self.loops().iter().filter_map(Weak::upgrade).collect();
+        running.sort_by_key(|record| record.index);
+        running.iter().map(|record| record.status()).collect()
+    }
 
-pub(super) fn add(record: &Arc<Record>) {
-    let mut loops = LOOPS.lock().unwrap_or_else(PoisonError::into_inner);
-    loops.retain(|known| known.strong_count() > 0);
-    loops.push(Arc::downgrade(record));
+    fn loops(&self) -> MutexGuard<'_, Vec<Weak<Record>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -18,8 +18,8 @@ pub(super) struct Account {
 
 impl Account {
     pub(super) fn new(origin: Origin, handler: Duration) -> Self {
-        let short_run = origin.settings.short_run;
-        let long_run = origin.route.long_run();
+        let short_run = origin.placement.settings.short_run;
+        let long_run = origin.route().long_run();
         let mut account = Self {
             pace: Pace::new(short_run, long_run, !origin.is_inline),
             origin,
@@ -36,7 +36,7 @@ impl Account {
     }
 
     fn record_if_long(&mut self) {
-        if self.busy() > self.origin.route.long_run() {
+        if self.busy() > self.origin.route().long_run() {
             self.record();
         }
     }
@@ -64,24 +64,31 @@ impl Drop for Account {
 mod tests {
     use super::*;
     use crate::client::Client;
+    use crate::placement::Placement;
+    use crate::placement::lease::Lease;
     use crate::placement::route::Route;
     use crate::placement::rule::{LONG_RUN, STREAK_FIRST};
-    use crate::placement::{Placement, Shared};
     use crate::stage::{Priority, Stage};
     use http::Method;
+    use std::sync::Arc;
 
     const TINY: Duration = Duration::from_micros(5);
 
-    fn staged() -> (&'static Shared, &'static Route) {
+    fn staged() -> (Lease, Arc<Route>) {
         let stage = Stage::builder("account").build().expect("it has threads");
-        let shared = Placement::auto_on(&stage).shared;
-        (shared, shared.routes.find(&Method::GET, "/"))
+        let placement = Lease::new(&Placement::auto_on(&stage).shared);
+        let route = Arc::clone(
+            placement
+                .routes
+                .at(placement.routes.find(&Method::GET, "/")),
+        );
+        (placement, route)
     }
 
-    fn account((shared, route): (&'static Shared, &'static Route)) -> Account {
+    fn account((placement, route): &(Lease, Arc<Route>)) -> Account {
         let origin = Origin {
-            route,
-            settings: &shared.settings,
+            placement: placement.clone(),
+            at: placement.routes.find(&Method::GET, "/"),
             priority: Priority::Normal,
             client: Client::UNKNOWN,
             is_inline: route.is_inline(),
@@ -93,7 +100,7 @@ mod tests {
     fn a_route_whose_bodies_are_long_stays_staged() {
         let placed = staged();
         for _ in 0..4 * STREAK_FIRST {
-            let mut account = account(placed);
+            let mut account = account(&placed);
             account.polled(TINY, true);
             account.polled(2 * LONG_RUN, false);
         }
@@ -107,13 +114,13 @@ mod tests {
         let placed = staged();
         for begun in 1..=STREAK_FIRST {
             assert!(!placed.1.is_inline());
-            let mut account = account(placed);
+            let mut account = account(&placed);
             account.polled(TINY, true);
             account.polled(TINY, false);
             assert_eq!(placed.1.status().streak, begun - 1);
         }
         assert!(placed.1.is_inline());
-        account(placed).polled(2 * LONG_RUN, true);
+        account(&placed).polled(2 * LONG_RUN, true);
         assert!(!placed.1.is_inline());
     }
 }

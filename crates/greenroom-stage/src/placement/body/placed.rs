@@ -48,12 +48,13 @@ impl PlacedBody {
             .origin
             .stage()
             .filter(|_| account.pace.is_on_stage())
+            .cloned()
         else {
             return;
         };
         self.size_hint = trip.body.size_hint();
         if let At::Home(trip) = mem::replace(&mut self.at, At::Ended) {
-            self.at = At::Away(trip.depart(stage));
+            self.at = At::Away(trip.depart(&stage));
         }
     }
 

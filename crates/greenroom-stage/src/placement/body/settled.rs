@@ -60,14 +60,18 @@ impl Settled {
     pub(in crate::placement) fn place(
         self,
         response: &mut Response,
-        origin: Origin,
+        origin: &Origin,
         busy: Duration,
     ) -> bool {
         let Self::Streamed(first) = self else {
             return false;
         };
         let body = mem::take(response.body_mut());
-        *response.body_mut() = Body::new(PlacedBody::new(body, first, Account::new(origin, busy)));
+        *response.body_mut() = Body::new(PlacedBody::new(
+            body,
+            first,
+            Account::new(origin.clone(), busy),
+        ));
         true
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Back {
 impl Trip {
     /// Polls on the loop, watched by the watchdog.
     pub(super) fn poll_home(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
-        let route = self.account.origin.route;
+        let route = self.account.origin.route();
         let (polled, busy) = watch(route, || Pin::new(&mut self.body).poll_frame(cx));
         let polled = polled.unwrap_or_else(|panicked| self.fail(panicked));
         self.account.polled(busy, polled.is_pending());
@@ -42,7 +42,7 @@ impl Trip {
     }
 
     fn poll_away(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
-        let route = self.account.origin.route;
+        let route = self.account.origin.route();
         let stopwatch = Stopwatch::start();
         let body = Pin::new(&mut self.body);
         let poll = || outer::within(route, || body.poll_frame(cx));
@@ -58,7 +58,7 @@ impl Trip {
 
     /// Ends the body after a panic: the response has begun, so no status can be sent any more.
     fn fail(&self, panicked: Panicked) -> Poll<Polled> {
-        self.account.origin.route.log_panic(&panicked);
+        self.account.origin.route().log_panic(&panicked);
         Poll::Ready(Some(Err(axum::Error::new(panicked))))
     }
 }
