@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use greenroom_server::{RequestBody, RequestHandle};
+use greenroom_server::{RejectionDetail, RequestBody, RequestHandle};
 use greenroom_stage::{Client, Rejected};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING};
 use http::request::Parts;
@@ -358,6 +358,8 @@ fn overloaded(rejected: Rejected) -> Response<AnswerBody> {
 fn plain(status: StatusCode, text: impl std::fmt::Display) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::whole(format!("{text}\n")));
     *response.status_mut() = status;
+    let detail = RejectionDetail(text.to_string().into());
+    response.extensions_mut().insert(detail);
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, plain);
     response

@@ -1,3 +1,4 @@
+use crate::rejection::Rejections;
 use crate::{Limits, TrustedProxies};
 
 /// What all loops of a server know.
@@ -8,4 +9,5 @@ pub(crate) struct Settings {
     pub(crate) half_close: bool,
     pub(crate) shutdown_on_signals: bool,
     pub(crate) trusted_proxies: TrustedProxies,
+    pub(crate) rejections: Rejections,
 }

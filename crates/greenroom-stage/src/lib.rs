@@ -53,7 +53,8 @@ pub use loop_shedding::shed_on_this_loop;
 pub use placement::{Placed, Placement, RouteStatus, before_stages};
 pub use stage::{
     BULK_WAIT_DIVISOR, BuildError, CRITICAL_RESERVE_DIVISOR, Error, JoinHandle, OnStage, Panicked,
-    Priority, Quantiles, Reason, Rejected, Share, Sheds, Stage, StageBuilder, StageStatus, Threads,
+    Priority, Quantiles, Reason, Rejected, Share, Sheds, Stage, StageBuilder, StageRejection,
+    StageStatus, Threads,
 };
 pub use status::{Status, status};
 pub use watchdog::{HANG, STALL, WARNING_PAUSE, WatchedLoop, watch_this_loop};
