@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom::actor::{ActorSystem, Dispatcher};
-use greenroom::bus::{Bus, RedisSettings, WhileAway};
+use greenroom::bus::Bus;
 
 use crate::auth::Limits;
 use crate::cache::Cache;
-use crate::config::Settings;
+use crate::config::{RedisSettings, Settings};
 use crate::feed::Feed;
 use crate::files::Files;
 use crate::images::Images;
@@ -67,7 +67,8 @@ impl App {
             .dispatcher("actors", Dispatcher::pool(1))
             .dispatcher("loop", Dispatcher::on_loop())
             .build()?;
-        let cache = Cache::start(&bus, settings.redis.as_ref())?;
+        let client = settings.redis.as_ref().map(RedisSettings::client);
+        let cache = Cache::start(&bus, client.transpose()?.flatten())?;
         let files = Files::open(&settings.files)?;
         let images = Images::new(&settings.pictures)?;
         let passwords = Passwords::new(&settings.passwords)?;
@@ -108,7 +109,7 @@ impl App {
 
 fn open_bus(settings: &Settings) -> anyhow::Result<Bus> {
     Ok(match &settings.redis {
-        Some(url) => Bus::redis(RedisSettings::new(url.as_str())?.while_away(WhileAway::Queue))?,
+        Some(redis) => Bus::redis(redis.bus()?)?,
         None => Bus::in_process(),
     })
 }

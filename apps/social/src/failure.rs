@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
+use greenroom::StageError;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,19 @@ impl Failure {
     /// Wraps any error as a fault of this program.
     pub fn internal(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Internal(source.into())
+    }
+
+    /// Takes the error of a stage that is overloaded, or whose work panicked; `what` is a noun
+    /// phrase for its queue.
+    pub(crate) fn of_stage(error: StageError, what: &'static str) -> Self {
+        match error {
+            StageError::Rejected(rejected) => Self::Unavailable {
+                what,
+                retry_after: Duration::from_secs(rejected.retry_after),
+                source: Some(rejected.into()),
+            },
+            StageError::Panicked(panicked) => Self::internal(panicked),
+        }
     }
 
     /// Returns the status of the response.

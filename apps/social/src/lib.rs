@@ -14,6 +14,7 @@ pub mod images;
 pub mod model;
 pub mod outbox;
 pub mod passwords;
+mod rejection;
 mod sample;
 mod secret;
 pub mod server;

@@ -15,7 +15,7 @@ use http::{HeaderName, HeaderValue};
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::config::Settings;
-use crate::{App, Failure, api, sample, web};
+use crate::{App, Failure, api, rejection, sample, web};
 
 /// The application, bound to its addresses.
 #[derive(Debug)]
@@ -34,7 +34,8 @@ impl Server {
         let proxies = settings.trusted_proxies.iter().copied();
         let mut builder = greenroom::Server::builder()
             .limits(settings.server.clone())
-            .trusted_proxies(proxies.collect());
+            .trusted_proxies(proxies.collect())
+            .rejection_body(rejection::body);
         for address in &settings.listen {
             builder = builder.listen(*address);
         }
@@ -116,7 +117,7 @@ pub fn router(app: App) -> Router {
 const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Header fields of every response that does not set them itself. Pages must list what they load.
-const SECURITY_HEADERS: [(HeaderName, &str); 4] = [
+pub(crate) const SECURITY_HEADERS: [(HeaderName, &str); 4] = [
     (
         CONTENT_SECURITY_POLICY,
         "default-src 'none'; frame-ancestors 'none'",

@@ -11,5 +11,6 @@ mod feed {
     mod refusals;
     mod replicas;
     mod sessions;
+    mod topologies;
     mod world;
 }

@@ -24,6 +24,7 @@ mod limits;
 mod listen;
 mod memory;
 mod proxies;
+mod rejection;
 mod request_handle;
 mod server;
 mod settings;
@@ -46,6 +47,7 @@ pub use proxies::{
     FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader, PROXY_HEADER_BYTES_MAX, TrustedProxies,
     TrustedProxy, TrustedProxyError,
 };
+pub use rejection::{REJECTION_BYTES_MAX, Rejection, RejectionBody, RejectionDetail};
 pub use request_handle::RequestHandle;
 pub use server::{Handle, Server, ServerBuilder};
 pub use signals::shutdown_on_signals;

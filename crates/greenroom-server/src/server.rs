@@ -1,6 +1,7 @@
 //! A server: its listeners, its loops' threads, and the handle that ends it.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
@@ -9,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
+use http::Extensions;
 use tokio::runtime::{Builder as Runtime, LocalOptions};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -22,7 +24,10 @@ use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, Listene
 use crate::memory::Memory;
 use crate::settings::Settings;
 use crate::signals::shutdown_on_signals;
-use crate::{Address, AddressError, DrainReport, Error, Limits, LoopStatus, TrustedProxies};
+use crate::{
+    Address, AddressError, DrainReport, Error, Limits, LoopStatus, Rejection, RejectionBody,
+    TrustedProxies,
+};
 
 /// Connections that wait in a loop's inbox after another loop accepted them.
 const INBOX_MAX: usize = 1_024;
@@ -176,6 +181,38 @@ impl ServerBuilder {
     #[must_use]
     pub fn trusted_proxies(mut self, proxies: TrustedProxies) -> Self {
         self.settings.trusted_proxies = proxies;
+        self
+    }
+
+    /// Sets the body of each [`Rejection`]: of the responses that the server makes itself, and of
+    /// those of the application that have a [`RejectionDetail`](crate::RejectionDetail). `None`
+    /// leaves the default, which is a line of text (and nothing for connections that are rejected
+    /// unread). The status, `Retry-After` and the framing are the server's.
+    ///
+    /// It is called on a loop, for rejections only, so it should return at once. Connections that
+    /// are rejected unread (503 of a loop that is behind, 429 of an address with too many) all get
+    /// the body that it returns for the first of each kind. Beyond
+    /// [`REJECTION_BYTES_MAX`](crate::REJECTION_BYTES_MAX), and if it panics, the default is sent,
+    /// and the log says so. An HTTP/2 stream that is reset has no response, and none is made here
+    /// for the 431 of a header block beyond the limit, which hyper sends.
+    #[must_use]
+    pub fn rejection_body<F>(mut self, body: F) -> Self
+    where
+        F: Fn(&Rejection<'_>) -> Option<RejectionBody> + Send + Sync + 'static,
+    {
+        self.settings.rejections.set_bodies(body);
+        self
+    }
+
+    /// Sets how a response of the application is found to be a rejection: the detail, by the
+    /// response's extensions, or `None`. Default: by [`RejectionDetail`](crate::RejectionDetail).
+    /// It is called for each response if there is a [`rejection_body`](Self::rejection_body).
+    #[must_use]
+    pub fn rejection_detail(
+        mut self,
+        detail: fn(&Extensions) -> Option<Cow<'static, str>>,
+    ) -> Self {
+        self.settings.rejections.find_detail = detail;
         self
     }
 

@@ -1,6 +1,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use crate::rejection::Rejections;
 use crate::{Limits, TrustedProxies};
 
 /// What all loops of a server know.
@@ -13,4 +14,5 @@ pub(crate) struct Settings {
     pub(crate) trusted_proxies: TrustedProxies,
     /// What the server's owner has attached, for its handlers to find.
     pub(crate) attached: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) rejections: Rejections,
 }

@@ -86,6 +86,10 @@ mod from_axum {}
 mod limits {}
 
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/rejections.md")]
+mod rejections {}
+
+#[cfg(doctest)]
 #[doc = include_str!("../../../docs/start.md")]
 mod start {}
 
@@ -109,6 +113,7 @@ mod client_addr;
 mod loop_watch;
 mod notices;
 mod placing;
+mod rejection;
 mod serve;
 mod server;
 mod slow_bodies;
@@ -123,16 +128,17 @@ pub use greenroom_server::{
     Aborted, AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
     ConnectionInfo, DrainReport, Error, FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader,
     InformationalError, InheritedSocket, LimitError, Limits, LoopStatus, LoopWatch,
-    PROXY_HEADER_BYTES_MAX, Pressure, RequestBody, RequestHandle, Setting, SharedService,
-    TrustedProxies, TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit,
-    shutdown_on_signals,
+    PROXY_HEADER_BYTES_MAX, Pressure, REJECTION_BYTES_MAX, Rejection, RejectionBody,
+    RejectionDetail, RequestBody, RequestHandle, Setting, SharedService, TrustedProxies,
+    TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit, shutdown_on_signals,
 };
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, JoinHandle, OnStage, Panicked, Placed,
     Placement, Priority, Quantiles, Reason, Rejected, RouteStatus, Share, Sheds, Stage,
-    StageBuilder, StageStatus, StatusScope, Threads,
+    StageBuilder, StageRejection, StageStatus, StatusScope, Threads,
 };
 pub use notices::{Draining, Informational};
+pub use rejection::{TextRejections, WithTextRejections};
 pub use serve::{Serve, serve};
 pub use server::{Handle, Server, ServerBuilder};
 pub use slow_bodies::{SlowBodies, WithSlowBodies};

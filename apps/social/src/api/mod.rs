@@ -21,11 +21,11 @@ mod time;
 mod upload;
 mod users;
 
-use axum::handler::Handler;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::routing::any;
 use axum::{Extension, Router};
 use bytesize::ByteSize;
+use greenroom::TextRejections;
 use http::HeaderValue;
 use http::header::CACHE_CONTROL;
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -52,16 +52,21 @@ const SIGNED_UPLOADS_MAX: usize = 8;
 /// a problem too.
 pub fn router(app: &App) -> Router<App> {
     let (routes, description) = described(app);
-    let unknown = any(problem::unknown.layer(from_fn(problem::explain)));
     routes
         .merge(description::router(&description))
-        .route("/api/{*rest}", unknown)
+        .route("/api/{*rest}", any(problem::unknown))
         .layer(from_fn_with_state(app.clone(), refuse_from_elsewhere))
         .layer(from_fn_with_state(app.clone(), limit_requests))
         .layer(SetResponseHeaderLayer::if_not_present(
             CACHE_CONTROL,
             HeaderValue::from_static("no-store"),
         ))
+}
+
+/// Returns `true` if the path is one of the API's, and not of a page.
+pub(crate) fn has(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next();
+    matches!(first, Some("api" | "time" | "feed" | "files")) && path != "/api"
 }
 
 /// Returns the `OpenAPI` document of the API, with all its operations.
@@ -142,5 +147,5 @@ fn guarded(routes: OpenApiRouter<App>, app: &App, bytes_max: ByteSize) -> OpenAp
         .route_layer(from_fn_with_state(app.clone(), check_signature))
         .route_layer(body_limit(bytes_max))
         .route_layer(from_fn_with_state(bytes_max, problem::explain_limit))
-        .route_layer(from_fn(problem::explain))
+        .route_layer(TextRejections)
 }

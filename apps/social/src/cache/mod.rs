@@ -19,7 +19,6 @@ use futures_util::FutureExt;
 use greenroom::bus::{self, Bus, SinkSubscription};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use url::Url;
 use uuid::Uuid;
 
 use local::{Entry, Local};
@@ -59,8 +58,8 @@ impl Cache {
     /// which it uses for its lifetime.
     ///
     /// # Errors
-    /// Fails if the address is not one of a Redis, or the bus takes no more subscriptions.
-    pub fn start(bus: &Bus, redis: Option<&Url>) -> anyhow::Result<Self> {
+    /// Fails if the client cannot be used, or the bus takes no more subscriptions.
+    pub fn start(bus: &Bus, redis: Option<redis::Client>) -> anyhow::Result<Self> {
         let local = Arc::new(Local::new());
         let name = Uuid::now_v7();
         let heard_by = Arc::clone(&local);

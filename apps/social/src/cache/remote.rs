@@ -6,7 +6,6 @@ use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{FromRedisValue, Pipeline};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
-use url::Url;
 
 use super::TTL_MAX;
 
@@ -57,8 +56,7 @@ type Reply = ((Option<u64>, Option<Vec<u8>>), i64);
 
 impl Remote {
     /// Connects in the background, on the calling runtime.
-    pub(super) fn start(url: &Url) -> anyhow::Result<Arc<Self>> {
-        let client = redis::Client::open(url.as_str())?;
+    pub(super) fn start(client: redis::Client) -> anyhow::Result<Arc<Self>> {
         let config = ConnectionManagerConfig::new()
             .set_number_of_retries(0)
             .set_connection_timeout(Some(PROBE_MAX))

@@ -54,10 +54,11 @@ pub struct Args {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<FilesSettings>,
 
-    /// Redis for topics and cache, which several replicas need [default: within the process]
-    #[arg(long, value_name = "URL")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub redis: Option<Url>,
+    /// Redis for topics and cache, which several replicas need; several addresses, with commas
+    /// between them, are those of a cluster [default: within the process]
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub redis: Vec<Url>,
 
     /// Server that takes mails: smtp://HOST:PORT, or smtps://USER:PASSWORD@HOST [default: mails go
     /// to the log]

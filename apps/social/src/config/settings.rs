@@ -8,6 +8,8 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::redis::{RedisSettings, from_any_form};
+
 /// All settings. Keys of the TOML file are the names of the fields; times are texts such as `30s`,
 /// sizes such as `16 MiB`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -24,9 +26,10 @@ pub struct Settings {
     pub store: StoreSettings,
     /// The storage of pictures' files. Default: `social-data/files`
     pub files: FilesSettings,
-    /// Topics and cache that replicas share, such as `redis://127.0.0.1:6379`. Default: none, for
-    /// one process
-    pub redis: Option<Url>,
+    /// Topics and cache that replicas share: an address such as `redis://127.0.0.1:6379`, a list of
+    /// the addresses of a cluster, or a table. Default: none, for one process
+    #[serde(deserialize_with = "from_any_form")]
+    pub redis: Option<RedisSettings>,
     /// The server that takes mails, such as `smtp://127.0.0.1:25` or
     /// `smtps://user:password@mail.example.org`. Default: the log
     pub smtp: Option<Url>,

@@ -105,12 +105,5 @@ pub(crate) fn io_failure(error: io::Error) -> Failure {
 }
 
 fn overloaded(error: StageError) -> Failure {
-    match error {
-        StageError::Rejected(rejected) => Failure::Unavailable {
-            what: "a place in the queue of pictures",
-            retry_after: Duration::from_secs(rejected.retry_after),
-            source: Some(rejected.into()),
-        },
-        StageError::Panicked(panicked) => Failure::internal(panicked),
-    }
+    Failure::of_stage(error, "a place in the queue of pictures")
 }

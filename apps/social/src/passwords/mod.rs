@@ -74,14 +74,7 @@ fn verify(password: &str, stored: &str) -> Result<bool, Failure> {
 }
 
 fn overloaded(error: StageError) -> Failure {
-    match error {
-        StageError::Rejected(rejected) => Failure::Unavailable {
-            what: "a place in the queue of log-ins",
-            retry_after: std::time::Duration::from_secs(rejected.retry_after),
-            source: Some(rejected.into()),
-        },
-        StageError::Panicked(panicked) => Failure::internal(panicked),
-    }
+    Failure::of_stage(error, "a place in the queue of log-ins")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@ use askama::Template;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
+use greenroom::Rejection;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use http::{Method, StatusCode, Uri};
 use http_body_util::BodyExt;
@@ -105,8 +106,7 @@ async fn show(shell: &Shell, method: &Method, response: Response) -> Result<Resp
         } else {
             &detail
         },
-        can_retry: method.is_safe()
-            && (status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS),
+        can_retry: can_retry(method, status),
     };
     let mut shown = render::page_with(status, &page)?;
     for name in [RETRY_AFTER, ALLOW] {
@@ -115,6 +115,26 @@ async fn show(shell: &Shell, method: &Method, response: Response) -> Result<Resp
         }
     }
     Ok(shown)
+}
+
+/// Returns the page of a rejection, which shows nothing of its viewer.
+pub(crate) fn rejection_page(rejection: &Rejection<'_>, path: &str) -> Option<String> {
+    let status = rejection.status;
+    let page = ErrorPage {
+        shell: &Shell::anonymous(path),
+        status: status.as_u16(),
+        title: title(status),
+        detail: &sentence(rejection.detail),
+        can_retry: rejection
+            .method
+            .is_some_and(|method| can_retry(method, status)),
+    };
+    page.render().ok()
+}
+
+fn can_retry(method: &Method, status: StatusCode) -> bool {
+    let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+    method.is_safe() && may_pass
 }
 
 fn title(status: StatusCode) -> &'static str {

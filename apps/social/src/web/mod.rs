@@ -16,6 +16,8 @@ mod statics;
 mod timeline;
 mod upload;
 
+pub(crate) use error_page::rejection_page;
+
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
@@ -39,7 +41,7 @@ use crate::body_limit::body_limit;
 
 /// The Content-Security-Policy: what is ours, and previews of files that the reader has chosen.
 /// Should escaping ever fail, an injected script does not run.
-const POLICY: &str = "default-src 'self'; img-src 'self' blob: data:; connect-src 'self'; \
+pub(crate) const POLICY: &str = "default-src 'self'; img-src 'self' blob: data:; connect-src 'self'; \
                       object-src 'none'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
 /// Largest form; that of an upload may carry a picture as well.

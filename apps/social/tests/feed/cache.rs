@@ -20,7 +20,8 @@ fn alone() -> Cache {
 }
 
 fn with(bus: &Bus, redis: &Url) -> Cache {
-    Cache::start(bus, Some(redis)).expect("a cache")
+    let client = redis::Client::open(redis.as_str()).expect("an address");
+    Cache::start(bus, Some(client)).expect("a cache")
 }
 
 /// Returns the cached value, or else this one.

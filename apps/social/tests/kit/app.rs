@@ -217,7 +217,7 @@ pub(crate) async fn send(request: RequestBuilder) -> TestResponse {
         body: response.bytes().await.expect("the response is whole"),
     };
     match again {
-        Some(again) if response.body.trim_ascii() == b"overloaded" => {
+        Some(again) if response.is_of_overload() => {
             let seconds = response.header("retry-after").parse();
             tokio::time::sleep(Duration::from_secs(seconds.unwrap_or(1))).await;
             Box::pin(send(again)).await
@@ -227,6 +227,11 @@ pub(crate) async fn send(request: RequestBuilder) -> TestResponse {
 }
 
 impl TestResponse {
+    fn is_of_overload(&self) -> bool {
+        let text = String::from_utf8_lossy(&self.body).to_lowercase();
+        self.status == StatusCode::SERVICE_UNAVAILABLE && text.contains("overloaded")
+    }
+
     /// Returns a header; empty, if there is none of this name.
     pub(crate) fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);

@@ -2,7 +2,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 use super::Connection;
 use crate::encode::{self, BodySize, Framing, Persistence};
-use crate::{Context, FieldNames, ReasonPhrase, Refusal};
+use crate::{Context, FieldNames, ReasonPhrase};
 
 /// The state of the response to the request under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,43 +168,33 @@ impl Connection {
         Ok(())
     }
 
-    /// Appends the whole response to a refused message: the status, the reason in a line of text,
-    /// and `Connection: close`. Appends nothing if the body is malformed and the request's response
-    /// has already begun: the client would take a second one for its next request's.
-    pub fn refuse(&mut self, refusal: Refusal, context: &Context, out: &mut Vec<u8>) {
+    /// Appends the whole response to a refused message, and `Connection: close`. Appends nothing if
+    /// the body is malformed and the request's response has already begun: the client would take a
+    /// second one for its next request's.
+    pub fn refuse<T>(&mut self, response: &Response<T>, context: &Context, out: &mut Vec<u8>)
+    where
+        T: AsRef<[u8]>,
+    {
         self.keep_alive = false;
-        if self.response_state != ResponseState::Due {
-            return;
+        if self.response_state == ResponseState::Due {
+            self.dismiss(response, context, out);
         }
-        self.dismiss(refusal.status(), &refusal.to_string(), context, out);
     }
 
-    /// Appends a whole response of the server's own, with a line of plain text, and ends the
-    /// connection with it.
-    pub fn dismiss(
-        &mut self,
-        status: StatusCode,
-        text: &str,
-        context: &Context,
-        out: &mut Vec<u8>,
-    ) {
+    /// Appends a whole response of the server's own, and ends the connection with it.
+    pub fn dismiss<T>(&mut self, response: &Response<T>, context: &Context, out: &mut Vec<u8>)
+    where
+        T: AsRef<[u8]>,
+    {
         self.keep_alive = false;
         if self.response_state != ResponseState::Due {
             // No request stands behind this response: it must not be framed as for the one before.
             self.owe_refusal(false);
         }
-        let mut response = Response::new(());
-        *response.status_mut() = status;
-        let plain = http::HeaderValue::from_static("text/plain; charset=utf-8");
-        response
-            .headers_mut()
-            .insert(http::header::CONTENT_TYPE, plain);
-        let body = text.len() + 1;
-        self.respond(&response, BodySize::Exact(body as u64), context, out);
-        if self.data(body, out).length == body {
-            out.extend_from_slice(text.as_bytes());
-            out.push(b'\n');
-        }
+        let body = response.body().as_ref();
+        self.respond(response, BodySize::Exact(body.len() as u64), context, out);
+        let sent = self.data(body.len(), out).length;
+        out.extend_from_slice(&body[..sent]);
         self.response_state = ResponseState::Finished;
     }
 }

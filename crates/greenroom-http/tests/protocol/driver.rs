@@ -5,7 +5,7 @@
 use greenroom_http::{
     BodyLength, BodySize, Connection, Context, Event, Limits, Reason, RequestHead,
 };
-use http::{HeaderMap, Method, Response, Version};
+use http::{HeaderMap, Method, Response, StatusCode, Version};
 
 /// One run of a connection, as seen from both sides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -179,7 +179,8 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
 
     fn refuse(&mut self, reason: Reason) {
         let out = &mut self.transcript.output;
-        self.connection.refuse(reason.into(), &self.context, out);
+        let response = plain(reason.status(), &reason.to_string());
+        self.connection.refuse(&response, &self.context, out);
         self.end(Ending::Refused(reason));
         let rest = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
         let after = self.connection.receive(rest, &mut self.context);
@@ -236,4 +237,11 @@ pub(crate) fn assert_same_in_pieces(whole: &[u8], pieces: &[&[u8]], limits: Limi
         in_pieces = run(pieces.iter().copied().chain([&filler[..]]), limits);
     }
     assert_eq!(at_once, in_pieces);
+}
+
+/// Returns a response of the server's own: a line of text.
+pub(crate) fn plain(status: StatusCode, line: &str) -> Response<String> {
+    let response = Response::builder().status(status);
+    let response = response.header("content-type", "text/plain; charset=utf-8");
+    response.body(format!("{line}\n")).expect("it is valid")
 }

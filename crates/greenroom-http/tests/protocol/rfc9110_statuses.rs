@@ -3,7 +3,7 @@
 use greenroom_http::{BodySize, Connection, Context, Limits, ReasonPhrase, Truncated};
 use http::Response;
 
-use crate::driver::Reply;
+use crate::driver::{Reply, plain};
 use crate::support::{
     Answer, GET, GET_10, GET_10_KEEP_ALIVE, answer, text, with_field, with_status,
 };
@@ -312,7 +312,7 @@ fn rfc9110_15_6_the_server_answers_for_itself_and_closes() {
         .expect("a request");
     let mut out = Vec::new();
     let status = http::StatusCode::REQUEST_TIMEOUT;
-    connection.dismiss(status, "too slow", &context, &mut out);
+    connection.dismiss(&plain(status, "too slow"), &context, &mut out);
     let wanted = "HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\n\
         Content-Length: 9\r\nConnection: close\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n\
         too slow\n";

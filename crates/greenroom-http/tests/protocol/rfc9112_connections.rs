@@ -3,7 +3,7 @@
 use greenroom_http::{BodySize, Connection, Context, Event, Limits, Reason, Received};
 use http::Response;
 
-use crate::driver::{Driver, Ending, Message, Reply};
+use crate::driver::{Driver, Ending, Message, Reply, plain};
 use crate::support::{
     GET, GET_10, GET_10_KEEP_ALIVE, answer, assert_refused, serve, text, with_field,
 };
@@ -151,7 +151,8 @@ fn rfc9112_9_3_2_a_request_is_not_answered_twice() {
         .receive(&input, &mut context)
         .expect_err("a malformed chunk");
     let mut out = Vec::new();
-    connection.refuse(refusal, &context, &mut out);
+    let response = plain(refusal.status(), &refusal.to_string());
+    connection.refuse(&response, &context, &mut out);
     assert!(out.is_empty());
     assert!(!connection.keeps_alive());
 }

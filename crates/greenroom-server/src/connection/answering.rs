@@ -17,6 +17,7 @@ use super::{Connection, Outcome, Scratch, Turn};
 use crate::access;
 use crate::app::App;
 use crate::failure;
+use crate::rejection::Rejection;
 use crate::request_handle::during;
 
 /// Parts up to this size are copied behind what is to be sent before them; longer ones are sent
@@ -42,10 +43,10 @@ impl<A: App> Connection<A> {
         }
         match polled {
             Poll::Pending => self.meanwhile(cx, scratch),
-            Poll::Ready(Handled::Answer(response)) => {
-                self.begin_answer(response, scratch);
-                self.answer(cx, scratch)
-            }
+            Poll::Ready(Handled::Answer(response)) => match self.begin_answer(response, scratch) {
+                Some(body) => self.answer_rejection(&body, scratch),
+                None => self.answer(cx, scratch),
+            },
             Poll::Ready(Handled::Failed(error)) => {
                 let about = exchange.as_mut().about();
                 let (status, text) = failure::answer_to(&error, about);
@@ -107,11 +108,14 @@ impl<A: App> Connection<A> {
         Turn::Wait(Wait::Handler)
     }
 
-    fn begin_answer(&mut self, mut response: Response<A::Body>, scratch: &mut Scratch) {
+    /// Sends the head of the response. Returns the body in place of its own if it is a rejection.
+    fn begin_answer(
+        &mut self,
+        mut response: Response<A::Body>,
+        scratch: &mut Scratch,
+    ) -> Option<Bytes> {
         let is_leaving = self.is_leaving();
-        let Some(exchange) = &mut self.exchange else {
-            return;
-        };
+        let exchange = self.exchange.as_mut()?;
         // A client that was not told to go on may or may not send its body: nobody could tell
         // where the next request begins.
         let unsure = *exchange.as_mut().continue_due();
@@ -125,10 +129,13 @@ impl<A: App> Connection<A> {
         if unsure || too_long || is_leaving {
             self.http.close_after_answer();
         }
-        exchange.as_mut().about().status = Some(response.status());
-        let size = match response.body().size_hint().exact() {
-            Some(length) => BodySize::Exact(length),
-            None => BodySize::Unknown,
+        let about = exchange.as_mut().about();
+        about.status = Some(response.status());
+        let replaced = self.home.settings.rejections.replace(&mut response, about);
+        let size = match (&replaced, response.body().size_hint().exact()) {
+            (Some(body), _) => BodySize::Exact(body.len() as u64),
+            (None, Some(length)) => BodySize::Exact(length),
+            (None, None) => BodySize::Unknown,
         };
         take_over_reason(response.extensions_mut());
         let mut context = self.home.context.borrow_mut();
@@ -139,6 +146,17 @@ impl<A: App> Connection<A> {
         context.recycle_extensions(parts.extensions);
         drop(context);
         exchange.as_mut().answer(body);
+        replaced
+    }
+
+    /// Sends this body, and not the one of the response that has begun.
+    fn answer_rejection(&mut self, body: &[u8], scratch: &mut Scratch) -> Turn<A> {
+        let sent = self.http.data(body.len(), &mut scratch.out).length;
+        scratch.out.extend_from_slice(&body[..sent]);
+        if let Some(exchange) = &mut self.exchange {
+            exchange.as_mut().about().sent += sent as u64;
+        }
+        self.finish(None, scratch)
     }
 
     /// Sends what there is of the answer's body.
@@ -263,8 +281,10 @@ impl<A: App> Connection<A> {
         let about = exchange.as_mut().about();
         about.status = Some(status);
         access::log(about, self.peer);
+        let rejection = Rejection::new(status, text).of(about);
+        let response = self.home.settings.rejections.response(&rejection);
         self.drop_exchange();
-        self.dismiss(status, text, scratch);
+        self.dismiss(&response, scratch);
     }
 }
 

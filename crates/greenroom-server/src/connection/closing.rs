@@ -3,8 +3,9 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use greenroom_http::Refusal;
-use http::StatusCode;
+use http::{Response, StatusCode};
 use tokio::time::sleep;
 
 use super::waiting::{HALF_CLOSED, Wait};
@@ -14,6 +15,7 @@ use crate::app::App;
 use crate::body::BodyError;
 use crate::drain::{Aborted, Phase};
 use crate::event_loop::Notice;
+use crate::rejection::Rejection;
 
 /// Most bytes that are read from a client after it was told that the connection ends: enough for
 /// an upload that was refused to run out, where it would else break before its answer is read.
@@ -62,11 +64,8 @@ impl<A: App> Connection<A> {
         }
         match self.waiting.wait {
             Wait::Head => {
-                self.dismiss(
-                    StatusCode::REQUEST_TIMEOUT,
-                    "request head too slow",
-                    scratch,
-                );
+                let status = StatusCode::REQUEST_TIMEOUT;
+                self.reject(&Rejection::new(status, "request head too slow"), scratch);
                 None
             }
             Wait::Body if self.takes_any_pace() => None,
@@ -144,8 +143,11 @@ impl<A: App> Connection<A> {
         if self.home.settings.access_log {
             access::log_refusal(refusal.status(), self.peer);
         }
+        let detail = refusal.to_string();
+        let rejection = Rejection::new(refusal.status(), &detail);
+        let response = self.home.settings.rejections.response(&rejection);
         let context = self.home.context.borrow();
-        self.http.refuse(refusal, &context, &mut scratch.out);
+        self.http.refuse(&response, &context, &mut scratch.out);
         drop(context);
         self.closing = Closing::Linger;
         Turn::Again
@@ -161,23 +163,34 @@ impl<A: App> Connection<A> {
     /// its answer has not begun, the client gets the error's status.
     pub(super) fn refuse_body(&mut self, error: BodyError, scratch: &mut Scratch) -> Turn<A> {
         self.with_feeder(|feeder| feeder.end(Err(error)));
+        let detail = error.to_string();
+        let mut rejection = Rejection::new(error.status(), &detail);
         if let Some(exchange) = &mut self.exchange {
             let about = exchange.as_mut().about();
             about.status = Some(error.status());
             access::log(about, self.peer);
+            rejection = rejection.of(about);
         }
+        let is_due = self.http.is_answer_due();
+        let response = is_due.then(|| self.home.settings.rejections.response(&rejection));
         self.drop_exchange();
-        if !self.http.is_answer_due() {
+        let Some(response) = response else {
             return Turn::End(Outcome::Closed);
-        }
-        self.dismiss(error.status(), &error.to_string(), scratch);
+        };
+        self.dismiss(&response, scratch);
         Turn::Again
     }
 
+    /// Ends the connection with the response to what is no request yet.
+    pub(super) fn reject(&mut self, rejection: &Rejection<'_>, scratch: &mut Scratch) {
+        let response = self.home.settings.rejections.response(rejection);
+        self.dismiss(&response, scratch);
+    }
+
     /// Gives an answer of the server's own and ends the connection.
-    pub(super) fn dismiss(&mut self, status: StatusCode, text: &str, scratch: &mut Scratch) {
+    pub(super) fn dismiss(&mut self, response: &Response<Bytes>, scratch: &mut Scratch) {
         let context = self.home.context.borrow();
-        self.http.dismiss(status, text, &context, &mut scratch.out);
+        self.http.dismiss(response, &context, &mut scratch.out);
         drop(context);
         self.closing = Closing::Linger;
     }

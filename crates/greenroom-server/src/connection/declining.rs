@@ -1,8 +1,7 @@
 //! Requests that are well formed, and that the server has no room for: no application sees them.
 
 use greenroom_http::{BodyLength, BodySize, RequestHead};
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Response, StatusCode};
+use http::StatusCode;
 
 use super::closing::Closing;
 use super::requesting::DISCARDED_BYTES_MAX;
@@ -11,13 +10,14 @@ use crate::access;
 use crate::addresses::TooMany;
 use crate::app::App;
 use crate::proxies::{ForwardedFor, Sender};
+use crate::rejection::Rejection;
 
 /// Why a request is declined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Declined {
     pub(crate) status: StatusCode,
-    pub(crate) retry_after: u64,
-    pub(crate) text: &'static [u8],
+    retry_after: u64,
+    detail: &'static str,
     /// Whether a connection of HTTP/1 ends with it, which frees what it holds.
     closes: bool,
 }
@@ -25,16 +25,22 @@ pub(crate) struct Declined {
 pub(crate) const OUT_OF_MEMORY: Declined = Declined {
     status: StatusCode::SERVICE_UNAVAILABLE,
     retry_after: 1,
-    text: b"too much is under way\n",
+    detail: "too much is under way",
     closes: true,
 };
+
+impl Declined {
+    pub(crate) fn rejection(&self) -> Rejection<'static> {
+        Rejection::new(self.status, self.detail).retry_after(self.retry_after)
+    }
+}
 
 impl From<TooMany> for Declined {
     fn from(too_many: TooMany) -> Self {
         Self {
             status: StatusCode::TOO_MANY_REQUESTS,
             retry_after: too_many.retry_after,
-            text: b"too many requests\n",
+            detail: "too many requests",
             closes: false,
         }
     }
@@ -94,18 +100,19 @@ impl<A: App> Connection<A> {
         if declined.closes || head.expects_continue || too_long || self.is_leaving() {
             self.http.close_after_answer();
         }
-        let mut response = Response::new(());
-        *response.status_mut() = declined.status;
-        let headers = response.headers_mut();
-        headers.insert(RETRY_AFTER, HeaderValue::from(declined.retry_after));
-        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-        headers.insert(CONTENT_TYPE, plain);
-        let size = BodySize::Exact(declined.text.len() as u64);
+        let rejection = Rejection {
+            method: Some(head.request.method()),
+            path: Some(head.request.uri().path()),
+            ..declined.rejection()
+        };
+        let response = self.home.settings.rejections.response(&rejection);
+        let body = response.body();
+        let size = BodySize::Exact(body.len() as u64);
         let context = self.home.context.borrow();
         self.http
             .respond(&response, size, &context, &mut scratch.out);
-        let sent = self.http.data(declined.text.len(), &mut scratch.out).length;
-        scratch.out.extend_from_slice(&declined.text[..sent]);
+        let sent = self.http.data(body.len(), &mut scratch.out).length;
+        scratch.out.extend_from_slice(&body[..sent]);
         // Nothing of it is missing.
         let _whole = self.http.finish(None, &mut scratch.out);
         drop(context);

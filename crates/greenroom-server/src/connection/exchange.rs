@@ -84,6 +84,12 @@ impl About {
         let path = &self.target[..end.unwrap_or(self.target.len())];
         format!("{} {}", self.method, String::from_utf8_lossy(path))
     }
+
+    /// Returns the path, without the query, if it is UTF-8.
+    pub(crate) fn path(&self) -> Option<&str> {
+        let path = self.target.split(|&byte| byte == b'?').next();
+        std::str::from_utf8(path?).ok()
+    }
 }
 
 impl<A: App> Exchange<A> {

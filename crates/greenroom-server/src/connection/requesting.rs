@@ -15,6 +15,7 @@ use crate::app::App;
 use crate::body::{BodyError, BodyPace, RequestBody, pair};
 use crate::handover::{Handed, Protocol};
 use crate::proxies::ForwardedFor;
+use crate::rejection::Rejection;
 
 /// A body that is passed over may be this long; beyond it, closing is cheaper.
 pub(super) const DISCARDED_BYTES_MAX: usize = 256 * 1_024;
@@ -59,7 +60,7 @@ impl<A: App> Connection<A> {
                 let wait = self.wait_for_request(scratch);
                 if wait == Wait::Head && !scratch.unread().is_empty() && !self.may_wait_for_head() {
                     let status = StatusCode::SERVICE_UNAVAILABLE;
-                    self.dismiss(status, "too much is under way", scratch);
+                    self.reject(&Rejection::new(status, "too much is under way"), scratch);
                     return Turn::Again;
                 }
                 self.read(wait, cx, scratch)

@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::connection::{Connection, Outcome, message};
 use crate::drain::Phase;
 use crate::handover;
-use crate::listen::{Accepted, BUSY, Fault, Listener, TOO_MANY};
+use crate::listen::{Accepted, Fault, Listener};
 
 /// Connections accepted before the others of the loop get a turn.
 const BATCH: usize = 64;
@@ -188,7 +188,7 @@ fn refuse_late<A: App>(
             break;
         }
         home.meter.count_refused();
-        accepted.refuse(BUSY);
+        accepted.refuse(home.settings.rejections.busy());
     }
     Ok(())
 }
@@ -229,7 +229,7 @@ fn serve_at_once<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
     let address = accepted.info.peer.map(|peer| peer.ip());
     let Ok(place) = home.addresses.connect(address) else {
         home.meter.count_declined("address_connections");
-        return accepted.refuse(TOO_MANY);
+        return accepted.refuse(home.settings.rejections.too_many());
     };
     let service = home.app.connect(&accepted.info);
     let mut connection = Connection::new(Rc::clone(home), service, accepted, place);

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
@@ -13,17 +13,6 @@ use super::requests::UnderWay;
 use crate::app::BoxError;
 use crate::connection::message;
 use crate::failure;
-
-/// An answer of our own: a line of text.
-pub(super) fn text<B>(status: StatusCode, said: String) -> Response<Content<B>> {
-    let line = Some(Bytes::from(said + "\n"));
-    let mut response = Response::new(Content::Ours { line });
-    *response.status_mut() = status;
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    let headers = response.headers_mut();
-    headers.insert(http::header::CONTENT_TYPE, plain);
-    response
-}
 
 pin_project! {
     /// An answer's body; while it is there, its request is under way.
@@ -48,6 +37,14 @@ pin_project! {
     pub(super) enum Content<B> {
         App { #[pin] body: B },
         Ours { line: Option<Bytes> },
+    }
+}
+
+impl<B> Content<B> {
+    /// Content of the server's own; none in response to HEAD (RFC 9110, 9.3.2).
+    pub(super) fn ours(bytes: Bytes, is_head: bool) -> Self {
+        let line = Some(bytes).filter(|bytes| !is_head && !bytes.is_empty());
+        Self::Ours { line }
     }
 }
 

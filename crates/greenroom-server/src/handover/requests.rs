@@ -7,7 +7,6 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use greenroom_http::{FieldNames, Refusal, check_http2};
-use http::header::RETRY_AFTER;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -15,7 +14,7 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::body::{AnswerBody, Content, text};
+use super::body::{AnswerBody, Content};
 use super::http2::{Stream, Streams};
 use super::ledger::Entry;
 use super::length;
@@ -27,7 +26,8 @@ use crate::connection::{About, Declined, OUT_OF_MEMORY, message};
 use crate::event_loop::Loop;
 use crate::failure;
 use crate::proxies::Sender;
-use crate::request_handle::{Lent, Line, during};
+use crate::rejection::{Rejection, Rejections};
+use crate::request_handle::{Line, during};
 
 /// The application, as hyper calls it.
 pub(super) struct Requests<A: App> {
@@ -131,7 +131,7 @@ impl<A: App> Requests<A> {
             service: self.service.clone(),
             state,
             noted: None,
-            lent: Rc::clone(&self.home.lent),
+            home: Rc::clone(&self.home),
             line: self.line.clone(),
             names: self.names.clone(),
             reuse: match self.entry {
@@ -271,7 +271,7 @@ pin_project! {
         #[pin]
         state: State<A>,
         noted: Option<Noted>,
-        lent: Rc<Lent>,
+        home: Rc<Loop<A>>,
         line: Option<Arc<Line>>,
         names: Option<Names>,
         reuse: Reuse,
@@ -314,34 +314,43 @@ impl<A: App> Answering<A> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Response<Content<A::Body>>, BoxError>> {
-        let lent = Rc::clone(&self.lent);
+        let home = Rc::clone(&self.home);
         let mut line = self.as_mut().project().line.take();
         let run = || self.as_mut().poll_service(cx);
-        let polled = during(&lent, &mut line, false, || {
+        let polled = during(&home.lent, &mut line, false, || {
             catch_unwind(AssertUnwindSafe(run))
         });
         let this = self.project();
         *this.line = line;
-        let route = || this.under_way.as_ref().map(|request| request.about.route());
+        let about = this.under_way.as_ref().map(|request| &request.about);
         if let Err(panic) = &polled {
-            failure::log_panic(&message(panic.as_ref()), &route().unwrap_or_default());
+            let route = about.map(About::route).unwrap_or_default();
+            failure::log_panic(&message(panic.as_ref()), &route);
         }
+        let rejections = &home.settings.rejections;
+        let reject = |status, detail: &str| {
+            let rejection = Rejection::new(status, detail);
+            let rejection = about.map_or(rejection, |about| rejection.of(about));
+            respond(rejections, &rejection)
+        };
         let refused = this.noted.as_ref().and_then(|noted| noted.refused.get());
         Poll::Ready(Ok(match (refused, polled) {
-            (Some(error), _) => text(error.status(), error.to_string()),
+            (Some(error), _) => reject(error.status(), &error.to_string()),
             (None, Ok(Poll::Pending)) => return Poll::Pending,
-            (None, Ok(Poll::Ready(Ok(response)))) => response.map(|body| Content::App { body }),
+            (None, Ok(Poll::Ready(Ok(mut response)))) => {
+                match about.and_then(|about| rejections.replace(&mut response, about)) {
+                    Some(bytes) => response.map(|_| Content::ours(bytes, is_head(about))),
+                    None => response.map(|body| Content::App { body }),
+                }
+            }
             (None, Ok(Poll::Ready(Err(error)))) => {
-                let Some(under_way) = this.under_way.as_ref() else {
+                let Some(about) = about else {
                     return Poll::Ready(Err(error));
                 };
-                let (status, said) = failure::answer_to(&error, &under_way.about);
-                text(status, said.to_owned())
+                let (status, detail) = failure::answer_to(&error, about);
+                reject(status, detail)
             }
-            (None, Err(_)) => {
-                let status = StatusCode::INTERNAL_SERVER_ERROR;
-                text(status, failure::PANICKED.to_owned())
-            }
+            (None, Err(_)) => reject(StatusCode::INTERNAL_SERVER_ERROR, failure::PANICKED),
         }))
     }
 
@@ -386,12 +395,17 @@ impl<A: App> Future for Answering<A> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let answer = match &self.state {
-            State::Declined { declined } => decline(declined),
+            State::Declined { declined } => {
+                let rejection = declined.rejection();
+                let request = self.under_way.as_ref();
+                let rejection = request.map_or(rejection, |request| rejection.of(&request.about));
+                respond(&self.home.settings.rejections, &rejection)
+            }
             State::Refused { refusal, is_head } => {
-                let mut answer = text(refusal.status(), refusal.to_string());
-                if *is_head {
-                    *answer.body_mut() = Content::Ours { line: None };
-                }
+                let detail = refusal.to_string();
+                let rejection = Rejection::new(refusal.status(), &detail);
+                let response = self.home.settings.rejections.response(&rejection);
+                let answer = response.map(|bytes| Content::ours(bytes, *is_head));
                 let stream = self.stream.clone();
                 return Poll::Ready(Ok(answer.map(|ours| AnswerBody::new(ours, stream, None))));
             }
@@ -403,11 +417,13 @@ impl<A: App> Future for Answering<A> {
     }
 }
 
-/// The answer to a request for which there is no room.
-fn decline<B>(declined: &Declined) -> Response<Content<B>> {
-    let said = String::from_utf8_lossy(declined.text);
-    let mut response = text(declined.status, said.trim_end().to_owned());
-    let seconds = HeaderValue::from(declined.retry_after);
-    response.headers_mut().insert(RETRY_AFTER, seconds);
-    response
+/// Returns the response to a request that is rejected.
+fn respond<B>(rejections: &Rejections, rejection: &Rejection<'_>) -> Response<Content<B>> {
+    let is_head = rejection.method == Some(&Method::HEAD);
+    let response = rejections.response(rejection);
+    response.map(|bytes| Content::ours(bytes, is_head))
+}
+
+fn is_head(about: Option<&About>) -> bool {
+    about.is_some_and(|about| about.method == Method::HEAD)
 }

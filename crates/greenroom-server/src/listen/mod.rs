@@ -21,7 +21,7 @@ pub(crate) use acceptor::AnyStream;
 pub use acceptor::{AcceptedStream, Acceptor};
 pub(crate) use defer_accept::DEFERRED;
 pub use inherited::InheritedSocket;
-pub(crate) use refuse::{BUSY, TOO_MANY};
+pub(crate) use refuse::{BUSY, TOO_MANY, Unread};
 
 use crate::{Address, Error};
 

@@ -74,6 +74,15 @@ impl Panicked {
     }
 }
 
+/// An extension of the responses that stages and placements make in a handler's place: 503 to work
+/// that is rejected, 500 for a handler that panicked. Middleware tells these responses by it from
+/// those of the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StageRejection {
+    /// The reason as a line of text, without the line's end: `overloaded` or `the handler failed`.
+    pub detail: &'static str,
+}
+
 impl IntoResponse for Error {
     /// Returns 503 or 500, by the cause.
     fn into_response(self) -> Response {
@@ -93,7 +102,7 @@ impl IntoResponse for Rejected {
 
 /// Returns the response of an overloaded stage or loop.
 pub(crate) fn overloaded(retry_after: u64) -> Response {
-    let mut response = (StatusCode::SERVICE_UNAVAILABLE, "overloaded\n").into_response();
+    let mut response = respond(StatusCode::SERVICE_UNAVAILABLE, "overloaded");
     let seconds = HeaderValue::from(retry_after);
     response.headers_mut().insert(RETRY_AFTER, seconds);
     response
@@ -102,6 +111,12 @@ pub(crate) fn overloaded(retry_after: u64) -> Response {
 impl IntoResponse for Panicked {
     /// Returns 500, without the panic's message: that is for the log.
     fn into_response(self) -> Response {
-        (StatusCode::INTERNAL_SERVER_ERROR, "the handler failed\n").into_response()
+        respond(StatusCode::INTERNAL_SERVER_ERROR, "the handler failed")
     }
+}
+
+fn respond(status: StatusCode, detail: &'static str) -> Response {
+    let mut response = (status, format!("{detail}\n")).into_response();
+    response.extensions_mut().insert(StageRejection { detail });
+    response
 }

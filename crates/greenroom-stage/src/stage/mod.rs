@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use builder::{BuildError, StageBuilder};
-pub use error::{Error, Panicked, Reason, Rejected};
+pub use error::{Error, Panicked, Reason, Rejected, StageRejection};
 pub use handler::OnStage;
 pub use join_handle::JoinHandle;
 pub use priority::{BULK_WAIT_DIVISOR, CRITICAL_RESERVE_DIVISOR, Priority};

@@ -66,6 +66,38 @@ macro_rules! setters {
             self
         }
 
+        /// Sets the body of each response that is made in the application's place, such as
+        /// `application/problem+json` or a page: 400, 408, 413, 414, 417, 431, 501 and 505 to what
+        /// is no request, 429 and 503 beyond a limit, 500 for a handler that panicked; by the
+        /// server, by placements and stages, and by Perl applications; over HTTP/1 and HTTP/2. With
+        /// [`TextRejections`](crate::TextRejections) also of those in plain text that axum's
+        /// extractors and layers make. `None` leaves the default, which is a line of text.
+        ///
+        /// It is called on a loop, for rejections only, so it should return at once. Connections
+        /// that are rejected unread (503 of a server that is behind, 429 of an address with too
+        /// many connections) all get the body that it returns for the first of each kind. Beyond
+        /// [`REJECTION_BYTES_MAX`](crate::REJECTION_BYTES_MAX), and if it panics, the default is
+        /// sent, and the log says so.
+        ///
+        /// ```
+        /// use greenroom::{Rejection, RejectionBody};
+        ///
+        /// fn page(rejection: &Rejection<'_>) -> Option<RejectionBody> {
+        ///     let page = format!("<!doctype html><h1>{}</h1>", rejection.status);
+        ///     Some(RejectionBody::new("text/html; charset=utf-8", page))
+        /// }
+        ///
+        /// let server = greenroom::Server::builder().rejection_body(page);
+        /// ```
+        pub fn rejection_body<F>(mut self, body: F) -> Self
+        where
+            F: Fn(&$crate::Rejection<'_>) -> Option<$crate::RejectionBody> + Send + Sync + 'static,
+        {
+            let server = self.settings.server.rejection_body(body);
+            self.settings.server = server.rejection_detail($crate::rejection::detail);
+            self
+        }
+
         /// Catches SIGTERM and SIGINT from when it begins to serve: the first one drains, a second
         /// one aborts. Default: off.
         pub fn shutdown_on_signals(mut self) -> Self {

@@ -11,6 +11,7 @@ mod listeners;
 mod notices;
 mod placing;
 mod pressure;
+mod rejections;
 mod rig;
 mod serving;
 mod shapes;
