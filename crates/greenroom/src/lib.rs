@@ -125,7 +125,6 @@ pub use greenroom_server::{
     InformationalError, InheritedSocket, LimitError, Limits, LoopStatus, LoopWatch,
     PROXY_HEADER_BYTES_MAX, Pressure, RequestBody, RequestHandle, Setting, SharedService,
     TrustedProxies, TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit,
-    shutdown_on_signals,
 };
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, JoinHandle, OnStage, Panicked, Placed,
@@ -134,6 +133,6 @@ pub use greenroom_stage::{
 };
 pub use notices::{Draining, Informational};
 pub use serve::{Serve, serve};
-pub use server::{Handle, Server, ServerBuilder};
+pub use server::{Handle, Server, ServerBuilder, shutdown_on_signals};
 pub use slow_bodies::{SlowBodies, WithSlowBodies};
 pub use status::{Status, status_handler};
