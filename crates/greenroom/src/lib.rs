@@ -130,7 +130,7 @@ pub use greenroom_server::{
     InformationalError, InheritedSocket, LimitError, Limits, LoopStatus, LoopWatch,
     PROXY_HEADER_BYTES_MAX, Pressure, REJECTION_BYTES_MAX, Rejection, RejectionBody,
     RejectionDetail, RequestBody, RequestHandle, Setting, SharedService, TrustedProxies,
-    TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit, shutdown_on_signals,
+    TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit,
 };
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, JoinHandle, OnStage, Panicked, Placed,
@@ -140,6 +140,6 @@ pub use greenroom_stage::{
 pub use notices::{Draining, Informational};
 pub use rejection::{TextRejections, WithTextRejections};
 pub use serve::{Serve, serve};
-pub use server::{Handle, Server, ServerBuilder};
+pub use server::{Handle, Server, ServerBuilder, shutdown_on_signals};
 pub use slow_bodies::{SlowBodies, WithSlowBodies};
 pub use status::{Status, status_handler};

@@ -110,7 +110,9 @@ impl Shown {
             server: server.handle(),
             scope: StatusScope::default(),
         });
-        actors.iter().for_each(|system| system.claim(&shown.scope));
+        for system in actors {
+            system.claim(&shown.scope);
+        }
         server.attach(Arc::<Self>::clone(&shown));
         shown
     }
@@ -133,8 +135,9 @@ impl Shown {
         if let Some(gateway) = app.downcast_ref::<greenroom_psgi::Gateway>() {
             gateway.claim(&self.scope);
         } else if let Some(mounts) = app.downcast_ref::<greenroom_psgi::Mounts>() {
-            let gateways = mounts.gateways().iter();
-            gateways.for_each(|gateway| gateway.claim(&self.scope));
+            for gateway in mounts.gateways() {
+                gateway.claim(&self.scope);
+            }
         }
     }
 

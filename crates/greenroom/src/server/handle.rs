@@ -1,4 +1,7 @@
+use std::io;
 use std::sync::Arc;
+
+use tokio::task::JoinHandle;
 
 use crate::Status;
 use crate::status::Shown;
@@ -31,4 +34,24 @@ impl Handle {
     pub fn status(&self) -> Status {
         self.0.status()
     }
+}
+
+/// Catches SIGTERM and SIGINT from now on: the first one drains the server, a second one aborts it.
+/// For programs that do more before they serve than a
+/// [builder](crate::ServerBuilder::shutdown_on_signals) knows of. The task ends with the second
+/// signal.
+///
+/// # Errors
+///
+/// If the signals cannot be caught.
+///
+/// # Panics
+///
+/// If called outside a tokio runtime.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the task has the handle to itself"
+)]
+pub fn shutdown_on_signals(server: Handle) -> io::Result<JoinHandle<()>> {
+    greenroom_server::shutdown_on_signals(server.0.server.clone())
 }

@@ -5,7 +5,7 @@ mod handle;
 mod settings;
 
 pub use builder::ServerBuilder;
-pub use handle::Handle;
+pub use handle::{Handle, shutdown_on_signals};
 pub(crate) use settings::{Settings, setters};
 
 use std::sync::Arc;
@@ -154,7 +154,7 @@ impl Server {
             warn_unplaced(application);
         }
         let app = app.into_app(self.client_key.clone());
-        self.run(app, |server, app| server.serve(app)).await
+        self.run(app, greenroom_server::Server::serve).await
     }
 
     /// Like [`serve`](Self::serve), with all loops on the calling thread, whose runtime must be
@@ -176,7 +176,7 @@ impl Server {
         OnLoops<A>: IntoApp<Kind>,
     {
         let app = OnLoops(app).into_app(self.client_key.clone());
-        self.run(app, |server, app| server.serve_local(app)).await
+        self.run(app, greenroom_server::Server::serve_local).await
     }
 
     /// Runs the server, with its admin server and the end of its actors.

@@ -140,6 +140,7 @@ async fn status_is_served_as_json() {
     within(async {
         let app = Router::new().route("/placing/status", get(greenroom::status_handler));
         let rig = Rig::start(app);
+        rig.has_loops(2).await;
         fetch(rig.url("/placing/status")).await;
         let text = fetch(rig.url("/placing/status")).await.1;
         let status: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -69,6 +69,13 @@ impl Rig {
         format!("http://{}{path}", self.address)
     }
 
+    /// Awaits that all loops run: until it has begun, a loop is not in the status.
+    pub(crate) async fn has_loops(&self, loops: usize) {
+        while self.handle.status().loops.len() < loops {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Drains the server and awaits its end.
     pub(crate) async fn end(self) -> DrainReport {
         self.handle.drain();

@@ -90,6 +90,8 @@ async fn each_of_two_servers_shows_its_own_loops_and_connections() {
         let hello = || Router::new().route("/loops/hello", get(|| async { "hello" }));
         let blue = Rig::with_loops(1, Server::builder(), hello());
         let green = Rig::with_loops(3, Server::builder(), hello());
+        blue.has_loops(1).await;
+        green.has_loops(3).await;
         fetch(blue.url("/loops/hello")).await;
         fetch(green.url("/loops/hello")).await;
         let held = [
@@ -237,7 +239,7 @@ async fn two_servers_on_one_thread_show_their_own() {
         }
         for (number, name, other) in [(0, "blue", "green"), (1, "green", "blue")] {
             let status = running[number].0.status();
-            assert_eq!(status.loops.len(), 1);
+            assert_eq!(status.loops.len(), 1, "it has responded");
             assert!(has_route(&status, &format!("/local/{name}")));
             assert!(!has_route(&status, &format!("/local/{other}")));
         }
@@ -254,6 +256,7 @@ async fn what_stays_on_the_loops_has_the_status_too() {
     within(async {
         let app = Router::new().route("/on-loops", get(greenroom::status_handler));
         let rig = Rig::with_loops(2, Server::builder(), OnLoops(app));
+        rig.has_loops(2).await;
         let shown = fetch(rig.url("/on-loops")).await.1;
         assert!(shown.contains("loop-1"), "{shown}");
         rig.end().await;
