@@ -1,5 +1,5 @@
-//! Limits on the memory and the descriptors that clients over HTTP/2 can take from a real process: by
-//! opening no window, by staying, and by floods of frames.
+//! Limits on the memory and the descriptors that clients over HTTP/2 can take from a real process:
+//! by opening no window, by staying, and by floods of frames.
 
 mod outside;
 
@@ -52,8 +52,8 @@ impl Client {
         self.send(&get(id, path));
     }
 
-    /// Returns the next frame's kind, flags and content; settings and pings are acknowledged. `None`
-    /// at the end.
+    /// Returns the next frame's kind, flags and content; settings and pings are acknowledged.
+    /// `None` at the end.
     fn next(&mut self) -> Option<(u8, u8, Vec<u8>)> {
         loop {
             let mut header = [0; 9];

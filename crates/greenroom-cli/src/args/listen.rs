@@ -46,8 +46,8 @@ pub(crate) struct ListenArgs {
     /// begins
     ///
     /// As HAProxy's send-proxy and send-proxy-v2 and nginx's proxy_protocol write it. A connection
-    /// without it is closed. With --trusted-proxy only connections of these proxies are served; else
-    /// every client that can connect can claim any address.
+    /// without it is closed. With --trusted-proxy only connections of these proxies are served;
+    /// else every client that can connect can claim any address.
     #[arg(long, env = "GREENROOM_PROXY_PROTOCOL")]
     pub(crate) proxy_protocol: bool,
 

@@ -45,8 +45,8 @@ Examples:
 /// Serve a PSGI application (Perl), or the demo application
 ///
 /// A PSGI application runs unchanged in worker processes behind this server, be it blocking or
-/// driven by events. The page of the demo application lists what it can do. Either is at port 5000 of
-/// this machine unless --listen says otherwise. Many flags can also be given by the environment
+/// driven by events. The page of the demo application lists what it can do. Either is at port 5000
+/// of this machine unless --listen says otherwise. Many flags can also be given by the environment
 /// variable that stands beside them; a flag wins.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
@@ -62,8 +62,8 @@ pub(crate) struct ServeArgs {
     /// Address of the admin server: /greenroom/status and /greenroom/metrics, apart from the
     /// application
     ///
-    /// Written as for --listen. It is best one that only operators reach: the status names routes and
-    /// their load.
+    /// Written as for --listen. It is best one that only operators reach: the status names routes
+    /// and their load.
     #[arg(
         long,
         env = "GREENROOM_STATUS_LISTEN",

@@ -56,8 +56,8 @@ enum Started {
     Interrupted,
 }
 
-/// Starts all, one after the other, into `started`, until one cannot be started or a signal ends the
-/// program.
+/// Starts all, one after the other, into `started`, until one cannot be started or a signal ends
+/// the program.
 async fn start(gateways: Gateways, started: &mut Vec<Gateway>) -> anyhow::Result<Started> {
     let interrupted = interrupted()?;
     tokio::select! {

@@ -34,8 +34,8 @@ pub(crate) fn run(args: &ServeArgs) -> ExitCode {
     }
 }
 
-/// Serves until the end. The loops have runtimes of their own; this one waits for signals and for the
-/// end, and supervises the workers of PSGI applications.
+/// Serves until the end. The loops have runtimes of their own; this one waits for signals and for
+/// the end, and supervises the workers of PSGI applications.
 #[tokio::main(flavor = "current_thread")]
 async fn serve(args: &ServeArgs, server: Server) -> anyhow::Result<Ended> {
     args.stage.build()?;

@@ -22,8 +22,8 @@ pub(super) struct Prepared {
 
 /// Binds sockets, opens log files and creates the PID file, and then changes user and group.
 ///
-/// No code of the application runs before that. A fault of an address is reported before workers are
-/// started.
+/// No code of the application runs before that. A fault of an address is reported before workers
+/// are started.
 pub(super) fn prepare(args: &ServeArgs) -> anyhow::Result<Prepared> {
     // Before anything is opened, which could get the number of a descriptor that is not there.
     let inherited = inherited::take()?;

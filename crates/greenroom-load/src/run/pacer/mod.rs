@@ -55,8 +55,8 @@ impl Pacer {
         }
     }
 
-    /// Returns the first request if it is due; [`Pacer::take`] removes it. `choose` gives its target
-    /// once: a request keeps its turn while it waits.
+    /// Returns the first request if it is due; [`Pacer::take`] removes it. `choose` gives its
+    /// target once: a request keeps its turn while it waits.
     pub(crate) fn due(&mut self, now: u64, choose: impl FnOnce() -> usize) -> Option<Due> {
         if self.blocked_until.is_some_and(|until| now < until) {
             return None;
