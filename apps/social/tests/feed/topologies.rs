@@ -13,8 +13,8 @@ use super::world::World;
 
 const PASSWORD: &str = "secret";
 
-fn login() -> Option<(String, String)> {
-    Some(("default".to_owned(), PASSWORD.to_owned()))
+fn login() -> (String, String) {
+    ("default".to_owned(), PASSWORD.to_owned())
 }
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn replicas_share_a_cluster() {
     let server = Server::start_cluster(PASSWORD);
     let redis = |sharded| RedisSettings {
         cluster: vec![server.url()],
-        login: login(),
+        login: Some(login()),
         sharded,
         ..RedisSettings::default()
     };
@@ -37,7 +37,7 @@ async fn replicas_share_what_sentinels_lead_to() {
     share(&RedisSettings {
         sentinels: vec![sentinel.url()],
         master: Some("main".to_owned()),
-        login: login(),
+        login: Some(login()),
         ..RedisSettings::default()
     })
     .await;

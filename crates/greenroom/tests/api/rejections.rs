@@ -23,6 +23,10 @@ use tower::service_fn;
 use crate::rig::{Rig, ask, exchange, http2, within};
 
 /// A body that says all of a rejection.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a function of bodies may also give none"
+)]
 fn told(rejection: &Rejection<'_>) -> Option<RejectionBody> {
     let method = rejection.method.map_or("-", Method::as_str);
     let text = format!(
