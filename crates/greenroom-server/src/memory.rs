@@ -36,6 +36,7 @@ impl Memory {
 
     /// A connection holds `now` where it held `before`.
     pub(crate) fn change(&self, before: usize, now: usize) {
+        // Relaxed suffices: the limit is soft, and no other memory is read by what is counted here.
         if now > before {
             self.held.fetch_add(now - before, Ordering::Relaxed);
         } else {

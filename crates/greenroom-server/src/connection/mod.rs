@@ -171,6 +171,8 @@ impl<A: App> Connection<A> {
                 Turn::End(outcome) => return Poll::Ready(outcome),
             }
         }
+        // The others of the loop go first. Nobody but itself would wake this one, and it is not the
+        // client that is waited for, so no deadline runs.
         cx.waker().wake_by_ref();
         self.wait(Wait::Handler, cx, scratch)
     }

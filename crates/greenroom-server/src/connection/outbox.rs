@@ -133,6 +133,7 @@ fn poll_send_all(
         } else {
             ready!(socket.poll_write(left, &rest.part, rest.end, cx))?
         };
+        // A stream that takes nothing and is not pending would be asked without end.
         if taken == 0 {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }

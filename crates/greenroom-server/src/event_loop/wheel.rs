@@ -81,6 +81,7 @@ impl Wheel {
     /// Looks at a key that [`turn`](Self::turn) gave; `true` if its deadline has come. If it moved,
     /// the key is put where it belongs now.
     pub(crate) fn is_due(&mut self, key: u32, place: &mut Place, now: Tick) -> bool {
+        // A key whose deadline moved nearer stands in two slots; the old one counts no more.
         if place.looked_at != now {
             return false;
         }

@@ -75,6 +75,7 @@ impl Listener {
 fn fault(errno: Errno) -> Fault {
     match errno {
         Errno::AGAIN => Fault::WouldBlock,
+        // PERM is a firewall's (accept(2)): it concerns this connection, not the listener.
         Errno::INTR
         | Errno::CONNABORTED
         | Errno::CONNRESET

@@ -86,6 +86,7 @@ pub(super) async fn serve<A: App>(
             }
             match watch.look(notice) {
                 Verdict::Goes => return Poll::Pending,
+                // Polled again at once: it is the next poll that writes the GOAWAY.
                 Verdict::Leaves => connection.as_mut().graceful_shutdown(),
                 Verdict::Ends => return Poll::Ready(Ok(())),
             }
