@@ -4,9 +4,9 @@ use http::StatusCode;
 
 use crate::connection::About;
 
-/// Tells of a request that is over, if its connection keeps an access log: with the answer's
-/// status, or none if it ended without one. The peer is who is connected, the client whom a trusted
-/// proxy has named.
+/// Logs a request that is over, if its connection keeps an access log: with the response's status,
+/// or none if it ended without one. The peer is who is connected, the client whom a trusted proxy
+/// has named.
 pub(crate) fn log(about: &About, peer: Option<SocketAddr>) {
     let Some(began) = about.began else {
         return;
@@ -25,7 +25,7 @@ pub(crate) fn log(about: &About, peer: Option<SocketAddr>) {
     );
 }
 
-/// Tells of a message that was refused before it was a request.
+/// Logs a message that was rejected before it was a request.
 pub(crate) fn log_refusal(status: StatusCode, peer: Option<SocketAddr>) {
     tracing::info!(
         target: "greenroom::access",

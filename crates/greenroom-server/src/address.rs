@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Where a server listens: an IP address with a port, or a Unix socket.
+/// An address to listen on: an IP address with a port, or a Unix socket.
 ///
 /// ```
 /// use greenroom_server::Address;
@@ -27,7 +27,8 @@ pub enum Address {
 /// A text that is not an [`Address`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no address to listen on: allowed are 127.0.0.1:5000, [::1]:5000 and unix:/path/to.sock"
+    "`{text}` is no address to listen on: allowed are 127.0.0.1:5000, [::1]:5000 \
+     and unix:/path/to.sock"
 )]
 pub struct AddressError {
     text: String,

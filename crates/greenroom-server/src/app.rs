@@ -12,27 +12,27 @@ use crate::{Address, Pressure, RequestBody};
 /// Any error, as tower and hyper pass them on.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// What a connection is known by.
+/// The two ends of a connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
     /// The client's address; `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
     /// The address that it connected to.
     pub local: Address,
-    /// What an [`Acceptor`](crate::Acceptor) of the application's own attached for it; `None` from
+    /// A value that an [`Acceptor`](crate::Acceptor) of the application's own attached; `None` from
     /// the server's own listeners.
     pub attached: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// What a server serves: for each connection, a service that answers its requests.
+/// An application: for each connection, a service that responds to its requests.
 ///
 /// A clone of the application goes to each loop; a service is made for each connection, on the
 /// loop that serves it. Services, futures and bodies never leave their loop, so they need not be
 /// `Send`.
 pub trait App: Clone + Send + 'static {
-    /// The body of an answer.
+    /// The body of a response.
     type Body: http_body::Body<Error: Into<BoxError>> + 'static;
-    /// What answers the requests of one connection.
+    /// The service for the requests of one connection.
     type Service: Service<
             Request<RequestBody>,
             Response = Response<Self::Body>,
@@ -41,21 +41,21 @@ pub trait App: Clone + Send + 'static {
         > + Clone
         + 'static;
 
-    /// The service for a new connection.
+    /// Returns the service for a new connection.
     fn connect(&self, info: &ConnectionInfo) -> Self::Service;
 
-    /// The loop's pressure has become this. Told on the loop's thread, to the loop's clone, as soon
-    /// as it is known; every loop begins with [`Pressure::None`]. It should return at once.
+    /// Handles a change of the loop's pressure. Called on the loop's thread, to the loop's clone,
+    /// as soon as it is known; every loop begins with [`Pressure::None`]. It should return at once.
     fn pressure(&self, _pressure: Pressure) {}
 
-    /// A watch for the loop of this name, which begins now. Called on the loop's thread, within its
-    /// runtime; not by [`Server::serve_local`](crate::Server::serve_local), whose runtime is its
-    /// caller's. By default there is none.
+    /// Returns a watch for the loop of this name, which begins now. Called on the loop's thread,
+    /// within its runtime; not by [`Server::serve_local`](crate::Server::serve_local), whose
+    /// runtime is its caller's. By default there is none.
     fn watch_loop(&self, _name: &str) -> Option<Arc<dyn LoopWatch>> {
         None
     }
 
-    /// Whether what takes long runs beside the loops by the application's own doing. Of one that
+    /// Returns `true` if the application itself runs beside the loops what takes long. Of one that
     /// says no, `greenroom` warns at the start that it can hold up its loops.
     fn places_itself(&self) -> bool {
         false
@@ -64,7 +64,7 @@ pub trait App: Clone + Send + 'static {
 
 /// Follows what a loop does, so that another thread can tell when it makes no progress.
 ///
-/// Told on the loop's thread at every turn, so each method should take nanoseconds.
+/// Called on the loop's thread at every turn, so each method should take nanoseconds.
 pub trait LoopWatch: Send + Sync + 'static {
     /// The loop has nothing to do, and waits for the system.
     fn parks(&self);
@@ -81,7 +81,8 @@ pub trait LoopWatch: Send + Sync + 'static {
     /// A task that was spawned there is polled. Told only in builds with `--cfg tokio_unstable`.
     fn task_begins(&self, _spawned_at: &'static Location<'static>) {}
 
-    /// How often the loop was held up by what is no placed route.
+    /// Returns the number of times that the loop was held up by something other than a placed
+    /// route.
     fn stalls(&self) -> u64;
 }
 

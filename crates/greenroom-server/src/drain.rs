@@ -2,19 +2,19 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What a server did last: whom it cut off when its drain ran out of time.
+/// The report of a drain: the requests that were aborted when its time was up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DrainReport {
-    /// The requests that were not finished in time. Empty if all were.
+    /// Requests that were not finished in time. Empty if all were.
     pub aborted: Vec<Aborted>,
 }
 
-/// A request (or an upgraded connection) that was cut off.
+/// A request (or an upgraded connection) that was aborted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aborted {
     /// Method and path, such as `GET /proxy`.
     pub route: String,
-    /// How long it had been under way, to a quarter of a second.
+    /// Time for which it had been under way, to a quarter of a second.
     pub age: Duration,
     /// The client; `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
@@ -30,12 +30,12 @@ impl fmt::Display for Aborted {
     }
 }
 
-/// How a server stands.
+/// The state of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Serving,
     /// No new connections; what is under way is finished.
     Draining,
-    /// What is still under way is cut off.
+    /// Aborts what is still under way.
     Ending,
 }

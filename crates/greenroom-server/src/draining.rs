@@ -23,7 +23,7 @@ impl Draining {
         }
     }
 
-    /// Whether the server drains, or has ended.
+    /// Returns `true` if the server drains, or has ended.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         // A loop that has ended tells nobody any more.

@@ -2,7 +2,7 @@ use std::io;
 
 use crate::{Address, AddressError, LimitError};
 
-/// Why a server does not start, or stopped serving.
+/// An error of a server that does not start, or stopped serving.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -11,7 +11,7 @@ pub enum Error {
     Bind {
         /// The address.
         address: Address,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A text is no address to listen on.
@@ -29,15 +29,15 @@ pub enum Error {
     /// A loop's thread or runtime could not be made.
     #[error("cannot start loop {index}: {source}")]
     Start {
-        /// Which loop, counted from 0.
+        /// The loop's index, counted from 0.
         index: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A loop ended by a panic outside any handler: a fault of Greenroom's own.
     #[error("loop {index} ended by a panic outside any handler")]
     LoopPanicked {
-        /// Which loop, counted from 0.
+        /// The loop's index, counted from 0.
         index: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! What a client gets when a handler fails, and what the log does.
+//! Responses and log lines for handlers that fail.
 
 use std::error::Error;
 
@@ -11,8 +11,8 @@ use crate::connection::About;
 pub(crate) const PANICKED: &str = "the handler of this request failed";
 const FAILED: &str = "this request could not be answered";
 
-/// The answer to an error of the application's service: the fault of the client's body if that is
-/// its cause, else 500.
+/// Returns the response to an error of the application's service: the fault of the client's body if
+/// that is its cause, else 500.
 pub(crate) fn answer_to(error: &BoxError, about: &About) -> (StatusCode, &'static str) {
     if let Some(status) = status_of_cause(error.as_ref()) {
         return (status, "the body of this request could not be read");

@@ -1,11 +1,11 @@
-//! What the connections of a server hold in memory, and how much they may.
+//! The memory that the connections of a server hold, and its limit.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What connections may hold unless it is said, if the system does not tell its memory: 256 MiB.
+/// Default limit in bytes where the system does not tell its memory: 256 MiB.
 const UNKNOWN: usize = 256 * 1_024 * 1_024;
-/// The part of the memory that connections may hold unless it is said: a quarter.
+/// Divisor of the machine's memory for the default limit: a quarter.
 const SHARE: usize = 4;
 
 /// Bytes that the connections of all loops hold.
@@ -23,12 +23,12 @@ impl Memory {
         }
     }
 
-    /// Whether nothing more is to be begun.
+    /// Returns `true` if no new request is to begin.
     pub(crate) fn is_full(&self) -> bool {
         self.held.load(Ordering::Relaxed) >= self.held_max
     }
 
-    /// The same for a connection that holds so much itself.
+    /// Returns `true` if the others are at the limit beside a connection that holds `bytes` itself.
     pub(crate) fn is_full_beside(&self, bytes: usize) -> bool {
         let held = self.held.load(Ordering::Relaxed);
         held.saturating_sub(bytes) >= self.held_max
@@ -36,6 +36,7 @@ impl Memory {
 
     /// A connection holds `now` where it held `before`.
     pub(crate) fn change(&self, before: usize, now: usize) {
+        // Relaxed suffices: the limit is soft, and no other memory is read by what is counted here.
         if now > before {
             self.held.fetch_add(now - before, Ordering::Relaxed);
         } else {

@@ -35,10 +35,10 @@ const INBOX_MAX: usize = 1_024;
 /// Settings of a [`Server`].
 #[derive(Debug)]
 pub struct ServerBuilder {
-    /// With whether proxies announce their clients there.
+    /// Each with `true` if proxies announce their clients there.
     addresses: Vec<(Address, bool)>,
     listeners: Vec<ListenerSocket>,
-    /// With whether proxies announce their clients there.
+    /// Each with `true` if proxies announce their clients there.
     inherited: Vec<(InheritedSocket, bool)>,
     acceptors: Vec<Box<dyn Acceptor>>,
     loops: NonZeroUsize,
@@ -74,10 +74,11 @@ impl ServerBuilder {
     }
 
     /// Listens on `address` too, for proxies that speak the PROXY protocol, as `HAProxy` does by
-    /// `send-proxy` or `send-proxy-v2` and nginx by `proxy_protocol on`. Each connection begins with its header, of version
-    /// 1 or 2, and is then the connection of the client that is announced, to the address that is
-    /// announced: so says its [`ConnectionInfo`](crate::ConnectionInfo). One that is the proxy's own
-    /// (`LOCAL`), or of which it does not tell (`UNKNOWN`), stays what it is.
+    /// `send-proxy` or `send-proxy-v2` and nginx by `proxy_protocol on`. Each connection begins
+    /// with its header, of version 1 or 2, and is then the connection of the client that is
+    /// announced, to the address that is announced: so says its
+    /// [`ConnectionInfo`](crate::ConnectionInfo). One that is the proxy's own (`LOCAL`), or of
+    /// which it does not tell (`UNKNOWN`), stays what it is.
     ///
     /// A connection without the header is closed; the header must come within
     /// [`head_timeout`](Limits::head_timeout) and have at most
@@ -111,8 +112,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Serves a listener on a Unix socket that is already bound, too. Its file stays when the server
-    /// ends.
+    /// Serves a listener on a Unix socket that is already bound, too. Its file stays when the
+    /// server ends.
     #[must_use]
     pub fn unix_listener(mut self, listener: UnixListener) -> Self {
         self.listeners.push(ListenerSocket::Unix(listener));
@@ -120,8 +121,8 @@ impl ServerBuilder {
     }
 
     /// Serves a listener that other processes have, too. It stays the only one of its port: its
-    /// connections are shared out among the loops, and when this server ends, those that wait are left to
-    /// the others. A socket's file stays when the server ends.
+    /// connections are shared out among the loops, and when this server ends, those that wait are
+    /// left to the others. A socket's file stays when the server ends.
     #[must_use]
     pub fn inherited(mut self, socket: InheritedSocket) -> Self {
         self.inherited.push((socket, false));
@@ -143,28 +144,28 @@ impl ServerBuilder {
         self
     }
 
-    /// How many loops serve, each on a thread of its own. Default: one for each core.
+    /// Sets the number of loops, each on a thread of its own. Default: one for each core.
     #[must_use]
     pub fn loops(mut self, loops: NonZeroUsize) -> Self {
         self.loops = loops;
         self
     }
 
-    /// Limits and time-outs. Default: [`Limits::default`].
+    /// Sets the limits and time-outs. Default: [`Limits::default`].
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.settings.limits = limits;
         self
     }
 
-    /// Tells of each request at level `info`, target `greenroom::access`. Default: off.
+    /// Logs each request at level `info`, target `greenroom::access`. Default: off.
     #[must_use]
     pub fn access_log(mut self, on: bool) -> Self {
         self.settings.access_log = on;
         self
     }
 
-    /// Answers clients that end their side of the connection while their request is under way,
+    /// Responds to clients that end their side of the connection while their request is under way,
     /// however long it takes. Over TCP such a client cannot be told from one that has left. So by
     /// default (off) its request is dropped at once, unless the client ended its side within 250 to
     /// 500 ms of its request: then the response may take that long to begin, and its body goes on
@@ -175,9 +176,9 @@ impl ServerBuilder {
         self
     }
 
-    /// Proxies that are believed when they say for whom a request is: a request that one of them sent
-    /// has [`ForwardedFor`](crate::ForwardedFor) in its extensions, and `client` in the access log.
-    /// Default: none.
+    /// Sets the proxies that are believed when they say for whom a request is: a request that one
+    /// of them sent has [`ForwardedFor`](crate::ForwardedFor) in its extensions, and `client` in
+    /// the access log. Default: none.
     #[must_use]
     pub fn trusted_proxies(mut self, proxies: TrustedProxies) -> Self {
         self.settings.trusted_proxies = proxies;
@@ -331,7 +332,7 @@ impl Handle {
         self.advance(Phase::Draining);
     }
 
-    /// Ends at once. What is under way is cut off.
+    /// Ends at once. What is under way is aborted.
     pub fn abort(&self) {
         self.advance(Phase::Ending);
     }
@@ -351,7 +352,7 @@ impl Handle {
     }
 }
 
-/// Ends the loops if nobody waits for the server any more, and what waits for signals.
+/// Ends the loops, and what waits for signals, if nobody waits for the server any more.
 struct AbortOnDrop {
     server: Handle,
     signals: Option<JoinHandle<()>>,
@@ -367,26 +368,26 @@ impl Drop for AbortOnDrop {
 }
 
 impl Server {
-    /// Settings, to begin with the defaults.
+    /// Returns a builder with the defaults.
     #[must_use]
     pub fn builder() -> ServerBuilder {
         ServerBuilder::default()
     }
 
-    /// Where the server listens, in the order in which the addresses were named; a port 0 is
-    /// replaced by the port that the system chose.
+    /// Returns the addresses that the server listens on, in the order in which the addresses were
+    /// named; a port 0 is replaced by the port that the system chose.
     #[must_use]
     pub fn local_addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// What ends this server.
+    /// Returns the handle that ends this server.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Its limits and time-outs.
+    /// Returns its limits and time-outs.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.settings.limits
@@ -405,13 +406,13 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`Error::Signals`] if signals cannot be caught, [`Error::Start`] if a loop cannot be started,
-    /// [`Error::LoopPanicked`] if one ended by a fault of ours.
+    /// [`Error::Signals`] if signals cannot be caught, [`Error::Start`] if a loop cannot be
+    /// started, [`Error::LoopPanicked`] if one ended by a fault of ours.
     ///
     /// # Panics
     ///
-    /// With [acceptors](ServerBuilder::acceptor) or signals, when polled outside a tokio runtime, and
-    /// if an acceptor panics.
+    /// With [acceptors](ServerBuilder::acceptor) or signals, when polled outside a tokio runtime,
+    /// and if an acceptor panics.
     pub async fn serve<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let _ended = self.abort_on_drop()?;
         let (members, accepting) = self.begin();
@@ -474,7 +475,8 @@ impl Server {
         })
     }
 
-    /// Each loop's part, and the tasks of the acceptors, which end when the server drains.
+    /// Returns the state that each loop starts with, and the tasks of the acceptors, which end when
+    /// the server drains.
     fn begin(self) -> (Vec<Member>, JoinSet<()>) {
         let loops = self.listeners.len();
         let balance = Balance::new(loops, self.settings.limits.connections_max);
@@ -512,8 +514,9 @@ impl Server {
     }
 }
 
-/// Awaits the end of the loops and of the acceptors, whose listeners are closed then. An acceptor that
-/// panics has whoever serves panic: a server that accepts no more must not look as if it lived.
+/// Awaits the end of the loops and of the acceptors, whose listeners are closed then. An acceptor
+/// that panics has whoever serves panic: a server that accepts no more must not look as if it
+/// lived.
 async fn with_acceptors(
     accepting: JoinSet<()>,
     loops: impl Future<Output = Result<DrainReport, Error>>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use crate::rejection::Rejections;
 use crate::{Limits, TrustedProxies};
 
-/// What all loops of a server know.
+/// Settings that all loops of a server share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) limits: Limits,

@@ -7,11 +7,11 @@ use tokio::task::JoinHandle;
 
 use crate::Handle;
 
-/// Ends a server as its operator asks: SIGTERM or SIGINT drains it, a second one aborts it. Both are
-/// logged. The signals are caught from now on; to stop catching them is not possible.
+/// Ends a server as its operator asks: SIGTERM or SIGINT drains it, a second one aborts it. Both
+/// are logged. The signals are caught from now on; to stop catching them is not possible.
 ///
-/// [`ServerBuilder::shutdown_on_signals`](crate::ServerBuilder::shutdown_on_signals) does so when the
-/// server begins to serve.
+/// [`ServerBuilder::shutdown_on_signals`](crate::ServerBuilder::shutdown_on_signals) does so when
+/// the server begins to serve.
 ///
 /// # Errors
 ///

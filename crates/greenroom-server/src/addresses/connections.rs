@@ -3,10 +3,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Owner, TooMany};
 
-/// Seconds after which a client may try again that has too many connections: nobody knows when one ends.
+/// Seconds after which a client may try again that has too many connections: nobody knows when one
+/// ends.
 const RETRY_AFTER: u64 = 1;
 
-/// How many connections each owner has. There are no more entries than connections.
+/// The number of connections of each owner. There are no more entries than connections.
 #[derive(Debug)]
 pub(super) struct Connections {
     counts: Mutex<HashMap<Owner, usize>>,

@@ -1,4 +1,4 @@
-//! What one address may ask of a server: connections at once, and requests a second.
+//! Limits on what one address may ask of a server: connections at once, and requests a second.
 
 mod connections;
 mod rates;
@@ -20,14 +20,15 @@ pub(crate) struct Addresses {
     trusted_proxies: TrustedProxies,
 }
 
-/// Whose address it is: all of one of IPv4, the /64 of one of IPv6, which one client has for itself.
+/// The owner of an address: all of one of IPv4, the /64 of one of IPv6, which one client has for
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Owner(u128);
 
 /// One more is not allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooMany {
-    /// After how many seconds there is room again, rounded up.
+    /// Seconds after which there is room again, rounded up.
     pub(crate) retry_after: u64,
 }
 
@@ -61,7 +62,7 @@ impl Addresses {
             .map_or(Ok(()), |owner| rates.take(owner))
     }
 
-    /// Who is limited: nobody on a Unix socket, and no trusted proxy.
+    /// Returns the owner that is limited: nobody on a Unix socket, and no trusted proxy.
     fn limited(&self, address: Option<IpAddr>) -> Option<Owner> {
         let address = address.filter(|_| !self.trusted_proxies.trusts(address))?;
         Some(Owner::of(address))

@@ -15,15 +15,15 @@ const SETS_PER_LOCK: usize = 64;
 
 /// A bucket of tokens for each owner, in a table of fixed size.
 ///
-/// A bucket is kept as the moment at which it will be full again (the generic cell rate algorithm, as of ATM
-/// and of nginx), so one that is full needs no entry. Where a set has no room, the bucket
+/// A bucket is kept as the moment at which it will be full again (the generic cell rate algorithm,
+/// as of ATM and of nginx), so one that is full needs no entry. Where a set has no room, the bucket
 /// that will be full first is forgotten: many owners at once can make the limit laxer for some, and
 /// never stricter for anybody. The hash is keyed by chance, so nobody can choose whom to push out.
 #[derive(Debug)]
 pub(super) struct Rates {
-    /// What one request costs.
+    /// The cost of one request.
     interval: Duration,
-    /// What a bucket holds.
+    /// The capacity of a bucket.
     burst: Duration,
     began: Instant,
     hashes: RandomState,

@@ -11,7 +11,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::{BodyError, BodyPace, Open};
 use crate::Limits;
 
-/// What a body that hyper receives and the task that answers its request tell each other.
+/// State that a body that hyper receives shares with the task that responds to its request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Noted {
     /// The server responds to this.
@@ -31,7 +31,7 @@ pub(crate) struct FromHyper {
     open: Option<Open>,
 }
 
-/// How long the application has waited for the client, and how long it will.
+/// The time that the application has waited for the client, and the most that it will.
 #[derive(Debug)]
 struct Pace {
     grace: Duration,
@@ -142,8 +142,8 @@ impl Pace {
     }
 }
 
-/// How long a client may be waited for in all, once it has sent `received` bytes: with a grace of
-/// 10 s and 1,000 bytes a second, 10 s for the first byte and 12 s for 2,000.
+/// Returns the time for which a client may be waited for in all, once it has sent `received` bytes:
+/// with a grace of 10 s and 1,000 bytes a second, 10 s for the first byte and 12 s for 2,000.
 pub(crate) fn allowance(grace: Duration, rate_min: u64, received: u64) -> Duration {
     match rate_min {
         0 => Duration::MAX,

@@ -4,7 +4,7 @@ use std::task::Waker;
 
 use atomic_waker::AtomicWaker;
 
-/// What the application takes of the bodies of a connection that hyper serves, on whichever thread.
+/// Bytes that the application takes of the bodies of a connection that hyper serves, on any thread.
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
     open: AtomicUsize,

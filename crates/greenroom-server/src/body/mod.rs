@@ -19,8 +19,8 @@ pub(crate) use slot::{Feeder, Reader, pair};
 
 /// The body of a request.
 ///
-/// A short one that came with its head is there at once. A longer one is taken from the client
-/// only as fast as it is read here, one part at a time, so its size does not matter for memory.
+/// A short one that came with its head is there at once. A longer one is taken from the client only
+/// as fast as it is read here, one frame at a time, so its size does not matter for memory.
 #[derive(Debug)]
 pub struct RequestBody(Kind);
 
@@ -67,11 +67,11 @@ impl RequestBody {
     }
 }
 
-/// Why the rest of a body cannot be had.
+/// The reason why the rest of a body cannot be read.
 ///
-/// What the application responds to [`TooLarge`](Self::TooLarge) is what the client gets. A body that
-/// is malformed or too slow ends its request instead: the server drops the handler and responds with
-/// [`status`](Self::status) itself, unless a response has begun.
+/// What the application responds to [`TooLarge`](Self::TooLarge) is what the client gets. A body
+/// that is malformed or too slow ends its request instead: the server drops the handler and
+/// responds with [`status`](Self::status) itself, unless a response has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BodyError {
@@ -87,13 +87,13 @@ pub enum BodyError {
     /// The body is over [`Limits::body_bytes_max`](crate::Limits).
     #[error("the body is larger than allowed")]
     TooLarge,
-    /// The answer is finished, or its handler gone, so nobody reads the body any more.
+    /// The response is finished, or its handler gone, so nobody reads the body any more.
     #[error("the request is over")]
     Application,
 }
 
 impl BodyError {
-    /// The status that tells the client of this. It gets that too if the application's service fails
+    /// Returns the status that the client gets. It gets that too if the application's service fails
     /// with an error that has this one as its cause.
     #[must_use]
     pub fn status(self) -> StatusCode {

@@ -8,8 +8,8 @@ use http_body::{Frame, SizeHint};
 
 use super::{BodyError, BodyPace};
 
-/// The connection's end of a body that is handed over part by part. There is room for one part,
-/// so the client is read only when the application has taken the part before.
+/// The connection's end of a body that is handed over frame by frame. There is room for one frame,
+/// so the client is read only when the application has taken the frame before.
 #[derive(Debug)]
 pub(crate) struct Feeder {
     slot: Arc<Mutex<Slot>>,
@@ -30,7 +30,7 @@ pub(crate) struct Reader {
 #[derive(Debug)]
 struct Slot {
     part: Option<Frame<Bytes>>,
-    /// How the body ended, once it did.
+    /// The end of the body, once it came.
     end: Option<Result<(), BodyError>>,
     /// Bytes that the reader has yet to take, if the client said how many.
     left: Option<u64>,
@@ -71,8 +71,8 @@ fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
 }
 
 impl Feeder {
-    /// Whether the application waits for a part. `cx` is the connection's task, to be woken when
-    /// it does so later from another.
+    /// Returns `true` if the application waits for a frame. `cx` is the connection's task, to be
+    /// woken when it does so later from another.
     pub(crate) fn is_wanted(&self, cx: &Context<'_>) -> bool {
         let mut slot = lock(&self.slot);
         if !slot.connection.will_wake(cx.waker()) {
@@ -81,7 +81,8 @@ impl Feeder {
         slot.wanted && slot.part.is_none() && slot.end.is_none()
     }
 
-    /// Whether what is promised, or was received with `more` bytes behind it, is over the limit.
+    /// Returns `true` if what is promised, or was received with `more` bytes behind it, is over the
+    /// limit.
     pub(crate) fn exceeds_limit(&self, more: usize) -> bool {
         let received = self.received.saturating_add(more as u64);
         received.max(self.promised.unwrap_or(0)) > self.bytes_max
@@ -102,7 +103,7 @@ impl Feeder {
         data.map_or(0, Bytes::len)
     }
 
-    /// Hands a part over. The connection's own task is not woken: it goes on anyway.
+    /// Hands a frame over. The connection's own task is not woken: it goes on anyway.
     pub(crate) fn feed(&mut self, part: Frame<Bytes>, cx: &Context<'_>) {
         let mut slot = lock(&self.slot);
         if let Some(data) = part.data_ref() {
@@ -131,7 +132,7 @@ impl Feeder {
     }
 }
 
-/// Whoever still reads the body of a request that is over must not wait for ever.
+/// A reader of the body of a request that is over must not wait for ever.
 impl Drop for Feeder {
     fn drop(&mut self) {
         self.end(Err(BodyError::Application));

@@ -1,4 +1,4 @@
-//! From a request to the last byte of its answer.
+//! From a request to the last byte of its response.
 
 use std::task::{Context, Poll};
 
@@ -20,7 +20,7 @@ use crate::failure;
 use crate::rejection::Rejection;
 use crate::request_handle::during;
 
-/// Parts up to this size are copied behind what is to be sent before them; longer ones are sent
+/// Chunks up to this size are copied behind what is to be sent before them; longer ones are sent
 /// from where they are, in the same system call.
 const COPIED_BYTES_MAX: usize = 16 * 1_024;
 
@@ -159,7 +159,7 @@ impl<A: App> Connection<A> {
         self.finish(None, scratch)
     }
 
-    /// Sends what there is of the answer's body.
+    /// Sends what there is of the response's body.
     pub(super) fn answer(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
         if !self.http.sends_body() {
             return self.finish(None, scratch);
@@ -235,7 +235,7 @@ impl<A: App> Connection<A> {
         self.outbox.poll_send(out, Uncopied::default(), socket, cx)
     }
 
-    /// Ends the answer, and decides what becomes of the connection.
+    /// Ends the response, and decides what becomes of the connection.
     fn finish(&mut self, trailers: Option<&HeaderMap>, scratch: &mut Scratch) -> Turn<A> {
         let complete = self.http.finish(trailers, &mut scratch.out);
         if let Some(exchange) = &mut self.exchange {
@@ -261,11 +261,11 @@ impl<A: App> Connection<A> {
         Turn::Again
     }
 
-    /// What was sent of the answer so far is all that the client gets; that the connection ends
-    /// before the answer does tells it so, and where that would end the body, that it is reset.
+    /// Aborts the response. The client sees so by the end of the connection before that of the
+    /// response, or by a reset where the end would be the body's.
     fn cut_answer(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
-        // It is cut off anyway; what cannot be sent at once is lost. A socket that the runtime was given
-        // just now takes something before the runtime says so.
+        // It is cut off anyway; what cannot be sent at once is lost. A socket that the runtime was
+        // given just now takes something before the runtime says so.
         if self.poll_flush(cx, scratch).is_pending() {
             let _sent = self.outbox.look(&mut self.socket);
         }
@@ -273,7 +273,8 @@ impl<A: App> Connection<A> {
         Turn::End(Outcome::Closed)
     }
 
-    /// Answers for a handler that failed, and ends the connection: its service may be in any state.
+    /// Responds for a handler that failed, and ends the connection: its service may be in any
+    /// state.
     fn fail(&mut self, status: StatusCode, text: &'static str, scratch: &mut Scratch) {
         let Some(exchange) = &mut self.exchange else {
             return;
@@ -288,7 +289,8 @@ impl<A: App> Connection<A> {
     }
 }
 
-/// Applications name a reason phrase of their own by hyper's type, which greenroom-http does not know.
+/// Applications name a reason phrase of their own by hyper's type, which greenroom-http does not
+/// know.
 fn take_over_reason(extensions: &mut Extensions) {
     let Some(phrase) = extensions.get::<hyper::ext::ReasonPhrase>() else {
         return;

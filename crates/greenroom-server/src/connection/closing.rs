@@ -1,4 +1,4 @@
-//! How a connection ends: refusals, time-outs, drain, and taking leave of the client.
+//! The ends of a connection: rejections, time-outs, drain, and taking leave of the client.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -17,26 +17,26 @@ use crate::drain::{Aborted, Phase};
 use crate::event_loop::Notice;
 use crate::rejection::Rejection;
 
-/// Most bytes that are read from a client after it was told that the connection ends: enough for
-/// an upload that was refused to run out, where it would else break before its answer is read.
+/// Most bytes that are read from a client after it was told that the connection ends: enough for an
+/// upload that was refused to run out, where it would else break before its response is read.
 const LINGER_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 
-/// Longest pause of a body that is sent to a client which has ended its side: more than a stage or a
-/// disk takes for the next part, so that only what waits for events is given up.
+/// Longest pause of a body that is sent to a client which has ended its side: more than a stage or
+/// a disk takes for the next chunk, so that only what waits for events is given up.
 const SILENCE_MAX: Duration = Duration::from_millis(20);
 
-/// Whether, and how, a connection ends.
+/// The end of a connection that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closing {
     No,
-    /// When all is sent.
+    /// Closes once all is sent.
     Flush,
-    /// When all is sent and the client has had time to read it. A socket that is closed with
-    /// unread input is reset, and the reset may overtake the last answer (RFC 9112, 9.6).
+    /// Closes once all is sent and the client has had time to read it. A socket that is closed with
+    /// unread input is reset, and the reset may overtake the last response (RFC 9112, 9.6).
     Linger,
 }
 
-/// Whether a connection ends as soon as no request is under way, other than by a drain.
+/// The reason, other than a drain, for ending a connection as soon as no request is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leaving {
     No,
@@ -47,7 +47,7 @@ pub(super) enum Leaving {
 }
 
 impl<A: App> Connection<A> {
-    /// Heeds what the loop has to tell; the outcome if that ends the connection at once.
+    /// Handles the loop's notice; returns the outcome if that ends the connection at once.
     pub(super) fn heed(&mut self, notice: Notice, scratch: &mut Scratch) -> Option<Outcome<A>> {
         if notice.evicted {
             self.leaving = Leaving::Evicted;
@@ -96,22 +96,23 @@ impl<A: App> Connection<A> {
         if !self.is_taken_too_slowly() {
             return None;
         }
-        // Else the system would keep what is unsent for minutes, for a client that takes none of it.
+        // Else the system would keep what is unsent for minutes, for a client that takes none of
+        // it.
         self.socket.reset_at_end();
         self.cut_exchange();
         Some(Outcome::Closed)
     }
 
-    /// Whether a client that has just ended its side is gone. One that only has no more to send says so
-    /// behind its request; one that does so later has most likely left.
+    /// Decides whether a client that has just ended its side is gone. One that only has no more to
+    /// send says so behind its request; one that does so later has most likely left.
     pub(super) fn has_left(&self) -> bool {
         let waits = self.waiting.wait == Wait::Handler;
         let is_late = waits && self.home.age(self.waiting.since) > HALF_CLOSED;
         self.socket.is_hung_up() || (is_late && !self.home.settings.half_close)
     }
 
-    /// Waits for a client that ended its side, and may have left: for a response that begins soon, and
-    /// for a body that does not pause.
+    /// Waits for a client that ended its side, and may have left: for a response that begins soon,
+    /// and for a body that does not pause.
     pub(super) fn wait_half_closed(&mut self, cx: &mut Context<'_>) -> Turn<A> {
         let exchange = self.exchange.as_ref();
         if !exchange.is_some_and(|exchange| exchange.is_answering()) {
@@ -137,7 +138,7 @@ impl<A: App> Connection<A> {
         self.cut_exchange();
     }
 
-    /// Answers a malformed message, which no application sees.
+    /// Responds to a malformed message, which no application sees.
     pub(super) fn refuse(&mut self, refusal: Refusal, scratch: &mut Scratch) -> Turn<A> {
         tracing::debug!(reason = %refusal, peer = ?self.peer, "refused a request");
         if self.home.settings.access_log {
@@ -153,14 +154,14 @@ impl<A: App> Connection<A> {
         Turn::Again
     }
 
-    /// Answers a body whose framing is broken.
+    /// Responds to a body whose framing is broken.
     pub(super) fn refuse_framing(&mut self, refusal: Refusal, scratch: &mut Scratch) -> Turn<A> {
         tracing::debug!(reason = %refusal, peer = ?self.peer, "refused a body");
         self.refuse_body(BodyError::Malformed, scratch)
     }
 
-    /// Answers a request whose body will not be read to its end: the handler is dropped, and if
-    /// its answer has not begun, the client gets the error's status.
+    /// Responds to a request whose body will not be read to its end: the handler is dropped, and if
+    /// its response has not begun, the client gets the error's status.
     pub(super) fn refuse_body(&mut self, error: BodyError, scratch: &mut Scratch) -> Turn<A> {
         self.with_feeder(|feeder| feeder.end(Err(error)));
         let detail = error.to_string();
@@ -195,14 +196,14 @@ impl<A: App> Connection<A> {
         self.closing = Closing::Linger;
     }
 
-    /// Whether the request under way, or the next if there is none, is the last.
+    /// Returns `true` if the request under way, or the next if there is none, is the last.
     pub(super) fn is_leaving(&self) -> bool {
         self.leaving != Leaving::No || self.home.phase() != Phase::Serving
     }
 
-    /// Ends an idle connection, unless its next request is there already, or comes within the grace of a
-    /// drain: that one is served, as the last. A socket that is closed with a request unread, or on its
-    /// way, is reset, and its client cannot know whether the request was served.
+    /// Ends an idle connection, unless its next request is there already, or comes within the grace
+    /// of a drain: that one is served, as the last. A socket that is closed with a request unread,
+    /// or on its way, is reset, and its client cannot know whether the request was served.
     pub(super) fn leave(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
         if self.leaving == Leaving::No && !self.home.settings.limits.drain_grace.is_zero() {
             return self.read(Wait::Grace, cx, scratch);

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::proxies::{ForwardedFor, Sender};
 use crate::rejection::Rejection;
 
-/// Why a request is declined.
+/// The reason for declining a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Declined {
     pub(crate) status: StatusCode,
@@ -58,7 +58,7 @@ impl<A: App> Connection<A> {
         }
     }
 
-    /// Whether there is room for a request of `client`, or else of the peer.
+    /// Counts a request of `client`, or else of the peer; an error if there is no room for it.
     pub(super) fn admit(&self, client: Option<ForwardedFor>) -> Result<(), Declined> {
         if self.home.memory.is_full() {
             self.home.meter.count_declined("memory");
@@ -74,7 +74,7 @@ impl<A: App> Connection<A> {
         })
     }
 
-    /// Whether a head that is only half there is waited for.
+    /// Returns `true` if a head that is only half there is waited for.
     pub(super) fn may_wait_for_head(&self) -> bool {
         let is_full = self.home.memory.is_full_beside(self.held);
         if is_full {
@@ -83,8 +83,8 @@ impl<A: App> Connection<A> {
         !is_full
     }
 
-    /// Tells the client to ask again later. The connection is kept if what follows of the request can be
-    /// passed over.
+    /// Tells the client to ask again later. The connection is kept if what follows of the request
+    /// can be passed over.
     pub(super) fn decline(
         &mut self,
         declined: &Declined,

@@ -16,7 +16,7 @@ use crate::event_loop::Tick;
 use crate::proxies::ForwardedFor;
 
 pin_project! {
-    /// One request and its answer. It lies on the heap, and its place there is used again, so an
+    /// One request and its response. It lies on the heap, and its place there is used again, so an
     /// idle connection holds no future.
     pub(crate) struct Exchange<A: App> {
         #[pin]
@@ -33,21 +33,21 @@ pin_project! {
     }
 }
 
-/// What is known of a request while it is under way.
+/// Facts about a request while it is under way.
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) method: Method,
     /// Path and query, as the client sent them.
     pub(crate) target: Bytes,
     pub(crate) since: Tick,
-    /// Whom it is for, if a trusted proxy sent it.
+    /// The client, if a trusted proxy sent the request.
     pub(crate) client: Option<ForwardedFor>,
-    /// Taken only if somebody will read it.
+    /// Set only with an access log.
     pub(crate) began: Option<Instant>,
-    /// The answer's, once it has one.
+    /// The response's, once there is one.
     pub(crate) status: Option<StatusCode>,
     pub(crate) sent: u64,
-    /// It ended before its answer did.
+    /// It ended before its response did.
     pub(crate) cut: bool,
 }
 
@@ -61,14 +61,14 @@ pin_project! {
     }
 }
 
-/// What a handler came to.
+/// The result of a handler.
 pub(super) enum Handled<B> {
     Answer(Response<B>),
     Failed(BoxError),
     Panicked(String),
 }
 
-/// The next part of an answer's body.
+/// The next frame of a response's body.
 pub(super) enum Part {
     Data { bytes: Bytes, last: bool },
     Trailers(HeaderMap),
@@ -140,7 +140,7 @@ impl<A: App> Exchange<A> {
         });
     }
 
-    /// Drops whatever is left of the request: its handler, its body, its answer.
+    /// Drops what is left of the request: its handler, its body, its response.
     pub(super) fn clear(self: Pin<&mut Self>) {
         let mut this = self.project();
         *this.feeder = None;
@@ -212,7 +212,7 @@ impl<A: App> Exchange<A> {
         }
     }
 
-    /// The next part of the answer's body.
+    /// Polls the next frame of the response's body.
     pub(super) fn poll_part(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Part> {
         let run = || self.as_mut().poll_body(cx);
         match catch_unwind(AssertUnwindSafe(run)) {
@@ -254,7 +254,7 @@ fn replace<A: App>(mut state: Pin<&mut State<A>>, next: State<A>, about: &About)
     }
 }
 
-/// What a panic said, if it said it in words.
+/// Returns the message of a panic, if it has one.
 pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

@@ -1,4 +1,4 @@
-//! One client's connection: reads requests, has them answered, writes the answers.
+//! One client's connection: reads requests, has them handled, writes the responses.
 //!
 //! A connection is a state machine that takes *turns* until it must wait. It owns no buffer of its
 //! own while it waits, but for input that is not a whole request yet and output that its client
@@ -69,16 +69,16 @@ pub(crate) struct Connection<A: App> {
     key: Option<u32>,
     /// Bytes of a body that nobody reads, passed over so that the connection can be kept.
     discarded: usize,
-    /// Its first request was answered.
+    /// Its first request has its response.
     answered: bool,
     /// The client ended its side.
     ended: bool,
-    /// There while the body of an answer to a client that ended its side has nothing to send.
+    /// There while the body of a response to a client that ended its side has nothing to send.
     silence: Option<Pin<Box<Sleep>>>,
     leaving: Leaving,
 }
 
-/// What is left to do when a connection's service ends.
+/// The result of serving a connection.
 pub(crate) enum Outcome<A: App> {
     /// Nothing.
     Closed,
@@ -86,7 +86,7 @@ pub(crate) enum Outcome<A: App> {
     HandOver(Handed<A>),
 }
 
-/// What a turn came to.
+/// The result of a turn.
 enum Turn<A: App> {
     Again,
     Wait(Wait),
@@ -171,6 +171,8 @@ impl<A: App> Connection<A> {
                 Turn::End(outcome) => return Poll::Ready(outcome),
             }
         }
+        // The others of the loop go first. Nobody but itself would wake this one, and it is not the
+        // client that is waited for, so no deadline runs.
         cx.waker().wake_by_ref();
         self.wait(Wait::Handler, cx, scratch)
     }
@@ -258,14 +260,14 @@ impl<A: App> Connection<A> {
         self.end_of_input()
     }
 
-    /// Nothing more comes from the client: whoever reads a body of it learns so.
+    /// Ends the input: a reader of the body learns so.
     fn end_of_input(&mut self) -> Turn<A> {
         self.with_feeder(|feeder| feeder.end(Err(BodyError::Disconnected)));
         self.cut_exchange();
         Turn::End(Outcome::Closed)
     }
 
-    /// Forgets the request under way, which gets no answer or not the whole of it.
+    /// Forgets the request under way, which gets no response or not the whole of it.
     fn cut_exchange(&mut self) {
         if let Some(exchange) = &mut self.exchange {
             let about = exchange.as_mut().about();

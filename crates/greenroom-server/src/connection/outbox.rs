@@ -5,8 +5,9 @@ use bytes::{Buf, Bytes};
 
 use super::socket::Socket;
 
-/// What a client did not take yet: bytes that were copied, then a part of a body that was not, and
-/// what ends the part. Empty, and without memory of its own, unless the client reads too slowly.
+/// Output that a client did not take yet: bytes that were copied, then a chunk of a body that was
+/// not, and what ends the chunk. Empty, and without memory of its own, unless the client reads too
+/// slowly.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     bytes: Vec<u8>,
@@ -18,7 +19,7 @@ pub(super) struct Outbox {
     is_left: bool,
 }
 
-/// A part of a body that is sent from where it is, and what stands behind it.
+/// A chunk of a body that is sent from where it is, and what stands behind it.
 #[derive(Debug, Default)]
 pub(super) struct Uncopied {
     pub(super) part: Bytes,
@@ -86,8 +87,8 @@ impl Outbox {
         Poll::Ready(Ok(()))
     }
 
-    /// Sends what the socket takes at this moment, whether or not the system has said that it would:
-    /// it says so only once there is room for much more than a byte.
+    /// Sends what the socket takes at this moment, whether or not the system has said that it
+    /// would: it says so only once there is room for much more than a byte.
     pub(super) fn look(&mut self, socket: &mut Socket) -> io::Result<()> {
         let kept = &self.bytes[self.sent..];
         let first = [kept, &self.rest.part, self.rest.end]
@@ -107,8 +108,8 @@ impl Outbox {
         self.taken
     }
 
-    /// Bytes that are kept here. What is sent from where it is belongs to the application, which may send
-    /// it to many.
+    /// Bytes that are kept here. What is sent from where it is belongs to the application, which
+    /// may send it to many.
     pub(super) fn kept(&self) -> usize {
         self.bytes.len()
     }
@@ -132,6 +133,7 @@ fn poll_send_all(
         } else {
             ready!(socket.poll_write(left, &rest.part, rest.end, cx))?
         };
+        // A stream that takes nothing and is not pending would be asked without end.
         if taken == 0 {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }

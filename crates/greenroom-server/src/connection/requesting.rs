@@ -19,10 +19,10 @@ use crate::rejection::Rejection;
 
 /// A body that is passed over may be this long; beyond it, closing is cheaper.
 pub(super) const DISCARDED_BYTES_MAX: usize = 256 * 1_024;
-/// Parts of a body are gathered up to this size before they are handed over.
+/// Chunks of a body are gathered up to this size before they are handed over.
 const PART_BYTES: usize = 64 * 1_024;
 
-/// What came right behind a part of a body.
+/// The input right behind a chunk of a body.
 enum Behind {
     Nothing,
     Trailers(HeaderMap),
@@ -166,7 +166,7 @@ impl<A: App> Connection<A> {
         Some(body)
     }
 
-    /// Whether the application waits for more of the request's body.
+    /// Returns `true` if the application waits for more of the request's body.
     pub(super) fn body_is_wanted(&mut self, cx: &Context<'_>) -> bool {
         let Some(exchange) = &mut self.exchange else {
             return false;
@@ -175,7 +175,7 @@ impl<A: App> Connection<A> {
         feeder.is_some_and(|feeder| feeder.is_wanted(cx))
     }
 
-    /// Takes one step towards the next part of a body that is wanted.
+    /// Takes one step towards the next frame of a body that is wanted.
     pub(super) fn pump(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
         if self.body_exceeds_limit(0) {
             return self.end_large_body();
@@ -242,8 +242,8 @@ impl<A: App> Connection<A> {
         Ok((part, Behind::Nothing))
     }
 
-    /// What came right behind a part waits until that is taken; the end need not. But it is not
-    /// told before: whoever reads may do so on another thread, and would not see the part.
+    /// Keeps what came right behind a chunk until that is taken; the end need not wait. But it is
+    /// not passed on before: the reader may be on another thread, and would not see the chunk.
     fn put_off(&mut self, behind: Behind) {
         self.with_feeder(|feeder| match behind {
             Behind::Trailers(trailers) => feeder.trailers = Some(trailers),
@@ -262,8 +262,8 @@ impl<A: App> Connection<A> {
         exceeds
     }
 
-    /// Tells the application that no more of its body comes. Its response is the last one: nobody
-    /// looks where the rest of the body ends.
+    /// Ends the body for the application. Its response is the last one: nobody looks where the rest
+    /// of the body ends.
     fn end_large_body(&mut self) -> Turn<A> {
         self.http.close_after_answer();
         self.with_feeder(|feeder| feeder.end(Err(BodyError::TooLarge)));

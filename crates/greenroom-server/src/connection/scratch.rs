@@ -7,8 +7,8 @@ pub(super) const OUTPUT_BYTES_FULL: usize = 64 * 1_024;
 /// A buffer that a large head made grow beyond this is given back.
 const OUTPUT_BYTES_KEPT: usize = 4 * OUTPUT_BYTES_FULL;
 
-/// The buffers of a loop, used by whichever of its connections runs. Pages that no connection
-/// ever filled cost nothing.
+/// The buffers of a loop, used by the connection that runs. Pages that no connection ever filled
+/// cost nothing.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     /// Room for what a connection kept and as much again.
@@ -29,7 +29,7 @@ impl Scratch {
         }
     }
 
-    /// Whether as much is unread as a connection may keep.
+    /// Returns `true` if as much is unread as a connection may keep.
     pub(super) fn is_full(&self) -> bool {
         self.unread().len() >= self.input.len() / 2
     }
@@ -67,7 +67,7 @@ impl Scratch {
         }
     }
 
-    /// Where to read more, and never nothing unless [`is_full`](Self::is_full).
+    /// Returns the room for more input, never empty unless [`is_full`](Self::is_full).
     pub(super) fn room(&mut self) -> &mut [u8] {
         if self.input.len() - self.end < ROOM_MIN {
             self.input.copy_within(self.start..self.end, 0);

@@ -16,8 +16,8 @@ const READ: Interest = Interest::READABLE;
 
 /// A client's socket: as accepted, and after it had to wait, registered with the loop's runtime.
 ///
-/// A connection that is answered at once never costs a registration. While it is fresh, "not
-/// ready" wakes nobody: whoever polls it registers it and polls again.
+/// A connection that is served at once never costs a registration. While it is fresh, "not ready"
+/// wakes nobody: whoever polls it registers it and polls again.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Fresh(AcceptedSocket),
@@ -98,8 +98,8 @@ impl Socket {
         }
     }
 
-    /// Writes what the system takes by now, whether or not the runtime knows that it would: how many
-    /// bytes. Of a stream of another type only the runtime knows.
+    /// Writes what the system takes by now, whether or not the runtime knows that it would: how
+    /// many bytes. Of a stream of another type only the runtime knows.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => send(stream, bytes),
@@ -172,8 +172,9 @@ impl Socket {
         }
     }
 
-    /// Whether the stream has ended in both directions, as after a reset: nobody is there. A TCP
-    /// socket that was merely closed cannot be told from one whose client only ended its side.
+    /// Returns `true` if the stream has ended in both directions, as after a reset: nobody is
+    /// there. A TCP socket that was merely closed cannot be told from one whose client only ended
+    /// its side.
     pub(crate) fn is_hung_up(&self) -> bool {
         match self {
             Self::Fresh(AcceptedSocket::Tcp(stream)) => is_hung_up(stream),
@@ -211,13 +212,14 @@ impl Socket {
         let _set = match self {
             Self::Fresh(AcceptedSocket::Tcp(stream)) => set_socket_linger(stream, linger),
             Self::Tcp(stream) => set_socket_linger(stream, linger),
-            // A Unix socket knows no reset; a stream with an end of its own says the same by lacking it.
+            // A Unix socket knows no reset; a stream with an end of its own says the same by
+            // lacking it.
             _ => Ok(()),
         };
     }
 }
 
-/// The system tells of `POLLHUP` and `POLLERR` whatever it is asked for (poll(2)).
+/// The system reports `POLLHUP` and `POLLERR` without being asked for them (poll(2)).
 fn is_hung_up(socket: impl AsFd) -> bool {
     let mut asked = [PollFd::new(&socket, PollFlags::empty())];
     poll(&mut asked, Some(&Timespec::default())).is_ok_and(|told| told > 0)

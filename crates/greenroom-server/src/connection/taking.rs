@@ -8,11 +8,11 @@ use crate::app::App;
 use crate::body::allowance;
 use crate::event_loop::{Tick, tick_after};
 
-/// How far a client is behind with taking what is sent to it.
+/// The time by which a client is behind with taking what is sent to it.
 ///
-/// Time in which the client is waited for counts against it, and each byte that it takes earns some of
-/// it back. It gains nothing in advance: a client that has taken gigabytes may stop for no longer than
-/// one that has just begun.
+/// Time in which the client is waited for counts against it, and each byte that it takes earns some
+/// of it back. It gains nothing in advance: a client that has taken gigabytes may stop for no
+/// longer than one that has just begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taking {
     behind: Duration,
@@ -21,7 +21,8 @@ pub(crate) struct Taking {
 }
 
 impl Taking {
-    /// Counts that the client was `waited` for, and has taken so many bytes since the connection began.
+    /// Counts that the client was `waited` for, and has taken so many bytes since the connection
+    /// began.
     pub(crate) fn settle(&mut self, waited: Duration, taken: u64, rate_min: u64) {
         let bytes = taken - self.counted;
         self.counted = taken;
@@ -32,12 +33,13 @@ impl Taking {
         self.behind = self.behind.saturating_add(waited).saturating_sub(earned);
     }
 
-    /// For how long the client may take nothing, if it may be behind by `write_timeout`.
+    /// Returns the time for which the client may take nothing, if it may be behind by
+    /// `write_timeout`.
     pub(crate) fn left(&self, write_timeout: Duration) -> Duration {
         write_timeout.saturating_sub(self.behind)
     }
 
-    /// Whether the client is behind by so much.
+    /// Returns `true` if the client is behind by `time`.
     pub(crate) fn is_behind_by(&self, time: Duration) -> bool {
         self.behind >= time
     }
@@ -64,7 +66,7 @@ impl<A: App> Connection<A> {
         self.taking.settle(waited, self.outbox.taken(), rate_min);
     }
 
-    /// Looks whether the client has taken something: whether it is to be given up.
+    /// Looks whether the client has taken something; `true` if it is to be given up.
     pub(super) fn is_taken_too_slowly(&mut self) -> bool {
         let before = self.outbox.taken();
         // A broken socket takes nothing.
@@ -75,15 +77,15 @@ impl<A: App> Connection<A> {
         self.home.now() >= self.taken_until()
     }
 
-    /// When to look next whether the client has taken something: after as long again as it has been waited
-    /// for, since most do so at once or not for a while.
+    /// Returns the tick at which to look next whether the client has taken something: after as long
+    /// again as it has been waited for, since most do so at once or not for a while.
     pub(super) fn next_look(&self) -> Tick {
         let now = self.home.now();
         let waited = now - self.waiting.since;
         now.saturating_add(waited.max(1)).min(self.taken_until())
     }
 
-    /// When a client is given up that takes nothing more.
+    /// Returns the tick at which a client that takes nothing more is given up.
     fn taken_until(&self) -> Tick {
         let write_timeout = self.home.settings.limits.write_timeout;
         tick_after(self.waiting.since, self.taking.left(write_timeout))
@@ -96,7 +98,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// How far a client is behind after so many steps of seconds and bytes.
+    /// Returns the time by which a client is behind after so many steps of seconds and bytes.
     fn behind(steps: &[(u32, u64)], rate_min: u64) -> Duration {
         let mut taking = Taking::default();
         let mut taken = 0;

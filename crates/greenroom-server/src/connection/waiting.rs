@@ -9,12 +9,12 @@ use crate::listen::DEFERRED;
 /// Time for a client to take leave once it was told that the connection ends.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Time for the answer to a client that ended its side within the same time of its request. One that has only
-/// finished writing gets what takes no longer, wherever it is computed; for one that has left no more is
-/// done.
+/// Time for the response to a client that ended its side within the same time of its request. One
+/// that has only finished writing gets what takes no longer, wherever it is computed; for one that
+/// has left no more is done.
 pub(super) const HALF_CLOSED: Duration = TICK;
 
-/// What a connection waits for.
+/// The kinds of waits of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     /// The rest of a head; on a new connection, all of it.
@@ -37,7 +37,7 @@ pub(super) enum Wait {
     Linger,
 }
 
-/// What a connection waits for, and since when.
+/// The wait of a connection, and its beginning.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) wait: Wait,
@@ -123,14 +123,14 @@ impl<A: App> Connection<A> {
         allowed.saturating_sub(TICK * exchange.body_waited)
     }
 
-    /// Whether the body that is waited for may take any time.
+    /// Returns `true` if the body that is waited for may take any time.
     pub(super) fn takes_any_pace(&self) -> bool {
         let exchange = self.exchange.as_ref();
         let feeder = exchange.and_then(|exchange| exchange.feeder.as_ref());
         feeder.is_some_and(|feeder| feeder.pace.is_lifted())
     }
 
-    /// Some of the body came: the time that it took is the client's.
+    /// Counts the time that some of the body took as the client's.
     pub(super) fn body_came(&mut self) {
         if self.waiting.wait != Wait::Body {
             return;

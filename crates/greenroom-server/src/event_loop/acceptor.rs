@@ -22,15 +22,16 @@ use crate::listen::{Accepted, Fault, Listener};
 
 /// Connections accepted before the others of the loop get a turn.
 const BATCH: usize = 64;
-/// The same while the loop is behind, by half and by the whole of what is allowed. Who is not
-/// accepted waits in the system's queue and costs nothing, where one connection more makes all
-/// others wait longer. Some are accepted all the same, or nobody could ask how the server is.
+/// The same while the loop is behind, by half and by the whole of what is allowed. A connection
+/// that is not accepted waits in the system's queue and costs nothing, where one connection more
+/// makes all others wait longer. Some are accepted all the same, or nobody could ask how the server
+/// is.
 pub(super) const BATCH_RAISED: usize = 16;
 const BATCH_OVER: usize = 1;
-/// Newcomers refused before the others of the loop get a turn.
+/// New connections rejected before the others of the loop get a turn.
 const REFUSED_MAX: usize = 512;
-/// The part of its time that a loop spends on refusing newcomers at most: a tenth. A refusal costs
-/// nearly what a short answer costs, and more of them would only take the place of answers.
+/// Divisor of a loop's time for rejecting new connections: at most a tenth. A rejection costs
+/// nearly what a short response costs, and more of them would only take the place of responses.
 const REFUSING_DIVISOR: u32 = 10;
 /// First and longest pause after descriptors or memory ran out.
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
@@ -92,8 +93,8 @@ pub(super) async fn accept<A: App>(
     Ok(())
 }
 
-/// Accepts who was waiting when the drain began: no more than the queue can have held, or clients
-/// that come back as fast as they are answered would keep the server for ever.
+/// Accepts what was waiting when the drain began: no more than the queue can have held, or clients
+/// that come back as fast as they are served would keep the server for ever.
 async fn accept_rest<A: App>(home: &Rc<Loop<A>>, listener: &Listener) {
     for _ in 0..usize::from(home.settings.limits.backlog).div_ceil(BATCH) {
         if home.seats.balance.is_full() || *home.told.borrow() == Phase::Ending {
@@ -114,8 +115,8 @@ pub(super) fn watched<S: AsRawFd>(socket: S) -> io::Result<AsyncFd<S>> {
     AsyncFd::with_interest(socket, Interest::READABLE)
 }
 
-/// Whether there is a connection to accept. That a listener was ready need not mean so: at the
-/// limit, the batch before ends without having found the queue empty.
+/// Polls the listener for a connection to accept. That it was ready need not mean so: at the limit,
+/// the batch before ends without having found the queue empty.
 fn somebody_waits(listener: &Listener) -> bool {
     let mut polled = [PollFd::new(listener, PollFlags::IN)];
     poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
@@ -133,7 +134,7 @@ async fn make_room<A: App>(home: &Loop<A>) {
     }
 }
 
-/// How many newcomers the loop takes for itself before its connections get a turn.
+/// Returns the number of new connections that the loop keeps before its others get a turn.
 fn kept_max<A: App>(home: &Loop<A>) -> usize {
     match home.meter.pressure() {
         Pressure::None => BATCH,
@@ -157,7 +158,7 @@ fn accept_batch<A: App>(
     Ok(())
 }
 
-/// Gives a newcomer its loop: whether that is ours.
+/// Gives a new connection its loop; `true` if that is ours.
 fn place<A: App>(home: &Rc<Loop<A>>, accepted: Accepted, spread: bool) -> bool {
     let chosen = home.seats.balance.choose(home.index, spread);
     let ours = chosen == home.index;
@@ -169,7 +170,7 @@ fn place<A: App>(home: &Rc<Loop<A>>, accepted: Accepted, spread: bool) -> bool {
     ours
 }
 
-/// Refuses those who have waited too long, and places the first who has not.
+/// Rejects the connections that have waited too long, and places the first that has not.
 fn refuse_late<A: App>(
     home: &Rc<Loop<A>>,
     listener: &Listener,
@@ -251,7 +252,7 @@ async fn serve<A: App>(mut connection: Connection<A>) {
     settle(&home, outcome);
 }
 
-/// Does what a connection that is no longer ours to serve left to do.
+/// Starts the server that takes a connection over, if there is one.
 fn settle<A: App>(home: &Rc<Loop<A>>, outcome: Outcome<A>) {
     if let Outcome::HandOver(handed) = outcome {
         tokio::task::spawn_local(handover::serve(Rc::clone(home), handed));

@@ -15,11 +15,11 @@ use crate::drain::Phase;
 use crate::listen::{Accepted, AcceptedSocket, DEFERRED};
 use crate::proxies::{Announced, HeaderFault, PROXY_HEADER_BYTES_MAX, read_proxy_header};
 
-/// A loop warns of connections without a header at most once in this time: whoever can connect could
-/// fill the log.
+/// A loop warns of connections without a header at most once in this time: whoever can connect
+/// could fill the log.
 const WARNED_EVERY: Duration = Duration::from_secs(1);
 
-/// Why a connection is not served.
+/// The reason for not serving a connection.
 #[derive(Debug, thiserror::Error)]
 enum Unannounced {
     #[error("it comes from no trusted proxy")]
@@ -98,8 +98,8 @@ fn read_on(socket: &AcceptedSocket, input: &mut Vec<u8>) -> Result<Option<Announ
     }
 }
 
-/// Tells that a connection is closed unserved. What may be a proxy or a server that is set up wrongly
-/// is warned of; that somebody only looked whether the server is there is not.
+/// Logs that a connection is closed unserved: a warning if a proxy or the server may be set up
+/// wrongly, none for a probe that only looks whether the server is there.
 fn tell<A: App>(home: &Loop<A>, accepted: &Accepted, error: &Unannounced) {
     let (peer, address) = (&accepted.info.peer, &accepted.info.local);
     let is_fault = matches!(error, Unannounced::Untrusted | Unannounced::Header(_));
@@ -113,7 +113,8 @@ fn tell<A: App>(home: &Loop<A>, accepted: &Accepted, error: &Unannounced) {
 }
 
 impl Accepted {
-    /// The same connection, of whom the header announces, with what came behind the header.
+    /// Returns the connection of the client that the header announces, with what came behind the
+    /// header.
     fn announced(mut self, announced: Announced) -> Self {
         self.is_proxied = false;
         self.deferred = false;

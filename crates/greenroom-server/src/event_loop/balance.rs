@@ -6,7 +6,7 @@ use super::Pressure;
 /// two loops neither so has more than 34, however unevenly the system spread them.
 const SLACK: usize = 4;
 
-/// How many connections each loop of a server has.
+/// The number of connections of each loop of a server.
 #[derive(Debug)]
 pub(crate) struct Balance {
     loops: Box<[Count]>,
@@ -19,7 +19,7 @@ pub(crate) struct Balance {
 #[repr(align(128))]
 struct Count {
     connections: AtomicUsize,
-    /// Another loop has none that it could close for a newcomer.
+    /// Another loop has none that it could close for a new connection.
     room_wanted: AtomicBool,
     /// The loop's [`Pressure`].
     pressure: AtomicU8,
@@ -77,7 +77,7 @@ impl Balance {
         }
     }
 
-    /// Whether another loop wants room from `index`; said once.
+    /// Takes the wish of another loop for room from `index`; `true` if there was one.
     pub(crate) fn is_room_wanted(&self, index: usize) -> bool {
         let wanted = &self.loops[index].room_wanted;
         wanted.load(Ordering::Relaxed) && wanted.swap(false, Ordering::Relaxed) && self.is_full()
@@ -87,8 +87,8 @@ impl Balance {
         self.all.load(Ordering::Relaxed) >= self.all_max
     }
 
-    /// The loop that should have the next connection that `mine` accepted. With `spread`, `mine`
-    /// accepts for all, and has no claim of its own. None goes to a loop that is further behind than
+    /// Chooses the loop for the next connection that `mine` accepted. With `spread`, `mine` accepts
+    /// for all, and has no claim of its own. None goes to a loop that is further behind than
     /// another.
     pub(crate) fn choose(&self, mine: usize, spread: bool) -> usize {
         let least = (0..self.loops.len())

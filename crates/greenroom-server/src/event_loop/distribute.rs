@@ -7,7 +7,7 @@ use super::{Balance, TICK};
 use crate::drain::Phase;
 use crate::listen::{Accepted, Acceptor};
 
-/// All loops of a server, for whoever accepts connections beside them.
+/// All loops of a server, for the acceptors beside them.
 #[derive(Clone, Debug)]
 pub(crate) struct Loops {
     pub(crate) balance: Arc<Balance>,

@@ -48,15 +48,15 @@ use registry::Registry;
 pub(crate) const TICK: Duration = Duration::from_millis(250);
 
 /// The first tick that is no sooner than `time` after any moment of the tick `since`. What began
-/// late in that tick waits for `time` exactly, and what began early for up to a tick longer; a `time`
-/// that is no whole number of ticks counts as the next that is.
+/// late in that tick waits for `time` exactly, and what began early for up to a tick longer; a
+/// `time` that is no whole number of ticks counts as the next that is.
 pub(crate) fn tick_after(since: Tick, time: Duration) -> Tick {
     let ticks = time.as_nanos().div_ceil(TICK.as_nanos()).saturating_add(1);
     let ticks = Tick::try_from(ticks).unwrap_or(NEVER);
     since.saturating_add(ticks).min(NEVER - 1)
 }
 
-/// What a loop is called, and its thread if it has one of its own.
+/// Returns the name of a loop, and of its thread if it has one of its own.
 pub(crate) fn loop_name(index: usize) -> String {
     format!("loop-{index}")
 }
@@ -64,12 +64,12 @@ pub(crate) fn loop_name(index: usize) -> String {
 /// Exchanges kept for the next requests of the loop.
 const SPARE_EXCHANGES_MAX: usize = 64;
 
-/// What the connections of a loop share. Only its thread ever touches it.
+/// The state that the connections of a loop share. Only its thread ever touches it.
 pub(crate) struct Loop<A: App> {
     pub(crate) index: usize,
     pub(crate) settings: Arc<Settings>,
     pub(crate) context: RefCell<Context>,
-    /// The server's phase, for whoever must wait for it.
+    /// The server's phase, for tasks that must wait for it.
     pub(crate) told: watch::Receiver<Phase>,
     /// Tells handlers, to whom it is lent at each poll: not before the loop itself has come to the phase,
     /// or the response of a handler that ends at once would still promise to keep its connection.
@@ -129,7 +129,7 @@ impl<A: App> Loop<A> {
         self.phase.get()
     }
 
-    /// Completes when whatever is still under way is cut off.
+    /// Completes when what is still under way is aborted.
     pub(crate) async fn ended(&self) {
         let ending = self.ending.notified();
         if self.phase() != Phase::Ending {
@@ -146,7 +146,7 @@ impl<A: App> Loop<A> {
         self.clock.clone()
     }
 
-    /// How long ago `since` was.
+    /// Returns the time since the tick `since`.
     pub(crate) fn age(&self, since: Tick) -> Duration {
         TICK * (self.now() - since)
     }

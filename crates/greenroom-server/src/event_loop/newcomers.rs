@@ -5,16 +5,17 @@ use tokio::time::Instant;
 use super::lag::Standing;
 use crate::Limits;
 
-/// A newcomer is late after so many times `loop_lag_max`: 40 ms with 20 ms.
+/// A new connection is late after so many times `loop_lag_max`: 40 ms with 20 ms.
 const WAIT_MAX_LAGS: u32 = 2;
 
-/// Decides when those who wait to be accepted wait too long.
+/// Decides when new connections have waited too long to be accepted.
 ///
 /// The system's queue has room for thousands. Of a server that has more to do than it can, each of
-/// them is accepted so late that most have given up, and what is done for them is lost. So once
-/// newcomers have been late for `loop_lag_standing`, the late ones are refused: that is cheap, and those
-/// behind them are served in time. It ends when nobody waits, or the first for less than half as long.
-/// If they are late again within `loop_lag_standing` after that, the second in a row is refused at once.
+/// them is accepted so late that most have given up, and what is done for them is lost. So once new
+/// connections have been late for `loop_lag_standing`, the late ones are refused: that is cheap,
+/// and those behind them are served in time. It ends when nobody waits, or the first for less than
+/// half as long. If they are late again within `loop_lag_standing` after that, the second in a row
+/// is refused at once.
 #[derive(Debug)]
 pub(super) struct Newcomers {
     wait_max: Duration,
@@ -31,13 +32,13 @@ impl Newcomers {
         }
     }
 
-    /// Nobody waits any more.
+    /// Notes that no connection waits any more.
     pub(super) fn are_through(&mut self, now: Instant) {
         self.standing.look(false, now);
         self.was_late = false;
     }
 
-    /// Whether one that has waited so long, and was the first in the queue, is refused.
+    /// Returns `true` if a connection that has waited so long, first in the queue, is rejected.
     pub(super) fn is_refused(&mut self, waited: Duration, now: Instant) -> bool {
         if waited <= self.wait_max {
             if waited <= self.wait_max / 2 {
@@ -59,7 +60,7 @@ impl Newcomers {
 mod tests {
     use super::*;
 
-    /// Whether newcomers are refused who come at these milliseconds and have waited so many.
+    /// Decides on connections that come at these milliseconds and have waited so many.
     fn refused(newcomers: &[(u64, u64)]) -> Vec<bool> {
         let start = Instant::now();
         let mut rule = Newcomers::new(&Limits::default());

@@ -15,13 +15,13 @@ pub(crate) struct Registry {
 struct Entry {
     waker: Waker,
     place: Place,
-    /// Since when the connection has been idle between requests.
+    /// The tick since which the connection has been idle between requests.
     idle_since: Option<Tick>,
     expired: bool,
     evicted: bool,
 }
 
-/// What a connection is told when it is woken.
+/// A message of the loop to a connection that it wakes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Notice {
     /// Its deadline passed.
@@ -30,7 +30,7 @@ pub(crate) struct Notice {
     pub(crate) evicted: bool,
 }
 
-/// Part of the idle connections, at most, that make room at a time.
+/// Divisor of the idle connections for those that are closed at a time: a sixteenth.
 const EVICTED_SHARE: usize = 16;
 
 impl Registry {
@@ -49,7 +49,7 @@ impl Registry {
         self.entries.remove(key as usize);
     }
 
-    /// What `key` is to know, said once. `cx` is its task from now on.
+    /// Takes the notice for `key`. `cx` is its task from now on.
     pub(crate) fn notice(&mut self, key: u32, cx: &Context<'_>) -> Notice {
         let entry = &mut self.entries[key as usize];
         if !entry.waker.will_wake(cx.waker()) {
@@ -62,14 +62,15 @@ impl Registry {
         }
     }
 
-    /// `key` waits until `deadline`; if it does so between requests, since when it has been idle.
+    /// Has `key` wait until `deadline`; between requests, with the tick since which it has been
+    /// idle.
     pub(crate) fn wait(&mut self, key: u32, deadline: Tick, idle_since: Option<Tick>, now: Tick) {
         let entry = &mut self.entries[key as usize];
         entry.idle_since = idle_since;
         self.wheel.set(key, &mut entry.place, deadline, now);
     }
 
-    /// Wakes whoever's deadline is `now`.
+    /// Wakes the connections whose deadline is `now`.
     pub(crate) fn turn(&mut self, now: Tick) {
         for key in self.wheel.turn(now) {
             let Some(entry) = self.entries.get_mut(key as usize) else {
@@ -88,8 +89,8 @@ impl Registry {
         }
     }
 
-    /// Has the connections that are idle longest end: a sixteenth of the idle ones, at least one
-    /// if there is one. How many.
+    /// Has the connections that are idle longest end: a sixteenth of the idle ones, at least one if
+    /// there is one. Returns their number.
     pub(crate) fn evict_idle(&mut self) -> usize {
         let mut idle: Vec<(Tick, usize)> = self
             .entries

@@ -17,10 +17,10 @@ use crate::listen::{Accepted, Listener};
 use crate::memory::Memory;
 use crate::settings::Settings;
 
-/// How long connections that are cut off may take to notice.
+/// Time that aborted connections may take to end.
 const ENDING_MAX: Duration = Duration::from_secs(1);
 
-/// A loop's part of a server.
+/// The state of a server that one loop starts with.
 pub(crate) struct Member {
     pub(crate) index: usize,
     pub(crate) settings: Arc<Settings>,
@@ -37,7 +37,7 @@ pub(crate) struct Member {
     pub(crate) watch: Option<Arc<dyn LoopWatch>>,
 }
 
-/// Serves until the server is drained, and says who was cut off.
+/// Serves until the server is drained, and returns the requests that were aborted.
 ///
 /// Runs on the runtime of the calling thread, which must be a `LocalRuntime`.
 pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
@@ -75,8 +75,9 @@ async fn accept_or_say<A: App>(home: Rc<Loop<A>>, listener: AsyncFd<Listener>) {
 
 async fn tick<A: App>(home: Rc<Loop<A>>) {
     loop {
-        // Not an interval, which makes up for a late tick by a short one: a deadline that is counted in
-        // ticks would come early, and a loop that stood still would find that its clients are late.
+        // Not an interval, which makes up for a late tick by a short one: a deadline that is
+        // counted in ticks would come early, and a loop that stood still would find that its
+        // clients are late.
         sleep(TICK).await;
         home.tick();
     }
@@ -97,7 +98,7 @@ async fn receive<A: App>(home: &Rc<Loop<A>>, member: &mut Member) {
     }
 }
 
-/// Waits until all connections have ended, and cuts off those that have not by the deadline.
+/// Waits until all connections have ended, and aborts those that have not by the deadline.
 async fn drain<A: App>(home: &Rc<Loop<A>>, deadline: Duration) {
     home.enter(Phase::Draining);
     let mut told = home.told.clone();

@@ -10,12 +10,12 @@ use crate::addresses::Place;
 pub(crate) struct Seats {
     index: usize,
     pub(crate) balance: Arc<Balance>,
-    /// Told when a connection of the loop ends.
+    /// Notified when a connection of the loop ends.
     pub(crate) left: Notify,
 }
 
-/// A connection's place in the count, until it is dropped. It goes wherever the connection goes,
-/// even to another thread with an upgraded one.
+/// A connection's place in the count, until it is dropped. It goes with the connection, even to
+/// another thread with an upgraded one.
 #[derive(Debug)]
 pub(crate) struct Seat {
     seats: Arc<Seats>,

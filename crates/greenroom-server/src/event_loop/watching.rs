@@ -7,8 +7,8 @@ use tokio::runtime::Builder;
 use super::Loop;
 use crate::app::{App, LoopWatch};
 
-/// The hooks of a loop's runtime, which tell its watch once there is one: a runtime is built with its
-/// hooks, and a watch begins within the runtime.
+/// The hooks of a loop's runtime, which notify its watch once there is one: a runtime is built with
+/// its hooks, and a watch begins within the runtime.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks(Arc<OnceLock<Arc<dyn LoopWatch>>>);
 
@@ -43,7 +43,7 @@ impl<A: App> Loop<A> {
         self.meter.watch.as_deref()
     }
 
-    /// Polls what serves a connection, with the loop's watch being told.
+    /// Polls the future that serves a connection, and notifies the loop's watch.
     pub(crate) async fn within_connection<F: Future>(&self, serving: F) -> F::Output {
         let mut serving = pin!(serving);
         poll_fn(|cx| {

@@ -28,8 +28,8 @@ impl Clock {
     }
 }
 
-/// Which keys are to be looked at, and when. To move a deadline into the future costs nothing: the
-/// key is found early, and put back.
+/// A timer wheel: keys by the tick at which to look at them. Moving a deadline into the future
+/// costs nothing: the key is found early, and put back.
 #[derive(Debug)]
 pub(crate) struct Wheel {
     slots: Vec<Vec<u32>>,
@@ -78,9 +78,10 @@ impl Wheel {
         std::mem::take(&mut self.slots[(now % SLOTS) as usize])
     }
 
-    /// Looks at a key that [`turn`](Self::turn) gave: whether its deadline has come. If it moved,
+    /// Looks at a key that [`turn`](Self::turn) gave; `true` if its deadline has come. If it moved,
     /// the key is put where it belongs now.
     pub(crate) fn is_due(&mut self, key: u32, place: &mut Place, now: Tick) -> bool {
+        // A key whose deadline moved nearer stands in two slots; the old one counts no more.
         if place.looked_at != now {
             return false;
         }

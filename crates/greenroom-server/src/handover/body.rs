@@ -17,9 +17,9 @@ use crate::failure;
 pin_project! {
     /// An answer's body; while it is there, its request is under way.
     ///
-    /// Over HTTP/2 it is passed on in parts, and the application is asked for more only as the client
-    /// takes what was passed on. Of a body of several parts the end is not told before the client has
-    /// taken all: until then its stream can be reset.
+    /// Over HTTP/2 it is passed on in chunks, and the application is asked for more only as the
+    /// client takes what was passed on. Of a body of several chunks the end is not passed on before
+    /// the client has taken all: until then its stream can be reset.
     pub(super) struct AnswerBody<B> {
         #[pin]
         content: Content<B>,
@@ -54,7 +54,7 @@ enum End {
     Trailers(HeaderMap),
 }
 
-/// What the content gives.
+/// One step of the content.
 enum Given {
     Data(Bytes),
     End(End),
@@ -188,7 +188,7 @@ impl<B: Body<Error: Into<BoxError>>> Body for AnswerBody<B> {
     }
 }
 
-/// A part of a body on its way to the client, which is held of its stream until the client takes it.
+/// A chunk of a body on its way to the client, held by its stream until the client takes it.
 pub(super) struct Part {
     bytes: Bytes,
     stream: Option<Rc<Stream>>,

@@ -11,7 +11,8 @@ use crate::connection::{Socket, Taking};
 use crate::event_loop::TICK;
 
 /// A registered socket whose first bytes were read before it was handed over, and whose last
-/// answers were not sent. A client that takes too little of what is sent for too long is an error.
+/// responses were not sent. A client that takes too little of what is sent for too long is an
+/// error.
 #[derive(Debug)]
 pub(super) struct Rewound {
     socket: Socket,
@@ -25,7 +26,7 @@ pub(super) struct Rewound {
     waiting: Option<Waiting>,
 }
 
-/// How fast a client has to take what is sent to it.
+/// The pace at which a client has to take what is sent to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     /// Time by which it may be behind.
@@ -80,8 +81,8 @@ impl Rewound {
         }
     }
 
-    /// Sends what the system takes by now: it says so late, only when there is room for much more than a
-    /// byte. Then sees whether the client is to be given up, or when to look again.
+    /// Sends what the system takes by now: it says so late, only when there is room for much more
+    /// than a byte. Then sees whether the client is to be given up, or when to look again.
     fn look(&mut self, first: &[u8], second: &[u8]) -> io::Result<Option<usize>> {
         let bytes = if first.is_empty() { second } else { first };
         match self.socket.try_write(bytes) {
@@ -98,7 +99,8 @@ impl Rewound {
         };
         let waited = waiting.since.elapsed();
         if waited >= left {
-            // Else the system would keep what is unsent for minutes, for a client that takes none of it.
+            // Else the system would keep what is unsent for minutes, for a client that takes none
+            // of it.
             self.socket.reset_at_end();
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -118,7 +120,7 @@ impl Rewound {
         self.taking.settle(waited, self.sent, self.pace.rate_min);
     }
 
-    /// For how long the client may take nothing, from when it began to be waited for.
+    /// Returns the time for which the client may take nothing, from when it began to be waited for.
     fn left(&self) -> Duration {
         self.taking.left(self.pace.write_timeout)
     }

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::drain::Aborted;
 
-/// What is under way on the connections that were handed over, for the report of a drain.
+/// Requests under way on the connections that were handed over, for the report of a drain.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger(Mutex<Slab<Line>>);
 

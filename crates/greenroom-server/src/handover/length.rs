@@ -2,7 +2,7 @@ use http::header::CONTENT_LENGTH;
 use http::{Response, StatusCode};
 use http_body::Body;
 
-/// Removes a `Content-Length` that an answer without content must not have (RFC 9110, 8.6), as
+/// Removes a `Content-Length` that a response without content must not have (RFC 9110, 8.6), as
 /// greenroom-http does: of a 204 any, of a 304 one that only says how long the body at hand is.
 pub(super) fn correct<B: Body>(response: &mut Response<B>) {
     let wrong = match response.status() {

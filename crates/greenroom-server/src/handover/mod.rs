@@ -31,17 +31,17 @@ use requests::Requests;
 use spelling::Spelling;
 use tunnel::Tunnel;
 
-/// A connection that another server than ours takes over.
+/// A connection that hyper takes over.
 pub(crate) struct Handed<A: App> {
     pub(crate) socket: Socket,
-    /// Answers to earlier requests that were not sent yet.
+    /// Responses to earlier requests that were not sent yet.
     pub(crate) unsent: Vec<u8>,
-    /// What was read and is the other's to read.
+    /// Input that was read and not consumed.
     pub(crate) input: Bytes,
     pub(crate) protocol: Protocol,
     pub(crate) service: A::Service,
     pub(crate) peer: Option<SocketAddr>,
-    /// Since when its first request has been waited for, if it has had none.
+    /// The tick since which its first request has been waited for, if it has had none.
     pub(crate) since: Tick,
     pub(crate) seat: Seat,
 }

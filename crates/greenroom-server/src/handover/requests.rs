@@ -39,13 +39,13 @@ pub(super) struct Requests<A: App> {
     streams: Option<(Rc<Streams>, Arc<Intake>)>,
     /// The line of a connection that may become a tunnel; it takes the request's name.
     entry: Option<Arc<Entry>>,
-    /// What it shares with the handle of the request.
+    /// State that it shares with the handle of the request.
     line: Option<Arc<Line>>,
-    /// Where it looks for how to spell its answer's names.
+    /// The spelling of its response's field names.
     names: Option<Names>,
 }
 
-/// Whether a second request may follow on the connection.
+/// The fate of a connection after its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reuse {
     Kept,
@@ -87,7 +87,7 @@ impl<A: App> Requests<A> {
         self
     }
 
-    /// What is to be told of the request, which is told for whom it is.
+    /// Collects what the log says of a request, and puts its client into its extensions.
     fn about(&self, request: &mut Request<Incoming>) -> About {
         let proxies = &self.home.settings.trusted_proxies;
         let client = proxies.tell(self.sender, self.peer, request);
@@ -111,7 +111,7 @@ impl<A: App> Requests<A> {
         check_http2(request, is_extended, &limits)
     }
 
-    /// The answer to a request that no application sees.
+    /// Returns the response to a request that no application sees.
     fn refuse(
         &self,
         refusal: Refusal,
@@ -143,7 +143,7 @@ impl<A: App> Requests<A> {
         }
     }
 
-    /// Whether there is room for a request, which counts against what its client's address may ask for.
+    /// Counts a request against its client's address; an error if there is no room for it.
     fn admit(&self, about: &About) -> Result<(), Declined> {
         if self.home.memory.is_full() {
             self.home.meter.count_declined("memory");
@@ -160,7 +160,7 @@ impl<A: App> Requests<A> {
         })
     }
 
-    /// The request with a body of ours, and what is noted of that if there is one.
+    /// Returns the request with a body of ours, and what is noted of that if there is one.
     fn translate(&self, mut request: Request<Incoming>) -> (Request<RequestBody>, Option<Noted>) {
         if request.body().is_end_stream() {
             return (request.map(|_| RequestBody::empty()), None);
@@ -240,7 +240,7 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
     }
 }
 
-/// A request that is under way until its answer's last byte.
+/// A request that is under way until its response's last byte.
 pub(super) struct UnderWay {
     about: About,
     peer: Option<SocketAddr>,
@@ -265,7 +265,7 @@ impl Drop for UnderWay {
 }
 
 pin_project! {
-    /// The answer to a request that hyper received.
+    /// The response to a request that hyper received, as a future.
     pub(super) struct Answering<A: App> {
         service: A::Service,
         #[pin]
@@ -309,7 +309,7 @@ impl<A: App> Answering<A> {
         }
     }
 
-    /// What the application answers, or what is answered in its place.
+    /// Polls for the application's response, or for the server's in its place.
     fn poll_handler(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -354,7 +354,7 @@ impl<A: App> Answering<A> {
         }))
     }
 
-    /// The response as hyper sends it, which ends the request with its last byte.
+    /// Returns the response as hyper sends it, which ends the request with its last byte.
     fn begin(
         self: Pin<&mut Self>,
         mut answer: Response<Content<A::Body>>,

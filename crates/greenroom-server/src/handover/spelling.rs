@@ -1,13 +1,14 @@
-//! The names of an answer's fields as the application spells them: hyper writes them in lower case.
+//! The names of a response's fields as the application spells them: hyper writes them in lower
+//! case.
 
 use std::sync::{Arc, OnceLock};
 
 use greenroom_http::FieldNames;
 
-/// The names of the answer, there before its head is written, if the application spells them.
+/// The names of the response, there before its head is written, if the application spells them.
 pub(super) type Names = Arc<OnceLock<FieldNames>>;
 
-/// What becomes of the bytes that hyper writes: the head's names are respelled, which changes no length.
+/// Respells the names in the head that hyper writes, which changes no length.
 #[derive(Debug)]
 pub(super) enum Spelling {
     /// No head with names was written yet.
@@ -23,7 +24,7 @@ impl Spelling {
         Self::Due(names)
     }
 
-    /// What to send of `bytes`, from their first. hyper offers a head as a whole.
+    /// Returns what to send of `bytes`, from their first. hyper offers a head as a whole.
     pub(super) fn spelled<'a>(&'a mut self, bytes: &'a [u8]) -> &'a [u8] {
         if let Self::Due(names) = self
             && let Some(names) = names.get()
@@ -39,7 +40,7 @@ impl Spelling {
         }
     }
 
-    /// So much of what was to be sent is.
+    /// Notes that so many bytes were sent.
     pub(super) fn note(&mut self, bytes: usize) {
         if let Self::Head(head, sent) = self {
             *sent += bytes;
@@ -56,7 +57,7 @@ mod tests {
 
     const ANSWER: &[u8] = b"HTTP/1.1 101 Go\r\netag: 1\r\n\r\netag: 2\r\n\r\netag: 3";
 
-    /// What is sent of the answer if the client takes so many bytes at a time.
+    /// Sends the response to a client that takes so many bytes at a time.
     fn sent(names: Names, at_once: usize) -> String {
         let mut spelling = Spelling::new(names);
         let (mut left, mut sent) = (ANSWER, Vec::new());

@@ -43,12 +43,12 @@ enum Leaving {
     Due,
     /// So many bytes of the close frame are sent.
     Sending(usize),
-    /// What the application writes now is for nobody. The client has until then to answer
-    /// (RFC 6455, 7.1.1); the application is told that it left if it does not.
+    /// Drops what the application writes. The client has until then to reply (RFC 6455, 7.1.1); if
+    /// it does not, the application reads the end of the stream.
     Done(Pin<Box<Sleep>>),
 }
 
-/// How long a client may take to answer the close frame.
+/// Time that a client may take to reply to the close frame.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl<G> Tunnel<G> {
@@ -76,7 +76,7 @@ impl<G> Tunnel<G> {
         }
     }
 
-    /// What whoever writes has to know of a drain. Only the reader waits for it: a writer that did
+    /// Handles a drain on behalf of the writer. Only the reader waits for one: a writer that did
     /// would take the reader's place as the one to be woken.
     fn poll_leave_writing(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if matches!(self.leaving, Leaving::No(_)) {

@@ -3,16 +3,16 @@
 /// A close frame with status 1001, "going away": the server is ending.
 pub(super) const GOING_AWAY: &[u8] = &[0x88, 0x02, 0x03, 0xe9];
 
-/// Bytes of a handshake's answer that are looked at.
+/// Bytes of a handshake's response that are looked at.
 const HEAD_BYTES_MAX: usize = 16 * 1_024;
 /// The longest header of an unmasked frame.
 const HEADER_BYTES_MAX: usize = 10;
 
-/// What a server has written on a connection, so far as it matters for putting a frame of our own
-/// between its frames.
+/// The output of a connection, so far as it matters for putting a frame of our own between its
+/// frames.
 #[derive(Debug)]
 pub(super) enum Written {
-    /// Part of the head of its answer.
+    /// Part of the head of its response.
     Head(Vec<u8>),
     /// A WebSocket's frames.
     Frames(Frames),
@@ -20,7 +20,7 @@ pub(super) enum Written {
     Other,
 }
 
-/// Where in a stream of unmasked frames the writer stands.
+/// The writer's position in a stream of unmasked frames.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     header: [u8; HEADER_BYTES_MAX],
@@ -54,7 +54,7 @@ impl Written {
         }
     }
 
-    /// Whether a frame may be put here.
+    /// Returns `true` if a frame may be put here.
     pub(super) fn is_between_frames(&self) -> bool {
         match self {
             Self::Frames(frames) => frames.header_bytes == 0 && frames.payload_left == 0,
@@ -63,7 +63,7 @@ impl Written {
     }
 }
 
-/// Whether `head` is the answer that begins a WebSocket (RFC 6455, 4.2.2).
+/// Returns `true` if `head` is the response that begins a WebSocket (RFC 6455, 4.2.2).
 fn is_handshake(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head).to_ascii_lowercase();
     let mut lines = text.split("\r\n");

@@ -1,4 +1,4 @@
-//! What one client may ask of the server, and for how long it may keep it waiting.
+//! Limits on what one client may ask of the server, and on its time.
 
 mod serde;
 mod setting;
@@ -53,19 +53,19 @@ limits! {
 
         /// Time that a connection may be idle between two requests; closed beyond.
         ///
-        /// It must be longer than the time for which a proxy in front keeps idle connections: of two
-        /// that close at the same time, the proxy may be sending a request on a connection that the
-        /// server is closing, and its client gets a 502. The default outlasts the 60 s of AWS' load
-        /// balancers and of nginx' upstream. Behind Google's application load balancers, which keep
-        /// theirs for 600 s, set 620 s.
+        /// It must be longer than the time for which a proxy in front keeps idle connections: of
+        /// two that close at the same time, the proxy may be sending a request on a connection that
+        /// the server is closing, and its client gets a 502. The default outlasts the 60 s of AWS'
+        /// load balancers and of nginx' upstream. Behind Google's application load balancers, which
+        /// keep theirs for 600 s, set 620 s.
         keep_alive_timeout: Duration as Time = Duration::from_secs(75), TICK..=Duration::MAX;
 
         /// Time in which a client must take at least one byte of what is sent to it; reset beyond.
         ///
         /// It is also the time by which a client may be behind `response_rate_min`. Over HTTP/2 a
         /// stream whose client does not open its window is reset, and the connection is closed if
-        /// nothing of any was taken and no other stream is open, or if it is the connection's window
-        /// that is not opened.
+        /// nothing of any was taken and no other stream is open, or if it is the connection's
+        /// window that is not opened.
         ///
         /// On a stream of the application's own, such as TLS, the server sees that a client has
         /// taken something only when the system tells the runtime of room, which it does once about
@@ -76,8 +76,8 @@ limits! {
         /// Size that a client must take each second of what is sent to it, 0 for any; reset below.
         ///
         /// Only the time counts in which there is something to send and the system takes no more of
-        /// it, so events and long polls that send little are not concerned. Each byte taken makes up
-        /// for some of that time; whoever is behind by `write_timeout` is reset.
+        /// it, so events and long polls that send little are not concerned. Each byte taken makes
+        /// up for some of that time; whoever is behind by `write_timeout` is reset.
         ///
         /// A client that takes 1,200 bytes each 1.5 s, 800 a second, loses 0.2 s a second and is
         /// reset after 150 s; one that takes 1,000 a second may take any time. What it has taken
@@ -139,10 +139,10 @@ limits! {
         /// A request beyond it is declined, with `Retry-After`, before the application sees it, and
         /// its connection is closed (over HTTP/2 it goes on); what is under way goes on.
         ///
-        /// One connection of HTTP/1 holds up to some 320 KiB: with 1 GiB, 3,300 of them may do their
-        /// worst. One of HTTP/2 holds up to 1 MiB of bodies, `output_bytes_max` of responses, and a
-        /// head for each stream.
-        /// What the application makes of a request, such as a body that it collects, is its own.
+        /// One connection of HTTP/1 holds up to some 320 KiB: with 1 GiB, 3,300 of them may do
+        /// their worst. One of HTTP/2 holds up to 1 MiB of bodies, `output_bytes_max` of responses,
+        /// and a head for each stream. What the application makes of a request, such as a body that
+        /// it collects, is its own.
         memory_max: usize as Size
             = memory_default() => "a quarter of the memory of the machine, or of its container",
             1..=usize::MAX;
@@ -190,7 +190,7 @@ impl Limits {
         SETTINGS.iter().find(|setting| setting.name() == name)
     }
 
-    /// Finds what is not allowed.
+    /// Checks every limit against its range.
     pub(crate) fn check(&self) -> Result<(), LimitError> {
         SETTINGS.iter().try_for_each(|setting| setting.check(self))
     }
@@ -204,14 +204,14 @@ impl Limits {
         }
     }
 
-    /// For how long the system keeps trying to send to a client that takes nothing.
+    /// Returns the time for which the system keeps trying to send to a client that takes nothing.
     pub(crate) fn untaken_max(&self) -> Duration {
         self.write_timeout.saturating_mul(2).max(UNTAKEN_MIN)
     }
 }
 
-/// The system gives up a client that takes nothing no sooner than this, and no sooner than after twice
-/// `write_timeout`: the server, which tells the client by a reset, comes first.
+/// The system gives up a client that takes nothing no sooner than this, and no sooner than after
+/// twice `write_timeout`: the server, which tells the client by a reset, comes first.
 const UNTAKEN_MIN: Duration = Duration::from_mins(1);
 
 /// The rest of the descriptors is for listeners, logs, files and upstream connections.

@@ -23,8 +23,8 @@ impl Serialize for Limits {
     }
 }
 
-/// Reads texts, as [`Setting::set`](super::Setting::set) does, and numbers; what is not there has its
-/// default.
+/// Reads texts, as [`Setting::set`](super::Setting::set) does, and numbers; what is not there has
+/// its default.
 impl<'de> Deserialize<'de> for Limits {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Table)

@@ -8,10 +8,11 @@ use bytesize::ByteSize;
 
 use super::Limits;
 
-/// What a limit without a limit is written as.
+/// The text of a limit that is off.
 const UNLIMITED: &str = "unlimited";
 
-/// One of the [limits](Limits), known by its name: for flags, files and pages that have one of each.
+/// One of the [limits](Limits), known by its name: for flags, files and pages that have one of
+/// each.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,7 +40,7 @@ pub struct Setting {
     pub(super) allowed: fn() -> String,
 }
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A whole number, such as `100`.
@@ -67,32 +68,32 @@ impl LimitError {
 }
 
 impl Setting {
-    /// The name of the field, such as `head_bytes_max`.
+    /// Returns the name of the field, such as `head_bytes_max`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The unit of what it counts.
+    /// Returns its unit.
     #[must_use]
     pub fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// The first sentence of its text.
+    /// Returns the first sentence of its text.
     #[must_use]
     pub fn summary(&self) -> &'static str {
         self.lines[0].trim().trim_end_matches('.')
     }
 
-    /// The rest of its text: lines, of which empty ones end a paragraph.
+    /// Returns the rest of its text: lines, of which empty ones end a paragraph.
     pub fn details(&self) -> impl Iterator<Item = &'static str> {
         let rest = self.lines[1..].iter();
         rest.map(|line| line.trim())
             .skip_while(|line| line.is_empty())
     }
 
-    /// What it is unless it is set, as text: a value, or in words how it is computed.
+    /// Returns its default as text: a value, or in words how it is computed.
     #[must_use]
     pub fn default_text(&self) -> String {
         match self.computed {
@@ -101,25 +102,25 @@ impl Setting {
         }
     }
 
-    /// Whether the default depends on the machine.
+    /// Returns `true` if the default depends on the machine.
     #[must_use]
     pub fn is_computed(&self) -> bool {
         self.computed.is_some()
     }
 
-    /// Values that are allowed, as text.
+    /// Returns the values that are allowed, as text.
     #[must_use]
     pub fn allowed(&self) -> String {
         (self.allowed)()
     }
 
-    /// What it is in `limits`, as [`set`](Self::set) reads it.
+    /// Returns its value in `limits` as text, which [`set`](Self::set) reads.
     #[must_use]
     pub fn text_of(&self, limits: &Limits) -> String {
         (self.write)(limits)
     }
 
-    /// Sets it to what a text says.
+    /// Sets it to the value of a text.
     ///
     /// # Errors
     ///
@@ -211,7 +212,7 @@ impl Texts<Duration> for Time {
     }
 }
 
-/// The largest unit that gives a whole number.
+/// Writes a size in the largest unit that gives a whole number.
 fn size_text(bytes: u64) -> String {
     let units = [("MiB", 1 << 20), ("KiB", 1 << 10), ("kB", 1_000)];
     let unit = units

@@ -17,7 +17,7 @@ pub(crate) struct Accepted {
     pub(crate) deferred: bool,
     /// A header of the PROXY protocol comes first, and was not read.
     pub(crate) is_proxied: bool,
-    /// What was read of it already.
+    /// Input that was read already.
     pub(crate) input: Vec<u8>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum AcceptedSocket {
     Any(AnyStream),
 }
 
-/// Why a connection was not accepted, by what is to be done.
+/// A failed accept, by what is to be done.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// None waits: wait for the next.
@@ -75,6 +75,7 @@ impl Listener {
 fn fault(errno: Errno) -> Fault {
     match errno {
         Errno::AGAIN => Fault::WouldBlock,
+        // PERM is a firewall's (accept(2)): it concerns this connection, not the listener.
         Errno::INTR
         | Errno::CONNABORTED
         | Errno::CONNRESET

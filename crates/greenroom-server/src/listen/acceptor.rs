@@ -21,8 +21,9 @@ pub trait Acceptor: fmt::Debug + Send + 'static {
     /// dropped, and the acceptor after it, when the server drains.
     fn accept(&mut self) -> Pin<Box<dyn Future<Output = AcceptedStream> + Send + '_>>;
 
-    /// Where it listens, for [`Server::local_addresses`](crate::Server::local_addresses). A listener
-    /// without an address that [`Address`] can tell says a Unix socket without a path.
+    /// Returns the address that it listens on, for
+    /// [`Server::local_addresses`](crate::Server::local_addresses). A listener without an address
+    /// that [`Address`] can tell says a Unix socket without a path.
     fn local_address(&self) -> Address;
 }
 
@@ -32,8 +33,8 @@ pub struct AcceptedStream(Accepted);
 
 impl AcceptedStream {
     /// Takes any stream of bytes. A `TcpStream` or `UnixStream` of tokio is served as one that the
-    /// server accepted itself: it changes to the runtime of its loop. Any other stays with the runtime
-    /// that drives it.
+    /// server accepted itself: it changes to the runtime of its loop. Any other stays with the
+    /// runtime that drives it.
     ///
     /// # Errors
     ///

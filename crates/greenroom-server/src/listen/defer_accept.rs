@@ -2,8 +2,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// How long the system keeps a connection to itself that says nothing: it gives such a client to
-/// us when the first repetition of the handshake's answer is acknowledged, about a second later.
+/// Time for which the system keeps a silent connection to itself: we get it when the first
+/// repetition of the handshake's SYN-ACK is acknowledged, about a second later.
 pub(crate) const DEFERRED: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug)]

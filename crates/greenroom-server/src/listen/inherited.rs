@@ -7,8 +7,8 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 use super::{Listener, ListenerSocket, defer_accept, set_inherited};
 use crate::Address;
 
-/// A listening socket that other processes have too: those that passed it on, as Perl's `start_server`
-/// and systemd do, and those that served before or will serve after this one.
+/// A listening socket that other processes have too: those that passed it on, as Perl's
+/// `start_server` and systemd do, and those that served before or will serve after this one.
 ///
 /// ```
 /// use std::net::TcpListener;
@@ -28,15 +28,15 @@ use crate::Address;
 pub struct InheritedSocket(ListenerSocket);
 
 impl InheritedSocket {
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub fn address(&self) -> Address {
         self.0.address()
     }
 
-    /// Has the socket serve all loops. No listener of another loop joins its port: the system would give
-    /// that one connections of its own, and reset those that wait there when this process ends, although
-    /// another one goes on with the inherited socket.
+    /// Has the socket serve all loops. No listener of another loop joins its port: the system would
+    /// give that one connections of its own, and reset those that wait there when this process
+    /// ends, although another one goes on with the inherited socket.
     pub(crate) fn listen(self) -> io::Result<Listener> {
         let address = self.address();
         match &self.0 {
@@ -60,8 +60,8 @@ impl InheritedSocket {
 impl TryFrom<OwnedFd> for InheritedSocket {
     type Error = io::Error;
 
-    /// Fails for what is no socket, and for a socket that does not listen, or not for streams over TCP or on
-    /// a path.
+    /// Fails for what is no socket, and for a socket that does not listen, or not for streams over
+    /// TCP or on a path.
     fn try_from(socket: OwnedFd) -> io::Result<Self> {
         let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         let kind = sockopt::socket_type(&socket).map_err(|errno| match errno {

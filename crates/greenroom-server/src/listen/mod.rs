@@ -44,9 +44,9 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Has the system end connections whose client takes nothing of what was sent for `time`, and those
-    /// that were closed with something left to send, which it would else keep for minutes (tcp(7),
-    /// `TCP_USER_TIMEOUT`). Accepted connections inherit it.
+    /// Has the system end connections whose client takes nothing of what was sent for `time`, and
+    /// those that were closed with something left to send, which it would else keep for minutes
+    /// (tcp(7), `TCP_USER_TIMEOUT`). Accepted connections inherit it.
     pub(crate) fn set_untaken_max(&self, time: Duration) {
         if let ListenerSocket::Tcp(listener) = &self.socket {
             // A system that does not know it has limits of its own.
@@ -85,8 +85,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// The listeners of one address, one for each loop: all of them for TCP, the first one only for a
-/// Unix socket.
+/// Binds the listeners of one address, one for each loop: all of them for TCP, the first one only
+/// for a Unix socket.
 pub(crate) fn bind(address: &Address, loops: usize, backlog: u16) -> Result<Vec<Listener>, Error> {
     let bound = match address {
         Address::Tcp(address) => bind_tcp(*address, loops, backlog),
@@ -192,7 +192,7 @@ fn tcp_socket(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// What accepted connections inherit, which saves a system call for each.
+/// Sets the options that accepted connections inherit, which saves a system call for each.
 fn set_inherited(socket: &socket2::SockRef<'_>) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)

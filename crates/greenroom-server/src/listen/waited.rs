@@ -14,8 +14,9 @@ nix::getsockopt_impl!(
 );
 
 impl Accepted {
-    /// How long a newcomer has waited since it sent its request (tcp(7), `TCP_INFO`), to the
-    /// system's clock tick. `None` on a Unix socket, where the system does not say.
+    /// Returns the time that a new connection has waited since its client sent the request (tcp(7),
+    /// `TCP_INFO`), to the system's clock tick. `None` on a Unix socket, where the system does not
+    /// say.
     pub(crate) fn waited(&self) -> Option<Duration> {
         let AcceptedSocket::Tcp(stream) = &self.socket else {
             return None;

@@ -1,5 +1,5 @@
-//! What a proxy writes of whoever sent it a request. Sources: RFC 7239, sections 4 and 6, and for
-//! `X-Forwarded-For` what proxies in use do.
+//! The header fields in which a proxy names the sender of a request. Sources: RFC 7239, sections 4
+//! and 6, and for `X-Forwarded-For` what proxies in use do.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,8 +9,9 @@ use http::header::{FORWARDED, HeaderMap, HeaderName};
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The header field in which trusted proxies tell whom they saw. The other one is never read: a proxy
-/// passes on unseen what it does not write itself, so there every client could write what it likes.
+/// The header field in which trusted proxies name their clients. The other one is never read: a
+/// proxy passes on unseen what it does not write itself, so there every client could write what it
+/// likes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForwardedHeader {
     /// `Forwarded`, by its parameter `for` (RFC 7239).
@@ -31,8 +32,8 @@ pub struct ForwardedFor {
 }
 
 impl ForwardedHeader {
-    /// Whom each proxy saw, the one that is next to the server first. `None` stands for an entry that is
-    /// no address: hidden (`unknown`, `_name`) or malformed.
+    /// Returns the client that each proxy saw, the one that is next to the server first. `None`
+    /// stands for an entry that is no address: hidden (`unknown`, `_name`) or malformed.
     pub(super) fn entries(
         self,
         headers: &HeaderMap,
@@ -50,8 +51,8 @@ impl ForwardedHeader {
     }
 }
 
-/// The parts of a text between these separators, the last one first, without the blanks around them. A
-/// separator within quotes is none.
+/// The parts of a text between these separators, the last one first, without the blanks around
+/// them. A separator within quotes is none.
 ///
 /// They are read from the end because there stands what the nearest proxy has added. Read from its
 /// beginning, a quote that the client never closed would swallow it.
@@ -87,7 +88,7 @@ impl<'a> Iterator for FromEnd<'a> {
     }
 }
 
-/// Whether an odd number of backslashes stands before this place.
+/// Returns `true` if an odd number of backslashes stands before this place.
 fn is_escaped(text: &[u8], at: usize) -> bool {
     let before = text[..at].iter().rev();
     before.take_while(|&&byte| byte == b'\\').count() % 2 == 1
@@ -118,7 +119,8 @@ fn unquoted(value: &str) -> Option<&str> {
     (!inner.contains(['"', '\\'])).then_some(inner)
 }
 
-/// Reads an address with or without a port. IPv6 stands in brackets, and without a port may do without.
+/// Reads an address with or without a port. IPv6 stands in brackets, and without a port may do
+/// without.
 fn node(text: &str) -> Option<ForwardedFor> {
     if let Ok(ip) = text.parse::<IpAddr>() {
         return Some(ForwardedFor::new(ip, None));

@@ -1,5 +1,6 @@
 //! The header of the PROXY protocol, which a proxy sends ahead of what its client sends. Source:
-//! `doc/proxy-protocol.txt` of `HAProxy`, sections 2.1 (version 1, text) and 2.2 (version 2, binary).
+//! `doc/proxy-protocol.txt` of `HAProxy`, sections 2.1 (version 1, text) and 2.2 (version 2,
+//! binary).
 
 use std::net::SocketAddr;
 
@@ -16,17 +17,18 @@ const V1_END: &[u8] = b"\r\n";
 /// Signature, version and command, family and transport, length.
 const V2_BYTES_MIN: usize = 16;
 
-/// What a proxy announces of a connection.
+/// A proxy's announcement of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Announced {
     /// The bytes that the header takes.
     pub(crate) length: usize,
-    /// Who connected to the proxy, and where. `None` if the connection is the proxy's own, such as a
-    /// health check (`LOCAL`), or it does not tell (`UNKNOWN`, a Unix socket, a datagram).
+    /// The address that connected to the proxy, and the one that it connected to. `None` if the
+    /// connection is the proxy's own, such as a health check (`LOCAL`), or it does not tell
+    /// (`UNKNOWN`, a Unix socket, a datagram).
     pub(crate) addresses: Option<(SocketAddr, SocketAddr)>,
 }
 
-/// Why what a connection begins with announces nobody.
+/// A fault of the header that a connection begins with.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum HeaderFault {
     #[error("it does not begin with a header of the PROXY protocol")]
@@ -126,7 +128,7 @@ mod tests {
         header
     }
 
-    /// Who is announced, `own` if nobody is.
+    /// Returns the addresses that are announced, `own` if none are.
     fn announced(header: &[u8]) -> String {
         for end in 0..header.len() {
             assert_eq!(read(&header[..end]), Ok(None), "{end} of {header:?}");

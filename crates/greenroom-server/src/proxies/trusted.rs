@@ -8,16 +8,16 @@ use ipnet::{IpNet, Ipv4Net};
 
 use super::{ForwardedFor, ForwardedHeader};
 
-/// Entries of a forwarding header that are looked at in one request; nobody has so many proxies in a
-/// row. What stands before them is not believed: the client is then the address that was reached.
+/// Entries of a forwarding header that are looked at in one request; nobody has so many proxies in
+/// a row. What stands before them is not believed: the client is then the address that was reached.
 pub const FORWARDED_ENTRIES_MAX: usize = 32;
 
-/// Proxies whose word is taken for who their client is.
+/// Proxies that are believed about their clients.
 ///
-/// By default there are none, and the client is whoever is connected. Of a request that a trusted proxy
-/// sent, the client is the first address that is no trusted proxy's, from the connection outwards: the
-/// connected address, then the entries of the [header](ForwardedHeader) from its end. So whatever a
-/// client writes there itself is not believed.
+/// By default there are none, and the client is whoever is connected. Of a request that a trusted
+/// proxy sent, the client is the first address that is no trusted proxy's, from the connection
+/// outwards: the connected address, then the entries of the [header](ForwardedHeader) from its end.
+/// So whatever a client writes there itself is not believed.
 ///
 /// ```
 /// use greenroom_server::TrustedProxies;
@@ -39,7 +39,7 @@ pub struct TrustedProxies {
     header: ForwardedHeader,
 }
 
-/// Who sends the requests of a connection.
+/// The sender of a connection's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sender {
     Client,
@@ -51,14 +51,15 @@ pub(crate) enum Sender {
 pub enum TrustedProxy {
     /// Those whose address is in this network: `10.0.0.0/8`, `::1`.
     Network(IpNet),
-    /// Whoever connects to a Unix socket of the server: `unix`.
+    /// All that connect to a Unix socket of the server: `unix`.
     Unix,
 }
 
 /// A text that names no [`TrustedProxy`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` names no proxies: allowed are networks such as 10.0.0.0/8 and fd00::/8, addresses such as ::1, and unix"
+    "`{text}` names no proxies: allowed are networks such as 10.0.0.0/8 and fd00::/8, \
+     addresses such as ::1, and unix"
 )]
 pub struct TrustedProxyError {
     text: String,
@@ -71,13 +72,13 @@ impl TrustedProxies {
         Self { header, ..self }
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.networks.is_empty() && !self.unix
     }
 
-    /// Whether the peer at this address is one of them; `None` is one on a Unix socket.
+    /// Returns `true` if the peer at this address is one of them; `None` is one on a Unix socket.
     #[must_use]
     pub fn trusts(&self, peer: Option<IpAddr>) -> bool {
         let Some(address) = peer else {
@@ -88,10 +89,10 @@ impl TrustedProxies {
         networks.any(|network| network.contains(&address))
     }
 
-    /// The client of a request with these headers that this peer has sent (`None`: one on a Unix
-    /// socket). `None` if nothing is known of it: the peer has no address, and is not trusted or tells
-    /// none. At an entry that is no address the walk ends, at the last proxy that told one. At most
-    /// [`FORWARDED_ENTRIES_MAX`] entries are looked at.
+    /// Returns the client of a request with these headers that this peer has sent (`None`: one on a
+    /// Unix socket). `None` if nothing is known of it: the peer has no address, and is not trusted
+    /// or tells none. At an entry that is no address the walk ends, at the last proxy that told
+    /// one. At most [`FORWARDED_ENTRIES_MAX`] entries are looked at.
     #[must_use]
     pub fn client(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<ForwardedFor> {
         let mut client = peer.map(ForwardedFor::from);
@@ -104,7 +105,7 @@ impl TrustedProxies {
         client
     }
 
-    /// Who is at the other end of a connection.
+    /// Returns the sender at the other end of a connection.
     pub(crate) fn sender(&self, peer: Option<SocketAddr>) -> Sender {
         if self.trusts(peer.map(|peer| peer.ip())) {
             Sender::TrustedProxy
@@ -113,7 +114,7 @@ impl TrustedProxies {
         }
     }
 
-    /// Has a request that a trusted proxy sent say whom it is for, which is returned.
+    /// Puts the client into the extensions of a request that a trusted proxy sent, and returns it.
     pub(crate) fn tell<B>(
         &self,
         sender: Sender,

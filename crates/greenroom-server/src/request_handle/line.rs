@@ -39,14 +39,15 @@ pub(crate) struct Line {
     /// Somebody asked for the notice of a drain.
     is_notified: AtomicBool,
     due: Mutex<Due>,
-    /// The connection, for whoever has something for it.
+    /// The connection's task, woken when there is something for it to send.
     connection: AtomicWaker,
 }
 
-/// What is to be sent ahead of the response that is due.
+/// Informational responses to be sent ahead of the response that is due.
 #[derive(Debug)]
 struct Due {
-    /// The number of the request under way, so that a handle of an earlier one sends nothing for it.
+    /// The number of the request under way, so that a handle of an earlier one sends nothing for
+    /// it.
     request: u64,
     is_open: bool,
     unsent: Vec<u8>,
@@ -68,23 +69,25 @@ impl Line {
         })
     }
 
-    /// The next request is under way.
+    /// Begins the next request.
     pub(crate) fn begin(&self, takes_informational: bool) {
         let mut due = self.due();
         due.request += 1;
         due.is_open = takes_informational;
     }
 
-    /// The request is over, whether it was answered or not.
+    /// Ends the request, with a response or without.
     pub(crate) fn end(&self) {
         let mut due = self.due();
         due.is_open = false;
         due.unsent = Vec::new();
     }
 
-    /// Takes what is to be sent before what follows in `out`, and has the connection woken for more.
+    /// Takes what is to be sent before what follows in `out`, and has the connection woken for
+    /// more.
     pub(crate) fn take(&self, connection: &Waker, out: &mut Vec<u8>) {
-        // Registered before the look, or what is sent in between would wait for another reason to wake.
+        // Registered before the look, or what is sent in between would wait for another reason to
+        // wake.
         self.connection.register(connection);
         out.append(&mut self.due().unsent);
     }
@@ -96,7 +99,7 @@ impl Line {
         out.append(&mut due.unsent);
     }
 
-    /// Whether a handler wants to end its WebSocket itself when the server drains.
+    /// Returns `true` if a handler ends its WebSocket itself when the server drains.
     pub(crate) fn is_notified(&self) -> bool {
         self.is_notified.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What a handler reaches of its connection, wherever it runs.
+//! Access to a connection for the handlers of its requests, on any thread.
 
 mod current;
 mod line;
@@ -13,12 +13,12 @@ pub(crate) use line::{Lent, Line};
 
 use crate::{Draining, FieldNames, InformationalError};
 
-/// What a handler reaches of the connection that its request came on, from any thread and for as long as
-/// it likes: informational responses ahead of its own, and the [notice](Draining) that the server drains.
+/// A handle to the connection that a request came on, usable from any thread and for any time:
+/// informational responses ahead of its own, and the [notice](Draining) that the server drains.
 ///
-/// A request does not carry one, because most handlers need none: it is made when it is
-/// [asked for](Self::current), on the loop. `greenroom` puts it into the extensions of requests that go
-/// to a stage. A middleware that gives requests to a task of its own must do so too.
+/// A request does not carry one, because most handlers need none: it is made when it is [asked
+/// for](Self::current), on the loop. `greenroom` puts it into the extensions of requests that go to
+/// a stage. A middleware that gives requests to a task of its own must do so too.
 ///
 /// One costs an allocation, which goes with the last of its connection; each further one an atomic
 /// increment and a lock that nobody contends for.
@@ -29,8 +29,9 @@ pub struct RequestHandle {
 }
 
 impl RequestHandle {
-    /// That of the request whose service is called, or whose handler is polled, by its connection on this
-    /// thread. `None` anywhere else: in a spawned task, on a stage, in the body of a response.
+    /// Returns the handle of the request whose service is called, or whose handler is polled, by
+    /// its connection on this thread. `None` anywhere else: in a spawned task, on a stage, in the
+    /// body of a response.
     #[must_use]
     pub fn current() -> Option<Self> {
         let line = current::line()?;
@@ -38,22 +39,22 @@ impl RequestHandle {
         Some(Self { line, request })
     }
 
-    /// That in a request's extensions, or else the [current](Self::current) one.
+    /// Returns the handle in a request's extensions, or else the [current](Self::current) one.
     #[must_use]
     pub fn of(extensions: &Extensions) -> Option<Self> {
         extensions.get::<Self>().cloned().or_else(Self::current)
     }
 
-    /// Sends an informational response, such as `103 Early Hints` (RFC 9110, 15.2; RFC 8297), ahead of
-    /// the response proper: as soon as the connection gets its turn on its loop. Fields that frame
-    /// content or concern the connection are left out.
+    /// Sends an informational response, such as `103 Early Hints` (RFC 9110, 15.2; RFC 8297), ahead
+    /// of the response proper: as soon as the connection gets its turn on its loop. Fields that
+    /// frame content or concern the connection are left out.
     ///
     /// # Errors
     ///
-    /// [`InformationalError::Status`] unless `status` is from 102 to 199. [`InformationalError::Now`] once the response
-    /// has begun or the request is over, for a client of HTTP/1.0 (which knows no such responses), over
-    /// HTTP/2, and for a request that asks for an upgrade. [`InformationalError::TooMuch`] while 64 KiB of them
-    /// wait for the client.
+    /// [`InformationalError::Status`] unless `status` is from 102 to 199.
+    /// [`InformationalError::Now`] once the response has begun or the request is over, for a client
+    /// of HTTP/1.0 (which knows no such responses), over HTTP/2, and for a request that asks for an
+    /// upgrade. [`InformationalError::TooMuch`] while 64 KiB of them wait for the client.
     pub fn send_informational(
         &self,
         status: StatusCode,
@@ -62,7 +63,7 @@ impl RequestHandle {
         self.line.send(self.request, status, headers, None)
     }
 
-    /// The same, with the fields' names as `names` spell them.
+    /// Sends an informational response with the fields' names as `names` spell them.
     ///
     /// # Errors
     ///
@@ -76,10 +77,11 @@ impl RequestHandle {
         self.line.send(self.request, status, headers, Some(names))
     }
 
-    /// The notice that the server drains.
+    /// Returns the notice that the server drains.
     ///
-    /// Whoever asks for it on a request that opens a WebSocket closes that itself when the notice comes,
-    /// with the code of its choice: the server does not, as it does for all others (1001).
+    /// A handler that asks for it on a request that opens a WebSocket closes that itself when the
+    /// notice comes, with the code of its choice: the server does not, as it does for all others
+    /// (1001).
     #[must_use]
     pub fn draining(&self) -> Draining {
         self.line.notice()

@@ -24,7 +24,7 @@ use crate::rig::{
 };
 
 const SECOND: Duration = Duration::from_secs(1);
-/// What a duplex stream holds before its reader has to read.
+/// Bytes that a duplex stream holds before its reader has to read.
 const HELD_BYTES: usize = 4 * 1_024;
 
 /// Accepts whatever it is given.

@@ -1,4 +1,4 @@
-//! What one address may ask for: connections at once, requests a second.
+//! Limits on what one address may ask for: connections at once, requests a second.
 
 use std::time::Duration;
 

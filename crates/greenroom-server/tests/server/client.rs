@@ -108,7 +108,7 @@ impl Client {
         self.read.drain(..bytes).collect()
     }
 
-    /// Whether the server ended the connection without another byte.
+    /// Returns `true` if the server ended the connection without another byte.
     pub(crate) async fn is_closed(&mut self) -> bool {
         self.read.is_empty() && !self.more().await
     }

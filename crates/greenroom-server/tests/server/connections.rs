@@ -42,7 +42,7 @@ impl Pair {
         }
     }
 
-    /// How many of these connections each loop serves.
+    /// Counts these connections by the loop that serves them.
     async fn spread(&self, clients: &mut [Client]) -> BTreeMap<String, usize> {
         let names = clients.iter_mut().map(|client| async {
             // Asked twice: a connection never changes its loop.

@@ -1,4 +1,5 @@
-//! Bodies whose end is that of the connection, as HTTP/1.0 has them: cut short, they end by a reset.
+//! Bodies whose end is that of the connection, as HTTP/1.0 has them: cut short, they end by a
+//! reset.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;

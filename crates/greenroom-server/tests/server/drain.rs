@@ -16,8 +16,8 @@ use crate::rig::{Reply, Rig, app, assert_elapsed, local, settle, streamed, text,
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// `/5` answers after 5 s, `/stream` with a part a second for 5 s, `/never` not at all, `/notice` with a part
-/// when it is told of the drain, and `/told` then, too.
+/// `/5` answers after 5 s, `/stream` with a part a second for 5 s, `/never` not at all, `/notice`
+/// with a part when it is told of the drain, and `/told` then, too.
 pub(crate) async fn handler(request: Request<RequestBody>) -> Reply {
     match request.uri().path() {
         "/never" => std::future::pending().await,

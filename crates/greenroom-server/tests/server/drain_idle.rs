@@ -1,5 +1,5 @@
-//! Connections that end while they are idle: a request that crosses that end is served, or at least not
-//! answered by a reset.
+//! Connections that end while they are idle: a request that crosses that end is served, or at least
+//! not answered by a reset.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -164,7 +164,7 @@ async fn a_connection_that_makes_room_serves_the_request_that_is_there() {
 
 const CLIENTS: u32 = 1_500;
 
-/// What became of the requests of many clients.
+/// The outcome of the requests of many clients.
 #[derive(Debug, Default)]
 struct Fates {
     served: AtomicUsize,
@@ -172,7 +172,7 @@ struct Fates {
     unanswered: AtomicUsize,
 }
 
-/// Where all clients wait for each other.
+/// The barrier at which all clients wait for each other.
 struct All {
     began: Semaphore,
     go_on: Semaphore,
@@ -235,9 +235,10 @@ fn allow_descriptors(wanted: u64) {
     }
 }
 
-/// Over TCP and on threads of the server's own. Of a client that this machine lets wait for longer than the
-/// grace the connection ends, and rightly; so the grace is long here, and each client comes within it.
-/// The default is tested on the paused clock, below; how it fares in real time is measured (`lab/http-bench`).
+/// Over TCP and on threads of the server's own. Of a client that this machine lets wait for longer
+/// than the grace the connection ends, and rightly; so the grace is long here, and each client
+/// comes within it. The default is tested on the paused clock, below; how it fares in real time is
+/// measured (`lab/http-bench`).
 #[tokio::test]
 async fn of_1500_clients_that_post_at_a_drain_none_loses_a_request() {
     within(async {
@@ -283,7 +284,8 @@ async fn of_1500_clients_that_post_at_a_drain_none_loses_a_request() {
     .await;
 }
 
-/// Posts with a pause after each response, until one says that it is the last: how many were answered.
+/// Posts with a pause after each response, until one says that it is the last: how many were
+/// answered.
 async fn post_with_pauses(mut stream: UnixStream, pause: Duration) -> usize {
     let request = post("/", "Content-Length: 5\r\n") + "hello";
     for answered in 1.. {
@@ -297,7 +299,8 @@ async fn post_with_pauses(mut stream: UnixStream, pause: Duration) -> usize {
     unreachable!("the drain ends it")
 }
 
-/// On a clock that stands still while anybody can go on, no machine is too slow for the default grace of 500 ms.
+/// On a clock that stands still while anybody can go on, no machine is too slow for the default
+/// grace of 500 ms.
 #[tokio::test(start_paused = true)]
 async fn of_1500_clients_that_pause_for_less_than_the_default_grace_none_loses_a_request() {
     local(async {

@@ -1,4 +1,5 @@
-//! Floods of frames over HTTP/2: none makes the server keep more than it does for others, or for longer.
+//! Floods of frames over HTTP/2: none makes the server keep more than it does for others, or for
+//! longer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -160,7 +161,7 @@ async fn empty_data_without_end_ends_the_connection() {
     .await;
 }
 
-/// What has to be acknowledged is not read ahead of its acknowledgement.
+/// Frames that have to be acknowledged are not read ahead of their acknowledgement.
 #[tokio::test(start_paused = true)]
 async fn who_takes_no_acknowledgements_is_cut_off_after_30_s() {
     local(async {

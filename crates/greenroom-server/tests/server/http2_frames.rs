@@ -96,8 +96,8 @@ impl Frames {
         self.send(WINDOW_UPDATE, 0, id, &bytes.to_be_bytes()).await;
     }
 
-    /// The next frame that is not about the connection's settings; pings are answered. `None` at the
-    /// end of the connection.
+    /// The next frame that is not about the connection's settings; pings are answered. `None` at
+    /// the end of the connection.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
         loop {
             let mut header = [0; 9];
@@ -148,7 +148,8 @@ impl Frames {
         String::from_utf8(body).unwrap()
     }
 
-    /// The response on this stream, the only one to come: its status, or 0 if it is reset, and its body.
+    /// The response on this stream, the only one to come: its status, or 0 if it is reset, and its
+    /// body.
     pub(crate) async fn response(&mut self, id: u32) -> (u16, String) {
         let mut status = 0;
         let mut body = Vec::new();

@@ -1,4 +1,4 @@
-//! What a client over HTTP/2 may hold, and for how long it may keep the server waiting.
+//! Limits on what a client over HTTP/2 may hold, and on its time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use crate::rig::{Body, Reply, Rig, app, assert_elapsed, local, settle, streamed,
 
 const SECOND: Duration = Duration::from_secs(1);
 const WINDOW_MAX: u32 = 0x7fff_ffff;
-/// What an application gives at a time, and how often: 1 MB.
+/// The chunks that an application gives, and their number: 1 MB.
 const PART_BYTES: usize = 20_000;
 const PARTS: usize = 50;
 

@@ -1,4 +1,4 @@
-//! What connections of HTTP/2 hold counts as that of all others, and whom there is no room for.
+//! The memory of HTTP/2 connections counts as that of all others, up to the same limit.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -169,8 +169,8 @@ async fn what_was_taken_or_dropped_counts_no_more() {
     .await;
 }
 
-/// A client may send a MiB before the application takes any. Without memory not all of that is read, until
-/// the application makes room.
+/// A client may send a MiB before the application takes any. Without memory not all of that is
+/// read, until the application makes room.
 #[tokio::test(start_paused = true)]
 async fn without_memory_little_more_is_read_than_is_taken() {
     local(async {

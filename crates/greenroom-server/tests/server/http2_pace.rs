@@ -1,5 +1,6 @@
-//! The pace at which a client over HTTP/2 takes a response: 1,000 bytes a second, as over HTTP/1, from
-//! which each stream and the connection may be behind by 30 s, as long as it is the client that is waited for.
+//! The pace at which a client over HTTP/2 takes a response: 1,000 bytes a second, as over HTTP/1,
+//! from which each stream and the connection may be behind by 30 s, as long as it is the client
+//! that is waited for.
 
 use std::time::Duration;
 
@@ -53,7 +54,8 @@ fn serve(response_rate_min: u64) -> Rig {
     Rig::with(app(handler), |builder| builder.limits(limits))
 }
 
-/// A client of `h2`, each of whose streams has such a window, which opens when half of it was taken.
+/// A client of `h2`, each of whose streams has such a window, which opens when half of it was
+/// taken.
 async fn client(server: &Rig, window: u32) -> SendRequest<Bytes> {
     let stream = UnixStream::connect(&server.path).await.unwrap();
     let mut builder = Builder::new();
@@ -76,8 +78,8 @@ async fn get(client: &SendRequest<Bytes>, path: &str) -> RecvStream {
     response.await.unwrap().into_body()
 }
 
-/// Takes as much as the window has, and opens it for as much again after such a pause: how the stream was
-/// reset, or `None` if it was not for so long.
+/// Takes as much as the window has, and opens it for as much again after such a pause: how the
+/// stream was reset, or `None` if it was not for so long.
 async fn take(
     body: &mut RecvStream,
     window: usize,
@@ -186,8 +188,8 @@ async fn an_application_may_take_any_time() {
     .await;
 }
 
-/// So many streams with windows that are open, of which the connection's is opened every 1.5 s by so many
-/// bytes: what else came than data within 1,000 s.
+/// So many streams with windows that are open, of which the connection's is opened every 1.5 s by
+/// so many bytes: what else came than data within 1,000 s.
 async fn through_a_narrow_connection(server: &Rig, bytes: u32) -> Vec<u8> {
     let mut client = Frames::with_window(&server.path, WINDOW_MAX).await;
     for number in 0..10 {
@@ -232,8 +234,8 @@ async fn the_connections_window_is_all_streams_to_keep_open() {
     .await;
 }
 
-/// A client that takes 25,000 bytes a second of what the system has, its windows being open: for how
-/// many seconds it could.
+/// A client that takes 25,000 bytes a second of what the system has, its windows being open: for
+/// how many seconds it could.
 async fn seconds_at_25_kb(server: &Rig) -> u64 {
     let mut client = Frames::with_window(&server.path, WINDOW_MAX).await;
     client.open(0, WINDOW_MAX - 65_535).await;

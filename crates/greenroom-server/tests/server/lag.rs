@@ -231,7 +231,7 @@ async fn a_loop_that_has_ended_is_not_shown() {
     .await;
 }
 
-/// How many of 500 are refused that all wait already when the server begins, where each takes 2 ms.
+/// Counts the rejected of 500 that all wait already when the server begins, where each takes 2 ms.
 async fn refused_of_burst(limits: Limits) -> u64 {
     let bound = Server::builder()
         .loops(1.try_into().unwrap())
@@ -264,7 +264,7 @@ async fn refused_of_burst(limits: Limits) -> u64 {
     refused
 }
 
-/// Whether the answer to its request is the prepared 503.
+/// Returns `true` if the response to its request is the prepared 503.
 async fn is_refused(client: &mut Client) -> bool {
     let answer = client.answer().await;
     if answer.status != 503 {

@@ -113,9 +113,9 @@ async fn so_is_a_body_that_has_nothing_to_send() {
     .await;
 }
 
-/// Runs `leave`, and awaits that the handler is dropped while the paused clock stands still, as it does
-/// as long as a thread blocks: so no time-out is waited for. Were one needed, the thread would give up
-/// first, and the clock would tell.
+/// Runs `leave`, and awaits that the handler is dropped while the paused clock stands still, as it
+/// does as long as a thread blocks: so no time-out is waited for. Were one needed, the thread would
+/// give up first, and the clock would tell.
 async fn at_once(told: &mut mpsc::UnboundedReceiver<Instant>, leave: impl AsyncFnOnce()) {
     let (release, gate) = std::sync::mpsc::channel::<()>();
     let still = spawn_blocking(move || gate.recv_timeout(Duration::from_secs(10)));

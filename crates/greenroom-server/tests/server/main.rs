@@ -1,4 +1,5 @@
-//! What a client of the server sees, over real sockets. Tests of time run on a paused clock.
+//! Tests of what a client of the server sees, over real sockets. Tests of time run on a paused
+//! clock.
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod acceptors;

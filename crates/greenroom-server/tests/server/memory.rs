@@ -1,4 +1,4 @@
-//! What the connections of a server hold together, and whom it has no room for.
+//! The memory that the connections of a server hold together, and its limit.
 
 use std::time::Duration;
 

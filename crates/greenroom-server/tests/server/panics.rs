@@ -18,7 +18,7 @@ use crate::client::{get, post};
 use crate::rig::{Body, Reply, Rig, app, local, settle, streamed, text};
 
 thread_local! {
-    /// What was logged on this thread, which is the test's and its server's.
+    /// The log of this thread, which is the test's and its server's.
     static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 

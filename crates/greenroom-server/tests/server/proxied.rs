@@ -92,7 +92,7 @@ impl Proxied {
         Client::unix(&self.path).await
     }
 
-    /// What a connection is told that begins with these bytes.
+    /// Returns the response to a connection that begins with these bytes.
     async fn told(&self, header: &[u8]) -> String {
         let mut client = self.connect().await;
         client.send([header, get("/").as_bytes()].concat()).await;

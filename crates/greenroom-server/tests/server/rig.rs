@@ -75,7 +75,7 @@ impl Rig {
         Client::unix(&self.path).await
     }
 
-    /// How the server ended.
+    /// The result of the server.
     pub(crate) async fn ended(self) -> DrainReport {
         self.serving.await.unwrap().unwrap()
     }

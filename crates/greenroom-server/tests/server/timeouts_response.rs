@@ -1,5 +1,5 @@
-//! The pace at which a client takes a response: 1,000 bytes a second, from which it may be behind by 30 s,
-//! as long as there is something to send.
+//! The pace at which a client takes a response: 1,000 bytes a second, from which it may be behind
+//! by 30 s, as long as there is something to send.
 
 use std::time::Duration;
 

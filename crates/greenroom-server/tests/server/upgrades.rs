@@ -131,7 +131,8 @@ async fn a_client_that_does_not_read_is_cut_off_after_30_s() {
     .await;
 }
 
-/// The system says that there is room only when most of what it holds was taken, at this pace after 80 s.
+/// The system says that there is room only when most of what it holds was taken, at this pace after
+/// 80 s.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_reads_two_kilobytes_a_second_is_not_cut_off() {
     local(async {

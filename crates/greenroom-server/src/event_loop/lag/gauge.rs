@@ -6,11 +6,12 @@ use super::Pressure;
 use super::standing::Standing;
 
 /// Turns lags into pressure: what every probe of an interval has said, or, once that has been
-/// [`Pressure::Over`] and for as long as it comes again within an interval, what two probes in a row say.
+/// [`Pressure::Over`] and for as long as it comes again within an interval, what two probes in a
+/// row say.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gauge {
     lag_max: Duration,
-    /// What the last probe said.
+    /// The pressure by the last probe alone.
     last: Pressure,
     raised: Standing,
     over: Standing,
@@ -110,7 +111,7 @@ mod tests {
             self.gauge.pressure()
         }
 
-        /// What a probe that is under way says.
+        /// The pressure by a probe that is under way.
         fn foresee(mut self, millis: u64) -> Pressure {
             let lag = Duration::from_millis(millis);
             self.now += lag;
@@ -261,8 +262,8 @@ mod tests {
             }
         }
 
-        /// However short shedding makes it for moments: of lasting overload only the first interval, and
-        /// two probes each time, are admitted freely.
+        /// However short shedding makes it for moments: of lasting overload only the first
+        /// interval, and two probes each time, are admitted freely.
         #[test]
         fn lasting_overload_is_shed_from_the_second_probe_on(
             dips in prop::collection::vec(2..30_usize, 1..50),

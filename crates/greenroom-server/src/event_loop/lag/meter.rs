@@ -18,13 +18,13 @@ const POLLS_PER_PROBE: u32 = 64;
 /// A shorter `loop_lag_max` counts as this: a loop with nothing to do would else be behind.
 const LAG_MAX_MIN: Duration = Duration::from_millis(1);
 
-/// What a loop knows of its lag. Only its thread ever touches it.
+/// The lag of a loop, as its own thread sees it. Only its thread ever touches it.
 pub(crate) struct Meter {
     pub(super) lag_max: Duration,
     pub(super) record: Arc<Record>,
-    /// Told what the loop does.
+    /// Notified of what the loop does.
     pub(in crate::event_loop) watch: Option<Arc<dyn LoopWatch>>,
-    /// Told when a probe is due.
+    /// Notified when a probe is due.
     pub(super) due: Notify,
     /// Since when a probe waits for its turn.
     pub(super) probing_since: Cell<Option<Instant>>,
@@ -68,7 +68,7 @@ impl Meter {
         self.requests.set(self.requests.get() + 1);
     }
 
-    /// Counts a newcomer that was refused.
+    /// Counts a new connection that was rejected.
     pub(crate) fn count_refused(&self) {
         self.record.count_refused();
     }
@@ -78,7 +78,7 @@ impl Meter {
         self.record.count_declined(why);
     }
 
-    /// Counts a poll; whether it is time to look after the probe.
+    /// Counts a poll; `true` if it is time to look after the probe.
     pub(super) fn count_poll(&self) -> bool {
         let polls = self.polls.get().wrapping_add(1);
         self.polls.set(polls);

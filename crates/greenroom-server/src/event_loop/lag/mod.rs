@@ -1,5 +1,4 @@
-//! How far a loop is behind: measured by the loop itself, told to its application and to whoever
-//! looks.
+//! The lag of a loop: measured by the loop itself, reported to its application and in its status.
 
 mod gauge;
 mod meter;

@@ -2,31 +2,32 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// How far a loop is behind, in the steps that something is done about.
+/// The degree to which a loop is behind, in the steps that something is done about.
 ///
-/// With a `loop_lag_max` of 20 ms and a `loop_lag_standing` of 1 s, it is what every probe of the lag
-/// has said for 1 s: 34 probes of 30 ms in a row are `Over`, one of 3 ms among them makes it `None` and
-/// the second begin anew. So a burst that the loop is through with within a second raises nothing.
+/// With a `loop_lag_max` of 20 ms and a `loop_lag_standing` of 1 s, it is what every probe of the
+/// lag has said for 1 s: 34 probes of 30 ms in a row are `Over`, one of 3 ms among them makes it
+/// `None` and the second begin anew. So a burst that the loop is through with within a second
+/// raises nothing.
 ///
-/// Once it has been `Over`, and until it was not for 1 s, two probes in a row decide, by the smaller of the
-/// two: 12 ms and 30 ms are `Raised`, 30 ms and 21 ms `Over`, 3 ms and 40 ms `None`. So lasting overload
-/// is shed without a pause, and one probe is enough to come back.
+/// Once it has been `Over`, and until it was not for 1 s, two probes in a row decide, by the
+/// smaller of the two: 12 ms and 30 ms are `Raised`, 30 ms and 21 ms `Over`, 3 ms and 40 ms `None`.
+/// So lasting overload is shed without a pause, and one probe is enough to come back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pressure {
-    /// What is ready is served soon enough.
+    /// Ready work is served soon enough.
     #[default]
     None,
-    /// What is ready waits for more than half of [`loop_lag_max`](crate::Limits::loop_lag_max), and
-    /// has done so for some time.
+    /// Ready work waits for more thanlf of [`loop_lag_max`](crate::Limits::loop_lag_max), and has
+    /// done so for some time.
     Raised,
-    /// What is ready waits for more than [`loop_lag_max`](crate::Limits::loop_lag_max), and has done
+    /// Ready work waits for more than [`loop_lag_max`](crate::Limits::loop_lag_max), and has done
     /// so for some time.
     Over,
 }
 
 impl Pressure {
-    /// What a single lag says.
+    /// Returns the pressure by a single lag.
     pub(super) fn of(lag: Duration, lag_max: Duration) -> Self {
         if lag > lag_max {
             Self::Over

@@ -45,8 +45,8 @@ impl<A: App> Loop<A> {
     }
 
     /// Waits as a connection would that becomes ready now: until the system is asked who is ready,
-    /// and then behind all who were before it. That is what `yield_now` does on this runtime; a task
-    /// that wakes itself would not wait for the system.
+    /// and then behind all who were before it. That is what `yield_now` does on this runtime; a
+    /// task that wakes itself would not wait for the system.
     async fn probe_once(&self) -> Duration {
         let since = Instant::now();
         self.meter.probing_since.set(Some(since));

@@ -15,8 +15,8 @@ const SIGNIFICANT_DIGITS: u8 = 2;
 /// A longer lag counts as this: a minute.
 const LONGEST_MICROS: u64 = 60_000_000;
 
-/// What other threads may see of a loop. The loop writes it when it has probed its lag, and never
-/// for a single request.
+/// The state of a loop that other threads may read. The loop writes it when it has probed its lag,
+/// and never for a single request.
 pub(super) struct Record {
     pub(super) name: String,
     pub(super) index: usize,

@@ -2,13 +2,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Tells overload that stands from a burst that drains by itself, as `CoDel` does for a queue
-/// (RFC 8289, section 4.2): only what every look has found too long for a whole interval stands. One
-/// look that finds it short enough ends the interval.
+/// Distinguishes overload that stands from a burst that drains by itself, as `CoDel` does for a
+/// queue (RFC 8289, section 4.2): only what every look has found too long for a whole interval
+/// stands. One look that finds it short enough ends the interval.
 ///
-/// After that it stays *armed* until nothing was shed for a whole interval. While it is armed, two looks
-/// in a row are enough: else lasting overload would be admitted freely for an interval each time that
-/// shedding has brought the loop up to date.
+/// After that it stays *armed* until nothing was shed for a whole interval. While it is armed, two
+/// looks in a row are enough: else lasting overload would be admitted freely for an interval each
+/// time that shedding has brought the loop up to date.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::event_loop) struct Standing {
     after: Duration,
@@ -35,13 +35,13 @@ impl Standing {
         self.shed_at = Some(now);
     }
 
-    /// Whether each look of an interval has found it too long.
+    /// Returns `true` if each look of an interval has found it too long.
     pub(in crate::event_loop) fn stands(&self, now: Instant) -> bool {
         self.too_long_since
             .is_some_and(|since| now - since >= self.after)
     }
 
-    /// Whether two looks in a row are enough.
+    /// Returns `true` if two looks in a row are enough.
     pub(in crate::event_loop) fn is_armed(&self, now: Instant) -> bool {
         self.shed_at.is_some_and(|at| now - at < self.after)
     }

@@ -16,18 +16,18 @@ pub struct LoopStatus {
     /// Requests that it has given to the application, as it last told: after a probe, and each
     /// quarter of a second.
     pub requests: u64,
-    /// How far it is behind.
+    /// The degree to which it is behind.
     pub pressure: Pressure,
-    /// How often its pressure has become [`Pressure::Over`].
+    /// Number of times that its pressure became [`Pressure::Over`].
     pub over: u64,
     /// Connections that it refused with 503, because they had waited too long to be accepted.
     pub refused: u64,
-    /// How often something that is no placed route held it up, such as a task that was spawned there;
-    /// 0 if nobody [watches](crate::App::watch_loop) it.
+    /// Number of times that something other than a placed route held it up, such as a task that was
+    /// spawned there; 0 if nothing [watches](crate::App::watch_loop) it.
     pub stalls: u64,
-    /// With which lag it is `Over`: [`Limits::loop_lag_max`](crate::Limits::loop_lag_max).
+    /// The lag beyond which it is `Over`: [`Limits::loop_lag_max`](crate::Limits::loop_lag_max).
     pub loop_lag_max_micros: u64,
-    /// For how long every probe must have been beyond it first:
+    /// Time for which every probe must have been beyond it first:
     /// [`Limits::loop_lag_standing`](crate::Limits::loop_lag_standing).
     pub loop_lag_standing_micros: u64,
     /// The lag by the last probe: how long what was ready waited to be served. If a probe is under

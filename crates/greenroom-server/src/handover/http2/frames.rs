@@ -1,6 +1,7 @@
 use crate::event_loop::Tick;
 
-/// Bytes of the preface (RFC 9113, 3.4), which was recognised before the connection was handed over.
+/// Bytes of the preface (RFC 9113, 3.4), which was recognised before the connection was handed
+/// over.
 const PREFACE_BYTES: usize = 24;
 /// Bytes of a frame's header (RFC 9113, 4.1).
 const HEADER_BYTES: usize = 9;
@@ -13,11 +14,12 @@ const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 /// Of the frames that carry a head, the last has this flag (RFC 9113, 6.2 and 6.10).
 const END_HEADERS: u8 = 4;
-/// The highest bit of stream numbers and of window increments means nothing (RFC 9113, 4.1 and 6.9).
+/// The highest bit of stream numbers and of window increments means nothing (RFC 9113, 4.1 and
+/// 6.9).
 const RESERVED: u32 = 1 << 31;
 
-/// Follows where in its frames one side of a connection is: whether it has begun something that it does
-/// not finish, and what it does to the connection's windows.
+/// Follows the frames of one side of a connection: what it has begun and not finished, and its
+/// changes to the connection's windows.
 ///
 /// A frame of DATA may take its time, which the pace of its body decides.
 #[derive(Debug)]
@@ -69,7 +71,7 @@ impl Frames {
         }
     }
 
-    /// Since when a head, or a frame other than DATA, has been unfinished.
+    /// Returns the tick since which a head, or a frame other than DATA, has been unfinished.
     pub(super) fn unfinished_since(&self) -> Option<Tick> {
         self.unfinished_since
     }

@@ -7,13 +7,13 @@ use super::io::Seen;
 use crate::body::Intake;
 use crate::memory::Memory;
 
-/// Bytes of requests' bodies that a client may send before the application takes them: of one stream, and
-/// of all.
+/// Bytes of requests' bodies that a client may send before the application takes them: of one
+/// stream, and of all.
 pub(super) const INPUT_BYTES_MAX: u32 = 1_024 * 1_024;
 /// The same while the memory for all connections is used up.
 const SHORT_BYTES_MAX: usize = 64 * 1_024;
 
-/// What a connection has received that the application has not taken, and what it holds in memory in all.
+/// Bytes that a connection has received and the application has not taken, and its memory in all.
 #[derive(Debug)]
 pub(super) struct Input {
     seen: Rc<Seen>,
@@ -21,7 +21,7 @@ pub(super) struct Input {
     intake: Arc<Intake>,
     /// Bytes that no application is to take: of bodies that were dropped.
     dropped: Cell<u64>,
-    /// What the server was told that the connection holds.
+    /// Bytes that the connection holds, as it last told the server.
     noted: Cell<usize>,
     /// Nothing more was read, because there is no memory for it.
     is_paused: Cell<bool>,
@@ -39,12 +39,12 @@ impl Input {
         })
     }
 
-    /// What bodies of requests are to be told to.
+    /// Returns the counter that the bodies of requests report to.
     pub(super) fn intake(&self) -> Arc<Intake> {
         Arc::clone(&self.intake)
     }
 
-    /// Whether there is memory to read more for the application than it takes.
+    /// Returns `true` if there is memory to read more for the application than it takes.
     pub(super) fn may_read(&self) -> bool {
         let is_paused = self.memory.is_full() && self.untaken() >= SHORT_BYTES_MAX;
         self.is_paused.set(is_paused);
@@ -65,7 +65,7 @@ impl Input {
         }
     }
 
-    /// Whether a head is only half there, and other connections hold all the memory.
+    /// Returns `true` if a head is only half there, and other connections hold all the memory.
     pub(super) fn has_head_too_many(&self) -> bool {
         let head = self.seen.from_client.borrow().head_bytes();
         head > 0 && self.memory.is_full_beside(self.noted.get())
@@ -78,8 +78,8 @@ impl Input {
 
     /// Bytes of bodies that were received and not taken.
     ///
-    /// Those of bodies that were dropped count no more once no body is open. Until then they are bounded by
-    /// the window: what the client was let send again has been released.
+    /// Those of bodies that were dropped count no more once no body is open. Until then they are
+    /// bounded by the window: what the client was let send again has been released.
     fn untaken(&self) -> usize {
         let received = self.seen.from_client.borrow().data_bytes();
         let taken = self.intake.taken();

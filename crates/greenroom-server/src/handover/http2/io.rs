@@ -20,12 +20,13 @@ pub(super) struct Noted {
     input: Rc<Input>,
 }
 
-/// What went through the socket.
+/// Both directions of the socket, as far as they went.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) from_client: RefCell<Frames>,
     pub(super) to_client: RefCell<Frames>,
-    /// The system has taken all that may be sent: what is left waits for the client to open its window.
+    /// The system has taken all that may be sent: what is left waits for the client to open its
+    /// window.
     pub(super) is_flushed: Cell<bool>,
 }
 

@@ -1,7 +1,7 @@
 //! HTTP/2 with prior knowledge.
 //!
-//! hyper and its `h2` read and write the frames. What one connection may cost, and for how long it may
-//! keep the server waiting, is decided here, once each time that the connection was polled.
+//! hyper and its `h2` read and write the frames. What one connection may cost, and for how long it
+//! may keep the server waiting, is decided here, once each time that the connection was polled.
 
 mod frames;
 mod input;
@@ -30,18 +30,18 @@ use owed::Obstacle;
 use streams::STREAM_BYTES_MAX;
 pub(super) use streams::{Stream, Streams};
 
-/// What "for ever" means for hyper's timers, which do not take any duration: a year.
+/// The longest time for hyper's timers, which do not take any duration: a year.
 const IDLE_MAX: Duration = Duration::from_hours(365 * 24);
-/// How long a client may leave a ping unanswered.
+/// Time that a client may leave a ping without a reply.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// Streams that a client may have opened and reset before the server came to see them; with more at a
-/// time, as a rapid reset has, the connection ends.
+/// Streams that a client may have opened and reset before the server came to see them; with more at
+/// a time, as a rapid reset has, the connection ends.
 const RESET_UNSEEN_MAX: usize = 20;
 /// Streams that may have been reset for faults of the client before its connection ends.
 const FAULTS_MAX: usize = 1_024;
-/// How long a client without streams has to follow a GOAWAY.
+/// Time that a client without streams has to follow a GOAWAY.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
-/// When to look again at a head that took too long while it was not read.
+/// Time after which to look again at a head that took too long while it was not read.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves an HTTP/2 connection, whose first request has been waited for since `since`.
@@ -86,6 +86,7 @@ pub(super) async fn serve<A: App>(
             }
             match watch.look(notice) {
                 Verdict::Goes => return Poll::Pending,
+                // Polled again at once: it is the next poll that writes the GOAWAY.
                 Verdict::Leaves => connection.as_mut().graceful_shutdown(),
                 Verdict::Ends => return Poll::Ready(Ok(())),
             }
@@ -94,7 +95,7 @@ pub(super) async fn serve<A: App>(
     .await
 }
 
-/// What becomes of a connection.
+/// The fate of a connection.
 enum Verdict {
     Goes,
     /// It takes no more streams, and ends when those that are open have.
@@ -102,15 +103,15 @@ enum Verdict {
     Ends,
 }
 
-/// Holds a connection to its time-outs. It waits in the loop's registry as those of HTTP/1.1 do, so that
-/// it makes room for a new connection while it is idle.
+/// Holds a connection to its time-outs. It waits in the loop's registry as those of HTTP/1.1 do, so
+/// that it makes room for a new connection while it is idle.
 struct Watch<'a, A: App> {
     home: &'a Rc<Loop<A>>,
     key: u32,
     streams: Rc<Streams>,
     seen: Rc<Seen>,
     input: Rc<Input>,
-    /// Since when the first request has been waited for.
+    /// The tick since which the first request has been waited for.
     since: Tick,
     leaving_since: Option<Tick>,
 }
@@ -184,7 +185,7 @@ impl<'a, A: App> Watch<'a, A> {
         self.home.registry().wait(self.key, due, idle_since, now);
     }
 
-    /// What responses that are not sent wait for.
+    /// Returns what unsent responses wait for.
     fn obstacle(&self) -> Obstacle {
         if !self.is_heard() {
             Obstacle::Server
@@ -195,20 +196,20 @@ impl<'a, A: App> Watch<'a, A> {
         }
     }
 
-    /// Whether all that the client sent was read: it is not while there is something to be sent that the
-    /// system does not take, or no memory.
+    /// Returns `true` if all that the client sent was read: it is not while there is something to
+    /// be sent that the system does not take, or no memory.
     fn is_heard(&self) -> bool {
         self.seen.is_flushed.get() && !self.input.is_paused()
     }
 
-    /// When something that the client has begun must be whole.
+    /// Returns the tick by which something that the client has begun must be whole.
     fn head_due(&self) -> Tick {
         let since = self.seen.from_client.borrow().unfinished_since();
         let time = self.home.settings.limits.head_timeout;
         since.map_or(NEVER, |since| tick_after(since, time))
     }
 
-    /// When the next request must have come.
+    /// Returns the tick by which the next request must have come.
     fn idle_due(&self, idle_since: Option<Tick>) -> Tick {
         let limits = &self.home.settings.limits;
         match idle_since {
@@ -218,7 +219,7 @@ impl<'a, A: App> Watch<'a, A> {
         }
     }
 
-    /// When a client that was told to leave must have done so.
+    /// Returns the tick by which a client that got a GOAWAY must have left.
     fn leave_due(&self, idle_since: Option<Tick>) -> Tick {
         match (self.leaving_since, idle_since) {
             (Some(leaving), Some(idle)) => tick_after(leaving.max(idle), LEAVE_TIMEOUT),

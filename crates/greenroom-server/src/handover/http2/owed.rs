@@ -4,7 +4,7 @@ use std::time::Duration;
 use crate::connection::Taking;
 use crate::event_loop::{TICK, Tick, tick_after};
 
-/// What the responses of a connection wait for that are not sent.
+/// The obstacle that the unsent responses of a connection wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Obstacle {
     /// The client, to open the connection's window: it is slow with all streams together.
@@ -15,7 +15,7 @@ pub(super) enum Obstacle {
     StreamWindow,
 }
 
-/// What is held for a client, of a stream or of all, and how far it is behind with taking it.
+/// Bytes held for a client, of a stream or of all, and the time by which it is behind with them.
 #[derive(Debug)]
 pub(super) struct Owed {
     held: Cell<usize>,
@@ -65,13 +65,14 @@ impl Owed {
         self.taking.set(taking);
     }
 
-    /// When a client is given up that takes nothing more, if it was settled at this tick.
+    /// Returns the tick at which a client that takes nothing more is given up, if settled at this
+    /// one.
     pub(super) fn taken_until(&self, write_timeout: Duration) -> Tick {
         tick_after(self.since.get(), self.taking.get().left(write_timeout))
     }
 
-    /// Whether the client is behind by `write_timeout`; a tick more, since it may have begun late in the
-    /// first that was counted.
+    /// Returns `true` if the client is behind by `write_timeout`; a tick more, since it may have
+    /// begun late in the first that was counted.
     pub(super) fn is_behind_by(&self, write_timeout: Duration) -> bool {
         let time = write_timeout.saturating_add(TICK);
         self.taking.get().is_behind_by(time)

@@ -11,16 +11,16 @@ use super::owed::{Obstacle, Owed};
 use crate::Limits;
 use crate::event_loop::{Clock, NEVER, Tick, tick_after};
 
-/// Bytes of a response that are passed on at a time: as many as a frame has by default
-/// (RFC 9113, 6.5.2).
+/// Bytes of a response in one chunk: as many as a frame has by default (RFC 9113, 6.5.2).
 const PART_BYTES_MAX: usize = 16 * 1_024;
 /// Bytes of one response that are passed on before the client has taken them.
 pub(super) const STREAM_BYTES_MAX: usize = 2 * PART_BYTES_MAX;
-/// What each stream may hold even while others hold all the rest, so that those which their client
-/// does not read never hold up those which it does.
+/// Bytes that each stream may hold even while others hold all the rest, so that those which their
+/// client does not read never hold up those which it does.
 const ASSURED_BYTES: usize = 1_024;
 
-/// The streams of an HTTP/2 connection, and what is held of their responses until the client takes it.
+/// The streams of an HTTP/2 connection, and what is held of their responses until the client takes
+/// it.
 pub(in crate::handover) struct Streams {
     clock: Clock,
     /// Bytes that all streams may hold, but for those that are assured.
@@ -28,13 +28,13 @@ pub(in crate::handover) struct Streams {
     write_timeout: Duration,
     /// Bytes a second that a client must take.
     rate_min: u64,
-    /// What responses waited for when the connection was looked at last.
+    /// The obstacle when the connection was looked at last.
     obstacle: Cell<Obstacle>,
     /// Of all streams.
     owed: Owed,
-    /// Bytes of the heads of requests that are not answered.
+    /// Bytes of the heads of requests that have no response yet.
     heads: Cell<usize>,
-    /// When the client last took something of a response.
+    /// The tick at which the client last took something of a response.
     taken_at: Cell<Tick>,
     /// Futures of hyper's for streams and tunnels.
     running: Cell<usize>,
@@ -53,7 +53,7 @@ pub(in crate::handover) struct Stream {
     streams: Rc<Streams>,
     key: usize,
     owed: Owed,
-    /// Bytes of the request's head, until it is answered.
+    /// Bytes of the request's head, until the response begins.
     head: Cell<usize>,
     /// The client took too little for too long.
     is_given_up: Cell<bool>,
@@ -123,18 +123,18 @@ impl Streams {
         }
     }
 
-    /// Whether there was a request.
+    /// Returns `true` if there was a request.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun.get()
     }
 
-    /// Since when no stream has been open; `None` if one is.
+    /// Returns the tick since which no stream has been open; `None` if one is.
     pub(super) fn idle_since(&self) -> Option<Tick> {
         let is_idle = self.running.get() == 0 && !self.is_waited_for();
         is_idle.then(|| self.idle_since.get().max(self.taken_at.get()))
     }
 
-    /// Whether the client is still to take something.
+    /// Returns `true` if the client is still to take something.
     fn is_waited_for(&self) -> bool {
         let all = self.all.borrow();
         let mut all = all.iter().filter_map(|(_, stream)| stream.upgrade());
@@ -146,8 +146,8 @@ impl Streams {
         self.heads.get() + self.owed.held()
     }
 
-    /// Counts the time that has gone by against the client where it was waited for; from now on responses
-    /// wait for `obstacle`.
+    /// Counts the time that has gone by against the client where it was waited for; from now on
+    /// responses wait for `obstacle`.
     pub(super) fn settle(&self, obstacle: Obstacle) {
         self.settle_all();
         for stream in self.present() {
@@ -161,7 +161,8 @@ impl Streams {
         self.owed.settle(self.clock.now(), counts, self.rate_min);
     }
 
-    /// When a client is given up that takes nothing more. It must have been settled at this tick.
+    /// Returns the tick at which a client that takes nothing more is given up. It must have been
+    /// settled at this one.
     pub(super) fn taken_until(&self) -> Tick {
         let until = |owed: &Owed| owed.taken_until(self.write_timeout);
         match self.obstacle.get() {
@@ -178,9 +179,10 @@ impl Streams {
         }
     }
 
-    /// Resets the streams of whose response the client took too little for too long; all of them if it is
-    /// the connection's window that it does not open. Whether the connection is to end as well: because of that, or
-    /// because nothing of any was taken, and no other stream is open.
+    /// Resets the streams of whose response the client took too little for too long; all of them if
+    /// it is the connection's window that it does not open. Returns `true` if the connection is to
+    /// end as well: because of that, or because nothing of any was taken, and no other stream is
+    /// open.
     pub(super) fn give_up_slow(&self) -> bool {
         let is_slow = |owed: &Owed| owed.is_behind_by(self.write_timeout);
         let of_all = match self.obstacle.get() {
@@ -218,8 +220,8 @@ impl Streams {
         self.connection.borrow().wake_by_ref();
     }
 
-    /// The streams that are there. Kept alive by the caller: the last of a stream may not go while the
-    /// list is looked at.
+    /// The streams that are there. Kept alive by the caller: the last of a stream may not go while
+    /// the list is looked at.
     fn present(&self) -> Vec<Rc<Stream>> {
         let all = self.all.borrow();
         all.iter()
@@ -245,7 +247,7 @@ impl Streams {
 }
 
 impl Stream {
-    /// How many bytes of the response may be passed on now.
+    /// Returns the number of bytes of the response that may be passed on now.
     pub(in crate::handover) fn poll_room(self: &Rc<Self>, cx: &Context<'_>) -> Poll<usize> {
         let (held, of_all) = (self.owed.held(), self.streams.owed.held());
         if held + PART_BYTES_MAX <= STREAM_BYTES_MAX
@@ -273,7 +275,7 @@ impl Stream {
         Poll::Pending
     }
 
-    /// So many bytes are passed on.
+    /// Counts bytes that are passed on.
     pub(in crate::handover) fn pass_on(&self, bytes: usize) {
         // What went before counts no more.
         self.streams.settle_all();
@@ -285,7 +287,7 @@ impl Stream {
         self.streams.owed.hold(bytes);
     }
 
-    /// The client takes so many bytes of what was passed on.
+    /// Counts bytes that the client takes of what was passed on.
     pub(in crate::handover) fn take(&self, bytes: usize) {
         self.streams.settle_all();
         self.settle();
@@ -295,7 +297,7 @@ impl Stream {
         self.release(bytes);
     }
 
-    /// So many bytes of what was passed on are held no more.
+    /// Releases bytes of what was passed on.
     pub(in crate::handover) fn release(&self, bytes: usize) {
         self.owed.release(bytes);
         self.streams.owed.release(bytes);
@@ -312,14 +314,14 @@ impl Stream {
             .settle(streams.clock.now(), counts, streams.rate_min);
     }
 
-    /// The head of its request takes so many bytes, until it is answered.
+    /// Sets the bytes of its request's head, which count until the response begins.
     pub(in crate::handover) fn hold_head(&self, bytes: usize) {
         let before = self.head.replace(bytes);
         let of_all = &self.streams.heads;
         of_all.set(of_all.get() + bytes - before);
     }
 
-    /// Whether the response ended because its client took too little of it.
+    /// Returns `true` if the response ended because its client took too little of it.
     pub(in crate::handover) fn is_given_up(&self) -> bool {
         self.is_given_up.get()
     }
