@@ -12,8 +12,8 @@ pub(crate) struct Shared {
     pub(crate) conditions: Vec<Attribute>,
     /// `#[doc = ".."]`, on the message's struct and the reference's method.
     pub(crate) docs: Vec<Attribute>,
-    /// `#[allow(..)]`, on the reference's method; `#[expect(..)]` becomes one, because the expected
-    /// lint need not fire there.
+    /// `#[allow(..)]`, on the reference's method; `#[expect(..)]` becomes one, because the
+    /// expected lint need not fire there.
     pub(crate) allowed: Vec<Attribute>,
     pub(crate) deprecated: Option<Attribute>,
 }

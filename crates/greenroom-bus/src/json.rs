@@ -30,7 +30,8 @@ impl Message {
     /// }
     /// # Ok(())
     /// # }
-    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(example()).unwrap();
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    /// # runtime.block_on(example()).unwrap();
     /// ```
     ///
     /// # Errors

@@ -65,8 +65,8 @@ impl Gateway {
         Self { shared, commands }
     }
 
-    /// Claims this gateway for a scope, such as a server: the status of other scopes does not show it
-    /// any more, unless they claim it too. A server claims what it is given to serve.
+    /// Claims this gateway for a scope, such as a server: the status of other scopes does not show
+    /// it any more, unless they claim it too. A server claims what it is given to serve.
     pub fn claim(&self, scope: &StatusScope) {
         GATEWAYS.claim(&self.shared, scope);
     }

@@ -19,8 +19,8 @@ pub struct ConnectionInfo {
     pub peer: Option<SocketAddr>,
     /// The address that it connected to.
     pub local: Address,
-    /// A value that an [`Acceptor`](crate::Acceptor) of the application's own attached; `None` from
-    /// the server's own listeners.
+    /// A value that an [`Acceptor`](crate::Acceptor) of the application's own attached; `None`
+    /// from the server's own listeners.
     pub attached: Option<Arc<dyn Any + Send + Sync>>,
 }
 

@@ -325,9 +325,10 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Stops accepting, finishes what is under way, and ends. Idle connections are closed after their
-    /// [grace](Limits::drain_grace), answers from now on say `Connection: close`, a WebSocket gets a close frame, and handlers
-    /// that ask for the [notice](crate::Draining) are told.
+    /// Stops accepting, finishes what is under way, and ends. Idle connections are closed after
+    /// their [grace](Limits::drain_grace), responses from now on say `Connection: close`, a
+    /// WebSocket gets a close frame, and handlers that ask for the [notice](crate::Draining) get
+    /// it.
     pub fn drain(&self) {
         self.advance(Phase::Draining);
     }
@@ -400,9 +401,10 @@ impl Server {
         Arc::make_mut(&mut self.settings).attached = Some(value);
     }
 
-    /// Serves `app` until the [handle](Self::handle) ends it. Needs no runtime of the caller, unless
-    /// there are [acceptors](ServerBuilder::acceptor) or [signals](ServerBuilder::shutdown_on_signals)
-    /// to catch; if the future is dropped, the server ends at once.
+    /// Serves `app` until the [handle](Self::handle) ends it. Needs no runtime of the caller,
+    /// unless there are [acceptors](ServerBuilder::acceptor) or
+    /// [signals](ServerBuilder::shutdown_on_signals) to catch; if the future is dropped, the server
+    /// ends at once.
     ///
     /// # Errors
     ///

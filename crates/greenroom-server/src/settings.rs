@@ -12,7 +12,7 @@ pub(crate) struct Settings {
     pub(crate) half_close: bool,
     pub(crate) shutdown_on_signals: bool,
     pub(crate) trusted_proxies: TrustedProxies,
-    /// What the server's owner has attached, for its handlers to find.
+    /// A value that the server's owner attached, for its handlers to find.
     pub(crate) attached: Option<Arc<dyn Any + Send + Sync>>,
     pub(crate) rejections: Rejections,
 }

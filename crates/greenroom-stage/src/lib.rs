@@ -21,12 +21,11 @@
 //! # }
 //! ```
 //!
-//! - A [`Stage`] is a bounded queue and its threads. It rejects early what it could not do in
-//!   time ([`admission`]), and adds threads for work that blocks, not for work that computes.
+//! - A [`Stage`] is a bounded queue and its threads. It rejects early what it could not do in time
+//!   ([`admission`]), and adds threads for work that blocks, not for work that computes.
 //! - A [`Placement`] says where a route's handler runs: on the loop, on a stage, or where it proves
 //!   to belong ([`placement`]).
-//! - The watchdog reports a handler that holds up a loop, and moves its route, while it still
-//!   runs.
+//! - The watchdog reports a handler that holds up a loop, and moves its route, while it still runs.
 //! - [`status`] shows all of it.
 
 #[cfg(doctest)]

@@ -92,7 +92,7 @@ pub async fn status_handler(status: Status) -> Json<Status> {
     Json(status)
 }
 
-/// What a server shows in its status. Its handles have it, and it is attached to the server, for
+/// The parts of a server that its status shows. Its handles have it, and it is attached to the server, for
 /// handlers to find by their request.
 #[derive(Debug)]
 pub(crate) struct Shown {

@@ -79,7 +79,8 @@ mod tests {
 
     #[test]
     fn the_first_line_of_a_doc_comment_is_no_question() {
-        let text = "//! What it is.\n\n/// Why, oh why.\n/// How is fine here.\n///\n/// When it fails.\nfn f() {}\n";
+        let text = "//! What it is.\n\n/// Why, oh why.\n/// How is fine here.\n///\n\
+                    /// When it fails.\nfn f() {}\n";
         let lines: Vec<_> = findings(text).into_iter().map(|found| found.0).collect();
         assert_eq!(lines, [1, 3]);
         assert!(findings(text)[1].1.contains("`Why`"));

@@ -18,8 +18,8 @@ use crate::raw::Envelope;
 
 pub(crate) struct Family<A: Actor> {
     pub(crate) name: Option<Box<str>>,
-    /// The control lane, which overtakes the mailbox. As long as the number of children, of watched
-    /// actors and of calls of `stop`; a repeated stop counts once.
+    /// The control lane, which overtakes the mailbox. As long as the number of children, of
+    /// watched actors and of calls of `stop`; a repeated stop counts once.
     pub(super) controls: Mutex<VecDeque<Control<A>>>,
     pub(super) children: Mutex<Children>,
     /// Called when the actor ends.

@@ -70,12 +70,13 @@ impl Local {
     ///
     /// No fence stands between the push and the look at who rests, unlike in [`Core::inject`]: a
     /// worker that goes to rest just now may miss the actor, and be missed here. Nothing is lost by
-    /// that, as this worker does not rest before its queue is empty. The actor waits for longer than
-    /// it need only if another holds this worker; so does one that is alone in the queue, for which
-    /// nobody is woken. Both are the watchdog's: at its second look it finds a worker that is held
-    /// and has a queue, and wakes another, provided that its rest is still to be seen, and so that
-    /// whoever clears it wakes a task that somebody can run (`fill_lifo_slot`). So messages between
-    /// actors, which would pay for the fence, go without.
+    /// that, as this worker does not rest before its queue is empty. The actor waits for longer
+    /// than it need only if another holds this worker; so does one that is alone in the queue,
+    /// for which nobody is woken. Both are the watchdog's: at its second look it finds a worker
+    /// that is held and has a queue, and wakes another, provided that its rest is still to be
+    /// seen, and so that whoever clears it wakes a task that somebody can run
+    /// (`fill_lifo_slot`). So messages between actors, which would pay for the fence, go
+    /// without.
     pub(super) fn push(&self, turn: Turn) {
         self.queue.push(turn);
         if self.core.has_resting() && self.queue.len() > 1 {

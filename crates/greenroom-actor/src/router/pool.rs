@@ -57,8 +57,8 @@ type Routees<A> = Arc<Vec<ActorRef<A>>>;
 
 struct Pool<A: Actor, S> {
     strategy: S,
-    /// Never empty; may hold some that have ended. A routee's place says which keys it has. Senders
-    /// take a clone: no strategy is called, and no message dropped, under the lock.
+    /// Never empty; may hold some that have ended. A routee's place says which keys it has.
+    /// Senders take a clone: no strategy is called, and no message dropped, under the lock.
     routees: RwLock<Routees<A>>,
     /// Locked during a change of size.
     template: Mutex<Template<A>>,

@@ -51,8 +51,8 @@ type Common = FxHashMap<(TypeId, usize), Arc<Settings>>;
 /// The types of actors of a system.
 pub(crate) struct Types {
     /// The settings by type and by the dispatcher's address, of actors spawned without settings of
-    /// their own. Looked up for each new actor, so by a quick hash: no stranger chooses these keys.
-    /// `None` once the system has ended.
+    /// their own. Looked up for each new actor, so by a quick hash: no stranger chooses these
+    /// keys. `None` once the system has ended.
     common: RwLock<Option<Common>>,
     counts: Mutex<HashMap<TypeId, (&'static str, Arc<Counts>)>>,
 }

@@ -76,8 +76,8 @@ pub fn status() -> Vec<ActorSystemStatus> {
         .collect()
 }
 
-/// Returns the state of the actor systems that this scope [claims](ActorSystem::claim), and of those
-/// that none does, the oldest first.
+/// Returns the state of the actor systems that this scope [claims](ActorSystem::claim), and of
+/// those that none does, the oldest first.
 #[must_use]
 pub fn status_within(scope: &StatusScope) -> Vec<ActorSystemStatus> {
     registry::systems_within(scope)
@@ -87,8 +87,8 @@ pub fn status_within(scope: &StatusScope) -> Vec<ActorSystemStatus> {
 }
 
 impl ActorSystem {
-    /// Claims this system for a scope, such as a server: the status of other scopes does not show it
-    /// any more, unless they claim it too.
+    /// Claims this system for a scope, such as a server: the status of other scopes does not show
+    /// it any more, unless they claim it too.
     pub fn claim(&self, scope: &StatusScope) {
         registry::claim(&self.0, scope);
     }

@@ -38,8 +38,8 @@ const WRITE_BYTES: usize = 16 * 1024;
 ///
 /// [silence]: WebSocketSettings::silence_max
 ///
-/// Either side may close; the other has [`CLOSE_WAIT`](super::CLOSE_WAIT) to reply. In every case the actor is
-/// stopped.
+/// Either side may close; the other has [`CLOSE_WAIT`](super::CLOSE_WAIT) to reply. In every case
+/// the actor is stopped.
 ///
 /// Of what `upgrade` was set to, the protocols stay; sizes are as the settings say.
 ///

@@ -35,8 +35,8 @@ pub(crate) struct LogArgs {
     /// error
     ///
     /// As with --error-log, lines are added to a file that is there. SIGUSR1 has the files
-    /// reopened, by the next line that is written, after they were moved away: their directory must
-    /// let the server's user do so.
+    /// reopened, by the next line that is written, after they were moved away: their directory
+    /// must let the server's user do so.
     #[arg(
         long,
         env = "GREENROOM_ACCESS_LOG",

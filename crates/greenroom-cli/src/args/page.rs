@@ -1,6 +1,7 @@
 //! `docs/command-line.md`, made of the definition of the flags, and the check that the commands
 //! which the documents name are understood.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -10,7 +11,7 @@ use clap::error::ErrorKind;
 use super::Args;
 
 const PAGE: &str = "docs/command-line.md";
-/// What is made of the flags is written, and not compared, if this is set.
+/// If this is set, the files made of the flags are written, and not compared.
 pub(super) const WRITE: &str = "GREENROOM_WRITE_PAGE";
 const COLUMNS: usize = 100;
 const HEAD: &str = "\
@@ -39,10 +40,10 @@ fn page() -> String {
 fn add(command: &clap::Command, name: &str, page: &mut String) {
     let help = command.clone().render_long_help().to_string();
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
-    *page += &format!(
-        "\n## {name}\n\n```text\n{}\n```\n",
-        lines.join("\n").trim_end()
-    );
+    let text = lines.join("\n");
+    let text = text.trim_end();
+    // Writing to a string cannot fail.
+    let _written = writeln!(page, "\n## {name}\n\n```text\n{text}\n```");
     for below in command.get_subcommands() {
         if below.get_name() != "help" && !below.is_hide_set() {
             add(below, &format!("{name} {}", below.get_name()), page);

@@ -8,8 +8,8 @@ pub(crate) struct ProcessArgs {
     /// Serve as this user, by name or number; for a start as root
     ///
     /// The addresses are bound and the files of --pid, --access-log and --error-log opened before;
-    /// the application is loaded as the user, with the user's groups. Sockets' files, and logs that
-    /// are new, become the user's.
+    /// the application is loaded as the user, with the user's groups. Sockets' files, and logs
+    /// that are new, become the user's.
     #[arg(long, env = "GREENROOM_USER", value_name = "USER")]
     pub(crate) user: Option<String>,
 

@@ -78,10 +78,10 @@ pub(crate) struct ServeArgs {
 
     /// Proxies whose X-Forwarded-For tells who the client is (repeatable)
     ///
-    /// A network, such as 10.0.0.0/8, an address, or unix for all clients of a Unix socket. Without
-    /// this flag a client is the address that is connected. The address taken is the last in
-    /// X-Forwarded-For that is none of these proxies': in the access log, as REMOTE_ADDR of a PSGI
-    /// application, and for queues, which are fair between clients.
+    /// A network, such as 10.0.0.0/8, an address, or unix for all clients of a Unix socket.
+    /// Without this flag a client is the address that is connected. The address taken is the
+    /// last in X-Forwarded-For that is none of these proxies': in the access log, as
+    /// REMOTE_ADDR of a PSGI application, and for queues, which are fair between clients.
     #[arg(
         long = "trusted-proxy",
         env = "GREENROOM_TRUSTED_PROXY",

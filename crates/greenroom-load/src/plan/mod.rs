@@ -66,7 +66,8 @@ pub struct StreamPlan {
     pub spin: bool,
     /// Accepts responses whose length differs from the first one's.
     pub variable_length: bool,
-    /// Requests of which each time is kept (`-g`), at 40 bytes each; those beyond are only counted.
+    /// Requests of which each time is kept (`-g`), at 40 bytes each; those beyond are only
+    /// counted.
     pub records_max: usize,
 }
 

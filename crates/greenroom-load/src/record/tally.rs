@@ -21,8 +21,8 @@ pub struct Tally {
     pub processing: Times,
     /// From the sending of a request to the first byte of its response.
     pub waiting: Times,
-    /// Latency of responses with a status below 400: from the intended time (closed loop: the begin
-    /// of connecting or sending) to their end.
+    /// Latency of responses with a status below 400: from the intended time (closed loop: the
+    /// begin of connecting or sending) to their end.
     pub good: Times,
     /// Latency of responses with other statuses.
     pub bad: Times,

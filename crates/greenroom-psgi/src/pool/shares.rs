@@ -11,8 +11,8 @@ pub struct Share {
     /// The client: its address or network, or the key that the gateway's [client
     /// key](crate::Builder::client_key) returns.
     pub client: Client,
-    /// A hash of the method and the first two segments of the path, in 16 hexadecimal digits; zeros
-    /// for all routes of which no run has ended yet.
+    /// A hash of the method and the first two segments of the path, in 16 hexadecimal digits;
+    /// zeros for all routes of which no run has ended yet.
     pub route: String,
     /// Its requests that wait.
     pub queue_len: usize,

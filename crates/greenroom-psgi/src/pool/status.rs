@@ -10,8 +10,8 @@ pub struct QueueStatus {
     pub queue_len: usize,
     /// The limit of waiting requests, at which every new one is rejected.
     pub queue_max: usize,
-    /// The time that a request may wait; one that would wait for more than nine tenths of it, or of
-    /// twice as much in a burst, is rejected.
+    /// The time that a request may wait; one that would wait for more than nine tenths of it, or
+    /// of twice as much in a burst, is rejected.
     pub queue_wait_max_micros: u64,
     /// The predicted wait of a new request on a new route from a client without records.
     pub predicted_wait_micros: u64,
@@ -19,8 +19,8 @@ pub struct QueueStatus {
     pub backlog_micros: u64,
     /// True if predicted waits were too long for longer than a burst may last.
     pub is_standing: bool,
-    /// The number of routes (method and the first two segments of the path) that have proven short,
-    /// so that workers are sent their requests ahead.
+    /// The number of routes (method and the first two segments of the path) that have proven
+    /// short, so that workers are sent their requests ahead.
     pub short_routes: usize,
     /// The mean time of the latest 32 runs.
     pub busy_mean_micros: u64,

@@ -188,7 +188,7 @@ impl<A: App> Connection<A> {
         self.dismiss(&response, scratch);
     }
 
-    /// Gives an answer of the server's own and ends the connection.
+    /// Sends a response of the server's own and ends the connection.
     pub(super) fn dismiss(&mut self, response: &Response<Bytes>, scratch: &mut Scratch) {
         let context = self.home.context.borrow();
         self.http.dismiss(response, &context, &mut scratch.out);

@@ -18,7 +18,7 @@ pub(crate) struct Declined {
     pub(crate) status: StatusCode,
     retry_after: u64,
     detail: &'static str,
-    /// Whether a connection of HTTP/1 ends with it, which frees what it holds.
+    /// `true` if a connection of HTTP/1 ends with it, which frees what it holds.
     closes: bool,
 }
 

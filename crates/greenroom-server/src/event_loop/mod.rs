@@ -71,8 +71,9 @@ pub(crate) struct Loop<A: App> {
     pub(crate) context: RefCell<Context>,
     /// The server's phase, for tasks that must wait for it.
     pub(crate) told: watch::Receiver<Phase>,
-    /// Tells handlers, to whom it is lent at each poll: not before the loop itself has come to the phase,
-    /// or the response of a handler that ends at once would still promise to keep its connection.
+    /// Tells handlers, to whom it is lent at each poll: not before the loop itself has come to the
+    /// phase, or the response of a handler that ends at once would still promise to keep its
+    /// connection.
     pub(crate) lent: Rc<Lent>,
     pub(crate) seats: Arc<Seats>,
     pub(crate) ledger: Arc<Ledger>,

@@ -15,7 +15,7 @@ use crate::connection::message;
 use crate::failure;
 
 pin_project! {
-    /// An answer's body; while it is there, its request is under way.
+    /// The body of a response; while it is there, its request is under way.
     ///
     /// Over HTTP/2 it is passed on in chunks, and the application is asked for more only as the
     /// client takes what was passed on. Of a body of several chunks the end is not passed on before
@@ -48,7 +48,7 @@ impl<B> Content<B> {
     }
 }
 
-/// What the content has come to.
+/// The end of the content.
 enum End {
     Bare,
     Trailers(HeaderMap),

@@ -215,7 +215,6 @@ impl Limits {
 const UNTAKEN_MIN: Duration = Duration::from_mins(1);
 
 /// The rest of the descriptors is for listeners, logs, files and upstream connections.
-///
 // The hard limit counts: a server raises the other to it.
 fn connections_default() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;

@@ -13,7 +13,7 @@ use crate::informational::UNSENT_BYTES_MAX;
 use crate::settings::Settings;
 use crate::{Draining, InformationalError};
 
-/// What a loop lends to all of its handlers while it polls them.
+/// State that a loop lends to all of its handlers while it polls them.
 #[derive(Debug)]
 pub(crate) struct Lent {
     /// Tells of the server's phase.
@@ -30,8 +30,8 @@ impl Lent {
     }
 }
 
-/// What a connection shares with the handles of its requests. Made for the first handle, used by those of
-/// later requests while that one is kept, and gone with the last.
+/// State that a connection shares with the handles of its requests. Made for the first handle, used
+/// by those of later requests while that one is kept, and gone with the last.
 #[derive(Debug)]
 pub(crate) struct Line {
     told: watch::Receiver<Phase>,

@@ -12,8 +12,8 @@ pub const LATE_GRACE: Duration = Duration::from_millis(20);
 /// `CoDel`: by how long it waited, not by how many wait.
 ///
 /// - On time (waited at most `wait_max`): run.
-/// - Up to [`LATE_GRACE`] late: run, unless every run of the last [`STANDING_AFTER`] was late.
-///   Then the queue stands, its prediction is wrong, and only dropping shortens it.
+/// - Up to [`LATE_GRACE`] late: run, unless every run of the last [`STANDING_AFTER`] was late. Then
+///   the queue stands, its prediction is wrong, and only dropping shortens it.
 /// - Later: dropped.
 ///
 /// ```

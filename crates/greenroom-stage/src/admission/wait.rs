@@ -26,8 +26,8 @@ pub struct Load {
 /// Two things can be short, processors or threads; the scarcer decides:
 ///
 /// - processors: `backlog / compute_threads`;
-/// - threads: `(waiting + running + 1 - threads_max) * held / threads_max`, and nothing as long
-///   as a thread may be started for each run.
+/// - threads: `(waiting + running + 1 - threads_max) * held / threads_max`, and nothing as long as
+///   a thread may be started for each run.
 ///
 /// The head of the queue shows the error of the model: if it is late, the new run will be at least
 /// as late, and that is added.

@@ -16,7 +16,8 @@ thread_local! {
 /// as one of them.
 ///
 /// A service is cloned for each request. Loops that all counted on the placement itself would wait
-/// for each other's caches; so each has a counter of its own, which it keeps for as long as it runs.
+/// for each other's caches; so each has a counter of its own, which it keeps for as long as it
+/// runs.
 #[derive(Debug)]
 pub(super) struct Lease(Arc<Counter>);
 
@@ -35,8 +36,8 @@ impl Lease {
         Self(Arc::new(Counter(Arc::clone(shared))))
     }
 
-    /// Returns another one by the same counter: for the request of a service, which was cloned on the
-    /// thread that calls it.
+    /// Returns another one by the same counter: for the request of a service, which was cloned on
+    /// the thread that calls it.
     pub(super) fn again(&self) -> Self {
         Self(Arc::clone(&self.0))
     }

@@ -283,8 +283,8 @@ pub(crate) struct RouteAt {
     depth: usize,
 }
 
-/// The routes of a placement, found without a lock: chains that only grow. A request under way keeps
-/// the placement, and knows the route by its position.
+/// The routes of a placement, found without a lock: chains that only grow. A request under way
+/// keeps the placement, and knows the route by its position.
 #[derive(Debug)]
 pub(crate) struct Routes {
     chains: [OnceLock<Arc<Route>>; BUCKETS],
@@ -377,8 +377,8 @@ fn bucket(method: &str, path: &str) -> usize {
     hash as usize % BUCKETS
 }
 
-/// Returns the one copy of a path that the process keeps. It is kept for good, since the accounts of
-/// stages outlive routes; the application names the paths, so there are few.
+/// Returns the one copy of a path that the process keeps. It is kept for good, since the accounts
+/// of stages outlive routes; the application names the paths, so there are few.
 fn interned(path: &str) -> &'static str {
     static PATHS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut paths = PATHS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,8 +13,8 @@ pub struct Share {
     pub method: &'static str,
     /// The route's path, as [`RouteStatus`](crate::RouteStatus) has it.
     pub path: &'static str,
-    /// The client: its address or network, the name that a [`ClientKey`](crate::ClientKey) gave it,
-    /// or `unknown`.
+    /// The client: its address or network, the name that a [`ClientKey`](crate::ClientKey) gave
+    /// it, or `unknown`.
     pub client: Client,
     /// Its percentage of the recent use of the stage: usage fades by half each 10 s
     /// ([`SHOWN_HALF_LIFE`](fair::SHOWN_HALF_LIFE)).

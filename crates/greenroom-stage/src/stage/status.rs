@@ -18,8 +18,8 @@ pub struct StageStatus {
     pub queue_bytes_max: usize,
     /// The predicted wait of a run that comes last: a client that has used less waits for less.
     pub predicted_wait_micros: u64,
-    /// The wait that is allowed; new work is rejected if it would wait for more than nine tenths of
-    /// it.
+    /// The wait that is allowed; new work is rejected if it would wait for more than nine tenths
+    /// of it.
     pub queue_wait_max_micros: u64,
     /// The threads.
     pub threads: Threads,

@@ -158,8 +158,8 @@ pub(super) struct LoopSlot {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     beat: u64,
-    /// Changes with each turn of the runtime, which is after 61 polls of tasks or sooner. So a loop
-    /// that polls only tasks that are not reported is seen to go on.
+    /// Changes with each turn of the runtime, which is after 61 polls of tasks or sooner. So a
+    /// loop that polls only tasks that are not reported is seen to go on.
     busy: Duration,
     route_polled: u64,
 }

@@ -33,8 +33,8 @@ impl AdminServer {
         &self.0.local_addresses()[0]
     }
 
-    /// Serves the status of this server, until the result is dropped, and then ends at once. Must be
-    /// called within a runtime that lives as long.
+    /// Serves the status of this server, until the result is dropped, and then ends at once. Must
+    /// be called within a runtime that lives as long.
     pub(crate) fn serve(self, shown: Handle) -> AdminServing {
         let address = self.address();
         tracing::info!(%address, url = address.url().map(display), "status at");

@@ -113,9 +113,9 @@ macro_rules! setters {
             self
         }
 
-        /// Shows the server's [`Status`](crate::Status) and metrics at an address of their own, on a
-        /// loop of its own: `/greenroom/status` and `/greenroom/metrics`. It is best one that only
-        /// operators reach: the status names routes and their load. By default they are shown
+        /// Shows the server's [`Status`](crate::Status) and metrics at an address of their own, on
+        /// a loop of its own: `/greenroom/status` and `/greenroom/metrics`. It is best one that
+        /// only operators reach: the status names routes and their load. By default they are shown
         /// nowhere. Needs the feature `admin`.
         #[cfg(feature = "admin")]
         pub fn admin<A>(mut self, address: A) -> Self

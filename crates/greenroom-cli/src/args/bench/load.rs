@@ -71,8 +71,8 @@ pub(crate) struct LoadArgs {
     #[arg(short = 'k', long)]
     pub(crate) keep_alive: bool,
 
-    /// Requests under way on each connection: pipelined in HTTP/1.1, streams in HTTP/2 [default: 1;
-    /// in an open loop over HTTP/2: 100]
+    /// Requests under way on each connection: pipelined in HTTP/1.1, streams in HTTP/2 [default:
+    /// 1; in an open loop over HTTP/2: 100]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) pipeline: Option<u32>,
 

@@ -81,9 +81,9 @@ pub(crate) struct BenchArgs {
 
     /// A further stream with statistics of its own: 'rate=100 http://host/path'; may be repeated
     ///
-    /// Before its URL stand any of rate=N, ramp=FROM..TO, connections=N, method=NAME, name=TEXT and
-    /// keep-alive=yes|no; everything else is as for the main stream. Without rate or ramp it is a
-    /// closed loop. It needs --duration.
+    /// Before its URL stand any of rate=N, ramp=FROM..TO, connections=N, method=NAME, name=TEXT
+    /// and keep-alive=yes|no; everything else is as for the main stream. Without rate or ramp
+    /// it is a closed loop. It needs --duration.
     #[arg(long, value_name = "STREAM")]
     pub(crate) also: Vec<Also>,
 

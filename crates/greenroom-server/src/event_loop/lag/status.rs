@@ -22,8 +22,8 @@ pub struct LoopStatus {
     pub over: u64,
     /// Connections that it refused with 503, because they had waited too long to be accepted.
     pub refused: u64,
-    /// Number of times that something other than a placed route held it up, such as a task that was
-    /// spawned there; 0 if nothing [watches](crate::App::watch_loop) it.
+    /// Number of times that something other than a placed route held it up, such as a task that
+    /// was spawned there; 0 if nothing [watches](crate::App::watch_loop) it.
     pub stalls: u64,
     /// The lag beyond which it is `Over`: [`Limits::loop_lag_max`](crate::Limits::loop_lag_max).
     pub loop_lag_max_micros: u64,
