@@ -92,8 +92,8 @@ pub async fn status_handler(status: Status) -> Json<Status> {
     Json(status)
 }
 
-/// The parts of a server that its status shows. Its handles have it, and it is attached to the server, for
-/// handlers to find by their request.
+/// The parts of a server that its status shows. Its handles have it, and it is attached to the
+/// server, for handlers to find by their request.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) server: greenroom_server::Handle,
