@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,6 +15,7 @@ use social::model::{
     Session, StorageUsed, Task, TaskKind, Ticket, User, UserChange, topic,
 };
 use social::store::{LikeChange, PicturesOf, Result, Retention, Store, StoreError};
+use tokio::sync::watch;
 
 use super::client::ServerMessage;
 use super::world::World;
@@ -24,13 +25,13 @@ use super::world::World;
 struct Switched {
     store: Arc<dyn Store>,
     is_away: AtomicBool,
-    rejected: AtomicU64,
+    rejected: watch::Sender<u64>,
 }
 
 impl Switched {
     fn admit(&self) -> Result<()> {
         if self.is_away.load(Ordering::Relaxed) {
-            self.rejected.fetch_add(1, Ordering::Relaxed);
+            self.rejected.send_modify(|rejected| *rejected += 1);
             return Err(StoreError::Unavailable("switched off".into()));
         }
         Ok(())
@@ -38,9 +39,9 @@ impl Switched {
 
     /// Waits until it has rejected so many operations.
     async fn has_rejected(&self, count: u64) {
-        while self.rejected.load(Ordering::Relaxed) < count {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let mut rejected = self.rejected.subscribe();
+        let enough = rejected.wait_for(|rejected| *rejected >= count).await;
+        enough.expect("it is not dropped meanwhile");
     }
 }
 
@@ -119,7 +120,7 @@ async fn while_the_storage_is_away_nobody_is_told_anything_wrong() {
     let switched = Arc::new(Switched {
         store: Arc::clone(&world.store),
         is_away: AtomicBool::new(false),
-        rejected: AtomicU64::new(0),
+        rejected: watch::Sender::new(0),
     });
     world.store = Arc::clone(&switched) as Arc<dyn Store>;
     let settings = FeedSettings {
