@@ -11,8 +11,8 @@ use clap::error::ErrorKind;
 use super::Args;
 
 const PAGE: &str = "docs/command-line.md";
-/// If this is set, the files made of the flags are written, and not compared.
-pub(super) const WRITE: &str = "GREENROOM_WRITE_PAGE";
+/// If this is set, the files made of the flags are written before they are compared.
+const WRITE: &str = "GREENROOM_WRITE_PAGE";
 const COLUMNS: usize = 100;
 const HEAD: &str = "\
 # Command line
@@ -26,6 +26,20 @@ environment variable that sets it; a flag wins over its variable.
 /// Returns the root of the project.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Asserts that the file at this path below the root is what the flags make it.
+#[track_caller]
+pub(super) fn assert_made(file: &str, made: &str) {
+    let path = root().join(file);
+    if env::var_os(WRITE).is_some() {
+        fs::write(&path, made).expect("the file can be written");
+    }
+    let written = fs::read_to_string(&path).expect("the file is there");
+    assert!(
+        written == made,
+        "{file} is not what the flags make it: run `make pages`"
+    );
 }
 
 /// Returns the page: a section for each command, the ones below it included.
@@ -100,15 +114,7 @@ fn words(command: &str) -> Vec<String> {
 
 #[test]
 fn the_page_tells_the_flags() {
-    let path = root().join(PAGE);
-    if env::var_os(WRITE).is_some() {
-        fs::write(&path, page()).expect("the page can be written");
-    }
-    let written = fs::read_to_string(&path).expect("the page is there");
-    assert!(
-        written == page(),
-        "{PAGE} is not what the flags make it: run `make pages`"
-    );
+    assert_made(PAGE, &page());
 }
 
 #[test]

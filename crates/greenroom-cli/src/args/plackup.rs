@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 
 use clap::{Arg, ArgAction, CommandFactory};
 
+use super::page::assert_made;
 use super::{Args, demo, stage};
 
-const FILE: &str = "../greenroom-psgi/perl/lib/Plack/Handler/Greenroom/Flags.pm";
+const FILE: &str = "crates/greenroom-psgi/perl/lib/Plack/Handler/Greenroom/Flags.pm";
 
 /// Flags that are not passed on. The handler derives addresses and the access log from plackup's
 /// options of that name, and plackup loads the application, with the rights of its process.
@@ -72,14 +72,5 @@ fn passed_on(flag: &Arg) -> Option<(&str, &str)> {
 
 #[test]
 fn the_handler_knows_all_flags() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
-    if std::env::var_os(super::page::WRITE).is_some() {
-        std::fs::write(&file, flags()).expect("the file can be written");
-    }
-    let written = std::fs::read_to_string(&file).expect("the file is there");
-    assert_eq!(
-        written,
-        flags(),
-        "{FILE} is not what the flags make it: run `make pages`"
-    );
+    assert_made(FILE, &flags());
 }
