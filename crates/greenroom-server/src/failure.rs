@@ -13,7 +13,7 @@ const FAILED: &str = "this request could not be answered";
 
 /// Returns the response to an error of the application's service: the fault of the client's body if
 /// that is its cause, else 500.
-pub(crate) fn answer_to(error: &BoxError, about: &About) -> (StatusCode, &'static str) {
+pub(crate) fn response_to(error: &BoxError, about: &About) -> (StatusCode, &'static str) {
     if let Some(status) = status_of_cause(error.as_ref()) {
         return (status, "the body of this request could not be read");
     }

@@ -193,7 +193,7 @@ impl Connection {
             return Ok(nothing(Event::NeedMore));
         };
         self.searched = Searched::default();
-        // Stays false if `close_after_answer` was called while the head was still arriving.
+        // Stays false if `close_after_response` was called while the head was still arriving.
         self.keep_alive &= head.keep_alive;
         self.http_10 = head.request.version() == http::Version::HTTP_10;
         self.head_method = *head.request.method() == Method::HEAD;
@@ -242,19 +242,19 @@ impl Connection {
     }
 
     /// Makes the response under way the last: its head, if not yet sent, says `Connection: close`.
-    pub fn close_after_answer(&mut self) {
+    pub fn close_after_response(&mut self) {
         self.keep_alive = false;
     }
 
     /// Returns `true` if a request awaits the head of its response.
     #[must_use]
-    pub fn is_answer_due(&self) -> bool {
+    pub fn is_response_due(&self) -> bool {
         matches!(self.response_state, ResponseState::Due)
     }
 
     /// Returns `true` if a response has begun and was not [finished](Self::finish).
     #[must_use]
-    pub fn is_answering(&self) -> bool {
+    pub fn is_responding(&self) -> bool {
         matches!(self.response_state, ResponseState::Body(_))
     }
 
@@ -270,7 +270,7 @@ impl Connection {
     /// request awaits the head of its response, and its client speaks HTTP/1.1 (RFC 9110, 15.2).
     #[must_use]
     pub fn takes_informational(&self) -> bool {
-        self.is_answer_due() && !self.http_10
+        self.is_response_due() && !self.http_10
     }
 }
 

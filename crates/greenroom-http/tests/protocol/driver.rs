@@ -161,7 +161,7 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
     }
 
     fn respond(&mut self) {
-        assert!(self.connection.is_received() && self.connection.is_answer_due());
+        assert!(self.connection.is_received() && self.connection.is_response_due());
         let message = last(&mut self.transcript);
         message.complete = true;
         let reply = (self.application)(message);

@@ -317,5 +317,5 @@ fn rfc9110_15_6_the_server_answers_for_itself_and_closes() {
         Content-Length: 9\r\nConnection: close\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n\
         too slow\n";
     assert_eq!(text(&out), wanted);
-    assert!(!connection.keeps_alive() && !connection.is_answer_due());
+    assert!(!connection.keeps_alive() && !connection.is_response_due());
 }

@@ -178,9 +178,9 @@ fn rfc9112_6_3_says_when_the_end_of_the_connection_is_the_end_of_the_body() {
         connection
             .receive(request.as_bytes(), &mut context)
             .expect("a request");
-        assert!(!connection.is_answering() && !connection.is_ended_by_close());
+        assert!(!connection.is_responding() && !connection.is_ended_by_close());
         connection.respond(&Response::new(()), size, &context, &mut Vec::new());
-        assert!(connection.is_answering());
+        assert!(connection.is_responding());
         connection.is_ended_by_close()
     };
     assert!(is_ended_by_close(GET_10, BodySize::Unknown));

@@ -93,7 +93,7 @@ fn rfc9112_9_3_2_gives_no_request_before_the_answer_is_finished() {
     assert!(connection.is_idle());
     let second = connection.receive(rest, &mut context).expect("a request");
     assert!(matches!(second.event, Event::Head(_)));
-    assert!(connection.is_answer_due() && !connection.is_idle());
+    assert!(connection.is_response_due() && !connection.is_idle());
 }
 
 fn assert_waits(connection: &mut Connection, rest: &[u8], context: &mut Context) {
@@ -198,7 +198,7 @@ fn rfc9112_9_6_a_drained_connection_says_close_with_its_answer() {
     connection
         .receive(GET.as_bytes(), &mut context)
         .expect("a request");
-    connection.close_after_answer();
+    connection.close_after_response();
     let mut out = Vec::new();
     connection.respond(&Response::new(()), BodySize::Exact(0), &context, &mut out);
     connection.finish(None, &mut out).expect("an empty body");
@@ -211,7 +211,7 @@ fn rfc9112_9_6_a_drained_connection_says_close_with_its_answer() {
 fn rfc9112_9_6_a_drain_while_the_head_arrives_holds_for_its_answer() {
     let mut driver = Driver::new(Limits::default(), |_: &Message| hello());
     driver.offer(&GET.as_bytes()[..10]);
-    driver.connection.close_after_answer();
+    driver.connection.close_after_response();
     driver.offer(&GET.as_bytes()[10..]);
     driver.offer(GET.as_bytes());
     let transcript = driver.finish();

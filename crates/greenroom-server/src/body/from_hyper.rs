@@ -15,7 +15,7 @@ use crate::Limits;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Noted {
     /// The server responds to this.
-    pub(crate) refused: Arc<OnceLock<BodyError>>,
+    pub(crate) rejected: Arc<OnceLock<BodyError>>,
     pub(crate) pace: BodyPace,
 }
 
@@ -105,7 +105,7 @@ impl FromHyper {
 
     /// Has the server respond to this, whatever the application makes of it.
     fn refuse(&self, error: BodyError) -> BodyError {
-        *self.noted.refused.get_or_init(|| error)
+        *self.noted.rejected.get_or_init(|| error)
     }
 
     pub(crate) fn is_end(&self) -> bool {

@@ -48,7 +48,11 @@ pub(super) enum Leaving {
 
 impl<A: App> Connection<A> {
     /// Handles the loop's notice; returns the outcome if that ends the connection at once.
-    pub(super) fn heed(&mut self, notice: Notice, scratch: &mut Scratch) -> Option<Outcome<A>> {
+    pub(super) fn handle_notice(
+        &mut self,
+        notice: Notice,
+        scratch: &mut Scratch,
+    ) -> Option<Outcome<A>> {
         if notice.evicted {
             self.leaving = Leaving::Evicted;
         }
@@ -115,7 +119,7 @@ impl<A: App> Connection<A> {
     /// and for a body that does not pause.
     pub(super) fn wait_half_closed(&mut self, cx: &mut Context<'_>) -> Turn<A> {
         let exchange = self.exchange.as_ref();
-        if !exchange.is_some_and(|exchange| exchange.is_answering()) {
+        if !exchange.is_some_and(|exchange| exchange.is_responding()) {
             return Turn::Wait(Wait::HalfClosed);
         }
         let pause = || Box::pin(sleep(SILENCE_MAX));
@@ -172,7 +176,7 @@ impl<A: App> Connection<A> {
             access::log(about, self.peer);
             rejection = rejection.of(about);
         }
-        let is_due = self.http.is_answer_due();
+        let is_due = self.http.is_response_due();
         let response = is_due.then(|| self.home.settings.rejections.response(&rejection));
         self.drop_exchange();
         let Some(response) = response else {

@@ -98,7 +98,7 @@ impl<A: App> Connection<A> {
             matches!(head.body, BodyLength::Exact(bytes) if bytes > DISCARDED_BYTES_MAX as u64);
         // A client that was not told to go on may or may not send its body.
         if declined.closes || head.expects_continue || too_long || self.is_leaving() {
-            self.http.close_after_answer();
+            self.http.close_after_response();
         }
         let rejection = Rejection {
             method: Some(head.request.method()),
@@ -116,7 +116,7 @@ impl<A: App> Connection<A> {
         // Nothing of it is missing.
         let _whole = self.http.finish(None, &mut scratch.out);
         drop(context);
-        self.answered = true;
+        self.responded = true;
         self.waiting.over(self.home.now());
         if !self.http.keeps_alive() {
             self.closing = Closing::Linger;

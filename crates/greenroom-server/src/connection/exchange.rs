@@ -57,13 +57,13 @@ pin_project! {
         Idle,
         Waiting { request: Option<Request<RequestBody>> },
         Handling { #[pin] future: <A::Service as Service<Request<RequestBody>>>::Future },
-        Answering { #[pin] body: A::Body },
+        Responding { #[pin] body: A::Body },
     }
 }
 
 /// The result of a handler.
 pub(super) enum Handled<B> {
-    Answer(Response<B>),
+    Response(Response<B>),
     Failed(BoxError),
     Panicked(String),
 }
@@ -169,13 +169,13 @@ impl<A: App> Exchange<A> {
         self.bytes + self.feeder.as_ref().map_or(0, Feeder::held)
     }
 
-    pub(super) fn is_answering(&self) -> bool {
-        matches!(self.state, State::Answering { .. })
+    pub(super) fn is_responding(&self) -> bool {
+        matches!(self.state, State::Responding { .. })
     }
 
-    pub(super) fn answer(self: Pin<&mut Self>, body: A::Body) {
+    pub(super) fn respond(self: Pin<&mut Self>, body: A::Body) {
         let this = self.project();
-        replace(this.state, State::Answering { body }, this.about);
+        replace(this.state, State::Responding { body }, this.about);
     }
 
     /// Runs the handler for as long as it need not wait.
@@ -187,7 +187,7 @@ impl<A: App> Exchange<A> {
         let run = || self.as_mut().poll_service(service, cx);
         match catch_unwind(AssertUnwindSafe(run)) {
             Ok(poll) => poll.map(|result| match result {
-                Ok(response) => Handled::Answer(response),
+                Ok(response) => Handled::Response(response),
                 Err(error) => Handled::Failed(error),
             }),
             Err(panic) => Poll::Ready(Handled::Panicked(message(panic.as_ref()))),
@@ -208,7 +208,7 @@ impl<A: App> Exchange<A> {
         }
         match state.project() {
             StateProjection::Handling { future } => future.poll(cx).map_err(Into::into),
-            _ => unreachable!("polled after it was answered"),
+            _ => unreachable!("polled after its response"),
         }
     }
 
@@ -222,7 +222,7 @@ impl<A: App> Exchange<A> {
     }
 
     fn poll_body(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Part> {
-        let StateProjection::Answering { mut body } = self.project().state.project() else {
+        let StateProjection::Responding { mut body } = self.project().state.project() else {
             return Poll::Ready(Part::End);
         };
         let frame = match ready!(body.as_mut().poll_frame(cx)) {

@@ -4,12 +4,12 @@
 //! own while it waits, but for input that is not a whole request yet and output that its client
 //! does not take.
 
-mod answering;
 mod closing;
 mod declining;
 mod exchange;
 mod outbox;
 mod requesting;
+mod responding;
 mod scratch;
 mod socket;
 mod taking;
@@ -34,7 +34,7 @@ use crate::access;
 use crate::addresses::Place;
 use crate::app::App;
 use crate::body::BodyError;
-use crate::event_loop::{Loop, Seat};
+use crate::event_loop::{Loop, Permit};
 use crate::handover::Handed;
 use crate::listen::Accepted;
 use crate::proxies::Sender;
@@ -49,7 +49,7 @@ const TURNS_MAX: usize = 128;
 /// One client's connection, on its loop.
 pub(crate) struct Connection<A: App> {
     home: Rc<Loop<A>>,
-    seat: Option<Seat>,
+    permit: Option<Permit>,
     socket: Socket,
     service: A::Service,
     peer: Option<SocketAddr>,
@@ -70,7 +70,7 @@ pub(crate) struct Connection<A: App> {
     /// Bytes of a body that nobody reads, passed over so that the connection can be kept.
     discarded: usize,
     /// Its first request has its response.
-    answered: bool,
+    responded: bool,
     /// The client ended its side.
     ended: bool,
     /// There while the body of a response to a client that ended its side has nothing to send.
@@ -104,7 +104,7 @@ impl<A: App> Connection<A> {
         let proxies = &home.settings.trusted_proxies;
         Self {
             sender: proxies.sender(peer),
-            seat: Some(home.seats.take(place)),
+            permit: Some(home.permits.acquire(place)),
             socket: accepted.socket.into(),
             service,
             peer,
@@ -119,7 +119,7 @@ impl<A: App> Connection<A> {
             closing: Closing::No,
             key: None,
             discarded: 0,
-            answered: false,
+            responded: false,
             ended: false,
             silence: None,
             leaving: Leaving::No,
@@ -160,7 +160,7 @@ impl<A: App> Connection<A> {
     fn drive(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<Outcome<A>> {
         if let Some(key) = self.key {
             let notice = self.home.registry().notice(key, cx);
-            if let Some(outcome) = self.heed(notice, scratch) {
+            if let Some(outcome) = self.handle_notice(notice, scratch) {
                 return Poll::Ready(outcome);
             }
         }
@@ -187,7 +187,7 @@ impl<A: App> Connection<A> {
         }
         match (&self.exchange, self.closing) {
             (_, Closing::Flush | Closing::Linger) => self.close(cx, scratch),
-            (Some(exchange), Closing::No) if exchange.is_answering() => self.answer(cx, scratch),
+            (Some(exchange), Closing::No) if exchange.is_responding() => self.respond(cx, scratch),
             (Some(_), Closing::No) => self.handle(cx, scratch),
             (None, Closing::No) => self.request(cx, scratch),
         }
@@ -238,7 +238,7 @@ impl<A: App> Connection<A> {
             Poll::Pending => return Turn::Wait(Wait::Write),
             Poll::Ready(Err(error)) => return self.broken(&error),
         }
-        if self.answered && matches!(self.socket, Socket::Fresh(_)) {
+        if self.responded && matches!(self.socket, Socket::Fresh(_)) {
             // The next request is hardly there yet: let the runtime say when.
             return Turn::Wait(wait);
         }
@@ -295,7 +295,7 @@ impl<A: App> Connection<A> {
 
 impl<A: App> Drop for Connection<A> {
     fn drop(&mut self) {
-        let is_sent = !self.http.is_answering() && self.outbox.is_empty();
+        let is_sent = !self.http.is_responding() && self.outbox.is_empty();
         if self.http.is_ended_by_close() && !is_sent {
             self.socket.reset_at_end();
         }

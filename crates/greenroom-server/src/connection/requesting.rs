@@ -86,7 +86,7 @@ impl<A: App> Connection<A> {
     fn wait_for_request(&self, scratch: &Scratch) -> Wait {
         if !self.http.is_idle() {
             Wait::Discard
-        } else if self.answered && scratch.unread().is_empty() {
+        } else if self.responded && scratch.unread().is_empty() {
             Wait::Idle
         } else {
             Wait::Head
@@ -208,7 +208,7 @@ impl<A: App> Connection<A> {
         };
         let due = std::mem::take(exchange.as_mut().continue_due());
         // RFC 9110, 10.1.1: needless once the client sends the body all the same.
-        if due && scratch.unread().is_empty() && self.http.is_answer_due() {
+        if due && scratch.unread().is_empty() && self.http.is_response_due() {
             scratch.out.extend_from_slice(CONTINUE);
         }
     }
@@ -265,7 +265,7 @@ impl<A: App> Connection<A> {
     /// Ends the body for the application. Its response is the last one: nobody looks where the rest
     /// of the body ends.
     fn end_large_body(&mut self) -> Turn<A> {
-        self.http.close_after_answer();
+        self.http.close_after_response();
         self.with_feeder(|feeder| feeder.end(Err(BodyError::TooLarge)));
         Turn::Again
     }
@@ -285,7 +285,7 @@ impl<A: App> Connection<A> {
         }
         let input = Bytes::copy_from_slice(scratch.unread());
         scratch.consume(input.len());
-        let Some(seat) = self.seat.take() else {
+        let Some(permit) = self.permit.take() else {
             return Turn::End(Outcome::Closed);
         };
         Turn::End(Outcome::HandOver(Handed {
@@ -296,7 +296,7 @@ impl<A: App> Connection<A> {
             service: self.service.clone(),
             peer: self.peer,
             since: self.waiting.since,
-            seat,
+            permit,
         }))
     }
 }

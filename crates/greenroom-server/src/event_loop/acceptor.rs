@@ -11,8 +11,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::accept_policy::AcceptPolicy;
 use super::announced::begin_announced;
-use super::newcomers::Newcomers;
 use super::{Loop, Pressure, TICK};
 use crate::app::App;
 use crate::connection::{Connection, Outcome, message};
@@ -44,7 +44,7 @@ pub(super) async fn accept<A: App>(
 ) -> io::Result<()> {
     let mut phase = home.told.clone();
     let mut backoff = BACKOFF_MIN;
-    let mut newcomers = Newcomers::new(&home.settings.limits);
+    let mut policy = AcceptPolicy::new(&home.settings.limits);
     let mut more_wait = false;
     let mut refuses_from = Instant::now();
     loop {
@@ -53,14 +53,14 @@ pub(super) async fn accept<A: App>(
             _ = phase.wait_for(|phase| *phase != Phase::Serving) => break,
             ready = listener.readable() => ready?,
         };
-        if home.seats.balance.is_full() && !somebody_waits(listener.get_ref()) {
+        if home.permits.balance.is_full() && !somebody_waits(listener.get_ref()) {
             ready.clear_ready();
             continue;
         }
         make_room(&home).await;
         let began = Instant::now();
         let accepted = if more_wait && began >= refuses_from {
-            let refused = refuse_late(&home, listener.get_ref(), &mut newcomers, began);
+            let refused = refuse_late(&home, listener.get_ref(), &mut policy, began);
             let now = Instant::now();
             refuses_from = now + (now - began) * (REFUSING_DIVISOR - 1);
             refused
@@ -76,7 +76,7 @@ pub(super) async fn accept<A: App>(
                 tokio::task::yield_now().await;
             }
             Err(Fault::WouldBlock) => {
-                newcomers.are_through(Instant::now());
+                policy.note_empty_queue(Instant::now());
                 ready.clear_ready();
             }
             Err(Fault::OfTheConnection) => {}
@@ -97,7 +97,7 @@ pub(super) async fn accept<A: App>(
 /// that come back as fast as they are served would keep the server for ever.
 async fn accept_rest<A: App>(home: &Rc<Loop<A>>, listener: &Listener) {
     for _ in 0..usize::from(home.settings.limits.backlog).div_ceil(BATCH) {
-        if home.seats.balance.is_full() || *home.told.borrow() == Phase::Ending {
+        if home.permits.balance.is_full() || *home.told.borrow() == Phase::Ending {
             return;
         }
         match accept_batch(home, listener, BATCH) {
@@ -125,12 +125,12 @@ fn somebody_waits(listener: &Listener) -> bool {
 /// At the limit of connections, waits until one has ended. The idle ones are asked to.
 async fn make_room<A: App>(home: &Loop<A>) {
     // The loop's own phase changes only when its listeners are done.
-    while home.seats.balance.is_full() && *home.told.borrow() == Phase::Serving {
+    while home.permits.balance.is_full() && *home.told.borrow() == Phase::Serving {
         if home.registry().evict_idle() == 0 {
-            home.seats.balance.want_room(home.index);
+            home.permits.balance.want_room(home.index);
         }
         // Another loop's connection may be the one that ends: look again each tick.
-        let _elapsed = timeout(TICK, home.seats.left.notified()).await;
+        let _elapsed = timeout(TICK, home.permits.released.notified()).await;
     }
 }
 
@@ -150,7 +150,7 @@ fn accept_batch<A: App>(
 ) -> Result<(), Fault> {
     let mut kept = 0;
     for _ in 0..BATCH {
-        if kept == kept_max || home.seats.balance.is_full() {
+        if kept == kept_max || home.permits.balance.is_full() {
             break;
         }
         kept += usize::from(place(home, listener.accept()?, listener.alone));
@@ -160,7 +160,7 @@ fn accept_batch<A: App>(
 
 /// Gives a new connection its loop; `true` if that is ours.
 fn place<A: App>(home: &Rc<Loop<A>>, accepted: Accepted, spread: bool) -> bool {
-    let chosen = home.seats.balance.choose(home.index, spread);
+    let chosen = home.permits.balance.choose(home.index, spread);
     let ours = chosen == home.index;
     if ours {
         begin(home, accepted);
@@ -174,7 +174,7 @@ fn place<A: App>(home: &Rc<Loop<A>>, accepted: Accepted, spread: bool) -> bool {
 fn refuse_late<A: App>(
     home: &Rc<Loop<A>>,
     listener: &Listener,
-    newcomers: &mut Newcomers,
+    policy: &mut AcceptPolicy,
     now: Instant,
 ) -> Result<(), Fault> {
     let time_max = home.settings.limits.loop_lag_max / REFUSING_DIVISOR;
@@ -184,11 +184,11 @@ fn refuse_late<A: App>(
         }
         let accepted = listener.accept()?;
         let waited = accepted.waited();
-        if waited.is_none_or(|waited| !newcomers.is_refused(waited, now)) {
+        if waited.is_none_or(|waited| !policy.is_rejected(waited, now)) {
             place(home, accepted, listener.alone);
             break;
         }
-        home.meter.count_refused();
+        home.meter.count_rejected();
         accepted.refuse(home.settings.rejections.busy());
     }
     Ok(())
@@ -197,7 +197,7 @@ fn refuse_late<A: App>(
 /// Has another loop serve a connection. It counts as that loop's from now on, or all of a batch
 /// would go to the loop that had the fewest when the batch began.
 fn pass_on<A: App>(home: &Rc<Loop<A>>, accepted: Accepted, chosen: usize) {
-    let balance = &home.seats.balance;
+    let balance = &home.permits.balance;
     balance.add(chosen);
     if let Err(refused) = home.others[chosen].try_send(accepted) {
         // That loop has a full inbox, or ended; ours is as good.
@@ -208,7 +208,7 @@ fn pass_on<A: App>(home: &Rc<Loop<A>>, accepted: Accepted, chosen: usize) {
 
 /// Serves a connection that another loop passed on, and so counted as ours.
 pub(super) fn take_over<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
-    home.seats.balance.remove(home.index);
+    home.permits.balance.remove(home.index);
     begin(home, accepted);
 }
 

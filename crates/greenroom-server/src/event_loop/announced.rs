@@ -53,7 +53,7 @@ pub(super) fn begin_announced<A: App>(home: &Rc<Loop<A>>, mut accepted: Accepted
 /// Waits for the header, for no longer than for a head, and no longer than the server serves.
 async fn wait<A: App>(home: Rc<Loop<A>>, mut accepted: Accepted) {
     // The connection takes its own when it begins.
-    let _seat = home.seats.take(None);
+    let _permit = home.permits.acquire(None);
     let mut time = home.settings.limits.head_timeout;
     if accepted.deferred && accepted.input.is_empty() {
         time = time.saturating_sub(DEFERRED);

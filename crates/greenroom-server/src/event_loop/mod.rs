@@ -1,14 +1,14 @@
 //! A loop: one thread, one runtime, and the connections that it serves.
 
+mod accept_policy;
 mod acceptor;
 mod announced;
 mod balance;
 mod distribute;
 mod lag;
-mod newcomers;
+mod permits;
 mod registry;
 mod run;
-mod seats;
 mod watching;
 mod wheel;
 
@@ -26,9 +26,9 @@ pub(crate) use balance::Balance;
 pub(crate) use distribute::Loops;
 pub(crate) use lag::Roster;
 pub use lag::{LoopStatus, Pressure};
+pub(crate) use permits::{Permit, Permits};
 pub(crate) use registry::Notice;
 pub(crate) use run::{Member, run};
-pub(crate) use seats::{Seat, Seats};
 pub(crate) use watching::Hooks;
 pub(crate) use wheel::{Clock, NEVER, Tick};
 
@@ -36,7 +36,7 @@ use crate::addresses::Addresses;
 use crate::app::App;
 use crate::connection::{Exchange, Scratch};
 use crate::drain::{Aborted, Phase};
-use crate::handover::Ledger;
+use crate::handover::InFlight;
 use crate::listen::Accepted;
 use crate::memory::Memory;
 use crate::request_handle::Lent;
@@ -75,8 +75,8 @@ pub(crate) struct Loop<A: App> {
     /// phase, or the response of a handler that ends at once would still promise to keep its
     /// connection.
     pub(crate) lent: Rc<Lent>,
-    pub(crate) seats: Arc<Seats>,
-    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) permits: Arc<Permits>,
+    pub(crate) in_flight: Arc<InFlight>,
     pub(crate) meter: Meter,
     pub(crate) addresses: Arc<Addresses>,
     pub(crate) memory: Arc<Memory>,
@@ -102,8 +102,8 @@ impl<A: App> Loop<A> {
             context: RefCell::new(Context::new(limits.http(), SystemTime::now())),
             told: member.told.clone(),
             lent: Rc::new(Lent::new(Arc::clone(&member.settings))),
-            seats: Arc::new(Seats::new(member.index, Arc::clone(balance))),
-            ledger: Arc::default(),
+            permits: Arc::new(Permits::new(member.index, Arc::clone(balance))),
+            in_flight: Arc::default(),
             meter: Meter::new(
                 member.index,
                 Arc::clone(balance),
@@ -200,7 +200,7 @@ impl<A: App> Loop<A> {
         self.context.borrow_mut().date.refresh(SystemTime::now());
         self.registry().turn(now);
         self.meter.tick();
-        if self.seats.balance.is_room_wanted(self.index) {
+        if self.permits.balance.is_room_wanted(self.index) {
             self.registry().evict_idle();
         }
     }

@@ -109,14 +109,14 @@ async fn drain<A: App>(home: &Rc<Loop<A>>, deadline: Duration) {
         () = sleep(deadline) => {}
     }
     // Before they notice that they are cut off, and strike themselves out.
-    home.cut.borrow_mut().extend(home.ledger.cut_all());
+    home.cut.borrow_mut().extend(home.in_flight.aborted());
     home.enter(Phase::Ending);
     let _elapsed = timeout(ENDING_MAX, emptied(home)).await;
 }
 
 async fn emptied<A: App>(home: &Loop<A>) {
-    while !home.seats.are_empty() {
+    while !home.permits.are_all_released() {
         // Another loop may count a connection as ours for a moment, and take it back unsaid.
-        let _elapsed = timeout(TICK, home.seats.left.notified()).await;
+        let _elapsed = timeout(TICK, home.permits.released.notified()).await;
     }
 }

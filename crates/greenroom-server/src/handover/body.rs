@@ -20,7 +20,7 @@ pin_project! {
     /// Over HTTP/2 it is passed on in chunks, and the application is asked for more only as the
     /// client takes what was passed on. Of a body of several chunks the end is not passed on before
     /// the client has taken all: until then its stream can be reset.
-    pub(super) struct AnswerBody<B> {
+    pub(super) struct ResponseBody<B> {
         #[pin]
         content: Content<B>,
         stream: Option<Rc<Stream>>,
@@ -60,7 +60,7 @@ enum Given {
     End(End),
 }
 
-impl<B: Body<Error: Into<BoxError>>> AnswerBody<B> {
+impl<B: Body<Error: Into<BoxError>>> ResponseBody<B> {
     pub(super) fn new(
         content: Content<B>,
         stream: Option<Rc<Stream>>,
@@ -131,7 +131,7 @@ impl<B: Body<Error: Into<BoxError>>> Content<B> {
     }
 }
 
-impl<B: Body<Error: Into<BoxError>>> Body for AnswerBody<B> {
+impl<B: Body<Error: Into<BoxError>>> Body for ResponseBody<B> {
     type Data = Part;
     type Error = BoxError;
 

@@ -4,8 +4,8 @@
 
 mod body;
 mod http2;
+mod in_flight;
 mod io;
-mod ledger;
 mod length;
 mod requests;
 mod spelling;
@@ -20,11 +20,11 @@ use bytes::Bytes;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 
-pub(crate) use ledger::Ledger;
+pub(crate) use in_flight::InFlight;
 
 use crate::app::App;
 use crate::connection::Socket;
-use crate::event_loop::{Loop, Seat, Tick};
+use crate::event_loop::{Loop, Permit, Tick};
 use crate::request_handle::Line;
 use io::{Pace, Rewound};
 use requests::Requests;
@@ -43,7 +43,7 @@ pub(crate) struct Handed<A: App> {
     pub(crate) peer: Option<SocketAddr>,
     /// The tick since which its first request has been waited for, if it has had none.
     pub(crate) since: Tick,
-    pub(crate) seat: Seat,
+    pub(crate) permit: Permit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +68,8 @@ pub(crate) async fn serve<A: App>(home: Rc<Loop<A>>, handed: Handed<A>) {
     let io = Rewound::new(handed.socket, handed.unsent, handed.input, pace);
     let serving = async {
         match handed.protocol {
-            Protocol::Http2 => http2::serve(&home, io, requests, since, handed.seat).await,
-            Protocol::Upgrade => serve_upgrade(&home, io, requests, handed.seat).await,
+            Protocol::Http2 => http2::serve(&home, io, requests, since, handed.permit).await,
+            Protocol::Upgrade => serve_upgrade(&home, io, requests, handed.permit).await,
         }
     };
     let served = tokio::select! {
@@ -88,14 +88,14 @@ async fn serve_upgrade<A: App>(
     home: &Rc<Loop<A>>,
     io: Rewound,
     requests: Requests<A>,
-    seat: Seat,
+    permit: Permit,
 ) -> hyper::Result<()> {
     let entry = home
-        .ledger
+        .in_flight
         .enter("an upgraded connection".to_owned(), requests.peer());
     let entry = Arc::new(entry);
     let line = Line::new(&home.lent, false);
-    let guard = (seat, Arc::clone(&entry));
+    let guard = (permit, Arc::clone(&entry));
     let names = Arc::default();
     let spelling = Spelling::new(Arc::clone(&names));
     let tunnel = Tunnel::new(io, home.told.clone(), Arc::clone(&line), spelling, guard);

@@ -14,9 +14,9 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::body::{AnswerBody, Content};
+use super::body::{Content, ResponseBody};
 use super::http2::{Stream, Streams};
-use super::ledger::Entry;
+use super::in_flight::Entry;
 use super::length;
 use super::spelling::Names;
 use crate::access;
@@ -117,17 +117,17 @@ impl<A: App> Requests<A> {
         refusal: Refusal,
         method: &Method,
         stream: Option<Rc<Stream>>,
-    ) -> Answering<A> {
+    ) -> Responding<A> {
         tracing::debug!(reason = %refusal, peer = ?self.peer, "refused a request");
         if self.home.settings.access_log {
             access::log_refusal(refusal.status(), self.peer);
         }
         let is_head = *method == Method::HEAD;
-        self.answering(State::Refused { refusal, is_head }, stream)
+        self.responding(State::Refused { refusal, is_head }, stream)
     }
 
-    fn answering(&self, state: State<A>, stream: Option<Rc<Stream>>) -> Answering<A> {
-        Answering {
+    fn responding(&self, state: State<A>, stream: Option<Rc<Stream>>) -> Responding<A> {
+        Responding {
             service: self.service.clone(),
             state,
             noted: None,
@@ -193,11 +193,11 @@ fn head_bytes(request: &Request<Incoming>) -> usize {
 }
 
 impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
-    type Response = Response<AnswerBody<A::Body>>;
+    type Response = Response<ResponseBody<A::Body>>;
     type Error = BoxError;
-    type Future = Answering<A>;
+    type Future = Responding<A>;
 
-    fn call(&self, mut request: Request<Incoming>) -> Answering<A> {
+    fn call(&self, mut request: Request<Incoming>) -> Responding<A> {
         self.home.count_poll();
         self.home.meter.count_request();
         let stream = self.streams.as_ref().map(|(streams, _)| streams.begin());
@@ -216,7 +216,7 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
                 entry.rename(about.route());
                 None
             }
-            None => Some(self.home.ledger.enter(about.route(), self.peer)),
+            None => Some(self.home.in_flight.enter(about.route(), self.peer)),
         };
         let under_way = Some(UnderWay {
             about,
@@ -225,17 +225,17 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
             _line: line,
         });
         if let Some(declined) = declined {
-            return Answering {
+            return Responding {
                 under_way,
-                ..self.answering(State::Declined { declined }, stream)
+                ..self.responding(State::Declined { declined }, stream)
             };
         }
         let (request, noted) = self.translate(request);
         let request = Some(request);
-        Answering {
+        Responding {
             noted,
             under_way,
-            ..self.answering(State::Waiting { request }, stream)
+            ..self.responding(State::Waiting { request }, stream)
         }
     }
 }
@@ -266,7 +266,7 @@ impl Drop for UnderWay {
 
 pin_project! {
     /// The response to a request that hyper received, as a future.
-    pub(super) struct Answering<A: App> {
+    pub(super) struct Responding<A: App> {
         service: A::Service,
         #[pin]
         state: State<A>,
@@ -284,14 +284,14 @@ pin_project! {
     #[project = StateProjection]
     enum State<A: App> {
         Declined { declined: Declined },
-        // An answer to HEAD has no content (RFC 9110, 9.3.2).
+        // A response to HEAD has no content (RFC 9110, 9.3.2).
         Refused { refusal: Refusal, is_head: bool },
         Waiting { request: Option<Request<RequestBody>> },
         Handling { #[pin] future: <A::Service as Service<Request<RequestBody>>>::Future },
     }
 }
 
-impl<A: App> Answering<A> {
+impl<A: App> Responding<A> {
     fn poll_service(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -333,8 +333,8 @@ impl<A: App> Answering<A> {
             let rejection = about.map_or(rejection, |about| rejection.of(about));
             respond(rejections, &rejection)
         };
-        let refused = this.noted.as_ref().and_then(|noted| noted.refused.get());
-        Poll::Ready(Ok(match (refused, polled) {
+        let rejected = this.noted.as_ref().and_then(|noted| noted.rejected.get());
+        Poll::Ready(Ok(match (rejected, polled) {
             (Some(error), _) => reject(error.status(), &error.to_string()),
             (None, Ok(Poll::Pending)) => return Poll::Pending,
             (None, Ok(Poll::Ready(Ok(mut response)))) => {
@@ -347,7 +347,7 @@ impl<A: App> Answering<A> {
                 let Some(about) = about else {
                     return Poll::Ready(Err(error));
                 };
-                let (status, detail) = failure::answer_to(&error, about);
+                let (status, detail) = failure::response_to(&error, about);
                 reject(status, detail)
             }
             (None, Err(_)) => reject(StatusCode::INTERNAL_SERVER_ERROR, failure::PANICKED),
@@ -357,44 +357,47 @@ impl<A: App> Answering<A> {
     /// Returns the response as hyper sends it, which ends the request with its last byte.
     fn begin(
         self: Pin<&mut Self>,
-        mut answer: Response<Content<A::Body>>,
-    ) -> Response<AnswerBody<A::Body>> {
+        mut response: Response<Content<A::Body>>,
+    ) -> Response<ResponseBody<A::Body>> {
         let this = self.project();
         if let Some(noted) = this.noted {
             noted.pace.lift();
         }
         let tunnel = this.under_way.as_ref().is_some_and(|request| {
-            let connects = request.about.method == Method::CONNECT && answer.status().is_success();
-            connects || answer.status() == StatusCode::SWITCHING_PROTOCOLS
+            let connects =
+                request.about.method == Method::CONNECT && response.status().is_success();
+            connects || response.status() == StatusCode::SWITCHING_PROTOCOLS
         });
         if *this.reuse == Reuse::TunnelOrEnd && !tunnel {
             let close = HeaderValue::from_static("close");
-            answer.headers_mut().insert(http::header::CONNECTION, close);
+            response
+                .headers_mut()
+                .insert(http::header::CONNECTION, close);
         }
-        let spelled = answer.extensions_mut().remove::<FieldNames>();
+        let spelled = response.extensions_mut().remove::<FieldNames>();
         if let (Some(names), Some(spelled)) = (this.names, spelled) {
-            // There is one answer, so nothing is there yet.
+            // There is one response, so nothing is there yet.
             let _there = names.set(spelled);
         }
         let mut under_way = this.under_way.take();
         if let Some(under_way) = &mut under_way {
-            under_way.about.status = Some(answer.status());
+            under_way.about.status = Some(response.status());
         }
         let stream = this.stream.take();
         if let Some(stream) = &stream {
             stream.hold_head(0);
         }
-        let mut answer = answer.map(|content| AnswerBody::new(content, stream, under_way));
-        length::correct(&mut answer);
-        answer
+        let mut response = response.map(|content| ResponseBody::new(content, stream, under_way));
+        length::correct(&mut response);
+        response
     }
 }
 
-impl<A: App> Future for Answering<A> {
-    type Output = Result<Response<AnswerBody<A::Body>>, BoxError>;
+impl<A: App> Future for Responding<A> {
+    type Output = Result<Response<ResponseBody<A::Body>>, BoxError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = match &self.state {
+        let response = match &self.state {
             State::Declined { declined } => {
                 let rejection = declined.rejection();
                 let request = self.under_way.as_ref();
@@ -405,15 +408,17 @@ impl<A: App> Future for Answering<A> {
                 let detail = refusal.to_string();
                 let rejection = Rejection::new(refusal.status(), &detail);
                 let response = self.home.settings.rejections.response(&rejection);
-                let answer = response.map(|bytes| Content::ours(bytes, *is_head));
+                let response = response.map(|bytes| Content::ours(bytes, *is_head));
                 let stream = self.stream.clone();
-                return Poll::Ready(Ok(answer.map(|ours| AnswerBody::new(ours, stream, None))));
+                return Poll::Ready(Ok(
+                    response.map(|ours| ResponseBody::new(ours, stream, None))
+                ));
             }
             State::Waiting { .. } | State::Handling { .. } => {
                 ready!(self.as_mut().poll_handler(cx))?
             }
         };
-        Poll::Ready(Ok(self.begin(answer)))
+        Poll::Ready(Ok(self.begin(response)))
     }
 }
 

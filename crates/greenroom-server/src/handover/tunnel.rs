@@ -16,11 +16,11 @@ use crate::drain::Phase;
 use crate::request_handle::Line;
 
 /// A connection that may become a WebSocket. When the server drains, it sends a close frame
-/// between two frames of the application's; the client's answer to that ends the application's
+/// between two frames of the application's; the client's reply to that ends the application's
 /// side, which need not know of drains. An application that asked for the notice of the drain does
 /// all that itself.
 ///
-/// It goes wherever the application takes it, and carries the connection's seat `G` along.
+/// It goes wherever the application takes it, and carries the connection's permit `G` along.
 pub(super) struct Tunnel<G> {
     io: Rewound,
     written: Written,
@@ -136,8 +136,8 @@ impl<G: Unpin> AsyncRead for Tunnel<G> {
         if let Poll::Ready(Err(error)) = this.poll_leave(cx) {
             return Poll::Ready(Err(error));
         }
-        if let Leaving::Done(answer_due) = &mut this.leaving
-            && answer_due.as_mut().poll(cx).is_ready()
+        if let Leaving::Done(reply_due) = &mut this.leaving
+            && reply_due.as_mut().poll(cx).is_ready()
         {
             return Poll::Ready(Ok(()));
         }

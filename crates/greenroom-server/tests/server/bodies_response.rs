@@ -23,7 +23,7 @@ fn data(text: &'static str) -> Frame<Bytes> {
 }
 
 /// A server that answers every request with these parts, and these fields.
-fn answering(parts: fn() -> Vec<Part>, fields: &'static [(&'static str, &'static str)]) -> Rig {
+fn responding(parts: fn() -> Vec<Part>, fields: &'static [(&'static str, &'static str)]) -> Rig {
     Rig::start(app(move |_| async move {
         let mut answer = streamed(stream::iter(parts()));
         for (name, value) in fields {
@@ -71,7 +71,7 @@ async fn a_body_is_produced_only_as_fast_as_the_client_reads() {
 #[tokio::test(start_paused = true)]
 async fn a_body_of_unknown_length_is_chunked() {
     local(async {
-        let server = answering(|| vec![Ok(data("one")), Ok(data("")), Ok(data("two"))], &[]);
+        let server = responding(|| vec![Ok(data("one")), Ok(data("")), Ok(data("two"))], &[]);
         let mut client = server.connect().await;
         for _ in 0..2 {
             let answer = client.get("/").await;
@@ -139,7 +139,7 @@ async fn chunks_are_whole_however_little_the_client_takes_at_once() {
 #[tokio::test(start_paused = true)]
 async fn http_1_0_gets_a_body_of_unknown_length_up_to_the_end_of_the_connection() {
     local(async {
-        let server = answering(|| vec![Ok(data("one")), Ok(data("two"))], &[]);
+        let server = responding(|| vec![Ok(data("one")), Ok(data("two"))], &[]);
         let mut client = server.connect().await;
         client
             .send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
@@ -155,7 +155,7 @@ async fn http_1_0_gets_a_body_of_unknown_length_up_to_the_end_of_the_connection(
 async fn a_body_longer_than_its_content_length_is_cut_there() {
     local(async {
         let parts = || vec![Ok(data("1234")), Ok(data("5678"))];
-        let server = answering(parts, &[("content-length", "5")]);
+        let server = responding(parts, &[("content-length", "5")]);
         let mut client = server.connect().await;
         assert_eq!(client.get("/").await.text(), "12345");
         assert_eq!(client.get("/").await.text(), "12345");
@@ -166,7 +166,7 @@ async fn a_body_longer_than_its_content_length_is_cut_there() {
 #[tokio::test(start_paused = true)]
 async fn a_body_shorter_than_its_content_length_ends_the_connection() {
     local(async {
-        let server = answering(|| vec![Ok(data("1234"))], &[("content-length", "5")]);
+        let server = responding(|| vec![Ok(data("1234"))], &[("content-length", "5")]);
         let mut client = server.connect().await;
         client.send(get("/") + &get("/")).await;
         assert!(client.head().await.1.contains("Content-Length: 5\r\n"));
@@ -178,7 +178,7 @@ async fn a_body_shorter_than_its_content_length_ends_the_connection() {
 #[tokio::test(start_paused = true)]
 async fn a_body_that_fails_is_cut_off_before_its_last_chunk() {
     local(async {
-        let server = answering(
+        let server = responding(
             || vec![Ok(data("begun")), Err("the disk is gone".into())],
             &[],
         );
@@ -201,7 +201,7 @@ fn with_trailers() -> Vec<Part> {
 #[tokio::test(start_paused = true)]
 async fn trailers_go_to_a_client_that_takes_them() {
     local(async {
-        let server = answering(with_trailers, &[]);
+        let server = responding(with_trailers, &[]);
         let mut client = server.connect().await;
         client
             .send("GET / HTTP/1.1\r\nHost: test\r\nTE: trailers\r\nConnection: TE\r\n\r\n")

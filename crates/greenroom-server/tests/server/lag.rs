@@ -212,7 +212,7 @@ async fn a_loop_tells_how_much_it_has_to_do() {
         let status = watched.status();
         assert_eq!(status.name, "loop-0");
         assert_eq!((status.connections, status.requests), (7, 70));
-        assert_eq!((status.pressure, status.refused), (Pressure::None, 0));
+        assert_eq!((status.pressure, status.rejected), (Pressure::None, 0));
         drop(watched.server);
     })
     .await;
@@ -256,7 +256,7 @@ async fn refused_of_burst(limits: Limits) -> u64 {
     for client in &mut clients {
         refused += u64::from(is_refused(client).await);
     }
-    assert_eq!(only_loop(&handle).refused, refused);
+    assert_eq!(only_loop(&handle).rejected, refused);
     assert_eq!(Client::tcp(address).await.get("/").await.status, 200);
     drop(clients);
     handle.drain();

@@ -69,8 +69,8 @@ impl Meter {
     }
 
     /// Counts a new connection that was rejected.
-    pub(crate) fn count_refused(&self) {
-        self.record.count_refused();
+    pub(crate) fn count_rejected(&self) {
+        self.record.count_rejected();
     }
 
     /// Counts a connection or a request that is declined, and for what.

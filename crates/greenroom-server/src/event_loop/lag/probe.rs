@@ -64,7 +64,7 @@ impl<A: App> Loop<A> {
         let before = self.meter.gauge.replace(gauge).pressure();
         let pressure = gauge.pressure();
         if pressure != before {
-            self.seats.balance.set_pressure(self.index, pressure);
+            self.permits.balance.set_pressure(self.index, pressure);
             self.meter.record.count_change(pressure);
             self.log_change(before, pressure, lag);
             self.tell_pressure(pressure);

@@ -27,11 +27,11 @@ pub(super) struct Record {
     requests: AtomicU64,
     lag_micros: AtomicU64,
     over: AtomicU64,
-    refused: AtomicU64,
+    rejected: AtomicU64,
     /// Locked by the loop once a probe; others copy it and let go.
     lags: Mutex<Histogram<u64>>,
-    lags_told: metrics::Histogram,
-    refused_told: metrics::Counter,
+    lags_metric: metrics::Histogram,
+    rejected_metric: metrics::Counter,
 }
 
 impl Record {
@@ -46,8 +46,8 @@ impl Record {
         let lags = Histogram::new_with_max(LONGEST_MICROS, SIGNIFICANT_DIGITS)
             .expect("constants that the histogram allows");
         let record = Arc::new(Self {
-            lags_told: metrics::histogram!("greenroom_loop_lag_seconds", "loop" => name.clone()),
-            refused_told: metrics::counter!("greenroom_loop_refused_total", "loop" => name.clone()),
+            lags_metric: metrics::histogram!("greenroom_loop_lag_seconds", "loop" => name.clone()),
+            rejected_metric: metrics::counter!("greenroom_loop_rejected_total", "loop" => name.clone()),
             name,
             index,
             balance,
@@ -57,7 +57,7 @@ impl Record {
             requests: AtomicU64::new(0),
             lag_micros: AtomicU64::new(0),
             over: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
+            rejected: AtomicU64::new(0),
             lags: Mutex::new(lags),
         });
         roster.add(&record);
@@ -74,7 +74,7 @@ impl Record {
 
     pub(super) fn add_lag(&self, lag: Duration) {
         self.set_lag(lag);
-        self.lags_told.record(lag);
+        self.lags_metric.record(lag);
         let mut lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
         lags.saturating_record(micros(lag));
     }
@@ -88,9 +88,9 @@ impl Record {
         metrics::counter!("greenroom_loop_pressure_changes_total", &labels).increment(1);
     }
 
-    pub(super) fn count_refused(&self) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
-        self.refused_told.increment(1);
+    pub(super) fn count_rejected(&self) {
+        self.rejected.fetch_add(1, Ordering::Relaxed);
+        self.rejected_metric.increment(1);
     }
 
     pub(super) fn count_declined(&self, why: &'static str) {
@@ -108,7 +108,7 @@ impl Record {
             requests: self.requests.load(Ordering::Relaxed),
             pressure: self.balance.pressure(self.index),
             over: self.over.load(Ordering::Relaxed),
-            refused: self.refused.load(Ordering::Relaxed),
+            rejected: self.rejected.load(Ordering::Relaxed),
             stalls: self.watch.as_ref().map_or(0, |watch| watch.stalls()),
             loop_lag_max_micros: micros(self.lag_max),
             loop_lag_standing_micros: micros(self.standing),

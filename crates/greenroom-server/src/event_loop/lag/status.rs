@@ -20,8 +20,8 @@ pub struct LoopStatus {
     pub pressure: Pressure,
     /// Number of times that its pressure became [`Pressure::Over`].
     pub over: u64,
-    /// Connections that it refused with 503, because they had waited too long to be accepted.
-    pub refused: u64,
+    /// Connections that it rejected with 503, because they had waited too long to be accepted.
+    pub rejected: u64,
     /// Number of times that something other than a placed route held it up, such as a task that
     /// was spawned there; 0 if nothing [watches](crate::App::watch_loop) it.
     pub stalls: u64,

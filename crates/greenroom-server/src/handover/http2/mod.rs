@@ -23,7 +23,7 @@ use super::io::Rewound;
 use super::requests::Requests;
 use crate::app::App;
 use crate::drain::Phase;
-use crate::event_loop::{Loop, NEVER, Notice, Seat, Tick, tick_after};
+use crate::event_loop::{Loop, NEVER, Notice, Permit, Tick, tick_after};
 use input::{INPUT_BYTES_MAX, Input};
 use io::{Noted, Seen};
 use owed::Obstacle;
@@ -50,7 +50,7 @@ pub(super) async fn serve<A: App>(
     io: Rewound,
     requests: Requests<A>,
     since: Tick,
-    _seat: Seat,
+    _permit: Permit,
 ) -> hyper::Result<()> {
     let limits = &home.settings.limits;
     let streams = Streams::new(limits, home.clock());

@@ -43,13 +43,15 @@ impl<A: App> Connection<A> {
         }
         match polled {
             Poll::Pending => self.meanwhile(cx, scratch),
-            Poll::Ready(Handled::Answer(response)) => match self.begin_answer(response, scratch) {
-                Some(body) => self.answer_rejection(&body, scratch),
-                None => self.answer(cx, scratch),
-            },
+            Poll::Ready(Handled::Response(response)) => {
+                match self.begin_response(response, scratch) {
+                    Some(body) => self.send_rejection(&body, scratch),
+                    None => self.respond(cx, scratch),
+                }
+            }
             Poll::Ready(Handled::Failed(error)) => {
                 let about = exchange.as_mut().about();
-                let (status, text) = failure::answer_to(&error, about);
+                let (status, text) = failure::response_to(&error, about);
                 self.fail(status, text, scratch);
                 Turn::Again
             }
@@ -109,7 +111,7 @@ impl<A: App> Connection<A> {
     }
 
     /// Sends the head of the response. Returns the body in place of its own if it is a rejection.
-    fn begin_answer(
+    fn begin_response(
         &mut self,
         mut response: Response<A::Body>,
         scratch: &mut Scratch,
@@ -127,7 +129,7 @@ impl<A: App> Connection<A> {
         let unread = feeder.map_or(0, crate::body::Feeder::unread);
         let too_long = unread > DISCARDED_BYTES_MAX as u64;
         if unsure || too_long || is_leaving {
-            self.http.close_after_answer();
+            self.http.close_after_response();
         }
         let about = exchange.as_mut().about();
         about.status = Some(response.status());
@@ -145,12 +147,12 @@ impl<A: App> Connection<A> {
         context.recycle(parts.headers);
         context.recycle_extensions(parts.extensions);
         drop(context);
-        exchange.as_mut().answer(body);
+        exchange.as_mut().respond(body);
         replaced
     }
 
     /// Sends this body, and not the one of the response that has begun.
-    fn answer_rejection(&mut self, body: &[u8], scratch: &mut Scratch) -> Turn<A> {
+    fn send_rejection(&mut self, body: &[u8], scratch: &mut Scratch) -> Turn<A> {
         let sent = self.http.data(body.len(), &mut scratch.out).length;
         scratch.out.extend_from_slice(&body[..sent]);
         if let Some(exchange) = &mut self.exchange {
@@ -160,7 +162,7 @@ impl<A: App> Connection<A> {
     }
 
     /// Sends what there is of the response's body.
-    pub(super) fn answer(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+    pub(super) fn respond(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
         if !self.http.sends_body() {
             return self.finish(None, scratch);
         }
@@ -174,12 +176,12 @@ impl<A: App> Connection<A> {
             Poll::Ready(Part::End) => self.finish(None, scratch),
             Poll::Ready(Part::Failed(error)) => {
                 let route = exchange.as_mut().about().route();
-                tracing::warn!(error, route, "an answer's body failed; cutting it off");
-                self.cut_answer(cx, scratch)
+                tracing::warn!(error, route, "a response's body failed; aborting it");
+                self.abort_response(cx, scratch)
             }
             Poll::Ready(Part::Panicked(panic)) => {
                 failure::log_panic(&panic, &exchange.as_mut().about().route());
-                self.cut_answer(cx, scratch)
+                self.abort_response(cx, scratch)
             }
         }
     }
@@ -204,7 +206,7 @@ impl<A: App> Connection<A> {
                 let route = about.route();
                 tracing::warn!(
                     route,
-                    "an answer is longer than its Content-Length; cut there"
+                    "a response is longer than its Content-Length; cut there"
                 );
             }
         }
@@ -241,12 +243,12 @@ impl<A: App> Connection<A> {
         if let Some(exchange) = &mut self.exchange {
             let about = exchange.as_mut().about();
             if let Err(error) = complete {
-                tracing::warn!(%error, route = about.route(), "an answer is cut short");
+                tracing::warn!(%error, route = about.route(), "a response is cut short");
             }
             access::log(about, self.peer);
         }
         self.drop_exchange();
-        self.answered = true;
+        self.responded = true;
         if !self.http.keeps_alive() {
             // A client that did not ask for the end may have sent its next request ahead. It is not
             // waited for where somebody needs its descriptor.
@@ -263,8 +265,8 @@ impl<A: App> Connection<A> {
 
     /// Aborts the response. The client sees so by the end of the connection before that of the
     /// response, or by a reset where the end would be the body's.
-    fn cut_answer(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
-        // It is cut off anyway; what cannot be sent at once is lost. A socket that the runtime was
+    fn abort_response(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        // It is aborted anyway; what cannot be sent at once is lost. A socket that the runtime was
         // given just now takes something before the runtime says so.
         if self.poll_flush(cx, scratch).is_pending() {
             let _sent = self.outbox.look(&mut self.socket);

@@ -5,49 +5,49 @@ use tokio::sync::Notify;
 use super::Balance;
 use crate::addresses::Place;
 
-/// A loop's place in the balance.
+/// The permits of the connections of a loop, counted in the balance of all loops.
 #[derive(Debug)]
-pub(crate) struct Seats {
+pub(crate) struct Permits {
     index: usize,
     pub(crate) balance: Arc<Balance>,
     /// Notified when a connection of the loop ends.
-    pub(crate) left: Notify,
+    pub(crate) released: Notify,
 }
 
-/// A connection's place in the count, until it is dropped. It goes with the connection, even to
+/// A connection counts until its permit is dropped. It goes with the connection, even to
 /// another thread with an upgraded one.
 #[derive(Debug)]
-pub(crate) struct Seat {
-    seats: Arc<Seats>,
+pub(crate) struct Permit {
+    permits: Arc<Permits>,
     /// Its place among those of its address, if that is limited.
     _place: Option<Place>,
 }
 
-impl Seats {
+impl Permits {
     pub(crate) fn new(index: usize, balance: Arc<Balance>) -> Self {
         Self {
             index,
             balance,
-            left: Notify::new(),
+            released: Notify::new(),
         }
     }
 
-    pub(crate) fn take(self: &Arc<Self>, place: Option<Place>) -> Seat {
+    pub(crate) fn acquire(self: &Arc<Self>, place: Option<Place>) -> Permit {
         self.balance.add(self.index);
-        Seat {
-            seats: Arc::clone(self),
+        Permit {
+            permits: Arc::clone(self),
             _place: place,
         }
     }
 
-    pub(crate) fn are_empty(&self) -> bool {
+    pub(crate) fn are_all_released(&self) -> bool {
         self.balance.count(self.index) == 0
     }
 }
 
-impl Drop for Seat {
+impl Drop for Permit {
     fn drop(&mut self) {
-        self.seats.balance.remove(self.seats.index);
-        self.seats.left.notify_one();
+        self.permits.balance.remove(self.permits.index);
+        self.permits.released.notify_one();
     }
 }
