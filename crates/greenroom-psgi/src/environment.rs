@@ -251,11 +251,9 @@ mod tests {
 
     fn environment(request: Request<()>, mount: &str, body: Option<u64>) -> String {
         let (parts, ()) = request.into_parts();
-        let info = ConnectionInfo {
-            peer: Some(SocketAddr::from(([192, 0, 2, 7], 40_000))),
-            local: Address::Tcp(SocketAddr::from(([127, 0, 0, 1], 5000))),
-            attached: None,
-        };
+        let peer = SocketAddr::from(([192, 0, 2, 7], 40_000));
+        let local = Address::Tcp(SocketAddr::from(([127, 0, 0, 1], 5000)));
+        let info = ConnectionInfo::new(Some(peer), local);
         let mut out = Vec::new();
         append(
             &mut out,

@@ -14,6 +14,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The two ends of a connection.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ConnectionInfo {
     /// The client's address; `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
@@ -22,6 +23,23 @@ pub struct ConnectionInfo {
     /// A value that an [`Acceptor`](crate::Acceptor) of the application's own attached; `None`
     /// from the server's own listeners.
     pub attached: Option<Arc<dyn Any + Send + Sync>>,
+    /// The values that the client and the server have agreed upon for TLS; `None` without it.
+    #[cfg(feature = "tls")]
+    pub tls: Option<Arc<crate::TlsInfo>>,
+}
+
+impl ConnectionInfo {
+    /// Describes a connection between these ends, without anything attached.
+    #[must_use]
+    pub fn new(peer: Option<SocketAddr>, local: Address) -> Self {
+        Self {
+            peer,
+            local,
+            attached: None,
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
+    }
 }
 
 /// An application: for each connection, a service that responds to its requests.

@@ -29,6 +29,8 @@ mod request_handle;
 mod server;
 mod settings;
 mod signals;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use address::{Address, AddressError};
 pub use app::{App, BoxError, ConnectionInfo, LoopWatch, SharedService};
@@ -51,3 +53,5 @@ pub use rejection::{REJECTION_BYTES_MAX, Rejection, RejectionBody, RejectionDeta
 pub use request_handle::RequestHandle;
 pub use server::{Handle, Server, ServerBuilder};
 pub use signals::shutdown_on_signals;
+#[cfg(feature = "tls")]
+pub use tls::{ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo};

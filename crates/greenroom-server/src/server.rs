@@ -32,11 +32,19 @@ use crate::{
 /// Connections that wait in a loop's inbox after another loop accepted them.
 const INBOX_MAX: usize = 1_024;
 
+/// What connections to an address begin with.
+#[derive(Clone, Copy, Debug)]
+struct Speaks {
+    /// Proxies announce their clients there.
+    proxied: bool,
+    /// Without TLS, even if the server has it.
+    plain: bool,
+}
+
 /// Settings of a [`Server`].
 #[derive(Debug)]
 pub struct ServerBuilder {
-    /// Each with `true` if proxies announce their clients there.
-    addresses: Vec<(Address, bool)>,
+    addresses: Vec<(Address, Speaks)>,
     listeners: Vec<ListenerSocket>,
     /// Each with `true` if proxies announce their clients there.
     inherited: Vec<(InheritedSocket, bool)>,
@@ -70,7 +78,13 @@ impl ServerBuilder {
     where
         A: TryInto<Address, Error: Into<AddressError>>,
     {
-        self.listen_on(address, false)
+        self.listen_on(
+            address,
+            Speaks {
+                proxied: false,
+                plain: false,
+            },
+        )
     }
 
     /// Listens on `address` too, for proxies that speak the PROXY protocol, as `HAProxy` does by
@@ -90,15 +104,37 @@ impl ServerBuilder {
     where
         A: TryInto<Address, Error: Into<AddressError>>,
     {
-        self.listen_on(address, true)
+        self.listen_on(
+            address,
+            Speaks {
+                proxied: true,
+                plain: false,
+            },
+        )
     }
 
-    fn listen_on<A>(mut self, address: A, is_proxied: bool) -> Self
+    /// Listens on `address` too, without TLS even if the server [has it](Self::tls): for health
+    /// checks from this machine, or for clients that are sent on to `https`.
+    #[must_use]
+    pub fn listen_plain<A>(self, address: A) -> Self
+    where
+        A: TryInto<Address, Error: Into<AddressError>>,
+    {
+        self.listen_on(
+            address,
+            Speaks {
+                proxied: false,
+                plain: true,
+            },
+        )
+    }
+
+    fn listen_on<A>(mut self, address: A, speaks: Speaks) -> Self
     where
         A: TryInto<Address, Error: Into<AddressError>>,
     {
         match address.try_into() {
-            Ok(address) => self.addresses.push((address, is_proxied)),
+            Ok(address) => self.addresses.push((address, speaks)),
             Err(error) => self.fault = self.fault.or(Some(error.into())),
         }
         self
@@ -134,6 +170,21 @@ impl ServerBuilder {
     #[must_use]
     pub fn inherited_proxied(mut self, socket: InheritedSocket) -> Self {
         self.inherited.push((socket, true));
+        self
+    }
+
+    /// Speaks TLS on all listeners but those of [`listen_plain`](Self::listen_plain) and of
+    /// [acceptors](Self::acceptor). Whoever speaks HTTP without TLS there gets a 400 that says so.
+    ///
+    /// A handshake must be over within [`handshake_timeout`](Limits::handshake_timeout). Each of
+    /// its steps is work, and a loop takes one in each of its turns: what is ready beside it waits
+    /// for one at most. Those that have to wait for their first step take turns by address, as many
+    /// as [`handshakes_max`](Limits::handshakes_max); one that would wait for longer than
+    /// [`handshake_wait_max`](Limits::handshake_wait_max) is reset.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn tls(mut self, tls: crate::Tls) -> Self {
+        self.settings.tls = Some(tls);
         self
     }
 
@@ -250,10 +301,21 @@ impl ServerBuilder {
         for listener in self.listeners {
             bound.push(adopt(listener, loops, backlog)?);
         }
-        for (address, is_proxied) in &self.addresses {
+        #[cfg(feature = "tls")]
+        if self.settings.tls.is_some() {
+            bound
+                .iter_mut()
+                .flatten()
+                .for_each(|listener| listener.is_tls = true);
+        }
+        for (address, speaks) in &self.addresses {
             let mut of_address = listen::bind(address, loops, backlog)?;
             for listener in &mut of_address {
-                listener.is_proxied = *is_proxied;
+                listener.is_proxied = speaks.proxied;
+                #[cfg(feature = "tls")]
+                {
+                    listener.is_tls = self.settings.tls.is_some() && !speaks.plain;
+                }
             }
             bound.push(of_address);
         }

@@ -15,4 +15,6 @@ pub(crate) struct Settings {
     /// A value that the server's owner attached, for its handlers to find.
     pub(crate) attached: Option<Arc<dyn Any + Send + Sync>>,
     pub(crate) rejections: Rejections,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<crate::Tls>,
 }

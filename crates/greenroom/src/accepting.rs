@@ -102,11 +102,8 @@ impl<L: Listener> Accepting<L> {
                 Some(introduced.ok()?)
             }
         };
-        let info = ConnectionInfo {
-            peer,
-            local: self.address.clone(),
-            attached,
-        };
+        let mut info = ConnectionInfo::new(peer, self.address.clone());
+        info.attached = attached;
         AcceptedStream::new(io, info)
             .inspect_err(|error| tracing::warn!(%error, ?peer, "cannot take in a connection"))
             .ok()

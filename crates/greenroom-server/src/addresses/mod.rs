@@ -23,7 +23,7 @@ pub(crate) struct Addresses {
 /// The owner of an address: all of one of IPv4, the /64 of one of IPv6, which one client has for
 /// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Owner(u128);
+pub(crate) struct Owner(u128);
 
 /// One more is not allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Addresses {
 }
 
 impl Owner {
-    fn of(address: IpAddr) -> Self {
+    pub(crate) fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self(address.to_ipv6_mapped().to_bits()),
             IpAddr::V6(address) => Self(address.to_bits() & !u128::from(u64::MAX)),

@@ -51,7 +51,7 @@ impl<A: App> Connection<A> {
     pub(super) fn note_held(&mut self) {
         let exchange = self.exchange.as_ref();
         let of_request = exchange.map_or(0, |exchange| exchange.held());
-        let held = self.kept.len() + self.outbox.kept() + of_request;
+        let held = self.kept.len() + self.outbox.kept() + self.socket.held() + of_request;
         if held != self.held {
             self.home.memory.change(self.held, held);
             self.held = held;

@@ -13,7 +13,9 @@ pub(super) struct Outbox {
     bytes: Vec<u8>,
     sent: usize,
     rest: Uncopied,
-    /// Bytes that the socket took, since the connection began.
+    /// Bytes that were given to the socket, since the connection began.
+    given: u64,
+    /// Bytes that the system took of them.
     taken: u64,
     /// Something is left, here or in a stream that keeps what was written to it.
     is_left: bool,
@@ -61,7 +63,7 @@ impl Outbox {
         let mut sent = 0;
         let all = bytes.len() + self.rest.len();
         let done = poll_send_all(bytes, &mut sent, &mut self.rest, socket, cx);
-        self.taken += (all - (bytes.len() - sent + self.rest.len())) as u64;
+        self.count(all - (bytes.len() - sent + self.rest.len()), socket);
         if done.is_pending() {
             self.bytes = bytes.split_off(sent);
             self.sent = 0;
@@ -79,7 +81,7 @@ impl Outbox {
     ) -> Poll<io::Result<()>> {
         let before = self.left();
         let done = poll_send_all(&self.bytes, &mut self.sent, &mut self.rest, socket, cx);
-        self.taken += (before - self.left()) as u64;
+        self.count(before - self.left(), socket);
         ready!(done)?;
         self.bytes = Vec::new();
         self.sent = 0;
@@ -99,11 +101,19 @@ impl Outbox {
         let of_bytes = taken.min(kept.len());
         self.sent += of_bytes;
         self.rest.advance(taken - of_bytes);
-        self.taken += taken as u64;
+        self.count(taken, socket);
         Ok(())
     }
 
-    /// Bytes that the socket took in all: while this grows, the client reads.
+    /// Counts what was given to the socket. Of that a stream with TLS may keep some, in records
+    /// that are longer than their content: so the sum never goes back.
+    fn count(&mut self, given: usize, socket: &Socket) {
+        self.given += given as u64;
+        let taken = self.given.saturating_sub(socket.behind() as u64);
+        self.taken = self.taken.max(taken);
+    }
+
+    /// Bytes that the system took in all: while this grows, the client reads.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }

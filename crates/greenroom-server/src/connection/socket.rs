@@ -11,6 +11,8 @@ use tokio::io::{AsyncWrite, Interest};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::listen::{AcceptedSocket, AnyStream};
+#[cfg(feature = "tls")]
+use crate::tls::TlsStream;
 
 const READ: Interest = Interest::READABLE;
 
@@ -25,6 +27,9 @@ pub(crate) enum Socket {
     Unix(UnixStream),
     /// Of a type of the application's own. It knows its runtime, and is never fresh.
     Any(AnyStream),
+    /// Of any of the others, with TLS on it: registered, and past its handshake.
+    #[cfg(feature = "tls")]
+    Tls(Box<TlsStream>),
     /// Taken away, or closed.
     Gone,
 }
@@ -33,6 +38,8 @@ impl From<AcceptedSocket> for Socket {
     fn from(accepted: AcceptedSocket) -> Self {
         match accepted {
             AcceptedSocket::Any(stream) => Self::Any(stream),
+            #[cfg(feature = "tls")]
+            AcceptedSocket::Tls(stream) => Self::Tls(stream),
             fresh => Self::Fresh(fresh),
         }
     }
@@ -51,7 +58,7 @@ impl Socket {
         *self = match fresh {
             AcceptedSocket::Tcp(stream) => Self::Tcp(TcpStream::from_std(stream)?),
             AcceptedSocket::Unix(stream) => Self::Unix(UnixStream::from_std(stream)?),
-            AcceptedSocket::Any(stream) => Self::Any(stream),
+            registered => registered.into(),
         };
         Ok(())
     }
@@ -80,6 +87,10 @@ impl Socket {
             Self::Any(stream) | Self::Fresh(AcceptedSocket::Any(stream)) => {
                 stream.poll_read(room, cx)
             }
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) | Self::Fresh(AcceptedSocket::Tls(stream)) => {
+                stream.poll_read(room, cx)
+            }
             Self::Gone => Poll::Ready(Ok(0)),
         }
     }
@@ -94,17 +105,40 @@ impl Socket {
         match self {
             Self::Tcp(stream) => or_pending(recv(&*stream, room)),
             Self::Unix(stream) => or_pending(recv(&*stream, room)),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.look(room, cx),
             other => other.poll_read(room, cx),
         }
     }
 
     /// Writes what the system takes by now, whether or not the runtime knows that it would: how
-    /// many bytes. Of a stream of another type only the runtime knows.
-    pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+    /// many bytes, which may be none although the system took some of what was written before. Of
+    /// a stream of another type only the runtime knows.
+    pub(crate) fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.try_write(bytes),
             Self::Tcp(stream) => send(stream, bytes),
             Self::Unix(stream) => send(stream, bytes),
             _ => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    /// Bytes that were written to a stream that keeps them, and not taken by the system so far.
+    pub(crate) fn behind(&self) -> usize {
+        match self {
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.behind(),
+            _ => 0,
+        }
+    }
+
+    /// Bytes that the stream holds while it waits.
+    pub(crate) fn held(&self) -> usize {
+        match self {
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.held(),
+            _ => 0,
         }
     }
 
@@ -127,6 +161,10 @@ impl Socket {
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, &parts),
             Self::Any(stream) | Self::Fresh(AcceptedSocket::Any(stream)) => {
                 stream.poll_write(&parts, cx)
+            }
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) | Self::Fresh(AcceptedSocket::Tls(stream)) => {
+                stream.poll_write([first, second, third], cx)
             }
             Self::Gone => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
@@ -151,6 +189,10 @@ impl Socket {
             Self::Any(stream) | Self::Fresh(AcceptedSocket::Any(stream)) => {
                 stream.poll_write(&[IoSlice::new(bytes)], cx)
             }
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) | Self::Fresh(AcceptedSocket::Tls(stream)) => {
+                stream.poll_write([bytes, &[], &[]], cx)
+            }
             Self::Gone => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     }
@@ -159,6 +201,8 @@ impl Socket {
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Any(stream) => stream.poll_flush(cx),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.poll_flush(cx),
             _ => Poll::Ready(Ok(())),
         }
     }
@@ -168,6 +212,8 @@ impl Socket {
     pub(crate) fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::Any(_) => self.poll_shutdown(cx),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.poll_close(cx),
             _ => Poll::Ready(()),
         }
     }
@@ -183,6 +229,10 @@ impl Socket {
             Self::Unix(stream) => is_hung_up(stream),
             // Only reading tells.
             Self::Any(_) | Self::Fresh(AcceptedSocket::Any(_)) => false,
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) | Self::Fresh(AcceptedSocket::Tls(stream)) => {
+                stream.socket().is_hung_up()
+            }
             Self::Gone => true,
         }
     }
@@ -194,6 +244,10 @@ impl Socket {
         let _ended = match self {
             Self::Any(stream) | Self::Fresh(AcceptedSocket::Any(stream)) => {
                 return stream.poll_shutdown(cx).map(|_ended| ());
+            }
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) | Self::Fresh(AcceptedSocket::Tls(stream)) => {
+                return stream.poll_shutdown(cx);
             }
             Self::Fresh(AcceptedSocket::Tcp(stream)) => shutdown(stream, Shutdown::Write),
             Self::Fresh(AcceptedSocket::Unix(stream)) => shutdown(stream, Shutdown::Write),
@@ -212,6 +266,11 @@ impl Socket {
         let _set = match self {
             Self::Fresh(AcceptedSocket::Tcp(stream)) => set_socket_linger(stream, linger),
             Self::Tcp(stream) => set_socket_linger(stream, linger),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => {
+                stream.socket().reset_at_end();
+                Ok(())
+            }
             // A Unix socket knows no reset; a stream with an end of its own says the same by
             // lacking it.
             _ => Ok(()),

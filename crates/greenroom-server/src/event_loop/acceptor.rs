@@ -13,6 +13,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::accept_policy::AcceptPolicy;
 use super::announced::begin_announced;
+#[cfg(feature = "tls")]
+use super::handshakes::begin_handshake;
 use super::{Loop, Pressure, TICK};
 use crate::app::App;
 use crate::connection::{Connection, Outcome, message};
@@ -216,6 +218,10 @@ pub(super) fn take_over<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
 pub(super) fn begin<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
     if accepted.is_proxied {
         return begin_announced(home, accepted);
+    }
+    #[cfg(feature = "tls")]
+    if let (true, Some(tls)) = (accepted.is_tls, &home.settings.tls) {
+        return begin_handshake(home, tls, accepted);
     }
     let peer = accepted.info.peer;
     let served = catch_unwind(AssertUnwindSafe(|| serve_at_once(home, accepted)));

@@ -5,6 +5,8 @@ mod acceptor;
 mod announced;
 mod balance;
 mod distribute;
+#[cfg(feature = "tls")]
+mod handshakes;
 mod lag;
 mod permits;
 mod registry;
@@ -90,6 +92,8 @@ pub(crate) struct Loop<A: App> {
     clock: Clock,
     cut: RefCell<Vec<Aborted>>,
     unannounced_warned_at: Cell<Option<Instant>>,
+    #[cfg(feature = "tls")]
+    handshakes: handshakes::Handshakes,
 }
 
 impl<A: App> Loop<A> {
@@ -123,6 +127,8 @@ impl<A: App> Loop<A> {
             clock: Clock::default(),
             cut: RefCell::default(),
             unannounced_warned_at: Cell::new(None),
+            #[cfg(feature = "tls")]
+            handshakes: handshakes::Handshakes::default(),
         })
     }
 

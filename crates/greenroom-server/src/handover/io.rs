@@ -19,7 +19,8 @@ pub(super) struct Rewound {
     unsent: Bytes,
     input: Bytes,
     pace: Pace,
-    /// Bytes that the socket took.
+    /// Bytes that were given to the socket, and those that the system took of them.
+    given: u64,
     sent: u64,
     taking: Taking,
     /// There while the client does not read.
@@ -48,6 +49,7 @@ impl Rewound {
             unsent: unsent.into(),
             input,
             pace,
+            given: 0,
             sent: 0,
             taking: Taking::default(),
             waiting: None,
@@ -66,26 +68,37 @@ impl Rewound {
                 self.note_sent(sent);
                 return Poll::Ready(Ok(sent));
             }
-            if self.waiting.is_none() {
-                self.settle(Duration::ZERO);
-                self.waiting = Some(Waiting {
-                    since: Instant::now(),
-                    look: Box::pin(sleep(TICK.min(self.left()))),
-                });
-            }
-            let waiting = self.waiting.as_mut().expect("it was made above");
-            ready!(waiting.look.as_mut().poll(cx));
+            ready!(self.poll_look(cx));
             if let Some(sent) = self.look(first, second)? {
                 return Poll::Ready(Ok(sent));
             }
         }
     }
 
+    /// Waits until it is time to look whether the client has taken something.
+    fn poll_look(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.waiting.is_none() {
+            self.settle(Duration::ZERO);
+            self.waiting = Some(Waiting {
+                since: Instant::now(),
+                look: Box::pin(sleep(TICK.min(self.left()))),
+            });
+        }
+        let waiting = self.waiting.as_mut().expect("it was made above");
+        waiting.look.as_mut().poll(cx)
+    }
+
     /// Sends what the system takes by now: it says so late, only when there is room for much more
     /// than a byte. Then sees whether the client is to be given up, or when to look again.
     fn look(&mut self, first: &[u8], second: &[u8]) -> io::Result<Option<usize>> {
         let bytes = if first.is_empty() { second } else { first };
+        let behind = self.socket.behind();
         match self.socket.try_write(bytes) {
+            // The system took some of what a stream with TLS had kept, and no more.
+            Ok(0) if self.socket.behind() < behind => {
+                self.note_sent(0);
+                return Ok(None);
+            }
             Ok(sent) => {
                 self.note_sent(sent);
                 return Ok(Some(sent));
@@ -110,7 +123,9 @@ impl Rewound {
     }
 
     fn note_sent(&mut self, bytes: usize) {
-        self.sent += bytes as u64;
+        self.given += bytes as u64;
+        let sent = self.given.saturating_sub(self.socket.behind() as u64);
+        self.sent = self.sent.max(sent);
         if let Some(waiting) = self.waiting.take() {
             self.settle(waiting.since.elapsed());
         }
@@ -123,6 +138,22 @@ impl Rewound {
     /// Returns the time for which the client may take nothing, from when it began to be waited for.
     fn left(&self) -> Duration {
         self.taking.left(self.pace.write_timeout)
+    }
+
+    /// Has a stream with TLS send what it keeps, at the same pace as all else.
+    fn poll_kept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            if let Poll::Ready(flushed) = self.socket.poll_flush(cx) {
+                self.note_sent(0);
+                return Poll::Ready(flushed);
+            }
+            if self.socket.behind() == 0 {
+                // A stream of the application's own, whose pace is its own.
+                return Poll::Pending;
+            }
+            ready!(self.poll_look(cx));
+            self.look(&[], &[])?;
+        }
     }
 
     fn poll_unsent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -181,7 +212,7 @@ impl AsyncWrite for Rewound {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_unsent(cx))?;
-        self.socket.poll_flush(cx)
+        self.poll_kept(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -42,6 +42,21 @@ limits! {
         /// It begins with the head's first byte, on a new connection with its being accepted.
         head_timeout: Duration as Time = Duration::from_secs(10), TICK..=Duration::MAX;
 
+        /// Time in which a handshake of TLS must be complete; closed beyond.
+        ///
+        /// It begins with the connection's being accepted, and the time in which the handshake
+        /// waits for its turn counts.
+        handshake_timeout: Duration as Time = Duration::from_secs(10), TICK..=Duration::MAX;
+
+        /// Time that a handshake of TLS may have to wait for its first step; reset if it would be
+        /// longer.
+        handshake_wait_max: Duration as Time = Duration::from_secs(1), TICK..=Duration::MAX;
+
+        /// Handshakes of TLS that wait for their first step, on each loop; reset beyond.
+        ///
+        /// Addresses take turns: one with many does not keep out another with few.
+        handshakes_max: usize as Number = 1_024, 1..=1 << 20;
+
         /// Time that a client may take for a body before its rate counts.
         body_grace: Duration as Time = Duration::from_secs(10), Duration::ZERO..=Duration::MAX;
 

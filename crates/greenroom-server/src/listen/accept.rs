@@ -6,6 +6,8 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
 
 use super::{AnyStream, Listener, ListenerSocket};
+#[cfg(feature = "tls")]
+use crate::tls::TlsStream;
 use crate::{Address, ConnectionInfo};
 
 /// A connection as it was accepted, not yet registered with any runtime.
@@ -17,6 +19,8 @@ pub(crate) struct Accepted {
     pub(crate) deferred: bool,
     /// A header of the PROXY protocol comes first, and was not read.
     pub(crate) is_proxied: bool,
+    /// A handshake of TLS comes first, behind the header of the PROXY protocol if there is one.
+    pub(crate) is_tls: bool,
     /// Input that was read already.
     pub(crate) input: Vec<u8>,
 }
@@ -27,6 +31,9 @@ pub(crate) enum AcceptedSocket {
     Unix(std::os::unix::net::UnixStream),
     /// From an [`Acceptor`](crate::Acceptor).
     Any(AnyStream),
+    /// One of the others, past its handshake.
+    #[cfg(feature = "tls")]
+    Tls(Box<TlsStream>),
 }
 
 /// A failed accept, by what is to be done.
@@ -60,13 +67,10 @@ impl Listener {
         };
         Ok(Accepted {
             socket,
-            info: ConnectionInfo {
-                peer,
-                local: self.address.clone(),
-                attached: None,
-            },
+            info: ConnectionInfo::new(peer, self.address.clone()),
             deferred: matches!(self.address, Address::Tcp(_)),
             is_proxied: self.is_proxied,
+            is_tls: self.is_tls,
             input: Vec::new(),
         })
     }
@@ -117,6 +121,8 @@ impl AcceptedSocket {
             Self::Tcp(stream) => Ok(stream.as_fd()),
             Self::Unix(stream) => Ok(stream.as_fd()),
             Self::Any(_) => Err(io::ErrorKind::Unsupported.into()),
+            #[cfg(feature = "tls")]
+            Self::Tls(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 }

@@ -48,6 +48,7 @@ impl AcceptedStream {
             info,
             deferred: false,
             is_proxied: false,
+            is_tls: false,
             input: Vec::new(),
         }))
     }

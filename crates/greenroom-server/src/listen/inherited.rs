@@ -53,6 +53,7 @@ impl InheritedSocket {
             _file: None,
             alone: true,
             is_proxied: false,
+            is_tls: false,
         })
     }
 }

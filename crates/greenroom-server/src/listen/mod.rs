@@ -41,6 +41,8 @@ pub(crate) struct Listener {
     pub(crate) alone: bool,
     /// Each connection begins with a header of the PROXY protocol.
     pub(crate) is_proxied: bool,
+    /// Each connection has a handshake of TLS.
+    pub(crate) is_tls: bool,
 }
 
 impl Listener {
@@ -131,6 +133,7 @@ fn adopt_unix(listener: UnixListener) -> io::Result<Listener> {
         _file: None,
         alone: true,
         is_proxied: false,
+        is_tls: false,
     })
 }
 
@@ -177,6 +180,7 @@ fn join(
             address: Address::Tcp(local),
             alone,
             is_proxied: false,
+            is_tls: false,
         })
         .collect()
 }
@@ -216,6 +220,7 @@ fn bind_unix(path: &Path, backlog: u16) -> io::Result<Listener> {
         address,
         alone: true,
         is_proxied: false,
+        is_tls: false,
     })
 }
 

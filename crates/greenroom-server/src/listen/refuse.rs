@@ -5,6 +5,7 @@ use http::Response;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::{Accepted, AcceptedSocket};
+use crate::connection::Socket;
 
 /// The response of a server that is behind. It is valid for any request of HTTP/1.1, as it has no
 /// body.
@@ -55,7 +56,7 @@ impl Unread {
 
     /// Returns what is sent to a client whose input begins so: to HEAD no content (RFC 9110,
     /// 9.3.2).
-    fn for_input(&self, input: &[u8]) -> &[u8] {
+    pub(crate) fn for_input(&self, input: &[u8]) -> &[u8] {
         if input.starts_with(b"HEAD ") {
             &self.bytes[..self.head_bytes]
         } else {
@@ -67,11 +68,17 @@ impl Unread {
 impl Accepted {
     /// Responds with `response` whatever the request is, and closes the connection.
     pub(crate) fn refuse(self, response: &Unread) {
+        // A client that waits for a handshake understands nothing but the end.
+        if self.is_tls {
+            return Socket::from(self.socket).reset_at_end();
+        }
         match &self.socket {
             AcceptedSocket::Tcp(stream) => respond(stream, response),
             AcceptedSocket::Unix(stream) => respond(stream, response),
             // Only those of the server's own listeners are refused unread.
             AcceptedSocket::Any(_) => {}
+            #[cfg(feature = "tls")]
+            AcceptedSocket::Tls(_) => {}
         }
     }
 }

@@ -14,10 +14,7 @@ pub struct TlsInfo {
 }
 
 impl TlsInfo {
-    pub(super) fn of(
-        connection: &UnbufferedServerConnection,
-        server_name: Option<String>,
-    ) -> Self {
+    pub(super) fn of(connection: &UnbufferedServerConnection, server_name: Option<String>) -> Self {
         let suite = connection.negotiated_cipher_suite();
         let certificates = connection.peer_certificates().unwrap_or_default();
         Self {

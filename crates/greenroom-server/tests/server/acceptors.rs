@@ -47,11 +47,7 @@ impl Acceptor for Given {
 }
 
 fn info() -> ConnectionInfo {
-    ConnectionInfo {
-        peer: None,
-        local: Address::Unix(PathBuf::new()),
-        attached: None,
-    }
+    ConnectionInfo::new(None, Address::Unix(PathBuf::new()))
 }
 
 /// A server on the test's thread that listens nowhere.

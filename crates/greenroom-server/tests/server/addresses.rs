@@ -8,13 +8,13 @@ use http::Request;
 use http_body_util::Empty;
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioIo;
-use tokio::net::UnixStream;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
 use crate::client::{Client, get, post};
 use crate::http2::OnThisThread;
 use crate::listening::{ANY_PORT, tcp_address};
+use crate::over;
 use crate::rig::{Rig, app, local, measure, text, within};
 
 const PROXY: &str = "unix";
@@ -164,7 +164,7 @@ async fn requests_over_http2_and_for_an_upgrade_count_too() {
     local(async {
         let proxies = PROXY.parse().unwrap();
         let server = limited(requests(1, 1), |builder| builder.trusted_proxies(proxies));
-        let stream = UnixStream::connect(&server.path).await.unwrap();
+        let stream = over::connect(&server.path).await;
         let io = TokioIo::new(stream);
         let (mut send, connection) = http2::handshake(OnThisThread, io).await.unwrap();
         spawn_local(connection);

@@ -7,7 +7,9 @@ use std::path::Path;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
-trait Stream: AsyncRead + AsyncWrite + Unpin {}
+use crate::over;
+
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 
 pub(crate) struct Client {
@@ -47,16 +49,20 @@ impl Answer {
 
 impl Client {
     pub(crate) async fn unix(path: &Path) -> Self {
-        Self::over(UnixStream::connect(path).await.unwrap())
+        Self::of(over::client(UnixStream::connect(path).await.unwrap()).await)
     }
 
     pub(crate) async fn tcp(address: SocketAddr) -> Self {
-        Self::over(TcpStream::connect(address).await.unwrap())
+        Self::of(over::client(TcpStream::connect(address).await.unwrap()).await)
     }
 
     pub(crate) fn over(stream: impl AsyncRead + AsyncWrite + Unpin + 'static) -> Self {
+        Self::of(Box::new(stream))
+    }
+
+    pub(crate) fn of(stream: Box<dyn Stream>) -> Self {
         Self {
-            stream: Box::new(stream),
+            stream,
             read: Vec::new(),
         }
     }

@@ -12,11 +12,11 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioIo;
-use tokio::net::UnixStream;
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::{Instant, sleep};
 
 use crate::informational::told;
+use crate::over;
 use crate::panics::Log;
 use crate::rig::{Body, Reply, Rig, app, assert_elapsed, local, measure, settle, streamed, text};
 
@@ -41,7 +41,7 @@ struct Client {
 
 impl Client {
     async fn connect(server: &Rig) -> Self {
-        let stream = UnixStream::connect(&server.path).await.unwrap();
+        let stream = over::connect(&server.path).await;
         let io = TokioIo::new(stream);
         let (send, connection) = http2::handshake(OnThisThread, io).await.unwrap();
         Self {

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+
+use crate::client::Stream;
+use crate::over;
 
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
@@ -21,7 +23,7 @@ const FRAME_BYTES_MAX: usize = 16_384;
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
 pub(crate) struct Frames {
-    stream: UnixStream,
+    stream: Box<dyn Stream>,
 }
 
 #[derive(Debug)]
@@ -35,7 +37,7 @@ pub(crate) struct Frame {
 impl Frames {
     /// Connects, and sends the preface alone.
     pub(crate) async fn connect(path: &Path) -> Self {
-        let mut stream = UnixStream::connect(path).await.unwrap();
+        let mut stream = over::connect(path).await;
         let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
         stream.write_all(preface).await.unwrap();
         Self { stream }

@@ -11,11 +11,11 @@ use h2::client::{Builder, SendRequest};
 use h2::{Reason, RecvStream};
 use http::Request;
 use http_body::Frame;
-use tokio::net::UnixStream;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep};
 
 use crate::http2_frames::{DATA, Frames, GOAWAY, RST_STREAM};
+use crate::over;
 use crate::rig::{Reply, Rig, app, assert_elapsed, local, streamed, text};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -57,7 +57,7 @@ fn serve(response_rate_min: u64) -> Rig {
 /// A client of `h2`, each of whose streams has such a window, which opens when half of it was
 /// taken.
 async fn client(server: &Rig, window: u32) -> SendRequest<Bytes> {
-    let stream = UnixStream::connect(&server.path).await.unwrap();
+    let stream = over::connect(&server.path).await;
     let mut builder = Builder::new();
     builder
         .initial_window_size(window)

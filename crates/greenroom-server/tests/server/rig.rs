@@ -21,6 +21,7 @@ use tokio::task::{JoinHandle, LocalSet};
 use tokio::time::{Instant, timeout};
 
 use crate::client::Client;
+use crate::over;
 
 pub(crate) type Body = UnsyncBoxBody<Bytes, BoxError>;
 pub(crate) type Reply = Result<Response<Body>, BoxError>;
@@ -62,7 +63,7 @@ impl Rig {
         let builder = Server::builder()
             .loops(1.try_into().unwrap())
             .listen(Address::Unix(path.clone()));
-        let server = set(builder).bind().unwrap();
+        let server = over::server(set(builder)).bind().unwrap();
         Self {
             handle: server.handle(),
             serving: tokio::task::spawn_local(server.serve_local(app)),
