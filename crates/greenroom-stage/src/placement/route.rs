@@ -7,8 +7,8 @@ use crossbeam_utils::CachePadded;
 use http::Method;
 use metrics::{Counter, counter};
 
-use super::busy::Busy;
 use super::outer;
+use super::poll_times::PollTimes;
 use super::rule::{Move, Rule, STREAK_LIKELY};
 use super::status::{Placed, RouteStatus};
 use crate::scope::{self, StatusScope, WeakScope};
@@ -32,9 +32,9 @@ pub(crate) struct Route {
     scope: Option<WeakScope>,
     /// The number of the stage to which a handler of it has submitted work last; 0 before.
     stage: AtomicU64,
-    /// The busy time up to which inline runs are recorded without a look at the rule.
+    /// The poll time up to which inline runs are recorded without a look at the rule.
     long_run: Duration,
-    busy: Busy,
+    poll_times: PollTimes,
     judge: Mutex<Judge>,
     is_likely_short: AtomicBool,
     /// Counted up to [`STREAK_LIKELY`] or so.
@@ -73,17 +73,17 @@ impl Route {
     /// Records a run on the loop. A short one writes nothing that another loop reads. A long one of
     /// a route that was sent back meanwhile says nothing new: the watchdog saw that run, or one
     /// that stood still with it.
-    pub(crate) fn record_inline(&self, busy: Duration) {
-        self.busy.record(busy);
-        if busy > self.long_run {
-            self.consult(|rule| rule.is_inline().then(|| rule.record(busy)).flatten());
+    pub(crate) fn record_inline(&self, poll_time: Duration) {
+        self.poll_times.record(poll_time);
+        if poll_time > self.long_run {
+            self.consult(|rule| rule.is_inline().then(|| rule.record(poll_time)).flatten());
         }
     }
 
     /// Records a run on the stage.
-    pub(crate) fn record_staged(&self, busy: Duration) {
-        self.busy.record(busy);
-        self.consult(|rule| rule.record(busy));
+    pub(crate) fn record_staged(&self, poll_time: Duration) {
+        self.poll_times.record(poll_time);
+        self.consult(|rule| rule.record(poll_time));
     }
 
     /// Records a stall that the watchdog sees, and moves the route to its stage.
@@ -93,7 +93,7 @@ impl Route {
         self.consult(Rule::stalled);
     }
 
-    /// Returns the busy time beyond which a run is long.
+    /// Returns the poll time beyond which a run is long.
     pub(super) fn long_run(&self) -> Duration {
         self.long_run
     }
@@ -120,7 +120,7 @@ impl Route {
         }
         let mut judge = self.judge();
         if judge.rule.yielded().is_some() {
-            judge.counted = self.busy.runs();
+            judge.counted = self.poll_times.runs();
             self.is_inline.store(true, Ordering::Relaxed);
         }
     }
@@ -178,7 +178,7 @@ impl Route {
     /// short is let through as well: it could never prove itself again.
     pub(crate) fn is_worth_shedding(&self) -> bool {
         if self.is_inline() {
-            self.busy.mean_of_this_thread() >= WORTH_SHEDDING
+            self.poll_times.mean_of_this_thread() >= WORTH_SHEDDING
         } else {
             !self.is_likely_short()
         }
@@ -219,7 +219,7 @@ impl Route {
                 (false, false) => Placed::AutoStaged,
             },
             is_pinned: rule.is_pinned(),
-            busy: self.busy.quantiles(),
+            poll_time: self.poll_times.quantiles(),
             moves: self.moves.load(Ordering::Relaxed),
             sheds: self.sheds.load(Ordering::Relaxed),
             stalls: self.stalls.load(Ordering::Relaxed),
@@ -246,13 +246,13 @@ impl Route {
     /// they are summed up only here.
     fn ask(&self, judge: &mut Judge, ask: impl FnOnce(&mut Rule) -> Option<Move>) -> Option<Move> {
         if judge.rule.is_inline() {
-            let runs = self.busy.runs();
+            let runs = self.poll_times.runs();
             judge.rule.ran_inline(runs.saturating_sub(judge.counted));
             judge.counted = runs;
         }
         let moved = ask(&mut judge.rule);
         if moved == Some(Move::Inline) {
-            judge.counted = self.busy.runs();
+            judge.counted = self.poll_times.runs();
         }
         moved
     }
@@ -270,7 +270,7 @@ impl Route {
     }
 }
 
-/// The mean busy time below which inline requests are not rejected for the sake of a loop that is
+/// The mean poll time below which inline requests are not rejected for the sake of a loop that is
 /// behind.
 pub const WORTH_SHEDDING: Duration = Duration::from_micros(200);
 
@@ -348,7 +348,7 @@ impl Routes {
             path: interned(path),
             is_fixed: self.is_fixed,
             next: OnceLock::new(),
-            busy: Busy::default(),
+            poll_times: PollTimes::default(),
             long_run: self.rule.long_run(),
             judge: Mutex::new(Judge {
                 rule: self.rule,
