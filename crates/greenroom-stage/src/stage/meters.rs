@@ -1,7 +1,7 @@
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use metrics::{Counter, Histogram, counter, histogram};
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::error::Reason;
@@ -90,7 +90,7 @@ impl Meters {
     /// Returns the counters of a route, made when it is first seen. Routes are named by the
     /// application, so their number is bounded.
     fn of_route(&self, route: &RouteName) -> RouteMeters {
-        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut routes = self.routes.lock();
         let known = routes.get(&route.key).cloned();
         known.unwrap_or_else(|| {
             let labels = [
