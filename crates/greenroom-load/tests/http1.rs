@@ -62,7 +62,7 @@ fn failure_of(reply: Reply) -> (Tally, FailureKind) {
     stream.timeout = Duration::from_millis(300);
     let tally = tally(stream);
     let (kind, count) = tally.failures.iter().next().expect("a failure");
-    assert_eq!((count, tally.answers()), (1, 0));
+    assert_eq!((count, tally.responses()), (1, 0));
     (tally, kind)
 }
 
@@ -75,7 +75,7 @@ fn a_closed_loop_sends_exactly_what_was_asked_for() {
     stream.keep_alive = true;
     let measured = measure(vec![stream]).streams.remove(0);
     let tally = &measured.tally;
-    assert_eq!((tally.answers(), tally.counts.sent), (1003, 1003));
+    assert_eq!((tally.responses(), tally.counts.sent), (1003, 1003));
     assert_eq!((tally.counts.connections, tally.counts.reused), (10, 993));
     assert_eq!(tally.counts.body_bytes, 1003 * 6);
     assert_eq!(tally.counts.received_bytes, 1003 * hello_bytes());
@@ -108,7 +108,7 @@ fn without_keep_alive_each_request_has_a_connection() {
     stream.end = requests(200);
     stream.connections = 200;
     let tally = tally(stream);
-    assert_eq!((tally.answers(), tally.counts.reused), (200, 0));
+    assert_eq!((tally.responses(), tally.counts.reused), (200, 0));
     assert_eq!(tally.connect.count(), 200);
     assert_eq!(server.connections.load(Ordering::Relaxed), 200);
 }
@@ -122,7 +122,7 @@ fn threads_share_requests_and_connections() {
     stream.threads = 3;
     stream.keep_alive = true;
     let tally = tally(stream);
-    assert_eq!((tally.answers(), tally.counts.connections), (101, 5));
+    assert_eq!((tally.responses(), tally.counts.connections), (101, 5));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn pipelined_requests_are_answered_in_order() {
     stream.in_flight_max = 16;
     stream.keep_alive = true;
     let tally = tally(stream);
-    assert_eq!((tally.answers(), tally.counts.connections), (500, 2));
+    assert_eq!((tally.responses(), tally.counts.connections), (500, 2));
     assert_eq!(tally.failures.total(), 0);
 }
 
@@ -152,7 +152,7 @@ fn a_server_that_closes_is_connected_to_again() {
     stream.end = requests(100);
     stream.keep_alive = true;
     let tally = tally(stream);
-    assert_eq!((tally.answers(), tally.failures.total()), (100, 0));
+    assert_eq!((tally.responses(), tally.failures.total()), (100, 0));
     assert_eq!(tally.counts.connections, 10);
 }
 
@@ -178,7 +178,7 @@ fn every_framing_of_a_body_is_understood() {
         stream.request.method = method.to_owned();
         let tally = tally(stream);
         assert_eq!(
-            (tally.answers(), tally.counts.body_bytes),
+            (tally.responses(), tally.counts.body_bytes),
             (1, expected),
             "{method}"
         );
@@ -199,7 +199,7 @@ fn a_large_body_is_sent_whole() {
     stream.connections = 2;
     stream.keep_alive = true;
     let measured = measure(vec![stream]).streams.remove(0);
-    assert_eq!(measured.tally.answers(), 6);
+    assert_eq!(measured.tally.responses(), 6);
     assert_eq!(measured.first.expect("an answer").body, b"whole");
 }
 
@@ -220,7 +220,7 @@ fn turns_follow_the_weights() {
         .push(server.url("/heavy").parse().expect("a URL"));
     stream.end = requests(400);
     stream.keep_alive = true;
-    assert_eq!(tally(stream).answers(), 400);
+    assert_eq!(tally(stream).responses(), 400);
     assert_eq!(light.load(Ordering::Relaxed), 300);
 }
 
@@ -319,7 +319,7 @@ fn an_open_loop_sends_each_request_of_its_schedule() {
         (measured.tally.counts.due, measured.tally.counts.sent),
         (300, 300)
     );
-    assert_eq!(measured.tally.answers(), 300);
+    assert_eq!(measured.tally.responses(), 300);
     assert!(!measured.missed_its_rate());
 }
 
@@ -338,7 +338,7 @@ fn an_open_loop_goes_on_while_a_server_is_silent() {
     stream.keep_alive = true;
     stream.timeout = Duration::from_secs(3);
     let tally = tally(stream);
-    assert_eq!((tally.counts.sent, tally.answers()), (100, 70));
+    assert_eq!((tally.counts.sent, tally.responses()), (100, 70));
     assert_eq!(tally.failures.count(FailureKind::Timeout), 30);
 }
 
@@ -379,8 +379,8 @@ fn streams_have_statistics_of_their_own() {
     fast.pace = open_with_patience(100.0, 500);
     let measured = measure(vec![slow, fast]);
     assert_eq!(measured.streams[0].tally.failures.total(), 10);
-    assert_eq!(measured.streams[0].tally.answers(), 0);
-    assert_eq!(measured.streams[1].tally.answers(), 50);
+    assert_eq!(measured.streams[0].tally.responses(), 0);
+    assert_eq!(measured.streams[1].tally.responses(), 50);
 }
 
 #[test]
@@ -403,7 +403,7 @@ fn an_interrupted_run_tells_what_it_has() {
     };
     let measured = run(&plan, None, &stop, &mut |_| {}).expect("the run begins");
     assert!(measured.interrupted);
-    assert_eq!(measured.streams[0].tally.answers(), 5);
+    assert_eq!(measured.streams[0].tally.responses(), 5);
     assert_eq!(measured.streams[0].unfinished, 1);
 }
 
@@ -429,7 +429,7 @@ fn unix_sockets_are_spoken_to() {
     let mut stream = StreamPlan::new(target);
     stream.end = requests(20);
     stream.keep_alive = true;
-    assert_eq!(tally(stream).answers(), 20);
+    assert_eq!(tally(stream).responses(), 20);
 }
 
 #[test]
@@ -462,7 +462,7 @@ fn one_connection_after_the_other_asks_every_server() {
         .targets
         .push(servers[1].url("/").parse().expect("a URL"));
     stream.end = requests(100);
-    assert_eq!(tally(stream.clone()).answers(), 100);
+    assert_eq!(tally(stream.clone()).responses(), 100);
     assert_eq!(servers.each_ref().map(Server::served), [50, 50]);
 
     stream.keep_alive = true;
@@ -522,7 +522,7 @@ fn tls_is_spoken_and_certificates_are_checked() {
     stream.connections = 4;
     stream.keep_alive = true;
     let distrusted = tally(stream.clone());
-    assert_eq!(distrusted.answers(), 0);
+    assert_eq!(distrusted.responses(), 0);
     assert!(distrusted.failures.count(FailureKind::Tls) >= 10);
     let detail = distrusted.failures.detail(FailureKind::Tls);
     assert!(
@@ -532,7 +532,7 @@ fn tls_is_spoken_and_certificates_are_checked() {
 
     stream.tls.insecure = true;
     let measured = measure(vec![stream]).streams.remove(0);
-    assert_eq!(measured.tally.answers(), 40);
+    assert_eq!(measured.tally.responses(), 40);
     assert_eq!(measured.tally.counts.body_bytes, 40 * 300_000);
     assert_eq!(measured.tally.counts.connections, 4);
     let first = measured.first.expect("an answer");
@@ -553,7 +553,7 @@ fn progress_is_reported_for_each_interval() {
     let mut told = 0;
     let measured = run(&plan, None, &Stop::default(), &mut |now| {
         assert_eq!(now.stream, 0);
-        told += now.interval.answers();
+        told += now.interval.responses();
     });
     assert!((80..=100).contains(&told), "{told}");
     let measured = measured.expect("the run begins");

@@ -80,7 +80,7 @@ fn http2_in_a_closed_loop_of_two_threads() {
     plan.end.requests = Some(101);
     let measurement = measure(plan);
     let stream = &measurement.streams[0];
-    assert_eq!((stream.tally.answers(), stream.failed()), (101, 0));
+    assert_eq!((stream.tally.responses(), stream.failed()), (101, 0));
     assert_eq!(stream.tally.counts.connections, 4);
     assert_eq!(stream.tally.counts.body_bytes, 505);
     assert_eq!(stream.tally.connect.count(), 4);
@@ -100,7 +100,7 @@ fn websocket_in_an_open_loop_of_two_threads() {
     plan.end.requests = None;
     let measurement = measure(plan);
     let stream = &measurement.streams[0];
-    assert_eq!((stream.tally.answers(), stream.failed()), (100, 0));
+    assert_eq!((stream.tally.responses(), stream.failed()), (100, 0));
     assert_eq!(stream.tally.counts.due, 100);
     assert!(!stream.missed_its_rate());
 }

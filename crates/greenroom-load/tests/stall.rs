@@ -44,7 +44,7 @@ fn a_stall_is_seen_as_long_as_it_is() {
     let measured = run(&plan, None, &Stop::default(), &mut |_| {}).expect("the run begins");
     let busy = witness.finish().as_secs_f64();
     let measured = &measured.streams[0];
-    assert_eq!(measured.tally.answers(), 4000);
+    assert_eq!(measured.tally.responses(), 4000);
     // A fifth of the requests falls into a stall, and waits for the rest of its second.
     let latency = measured.tally.latency();
     for (quantile, truth) in [(0.9, 0.5), (0.99, 0.95), (0.999, 0.995), (1.0, 1.0)] {

@@ -1,7 +1,9 @@
 //! Scopes: which things of a process belong to which of its servers.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
 
 /// A scope of stages and placed routes, such as a server, for programs that have several: the
 /// [status](Self::status) of each shows its own. Clones are the same scope.
@@ -62,7 +64,7 @@ impl<T> Listing<T> {
 
     /// Adds a thing, which is the process's until a scope claims it.
     pub fn add(&self, thing: &Arc<T>) {
-        let mut listed = self.lock();
+        let mut listed = self.0.lock();
         listed.retain(|listed| listed.thing.strong_count() > 0);
         listed.push(Listed {
             thing: Arc::downgrade(thing),
@@ -73,7 +75,7 @@ impl<T> Listing<T> {
     /// Claims a thing for a scope. Several may claim it; what all of them have dropped is the
     /// process's again.
     pub fn claim(&self, thing: &Arc<T>, scope: &StatusScope) {
-        let mut listed = self.lock();
+        let mut listed = self.0.lock();
         let is_it = |listed: &&mut Listed<T>| listed.thing.as_ptr() == Arc::as_ptr(thing);
         let Some(listed) = listed.iter_mut().find(is_it) else {
             return;
@@ -99,13 +101,9 @@ impl<T> Listing<T> {
     }
 
     fn matching(&self, is_shown: impl Fn(&Listed<T>) -> bool) -> Vec<Arc<T>> {
-        let listed = self.lock();
+        let listed = self.0.lock();
         let shown = listed.iter().filter(|listed| is_shown(listed));
         shown.filter_map(|listed| listed.thing.upgrade()).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Listed<T>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -117,7 +115,7 @@ impl<T> Default for Listing<T> {
 
 impl<T> fmt::Debug for Listing<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let length = self.lock().len();
+        let length = self.0.lock().len();
         f.debug_struct("Listing")
             .field("length", &length)
             .finish_non_exhaustive()

@@ -103,7 +103,7 @@ fn report(args: &BenchArgs, measurement: &Measurement) -> ExitCode {
         .any(StreamMeasurement::missed_its_rate);
     if measurement.interrupted {
         ExitCode::from(exit::INTERRUPTED)
-    } else if main.tally.answers() == 0 {
+    } else if main.tally.responses() == 0 {
         ExitCode::from(exit::FAILED)
     } else if missed || !broken.is_empty() {
         ExitCode::from(exit::GATE)

@@ -190,7 +190,7 @@ fn the_metrics_show_workers_queue_and_refusals() {
         site.folder.path("app/app.psgi").display()
     );
     for (name, label, value) in [
-        ("refused_total", ",reason=\"queue_full\"", 3),
+        ("rejected_total", ",reason=\"queue_full\"", 3),
         ("queue_len", "", 1),
         ("workers", ",state=\"ready\"", 1),
         ("workers_wanted", "", 1),

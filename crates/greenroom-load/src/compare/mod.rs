@@ -114,7 +114,7 @@ pub enum CompareError {
     },
     /// A server accepts connections, but responds to no request.
     #[error("{name}: no request was answered: {reason}{}", output::quoted(.output))]
-    NoAnswer {
+    NoResponse {
         /// The contender.
         name: String,
         /// The outcome of the requests.

@@ -1,6 +1,6 @@
 //! Comparison of the servers' first responses.
 
-use crate::record::FirstAnswer;
+use crate::record::FirstResponse;
 
 /// Bytes of each response that are shown around a difference.
 const EXCERPT_BYTES: usize = 40;
@@ -12,13 +12,13 @@ const BEFORE_BYTES: usize = 12;
 pub(super) struct Response {
     /// The status code; `None` for a WebSocket.
     status: Option<String>,
-    /// The body, as much of it as [`FirstAnswer`] keeps.
+    /// The body, as much of it as [`FirstResponse`] keeps.
     body: Vec<u8>,
     length: u64,
 }
 
-impl From<FirstAnswer> for Response {
-    fn from(first: FirstAnswer) -> Self {
+impl From<FirstResponse> for Response {
+    fn from(first: FirstResponse) -> Self {
         let head = String::from_utf8_lossy(&first.head);
         let line = head.lines().next().unwrap_or_default();
         Self {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn response(status: &str, body: &str) -> Response {
-        Response::from(FirstAnswer {
+        Response::from(FirstResponse {
             head: format!("HTTP/1.1 {status}\r\nDate: now\r\n\r\n").into_bytes(),
             body: body.as_bytes().to_vec(),
             body_bytes: body.len() as u64,

@@ -214,7 +214,7 @@ fn unanswered(run: &Run<'_>, stream: &StreamMeasurement, server: &Server) -> Com
             format!("{count} x {kind} ({}) {detail}", kind.explanation())
         })
         .collect();
-    CompareError::NoAnswer {
+    CompareError::NoResponse {
         name: run.name.clone(),
         reason: if kinds.is_empty() {
             "none ended".to_owned()

@@ -117,7 +117,7 @@ impl Sample {
         let latency = stream.tally.latency();
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let server = measurement.server.filter(|server| server.processes > 0);
-        let answers = stream.tally.answers();
+        let answers = stream.tally.responses();
         let divided = server.filter(|server| server.user + server.system >= DIVIDED_CPU_MIN);
         Self {
             round,

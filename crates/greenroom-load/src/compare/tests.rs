@@ -14,7 +14,7 @@ use super::cores::Cores;
 use super::rounds::run_with;
 use super::{Check, CompareError, Comparison, Contender, Outcome, Step, write_text};
 use crate::plan::{Plan, StreamPlan, Target};
-use crate::record::{Answer, ByRate, FirstAnswer, Tally, Timeline};
+use crate::record::{ByRate, FirstResponse, ResponseRecord, Tally, Timeline};
 use crate::run::{Measurement, Progress, RunError, Stop, StreamMeasurement};
 use crate::verdict::{Processes, ThreadUsage};
 
@@ -108,7 +108,7 @@ fn load(
         let (sent, text) = (since(begin), request(plan.targets[0].port()));
         first.get_or_insert_with(|| first_answer(&text));
         tally.counts.sent += 1;
-        tally.answered(&Answer {
+        tally.responded(&ResponseRecord {
             status: 200,
             intended: sent,
             sent,
@@ -142,9 +142,9 @@ fn request(port: u16) -> String {
     text
 }
 
-fn first_answer(text: &str) -> FirstAnswer {
+fn first_answer(text: &str) -> FirstResponse {
     let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
-    FirstAnswer {
+    FirstResponse {
         head: head.as_bytes().to_vec(),
         body: body.as_bytes().to_vec(),
         body_bytes: body.len() as u64,
@@ -155,7 +155,7 @@ fn first_answer(text: &str) -> FirstAnswer {
 fn measurement(
     plan: StreamPlan,
     tally: Tally,
-    first: Option<FirstAnswer>,
+    first: Option<FirstResponse>,
     elapsed: Duration,
     server: Option<&Processes>,
 ) -> Measurement {

@@ -247,16 +247,16 @@ impl Connection {
             flight.first_byte = now;
         }
         let (used, complete) = self.reader.feed(input, answers_head)?;
-        Ok((used, complete.and_then(|response| self.answered(response))))
+        Ok((used, complete.and_then(|response| self.responded(response))))
     }
 
     /// Returns the response that ends with the connection.
     pub(super) fn end(&mut self) -> Option<Answered> {
         let response = self.reader.end()?;
-        self.answered(response)
+        self.responded(response)
     }
 
-    fn answered(&mut self, response: Complete) -> Option<Answered> {
+    fn responded(&mut self, response: Complete) -> Option<Answered> {
         // A server that responds before it has the whole request may never read the rest.
         let was_sent = self.unsent < self.flights.len();
         let flight = self.flights.pop_front()?;

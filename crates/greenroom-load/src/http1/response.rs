@@ -1,7 +1,7 @@
 //! A parser that finds the end of a response (RFC 9112 section 6) as bytes arrive.
 
 use super::chunked::Chunked;
-use crate::record::FirstAnswer;
+use crate::record::FirstResponse;
 
 /// The most header fields of a response.
 pub(super) const FIELDS_MAX: usize = 128;
@@ -15,7 +15,7 @@ pub(super) struct Reader {
     partial: Vec<u8>,
     body: Option<Body>,
     /// The copy of this response, if it is to be kept.
-    capture: Option<Box<FirstAnswer>>,
+    capture: Option<Box<FirstResponse>>,
 }
 
 /// A response that has come in full.
@@ -25,7 +25,7 @@ pub(super) struct Complete {
     pub(super) body_bytes: u64,
     /// True if its connection may serve another request.
     pub(super) keep_alive: bool,
-    pub(super) captured: Option<Box<FirstAnswer>>,
+    pub(super) captured: Option<Box<FirstResponse>>,
 }
 
 /// The reason why bytes are no response.
@@ -123,7 +123,7 @@ impl Reader {
         let mut keep = |data: &[u8]| {
             body.received += data.len() as u64;
             if let Some(capture) = capture {
-                let space = FirstAnswer::BODY_BYTES_MAX.saturating_sub(capture.body.len());
+                let space = FirstResponse::BODY_BYTES_MAX.saturating_sub(capture.body.len());
                 capture
                     .body
                     .extend_from_slice(&data[..data.len().min(space)]);

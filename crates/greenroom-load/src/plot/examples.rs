@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::plan::{Pace, Phase, Schedule, StreamPlan, Target};
-use crate::record::{Answer, ByRate, FailureKind, Tally, Timeline};
+use crate::record::{ByRate, FailureKind, ResponseRecord, Tally, Timeline};
 use crate::run::{Measurement, StreamMeasurement};
 use crate::verdict::{ServerUsage, ThreadUsage};
 
@@ -131,7 +131,7 @@ fn note(tally: &mut Tally, due: u64, done: u64, outcome: &Outcome) {
     match outcome {
         Outcome::Answered {
             status, service, ..
-        } => tally.answered(&Answer {
+        } => tally.responded(&ResponseRecord {
             status: *status,
             intended: due,
             sent: done - service,

@@ -157,7 +157,7 @@ impl<'a> Stream<'a> {
 fn facts(stream: &StreamMeasurement) -> Vec<(&'static str, String)> {
     let (tally, counts) = (&stream.tally, &stream.tally.counts);
     let mut facts = vec![
-        ("Answers", grouped(tally.answers())),
+        ("Answers", grouped(tally.responses())),
         ("Failures", grouped(tally.failures.total())),
         ("Answers per second", rate(stream.requests_per_second())),
         ("Duration", duration(stream.elapsed)),

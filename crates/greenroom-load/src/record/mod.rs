@@ -10,7 +10,7 @@ mod times;
 
 pub use by_rate::ByRate;
 pub use failure::{FailureKind, Failures};
-pub use recorder::{Answer, FirstAnswer, RequestRecord};
+pub use recorder::{FirstResponse, RequestRecord, ResponseRecord};
 pub use tally::{Counts, Tally};
 pub use timeline::{Point, Timeline};
 pub use times::Times;

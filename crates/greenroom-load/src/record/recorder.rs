@@ -8,7 +8,7 @@ use super::{ByRate, FailureKind, Tally};
 
 /// A response that was received in full. Times are nanoseconds since the run began.
 #[derive(Clone, Copy, Debug)]
-pub struct Answer {
+pub struct ResponseRecord {
     /// The status; 200 for a WebSocket's message.
     pub status: u16,
     /// The time at which the request was due; in a closed loop the begin of its connecting or
@@ -43,10 +43,10 @@ pub struct RequestRecord {
 
 /// The first response of a stream.
 #[derive(Clone, Debug, Default)]
-pub struct FirstAnswer {
+pub struct FirstResponse {
     /// Its head as received; a text of the same form for HTTP/2; empty for a WebSocket.
     pub head: Vec<u8>,
-    /// Its body, at most [`FirstAnswer::BODY_BYTES_MAX`] of it.
+    /// Its body, at most [`FirstResponse::BODY_BYTES_MAX`] of it.
     pub body: Vec<u8>,
     /// The length of its body.
     pub body_bytes: u64,
@@ -54,7 +54,7 @@ pub struct FirstAnswer {
     pub tls: Option<String>,
 }
 
-impl FirstAnswer {
+impl FirstResponse {
     /// Bytes of the body that are kept: 1 MiB.
     pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 
@@ -82,7 +82,7 @@ pub(crate) struct Batch {
     pub(crate) is_last: bool,
     pub(crate) tally: Box<Tally>,
     pub(crate) records: Vec<RequestRecord>,
-    pub(crate) first: Option<Box<FirstAnswer>>,
+    pub(crate) first: Option<Box<FirstResponse>>,
     /// Latencies by rate of the whole run; only the last batch has them.
     pub(crate) by_rate: ByRate,
 }
@@ -102,7 +102,7 @@ pub(crate) struct Recorder {
     flush_due_ns: u64,
     records: Vec<RequestRecord>,
     records_left: usize,
-    first: Option<Box<FirstAnswer>>,
+    first: Option<Box<FirstResponse>>,
     by_rate: ByRate,
     /// Length of the stream's first response, with which later ones are compared.
     length: Arc<OnceLock<u64>>,
@@ -174,32 +174,32 @@ impl Recorder {
     }
 
     /// Records the first response, for its length and for the report.
-    pub(crate) fn first(&mut self, first: FirstAnswer) {
+    pub(crate) fn first(&mut self, first: FirstResponse) {
         if self.length.set(first.body_bytes).is_ok() {
             self.first = Some(Box::new(first));
         }
     }
 
-    pub(crate) fn answered(&mut self, answer: &Answer) {
-        self.tally.answered(answer);
-        let latency = answer.done.saturating_sub(answer.intended);
-        self.by_rate.record(answer.intended, latency);
+    pub(crate) fn responded(&mut self, response: &ResponseRecord) {
+        self.tally.responded(response);
+        let latency = response.done.saturating_sub(response.intended);
+        self.by_rate.record(response.intended, latency);
         if !self.variable_length
             && self
                 .length
                 .get()
-                .is_some_and(|length| *length != answer.body_bytes)
+                .is_some_and(|length| *length != response.body_bytes)
         {
             self.tally.counts.other_length += 1;
         }
         if self.records_left > 0 {
             self.records_left -= 1;
             self.records.push(RequestRecord {
-                intended: answer.intended,
-                connect: answer.connect.unwrap_or(0),
-                processing: answer.done.saturating_sub(answer.sent),
+                intended: response.intended,
+                connect: response.connect.unwrap_or(0),
+                processing: response.done.saturating_sub(response.sent),
                 total: latency,
-                waiting: answer.first_byte.saturating_sub(answer.sent),
+                waiting: response.first_byte.saturating_sub(response.sent),
             });
         }
     }

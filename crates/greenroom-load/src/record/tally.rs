@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Answer, FailureKind, Failures, Times};
+use super::{FailureKind, Failures, ResponseRecord, Times};
 
 /// The statuses that can be told apart; the grammar allows any three digits.
 const STATUSES: std::ops::Range<u16> = 100..1000;
@@ -106,23 +106,23 @@ impl Tally {
     /// The delay after the intended time beyond which a request counts as late: 1 ms.
     pub const LATE_NS: u64 = 1_000_000;
 
-    pub(crate) fn answered(&mut self, answer: &Answer) {
-        let total = answer.done.saturating_sub(answer.intended);
-        if answer.status < 400 {
+    pub(crate) fn responded(&mut self, response: &ResponseRecord) {
+        let total = response.done.saturating_sub(response.intended);
+        if response.status < 400 {
             self.good.record(total);
         } else {
             self.bad.record(total);
         }
         self.processing
-            .record(answer.done.saturating_sub(answer.sent));
+            .record(response.done.saturating_sub(response.sent));
         self.waiting
-            .record(answer.first_byte.saturating_sub(answer.sent));
-        match answer.connect {
+            .record(response.first_byte.saturating_sub(response.sent));
+        match response.connect {
             Some(time) => self.connect.record(time),
             None => self.counts.reused += 1,
         }
-        self.counts.body_bytes += answer.body_bytes;
-        if let Some(count) = self.status_mut(answer.status) {
+        self.counts.body_bytes += response.body_bytes;
+        if let Some(count) = self.status_mut(response.status) {
             *count += 1;
         }
     }
@@ -153,7 +153,7 @@ impl Tally {
 
     /// Returns the number of requests that were answered, with any status.
     #[must_use]
-    pub fn answers(&self) -> u64 {
+    pub fn responses(&self) -> u64 {
         self.good.count() + self.bad.count()
     }
 
@@ -169,7 +169,7 @@ impl Tally {
     /// Returns the number of requests that ended: answered or failed.
     #[must_use]
     pub fn ended(&self) -> u64 {
-        self.answers() + self.failures.total()
+        self.responses() + self.failures.total()
     }
 
     /// Returns the number of requests that ended and were tried: those that an open loop never sent
@@ -240,8 +240,8 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn answer(status: u16) -> Answer {
-        Answer {
+    fn response(status: u16) -> ResponseRecord {
+        ResponseRecord {
             status,
             intended: 1_000,
             sent: 501_000,
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn latency_counts_from_the_intended_time() {
         let mut tally = Tally::default();
-        tally.answered(&answer(200));
+        tally.responded(&response(200));
         let millisecond = tally.latency().max().as_secs_f64();
         assert!((millisecond / 1e-3 - 1.0).abs() < 0.002, "{millisecond}");
         let service = tally.processing.max().as_secs_f64();
@@ -274,12 +274,12 @@ mod tests {
     #[test]
     fn sums_add_up_and_clear() {
         let mut one = Tally::default();
-        one.answered(&answer(200));
-        one.answered(&answer(503));
+        one.responded(&response(200));
+        one.responded(&response(503));
         let mut sum = one.clone();
         sum.add(&one);
         assert_eq!(sum.statuses().collect::<Vec<_>>(), [(200, 2), (503, 2)]);
-        assert_eq!((sum.answers(), sum.not_2xx(), sum.bad.count()), (4, 2, 2));
+        assert_eq!((sum.responses(), sum.not_2xx(), sum.bad.count()), (4, 2, 2));
         sum.clear();
         assert_eq!((sum.ended(), sum.statuses().count()), (0, 0));
         assert_eq!(sum.counts, Counts::default());

@@ -122,7 +122,7 @@ impl Point {
 
     /// Returns the responses per second, with any status.
     #[must_use]
-    pub fn answered_rate(&self) -> f64 {
+    pub fn response_rate(&self) -> f64 {
         self.per_second(self.good + self.bad)
     }
 

@@ -57,7 +57,7 @@ impl<'a> Row<'a> {
             bad: point.bad,
             failed: point.failed,
             asked_per_second: point.asked_rate(),
-            answered_per_second: point.answered_rate(),
+            answered_per_second: point.response_rate(),
             latency_p50_ms: quantile(0.5),
             latency_p90_ms: quantile(0.9),
             latency_p99_ms: quantile(0.99),
@@ -78,11 +78,11 @@ mod tests {
         let second = Duration::from_secs(1);
         let mut one = sample::stream("http://host/one");
         one.plan.name = "one, with a comma".into();
-        sample::answer(&mut one, 200, 1, 2);
+        sample::response(&mut one, 200, 1, 2);
         sample::point(&mut one, Duration::ZERO, second);
         sample::point(&mut one, second, second / 2);
         let mut two = sample::stream("http://host/two");
-        sample::answer(&mut two, 503, 1, 4);
+        sample::response(&mut two, 503, 1, 4);
         sample::point(&mut two, Duration::ZERO, second);
         let run = sample::measurement(vec![one, two]);
 

@@ -74,12 +74,12 @@ mod tests {
         let second = Duration::from_secs(1);
         let mut one = sample::stream("http://host/one");
         one.plan.name = "slow, then fast".into();
-        sample::answer(&mut one, 200, 900, 1000);
+        sample::response(&mut one, 200, 900, 1000);
         sample::point(&mut one, Duration::ZERO, second);
         sample::point(&mut one, second, second);
         let mut two = sample::stream("http://host/two");
-        sample::answer(&mut two, 200, 1, 2);
-        sample::answer(&mut two, 200, 1, 2);
+        sample::response(&mut two, 200, 1, 2);
+        sample::response(&mut two, 200, 1, 2);
         sample::point(&mut two, Duration::ZERO, second);
         let run = sample::measurement(vec![one, two]);
 

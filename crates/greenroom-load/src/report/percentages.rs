@@ -17,7 +17,7 @@ use crate::run::Measurement;
 pub fn write(out: &mut dyn Write, measurement: &Measurement) -> io::Result<()> {
     writeln!(out, "Percentage served,Time in ms")?;
     let tally = &measurement.streams[0].tally;
-    if tally.answers() == 0 {
+    if tally.responses() == 0 {
         return Ok(());
     }
     let latency = tally.latency();
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_single_request_has_all_percentages() {
         let mut stream = sample::stream("http://host/");
-        sample::answer(&mut stream, 200, 2, 2);
+        sample::response(&mut stream, 200, 2, 2);
         let text = sample::text_of(|out| write(out, &sample::measurement(vec![stream])));
         assert_eq!(text.lines().count(), 102);
         assert!(

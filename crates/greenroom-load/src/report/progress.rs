@@ -23,7 +23,7 @@ pub fn line(progress: &Progress<'_>) -> String {
     format!(
         "{:>7.1} s {:>8.0}/s  p50 {}  p99 {}  {errors} {}",
         progress.elapsed.as_secs_f64(),
-        per_second(progress.interval.answers(), progress.length),
+        per_second(progress.interval.responses(), progress.length),
         quantile(0.5),
         quantile(0.99),
         if errors == 1 { "error" } else { "errors" },
@@ -57,7 +57,7 @@ mod tests {
             "    0.0 s        0/s  p50 -  p99 -  0 errors"
         );
         for _ in 0..500 {
-            sample::answer(&mut stream, 200, 3, 4);
+            sample::response(&mut stream, 200, 3, 4);
         }
         sample::failure(&mut stream, FailureKind::Reset, 1);
         let line = line_of(&stream.tally, 12);

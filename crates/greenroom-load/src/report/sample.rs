@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::plan::{Pace, Schedule, StreamPlan};
-use crate::record::{Answer, ByRate, FailureKind, FirstAnswer, RequestRecord, Tally, Timeline};
+use crate::record::{
+    ByRate, FailureKind, FirstResponse, RequestRecord, ResponseRecord, Tally, Timeline,
+};
 use crate::run::{Measurement, StreamMeasurement};
 use crate::verdict::ThreadUsage;
 
@@ -57,18 +59,18 @@ pub(super) fn started() -> SystemTime {
 }
 
 /// Returns a first response with this head.
-pub(super) fn first(head: &str, body_bytes: u64) -> FirstAnswer {
-    FirstAnswer {
+pub(super) fn first(head: &str, body_bytes: u64) -> FirstResponse {
+    FirstResponse {
         head: head.as_bytes().to_vec(),
         body_bytes,
-        ..FirstAnswer::default()
+        ..FirstResponse::default()
     }
 }
 
 /// Adds a response on a connection of its own that took no time to connect; times in milliseconds
 /// from its begin.
-pub(super) fn answer(stream: &mut StreamMeasurement, status: u16, waiting: u64, total: u64) {
-    let answer = Answer {
+pub(super) fn response(stream: &mut StreamMeasurement, status: u16, waiting: u64, total: u64) {
+    let response = ResponseRecord {
         status,
         intended: 0,
         sent: 0,
@@ -80,7 +82,7 @@ pub(super) fn answer(stream: &mut StreamMeasurement, status: u16, waiting: u64, 
     stream.tally.counts.sent += 1;
     stream.tally.counts.connections += 1;
     stream.tally.connect.record(0);
-    stream.tally.answered(&answer);
+    stream.tally.responded(&response);
 }
 
 /// Adds a request that failed after so many milliseconds.

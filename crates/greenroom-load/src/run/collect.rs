@@ -14,7 +14,7 @@ use super::{
 };
 use crate::plan::{Plan, Protocol, StreamPlan};
 use crate::record::{
-    Batch, ByRate, FirstAnswer, Recorder, RecorderSettings, RequestRecord, Tally, Timeline,
+    Batch, ByRate, FirstResponse, Recorder, RecorderSettings, RequestRecord, Tally, Timeline,
 };
 use crate::verdict::{Processes, ThreadUsage};
 use crate::{http1, session};
@@ -213,7 +213,7 @@ struct Gathered {
     tally: Tally,
     timeline: Timeline,
     by_rate: ByRate,
-    first: Option<FirstAnswer>,
+    first: Option<FirstResponse>,
     records: Vec<RequestRecord>,
     threads: Vec<GatheredThread>,
 }

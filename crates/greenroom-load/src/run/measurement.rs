@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::plan::{Pace, StreamPlan};
-use crate::record::{ByRate, FirstAnswer, RequestRecord, Tally, Timeline};
+use crate::record::{ByRate, FirstResponse, RequestRecord, Tally, Timeline};
 use crate::verdict::{ServerUsage, ThreadUsage};
 
 /// A run and all its measurements.
@@ -39,7 +39,7 @@ pub struct StreamMeasurement {
     /// Latencies by the rate that was asked for, where it varies.
     pub by_rate: ByRate,
     /// The first response, if there was one.
-    pub first: Option<FirstAnswer>,
+    pub first: Option<FirstResponse>,
     /// The times of single requests, at most [`StreamPlan::records_max`].
     pub records: Vec<RequestRecord>,
     /// Requests that were due or in flight when the run was interrupted or given up.
@@ -55,7 +55,7 @@ impl StreamMeasurement {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of requests")]
     pub fn requests_per_second(&self) -> f64 {
-        self.tally.answers() as f64 / self.elapsed.as_secs_f64().max(1e-9)
+        self.tally.responses() as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
     /// Open loop: returns the share of the requests that were due and not sent before the

@@ -16,7 +16,7 @@ use super::dispatcher::{Dispatcher, SlotId, Ticket};
 use super::exchange::{Exchange, Received, Sample};
 use super::outcomes::Outcomes;
 use super::request::Messages;
-use crate::record::{FirstAnswer, Recorder};
+use crate::record::{FirstResponse, Recorder};
 use crate::run::Routes;
 use crate::run::{Endpoint, Share};
 
@@ -179,14 +179,14 @@ impl Engine {
         Sample::begin(&self.sample_claim, head(), tls.map(str::to_owned))
     }
 
-    pub(super) fn answered(
+    pub(super) fn responded(
         &self,
         exchange: &Exchange,
         received: &Received,
-        first: Option<FirstAnswer>,
+        first: Option<FirstResponse>,
     ) {
-        let answer = exchange.answer(received);
-        self.outcomes.borrow_mut().answered(&answer, first);
+        let response = exchange.response(received);
+        self.outcomes.borrow_mut().responded(&response, first);
     }
 
     pub(super) fn failed(&self, exchange: &Exchange, failure: Failure) {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use tokio::time::Instant;
 
-use crate::record::{Answer, FirstAnswer};
+use crate::record::{FirstResponse, ResponseRecord};
 
 /// A request that was sent, or whose connection is being made. Times are nanoseconds since the run
 /// began.
@@ -33,8 +33,8 @@ pub(super) struct Received {
 }
 
 impl Exchange {
-    pub(super) fn answer(&self, received: &Received) -> Answer {
-        Answer {
+    pub(super) fn response(&self, received: &Received) -> ResponseRecord {
+        ResponseRecord {
             status: received.status,
             intended: self.intended,
             sent: received.sent,
@@ -50,7 +50,7 @@ impl Exchange {
 /// kept, so that memory is bounded; one that fails makes way for the next.
 #[derive(Debug)]
 pub(super) struct Sample {
-    answer: FirstAnswer,
+    response: FirstResponse,
     claim: Rc<Cell<bool>>,
 }
 
@@ -62,10 +62,10 @@ impl Sample {
         tls: Option<String>,
     ) -> Option<Self> {
         (!claim.replace(true)).then(|| Self {
-            answer: FirstAnswer {
+            response: FirstResponse {
                 head,
                 tls,
-                ..FirstAnswer::default()
+                ..FirstResponse::default()
             },
             claim: Rc::clone(claim),
         })
@@ -73,16 +73,16 @@ impl Sample {
 
     /// Adds a chunk of the body.
     pub(super) fn push(&mut self, chunk: &[u8]) {
-        let space = FirstAnswer::BODY_BYTES_MAX - self.answer.body.len();
-        self.answer
+        let space = FirstResponse::BODY_BYTES_MAX - self.response.body.len();
+        self.response
             .body
             .extend_from_slice(&chunk[..chunk.len().min(space)]);
-        self.answer.body_bytes += chunk.len() as u64;
+        self.response.body_bytes += chunk.len() as u64;
     }
 
     /// Ends the sample of a whole response.
-    pub(super) fn finish(mut self) -> FirstAnswer {
-        std::mem::take(&mut self.answer)
+    pub(super) fn finish(mut self) -> FirstResponse {
+        std::mem::take(&mut self.response)
     }
 }
 

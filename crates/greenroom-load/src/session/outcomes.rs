@@ -3,7 +3,7 @@
 use super::connect::Failure;
 use super::dispatcher::Ticket;
 use super::exchange::Exchange;
-use crate::record::{Answer, FailureKind, FirstAnswer, Recorder};
+use crate::record::{FailureKind, FirstResponse, Recorder, ResponseRecord};
 
 /// Consecutive failed attempts to connect after which a thread gives up, if none succeeded.
 const FAILED_ATTEMPTS_MAX: u32 = 10;
@@ -76,12 +76,12 @@ impl Outcomes {
         self.recorder.tally().counts.received_bytes += count as u64;
     }
 
-    pub(super) fn answered(&mut self, answer: &Answer, first: Option<FirstAnswer>) {
-        self.ended(answer.done);
+    pub(super) fn responded(&mut self, response: &ResponseRecord, first: Option<FirstResponse>) {
+        self.ended(response.done);
         if let Some(first) = first {
             self.recorder.first(first);
         }
-        self.recorder.answered(answer);
+        self.recorder.responded(response);
     }
 
     pub(super) fn failed(&mut self, exchange: &Exchange, failure: Failure, now: u64) {

@@ -16,7 +16,7 @@ use super::dispatcher::Ticket;
 use super::engine::{Engine, Slot};
 use super::exchange::{Exchange, Received};
 use super::request::with_key;
-use crate::record::{FailureKind, FirstAnswer};
+use crate::record::{FailureKind, FirstResponse};
 
 /// Largest message that is accepted: 16 MiB.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -105,10 +105,10 @@ async fn next(engine: &Engine, slot: &Slot, line: &mut Line) -> Next {
 
 /// Sends a message and waits for its response; true if the connection may be used again.
 async fn round_trip(engine: &Engine, line: &mut Line, exchange: &Exchange) -> bool {
-    let answer = timeout_at(exchange.deadline, answer(engine, line)).await;
-    match answer {
+    let reply = timeout_at(exchange.deadline, reply(engine, line)).await;
+    match reply {
         Ok(Ok((received, first))) => {
-            engine.answered(exchange, &received, first);
+            engine.responded(exchange, &received, first);
             true
         }
         Ok(Err(error)) => {
@@ -123,10 +123,10 @@ async fn round_trip(engine: &Engine, line: &mut Line, exchange: &Exchange) -> bo
     }
 }
 
-async fn answer(
+async fn reply(
     engine: &Engine,
     line: &mut Line,
-) -> Result<(Received, Option<FirstAnswer>), Error> {
+) -> Result<(Received, Option<FirstResponse>), Error> {
     let message = engine.messages.message.clone();
     let length = message.len();
     let sent = engine.now();

@@ -20,7 +20,7 @@ pub struct Share {
     pub used_micros: u64,
     /// Its requests that were rejected, or dropped before they began, as far back as it is
     /// remembered.
-    pub refused: u64,
+    pub rejected: u64,
 }
 
 impl Share {
@@ -30,7 +30,7 @@ impl Share {
             route: format!("{:016x}", shown.flow.route),
             queue_len,
             used_micros: micros(shown.used_of_late),
-            refused: shown.refused,
+            rejected: shown.rejected,
         }
     }
 }

@@ -459,7 +459,7 @@ impl State {
         let (flow, expected) = (self.flow(origin), self.expected(origin.route));
         self.shares
             .row(flow, origin.client, now)
-            .add_refused(expected, now);
+            .add_rejected(expected, now);
         Rejected {
             reason,
             retry_after: retry_after(predicted, self.queue_wait_max),

@@ -59,14 +59,14 @@ fn record_queue(status: &GatewayStatus, labels: &[Label; 2]) {
     gauge!("greenroom_psgi_queue_len", labels.iter()).set(number(queue.queue_len));
     let predicted = Duration::from_micros(queue.predicted_wait_micros);
     gauge!("greenroom_psgi_predicted_wait_seconds", labels.iter()).set(predicted.as_secs_f64());
-    let refused = [
+    let rejected = [
         ("wait", queue.sheds.wait),
         ("queue_full", queue.sheds.queue_full),
         ("late", queue.sheds.late),
     ];
-    for (reason, count) in refused {
+    for (reason, count) in rejected {
         counter!(
-            "greenroom_psgi_refused_total",
+            "greenroom_psgi_rejected_total",
             with(labels, "reason", reason)
         )
         .absolute(count);

@@ -8,9 +8,11 @@ mod clocks;
 mod decide;
 mod thread_sample;
 
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::stage::lanes::LENGTHS;
 use crate::stage::shared::Shared;
@@ -42,7 +44,7 @@ pub(crate) fn notify(stage: &Arc<Shared>) {
         }
         inbox
     });
-    let mut stages = INBOX.stages.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut stages = INBOX.stages.lock();
     stages.push(Arc::clone(stage));
     drop(stages);
     INBOX.changed.notify_one();
@@ -63,12 +65,9 @@ impl Inbox {
     }
 
     fn receive(&self, may_wait: bool) -> Vec<Arc<Shared>> {
-        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stages = self.stages.lock();
         while may_wait && stages.is_empty() {
-            stages = self
-                .changed
-                .wait(stages)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut stages);
         }
         std::mem::take(&mut stages)
     }

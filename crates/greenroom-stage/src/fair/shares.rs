@@ -29,7 +29,7 @@ pub struct ShareRow<N> {
     missed: Faded,
     in_all: Duration,
     runs: u64,
-    refused: u64,
+    rejected: u64,
 }
 
 /// One flow as it is shown.
@@ -48,7 +48,7 @@ pub struct ShareShown<N> {
     /// Runs that used something.
     pub runs: u64,
     /// Requests that were rejected.
-    pub refused: u64,
+    pub rejected: u64,
 }
 
 impl<N> Default for Shares<N> {
@@ -69,7 +69,7 @@ impl<N: Copy> Shares<N> {
             missed: Faded::new(now),
             in_all: Duration::ZERO,
             runs: 0,
-            refused: 0,
+            rejected: 0,
         })
     }
 
@@ -108,9 +108,9 @@ impl<N: Copy> ShareRow<N> {
     }
 
     /// Records the rejection of a request that was expected to use `expected`.
-    pub fn add_refused(&mut self, expected: Duration, now: Instant) {
+    pub fn add_rejected(&mut self, expected: Duration, now: Instant) {
         self.missed.add(expected, now);
-        self.refused += 1;
+        self.rejected += 1;
     }
 
     fn wanted(&self, now: Instant) -> f64 {
@@ -130,7 +130,7 @@ impl<N: Copy> ShareRow<N> {
             },
             used: self.in_all,
             runs: self.runs,
-            refused: self.refused,
+            rejected: self.rejected,
         }
     }
 }
@@ -170,14 +170,14 @@ mod tests {
     fn the_greedy_are_shown_however_many_others_come() {
         let now = Instant::now();
         let mut shares = Shares::default();
-        let (large, refused) = (1, 2);
+        let (large, rejected) = (1, 2);
         shares
             .row(flow(large), "large", now)
             .add_used(Duration::from_secs(30), now);
         for _ in 0..10 {
             shares
-                .row(flow(refused), "refused", now)
-                .add_refused(Duration::from_secs(2), now);
+                .row(flow(rejected), "rejected", now)
+                .add_rejected(Duration::from_secs(2), now);
         }
         for client in 100..100 + 10 * SHARES_MAX as u64 {
             let row = shares.row(flow(client), "passer-by", now);
@@ -186,10 +186,10 @@ mod tests {
         assert!(shares.0.len() <= SHARES_MAX);
         let shown = shares.shown(now);
         assert!((3..=SHARES_SHOWN_MAX).contains(&shown.len()));
-        assert_eq!((shown[0].name, shown[1].name), ("large", "refused"));
+        assert_eq!((shown[0].name, shown[1].name), ("large", "rejected"));
         assert_eq!((shown[0].used, shown[0].runs), (Duration::from_secs(30), 1));
         assert!(shown[0].percent > 99.0, "{:?}", shown[0]);
-        assert_eq!((shown[1].used, shown[1].refused), (Duration::ZERO, 10));
+        assert_eq!((shown[1].used, shown[1].rejected), (Duration::ZERO, 10));
     }
 
     #[test]

@@ -15,14 +15,14 @@ use crate::stage::Panicked;
 use crate::watchdog;
 
 pin_project! {
-    /// A run of a route, which measures its busy time: the time inside `poll`, over all polls of a
+    /// A run of a route, which measures its poll time: the time inside `poll`, over all polls of a
     /// request.
     pub(crate) struct Measured<F> {
         #[pin]
         run: F,
         origin: Origin,
         is_recorded: bool,
-        busy: Duration,
+        poll_time: Duration,
     }
 
     impl<F> PinnedDrop for Measured<F> {
@@ -33,31 +33,31 @@ pin_project! {
 }
 
 impl<F> Measured<F> {
-    /// Creates a run that was busy for `busy` when it was called.
-    pub(super) fn new(run: F, origin: Origin, busy: Duration) -> Self {
+    /// Creates a run that took `poll_time` when it was called.
+    pub(super) fn new(run: F, origin: Origin, poll_time: Duration) -> Self {
         Self {
             run,
             origin,
             is_recorded: false,
-            busy,
+            poll_time,
         }
     }
 
-    /// Records the run's busy time, also of a run that its client gave up; a run that never began
+    /// Records the run's poll time, also of a run that its client gave up; a run that never began
     /// is not recorded.
     fn record(self: Pin<&mut Self>) {
         let this = self.project();
-        if *this.is_recorded || this.busy.is_zero() {
+        if *this.is_recorded || this.poll_time.is_zero() {
             return;
         }
         *this.is_recorded = true;
-        this.origin.record(*this.busy);
+        this.origin.record(*this.poll_time);
     }
 
     /// Ends the run. A body that is yet to come is a part of it, and records both.
     fn end(mut self: Pin<&mut Self>, response: &mut Response, settled: Settled) {
         let this = self.as_mut().project();
-        *this.is_recorded = settled.place(response, this.origin, *this.busy);
+        *this.is_recorded = settled.place(response, this.origin, *this.poll_time);
         self.record();
     }
 }
@@ -75,8 +75,8 @@ where
         let this = self.as_mut().project();
         let (run, route) = (this.run, this.origin.route());
         let mut ended = None;
-        let (polled, busy) = watch(route, || poll_settled(run, cx, &mut ended));
-        *this.busy += busy;
+        let (polled, poll_time) = watch(route, || poll_settled(run, cx, &mut ended));
+        *this.poll_time += poll_time;
         if let Err(panicked) = polled {
             ended = Some(Ok((route.panic_response(&panicked), Settled::Whole)));
         }
@@ -116,15 +116,15 @@ where
     }));
 }
 
-/// Runs a closure of this route on the loop, watched. Returns the busy time of the route, without
+/// Runs a closure of this route on the loop, watched. Returns the poll time of the route, without
 /// that of inner routes.
 pub(super) fn watch<R>(route: &Route, run: impl FnOnce() -> R) -> (Result<R, Panicked>, Duration) {
     let guarded = || catch_unwind(AssertUnwindSafe(|| outer::within(route, run)));
     let watched = watchdog::watch(route, guarded);
     outer::took(watched.taken);
     match watched.polled {
-        Ok((result, inner)) => (Ok(result), watched.busy.saturating_sub(inner)),
-        Err(payload) => (Err(Panicked::of(payload)), watched.busy),
+        Ok((result, inner)) => (Ok(result), watched.poll_time.saturating_sub(inner)),
+        Err(payload) => (Err(Panicked::of(payload)), watched.poll_time),
     }
 }
 
@@ -142,7 +142,7 @@ where
         let mut ended = None;
         let stopwatch = Stopwatch::start();
         let ((), inner) = outer::within(route, || poll_settled(run, cx, &mut ended));
-        *this.busy += stopwatch.busy().saturating_sub(inner);
+        *this.poll_time += stopwatch.poll_time().saturating_sub(inner);
         self.pass_on(ended)
     }
 }

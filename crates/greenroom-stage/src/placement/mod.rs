@@ -1,12 +1,12 @@
-//! Placement of routes: on the loop, on a stage, or moved between them by their measured busy time.
+//! Placement of routes: on the loop, on a stage, or moved between them by their measured poll time.
 
 mod body;
-mod busy;
 mod hand_over;
 pub(crate) mod lease;
 mod measured;
 mod origin;
 pub(crate) mod outer;
+mod poll_times;
 pub(crate) mod route;
 mod rule;
 mod service;
@@ -162,7 +162,7 @@ impl Placement {
         })
     }
 
-    /// Sets the mean busy time that is short enough for the loop, in place of [`SHORT_RUN`] (250
+    /// Sets the mean poll time that is short enough for the loop, in place of [`SHORT_RUN`] (250
     /// us). Four times this is long, and sends a route back, and likewise the body of a response to
     /// the stage. It is the time for which a route may hold up its neighbours; a slow machine may
     /// need more, a debug build too. Stalls, which the watchdog sees, send a route back for any

@@ -36,12 +36,12 @@ impl Origin {
         }
     }
 
-    /// Counts a run that was busy for `busy`, where the route ran when it began.
-    pub(super) fn record(&self, busy: Duration) {
+    /// Counts a run that took `poll_time`, where the route ran when it began.
+    pub(super) fn record(&self, poll_time: Duration) {
         if self.is_inline {
-            self.route().record_inline(busy);
+            self.route().record_inline(poll_time);
         } else {
-            self.route().record_staged(busy);
+            self.route().record_staged(poll_time);
         }
     }
 }

@@ -16,7 +16,7 @@ thread_local! {
     static INNER: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-/// Polls a future of this route. Returns the time spent in inner routes, whose busy time that is.
+/// Polls a future of this route. Returns the time spent in inner routes, whose poll time that is.
 pub(super) fn within<R>(route: &Route, poll: impl FnOnce() -> R) -> (R, Duration) {
     let _restored = Restored(INNER.replace(Duration::ZERO));
     let polled = CURRENT.set(route, poll);

@@ -1,20 +1,24 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use http::Method;
 use metrics::{Counter, counter};
+use parking_lot::Mutex;
+use rustc_hash::FxBuildHasher;
 
-use super::busy::Busy;
 use super::outer;
+use super::poll_times::PollTimes;
 use super::rule::{Move, Rule, STREAK_LIKELY};
 use super::status::{Placed, RouteStatus};
 use crate::scope::{self, StatusScope, WeakScope};
 use crate::stage::{Priority, RouteName, Stage};
 
-/// The routes of the process by their id, in the order of their first requests.
+/// The routes of the process by their id, in the order of their first requests. Locked for moments
+/// only, in which no route is dropped: that takes the lock.
 static ROUTES: Mutex<BTreeMap<usize, Weak<Route>>> = Mutex::new(BTreeMap::new());
 
 /// A route of a placement: its place and the record of its runs.
@@ -32,9 +36,9 @@ pub(crate) struct Route {
     scope: Option<WeakScope>,
     /// The number of the stage to which a handler of it has submitted work last; 0 before.
     stage: AtomicU64,
-    /// The busy time up to which inline runs are recorded without a look at the rule.
+    /// The poll time up to which inline runs are recorded without a look at the rule.
     long_run: Duration,
-    busy: Busy,
+    poll_times: PollTimes,
     judge: Mutex<Judge>,
     is_likely_short: AtomicBool,
     /// Counted up to [`STREAK_LIKELY`] or so.
@@ -55,7 +59,7 @@ struct Judge {
 
 impl Drop for Route {
     fn drop(&mut self) {
-        lock_routes().remove(&self.id);
+        ROUTES.lock().remove(&self.id);
     }
 }
 
@@ -73,17 +77,17 @@ impl Route {
     /// Records a run on the loop. A short one writes nothing that another loop reads. A long one of
     /// a route that was sent back meanwhile says nothing new: the watchdog saw that run, or one
     /// that stood still with it.
-    pub(crate) fn record_inline(&self, busy: Duration) {
-        self.busy.record(busy);
-        if busy > self.long_run {
-            self.consult(|rule| rule.is_inline().then(|| rule.record(busy)).flatten());
+    pub(crate) fn record_inline(&self, poll_time: Duration) {
+        self.poll_times.record(poll_time);
+        if poll_time > self.long_run {
+            self.consult(|rule| rule.is_inline().then(|| rule.record(poll_time)).flatten());
         }
     }
 
     /// Records a run on the stage.
-    pub(crate) fn record_staged(&self, busy: Duration) {
-        self.busy.record(busy);
-        self.consult(|rule| rule.record(busy));
+    pub(crate) fn record_staged(&self, poll_time: Duration) {
+        self.poll_times.record(poll_time);
+        self.consult(|rule| rule.record(poll_time));
     }
 
     /// Records a stall that the watchdog sees, and moves the route to its stage.
@@ -93,14 +97,14 @@ impl Route {
         self.consult(Rule::stalled);
     }
 
-    /// Returns the busy time beyond which a run is long.
+    /// Returns the poll time beyond which a run is long.
     pub(super) fn long_run(&self) -> Duration {
         self.long_run
     }
 
     /// Keeps the route on its stage from now on, the only place where it can run.
     pub(super) fn pin(&self) {
-        if self.is_fixed || self.judge().rule.is_pinned() {
+        if self.is_fixed || self.judge.lock().rule.is_pinned() {
             return;
         }
         self.consult(Rule::pin);
@@ -118,9 +122,9 @@ impl Route {
         if self.path.is_empty() || self.has_yielded.swap(true, Ordering::Relaxed) {
             return;
         }
-        let mut judge = self.judge();
+        let mut judge = self.judge.lock();
         if judge.rule.yielded().is_some() {
-            judge.counted = self.busy.runs();
+            judge.counted = self.poll_times.runs();
             self.is_inline.store(true, Ordering::Relaxed);
         }
     }
@@ -178,7 +182,7 @@ impl Route {
     /// short is let through as well: it could never prove itself again.
     pub(crate) fn is_worth_shedding(&self) -> bool {
         if self.is_inline() {
-            self.busy.mean_of_this_thread() >= WORTH_SHEDDING
+            self.poll_times.mean_of_this_thread() >= WORTH_SHEDDING
         } else {
             !self.is_likely_short()
         }
@@ -206,7 +210,7 @@ impl Route {
     }
 
     pub(crate) fn status(&self) -> RouteStatus {
-        let rule = self.judge().rule;
+        let rule = self.judge.lock().rule;
         RouteStatus {
             streak: rule.streak(),
             streak_needed: rule.needed(),
@@ -219,7 +223,7 @@ impl Route {
                 (false, false) => Placed::AutoStaged,
             },
             is_pinned: rule.is_pinned(),
-            busy: self.busy.quantiles(),
+            poll_time: self.poll_times.quantiles(),
             moves: self.moves.load(Ordering::Relaxed),
             sheds: self.sheds.load(Ordering::Relaxed),
             stalls: self.stalls.load(Ordering::Relaxed),
@@ -230,7 +234,7 @@ impl Route {
         if self.is_fixed {
             return;
         }
-        let mut judge = self.judge();
+        let mut judge = self.judge.lock();
         let moved = self.ask(&mut judge, ask);
         let is_likely_short = judge.rule.is_likely_short();
         self.is_likely_short
@@ -246,19 +250,15 @@ impl Route {
     /// they are summed up only here.
     fn ask(&self, judge: &mut Judge, ask: impl FnOnce(&mut Rule) -> Option<Move>) -> Option<Move> {
         if judge.rule.is_inline() {
-            let runs = self.busy.runs();
+            let runs = self.poll_times.runs();
             judge.rule.ran_inline(runs.saturating_sub(judge.counted));
             judge.counted = runs;
         }
         let moved = ask(&mut judge.rule);
         if moved == Some(Move::Inline) {
-            judge.counted = self.busy.runs();
+            judge.counted = self.poll_times.runs();
         }
         moved
-    }
-
-    fn judge(&self) -> MutexGuard<'_, Judge> {
-        self.judge.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn counter(&self, name: &'static str) -> Counter {
@@ -270,7 +270,7 @@ impl Route {
     }
 }
 
-/// The mean busy time below which inline requests are not rejected for the sake of a loop that is
+/// The mean poll time below which inline requests are not rejected for the sake of a loop that is
 /// behind.
 pub const WORTH_SHEDDING: Duration = Duration::from_micros(200);
 
@@ -348,7 +348,7 @@ impl Routes {
             path: interned(path),
             is_fixed: self.is_fixed,
             next: OnceLock::new(),
-            busy: Busy::default(),
+            poll_times: PollTimes::default(),
             long_run: self.rule.long_run(),
             judge: Mutex::new(Judge {
                 rule: self.rule,
@@ -362,26 +362,26 @@ impl Routes {
             shed_meter: OnceLock::new(),
             stalls: AtomicU64::new(0),
         });
-        lock_routes().insert(route.id, Arc::downgrade(&route));
+        ROUTES.lock().insert(route.id, Arc::downgrade(&route));
         route
     }
 }
 
-/// Returns the bucket by FNV-1a. No client can make up a path, so the hash need not resist
+/// Returns the bucket of a route. No client can make up a path, so the hash need not resist
 /// collisions.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a part of the hash is one, too"
+)]
 fn bucket(method: &str, path: &str) -> usize {
-    let bytes = method.bytes().take(2).chain(path.bytes());
-    let hash = bytes.fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
-    hash as usize % BUCKETS
+    FxBuildHasher.hash_one((method, path)) as usize % BUCKETS
 }
 
 /// Returns the one copy of a path that the process keeps. It is kept for good, since the accounts
 /// of stages outlive routes; the application names the paths, so there are few.
 fn interned(path: &str) -> &'static str {
     static PATHS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut paths = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut paths = PATHS.lock();
     if let Some(known) = paths.get(path) {
         return known;
     }
@@ -392,17 +392,12 @@ fn interned(path: &str) -> &'static str {
 
 /// Returns all routes of the process, in the order of their first requests.
 pub(crate) fn routes() -> Vec<Arc<Route>> {
-    lock_routes().values().filter_map(Weak::upgrade).collect()
+    ROUTES.lock().values().filter_map(Weak::upgrade).collect()
 }
 
 /// Returns the route with this id, if it still exists.
 pub(crate) fn find(id: usize) -> Option<Arc<Route>> {
-    lock_routes().get(&id).and_then(Weak::upgrade)
-}
-
-/// To be locked for a moment only, in which no route is dropped: that takes the lock.
-fn lock_routes() -> MutexGuard<'static, BTreeMap<usize, Weak<Route>>> {
-    ROUTES.lock().unwrap_or_else(PoisonError::into_inner)
+    ROUTES.lock().get(&id).and_then(Weak::upgrade)
 }
 
 /// Returns the name of a method, `other` if it is not one of HTTP's. A client can make up methods;

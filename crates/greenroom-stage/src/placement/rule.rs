@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-/// The mean busy time up to which runs are short. A page of 200 us is no stall.
+/// The mean poll time up to which runs are short. A page of 200 us is no stall.
 pub const SHORT_RUN: Duration = Duration::from_micros(250);
 
-/// The busy time beyond which a run is long: it ends a streak, and sends a route that is not
+/// The poll time beyond which a run is long: it ends a streak, and sends a route that is not
 /// [proven](PROVEN_RUNS) back to the stage. Four times [`SHORT_RUN`].
 pub const LONG_RUN: Duration = Duration::from_millis(1);
 
@@ -39,7 +39,7 @@ pub enum Move {
 /// The rule by which a route moves: safe first, inline when proven short, back when it is long.
 ///
 /// - A route begins staged. [`STREAK_FIRST`] runs in a row make it inline, if none was over
-///   [`LONG_RUN`] and they were busy for at most [`SHORT_RUN`] in the mean.
+///   [`LONG_RUN`] and they took at most [`SHORT_RUN`] in the mean.
 /// - A long run stages it again, and each time the next streak must be twice as long: 64, 128, 256
 ///   … 65,536.
 /// - After [`PROVEN_RUNS`] inline runs without a long one a route is proven. Then one long run is
@@ -90,8 +90,8 @@ pub struct Rule {
     /// `true` if it was proven when a stall sent it back: it returns soon.
     is_trusted: bool,
     streak: u32,
-    /// Busy time of the streak's runs in all.
-    streak_busy: Duration,
+    /// Poll time of the streak's runs in all.
+    streak_time: Duration,
     needed: u32,
     /// Runs since the last long one, counted as far as they matter.
     not_long: u32,
@@ -116,7 +116,7 @@ impl Rule {
             is_pinned: false,
             is_trusted: false,
             streak: 0,
-            streak_busy: Duration::ZERO,
+            streak_time: Duration::ZERO,
             needed: STREAK_FIRST,
             not_long: 0,
             inline_runs: 0,
@@ -125,8 +125,8 @@ impl Rule {
 
     /// Takes a finished run into account, on the loop or the stage. A long one that began on the
     /// stage counts against a route that has become inline since.
-    pub fn record(&mut self, busy: Duration) -> Option<Move> {
-        let is_long = busy > self.long_run();
+    pub fn record(&mut self, poll_time: Duration) -> Option<Move> {
+        let is_long = poll_time > self.long_run();
         self.not_long = if is_long {
             0
         } else {
@@ -137,7 +137,7 @@ impl Rule {
             (true, true) => return Some(self.distrust()),
             (true, false) => self.ran_inline(1),
             (false, true) => self.end_streak(),
-            (false, false) => return self.prolong(busy),
+            (false, false) => return self.prolong(poll_time),
         }
         None
     }
@@ -197,7 +197,7 @@ impl Rule {
         self.is_pinned
     }
 
-    /// Returns the busy time beyond which a run is long.
+    /// Returns the poll time beyond which a run is long.
     #[must_use]
     pub fn long_run(&self) -> Duration {
         self.short_run.saturating_mul(LONG_PER_SHORT)
@@ -224,17 +224,17 @@ impl Rule {
         self.inline_runs >= PROVEN_RUNS
     }
 
-    fn prolong(&mut self, busy: Duration) -> Option<Move> {
+    fn prolong(&mut self, poll_time: Duration) -> Option<Move> {
         if self.is_pinned {
             return None;
         }
         self.streak += 1;
-        self.streak_busy = self.streak_busy.saturating_add(busy);
+        self.streak_time = self.streak_time.saturating_add(poll_time);
         if self.streak < self.needed() {
             return None;
         }
         // A trusted route was short for long enough: it only has to show that it is not long now.
-        if self.is_trusted || self.streak_busy / self.streak <= self.short_run {
+        if self.is_trusted || self.streak_time / self.streak <= self.short_run {
             return Some(self.bring_inline());
         }
         self.begin_streak();
@@ -252,7 +252,7 @@ impl Rule {
 
     fn begin_streak(&mut self) {
         self.streak = 0;
-        self.streak_busy = Duration::ZERO;
+        self.streak_time = Duration::ZERO;
     }
 
     /// Halves the streak that the route may need one day. Without this, a route that is long once
@@ -321,7 +321,7 @@ mod tests {
     fn a_streak_may_have_runs_over_the_mean_and_no_long_one() {
         let record = |rule: &mut Rule, runs: [Duration; 2]| {
             let moves: Vec<_> = (0..STREAK_FIRST / 2)
-                .flat_map(|_| runs.map(|busy| rule.record(busy)))
+                .flat_map(|_| runs.map(|poll_time| rule.record(poll_time)))
                 .flatten()
                 .collect();
             moves
@@ -495,15 +495,15 @@ mod tests {
             let (mut rule, mut streak, mut moves_inline, mut is_inline, mut inline_runs) =
                 (Rule::default(), 0_u32, 0_u32, false, 0);
             for (micros, times, stalls) in runs {
-                let busy = Duration::from_micros(micros);
+                let poll_time = Duration::from_micros(micros);
                 for _ in 0..times {
                     if is_inline && inline_runs == PROVEN_RUNS - 1 {
                         rule.stalled();
                         (is_inline, streak, inline_runs) = (false, 0, 0);
                     }
                     inline_runs += u64::from(is_inline);
-                    streak = if busy <= LONG_RUN { streak + 1 } else { 0 };
-                    match rule.record(busy) {
+                    streak = if poll_time <= LONG_RUN { streak + 1 } else { 0 };
+                    match rule.record(poll_time) {
                         Some(Move::Inline) => {
                             prop_assert!(!is_inline);
                             prop_assert!(streak >= STREAK_FIRST << moves_inline.min(10));
@@ -511,10 +511,10 @@ mod tests {
                             (is_inline, inline_runs) = (true, 0);
                         }
                         Some(Move::Staged) => {
-                            prop_assert!(is_inline && busy > LONG_RUN);
+                            prop_assert!(is_inline && poll_time > LONG_RUN);
                             (is_inline, streak) = (false, 0);
                         }
-                        None => prop_assert!(!is_inline || busy <= LONG_RUN),
+                        None => prop_assert!(!is_inline || poll_time <= LONG_RUN),
                     }
                 }
                 if stalls && rule.stalled().is_some() {

@@ -119,10 +119,10 @@ impl<S> PlacedService<S> {
             return Place::Inline { run };
         }
         let route = self.placement.routes.at(at);
-        let (called, busy) = watch(route, || self.inner.call(request));
+        let (called, poll_time) = watch(route, || self.inner.call(request));
         match called {
             Ok(future) => Place::Inline {
-                run: Measured::new(future, origin, busy),
+                run: Measured::new(future, origin, poll_time),
             },
             Err(panicked) => Place::Ready {
                 response: Some(route.panic_response(&panicked)),

@@ -14,8 +14,8 @@ pub struct RouteStatus {
     /// `true` if it stays on its stage for good, because it can run nowhere else: it blocks in
     /// place.
     pub is_pinned: bool,
-    /// Busy times of its runs; off by a quarter at most.
-    pub busy: Quantiles,
+    /// Poll times of its runs, each the sum of a run's polls; off by a quarter at most.
+    pub poll_time: Quantiles,
     /// Short runs in a row that it has had on its stage.
     pub streak: u32,
     /// Short runs in a row that its next move inline takes.

@@ -3,9 +3,9 @@ use std::time::{Duration, Instant};
 use super::rule::SHORT_RUN;
 use crate::thread_state::{cpu_time, sleeps};
 
-/// Measures the busy time of a poll on a stage, where its thread often has to share a processor.
+/// Measures the poll time of a poll on a stage, where its thread often has to share a processor.
 ///
-/// A poll that never slept was busy for as long as it had a processor. Of one that slept the whole
+/// A poll that never slept took as long as it had a processor. Of one that slept the whole
 /// time counts: on a loop it would have slept as well.
 pub(super) struct Stopwatch {
     began: Instant,
@@ -24,7 +24,7 @@ impl Stopwatch {
         }
     }
 
-    pub(super) fn busy(&self) -> Duration {
+    pub(super) fn poll_time(&self) -> Duration {
         let taken = self.began.elapsed();
         if taken > SHORT_RUN && self.sleeps.is_some() && self.sleeps == sleeps() {
             return cpu_time().saturating_sub(self.cpu);
@@ -43,7 +43,7 @@ mod tests {
     fn a_poll_that_sleeps_is_busy_meanwhile() {
         let stopwatch = Stopwatch::start();
         thread::sleep(Duration::from_millis(3));
-        assert!(stopwatch.busy() >= Duration::from_millis(3));
+        assert!(stopwatch.poll_time() >= Duration::from_millis(3));
     }
 
     #[test]
@@ -52,8 +52,8 @@ mod tests {
         while cpu_time() < stopwatch.cpu + Duration::from_millis(3) {
             black_box(0);
         }
-        let busy = stopwatch.busy();
-        assert!(busy >= Duration::from_millis(3), "{busy:?}");
-        assert!(busy <= stopwatch.began.elapsed(), "{busy:?}");
+        let poll_time = stopwatch.poll_time();
+        assert!(poll_time >= Duration::from_millis(3), "{poll_time:?}");
+        assert!(poll_time <= stopwatch.began.elapsed(), "{poll_time:?}");
     }
 }

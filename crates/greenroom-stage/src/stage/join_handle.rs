@@ -29,7 +29,7 @@ struct Admitted<T> {
 }
 
 impl<T> JoinHandle<T> {
-    pub(super) fn refused(rejected: Rejected) -> Self {
+    pub(super) fn of_rejected(rejected: Rejected) -> Self {
         Self(State::Refused(rejected))
     }
 

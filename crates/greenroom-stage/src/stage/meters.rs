@@ -1,7 +1,7 @@
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use metrics::{Counter, Histogram, counter, histogram};
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::error::Reason;
@@ -27,7 +27,7 @@ pub(super) struct Meters {
 #[derive(Clone, Debug)]
 struct RouteMeters {
     used: Counter,
-    refused: Counter,
+    rejected: Counter,
 }
 
 impl Meters {
@@ -84,13 +84,13 @@ impl Meters {
             Reason::Late => &self.shed_late,
         };
         reason.increment(1);
-        self.of_route(route).refused.increment(1);
+        self.of_route(route).rejected.increment(1);
     }
 
     /// Returns the counters of a route, made when it is first seen. Routes are named by the
     /// application, so their number is bounded.
     fn of_route(&self, route: &RouteName) -> RouteMeters {
-        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut routes = self.routes.lock();
         let known = routes.get(&route.key).cloned();
         known.unwrap_or_else(|| {
             let labels = [
@@ -100,7 +100,7 @@ impl Meters {
             ];
             let meters = RouteMeters {
                 used: counter!("greenroom_stage_used_microseconds_total", &labels),
-                refused: counter!("greenroom_stage_refused_total", &labels),
+                rejected: counter!("greenroom_stage_rejected_total", &labels),
             };
             routes.insert(route.key, meters.clone());
             meters

@@ -178,7 +178,7 @@ impl Stage {
     {
         let ticket = match self.shared().admit(submission, held_bytes::<F>()) {
             Ok(ticket) => ticket,
-            Err(rejected) => return JoinHandle::refused(rejected),
+            Err(rejected) => return JoinHandle::of_rejected(rejected),
         };
         self.start(ticket, future)
     }

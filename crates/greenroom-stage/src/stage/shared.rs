@@ -1,10 +1,11 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use async_task::Runnable;
+use parking_lot::Mutex;
 
 use super::admit;
 use super::builder::Settings;
@@ -126,7 +127,7 @@ impl Shared {
         self.held_bytes.fetch_sub(ticket.bytes, Ordering::Relaxed);
         let now = Instant::now();
         let waited = ticket.waited(now);
-        let mut stats = self.stats();
+        let mut stats = self.stats.lock();
         let is_late = ticket
             .terms
             .wait_max
@@ -178,7 +179,7 @@ impl Shared {
     /// swept out once it is more than half of it: so the queue is bounded, and leaving costs
     /// little.
     pub(crate) fn abandon(&self, ticket: &Ticket) {
-        self.stats().cancelled += 1;
+        self.stats.lock().cancelled += 1;
         self.meters().cancelled();
         // Counted first: a thread that finds it abandoned counts it out again.
         let abandoned = self.abandoned.fetch_add(1, Ordering::Relaxed) + 1;
@@ -193,7 +194,7 @@ impl Shared {
     }
 
     pub(crate) fn end(&self, run: &Run, panicked: Option<&Panicked>) {
-        self.stats().record_end(run, panicked.is_some());
+        self.stats.lock().record_end(run, panicked.is_some());
         self.meters().ended(run.held, panicked.is_some());
         if let Some(panicked) = panicked {
             self.log_panic(panicked);
@@ -202,14 +203,14 @@ impl Shared {
 
     /// Records a run that was given up in its midst.
     pub(crate) fn gave_up(&self, ticket: &Ticket, run: &Run) {
-        self.stats().record_run(run);
+        self.stats.lock().record_run(run);
         self.scheduler
             .learn(ticket.flow().route, ticket.ended(run.wanted));
     }
 
     /// Records the time that a run, or a part of it, has used.
     pub(crate) fn note_used(&self, submission: &Submission, used: Duration, now: Instant) {
-        self.stats().shares.used(submission, used, now);
+        self.stats.lock().shares.used(submission, used, now);
         self.meters().used(&submission.route, used);
     }
 
@@ -254,7 +255,7 @@ impl Shared {
     pub(crate) fn status(&self) -> StageStatus {
         let predicted = self.longest_wait();
         let counts = self.scheduler.counts();
-        let stats = self.stats();
+        let stats = self.stats.lock();
         StageStatus {
             name: self.settings.name.clone(),
             queue_len: self.alive(counts.waiting),
@@ -289,7 +290,7 @@ impl Shared {
     fn admit_state(&self) -> admit::State<'_> {
         admit::State {
             settings: &self.settings,
-            held: self.stats().held.mean(),
+            held: self.stats.lock().held.mean(),
             held_bytes: self.held_bytes.load(Ordering::Relaxed),
             abandoned: self.abandoned.load(Ordering::Relaxed),
         }
@@ -314,12 +315,10 @@ impl Shared {
 
     fn record_shed(&self, submission: &Submission, expected: Duration, reason: Reason) {
         let now = Instant::now();
-        self.stats().record_shed(submission, expected, reason, now);
+        self.stats
+            .lock()
+            .record_shed(submission, expected, reason, now);
         self.meters().shed(&submission.route, reason);
-    }
-
-    fn stats(&self) -> MutexGuard<'_, Stats> {
-        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the metrics. Their recorder is foreign code: not to be called while a lock is held.

@@ -25,7 +25,7 @@ pub struct Share {
     /// Runs that ended or gave way.
     pub runs: u64,
     /// Requests that were rejected, or dropped because their turn came too late.
-    pub refused: u64,
+    pub rejected: u64,
 }
 
 /// The use of a stage by each flow.
@@ -37,8 +37,8 @@ impl Shares {
         self.row(submission, now).add_used(used, now);
     }
 
-    pub(crate) fn refused(&mut self, submission: &Submission, expected: Duration, now: Instant) {
-        self.row(submission, now).add_refused(expected, now);
+    pub(crate) fn rejected(&mut self, submission: &Submission, expected: Duration, now: Instant) {
+        self.row(submission, now).add_rejected(expected, now);
     }
 
     /// Returns the flows, those first that wanted most of late.
@@ -52,7 +52,7 @@ impl Shares {
                 percent: (share.percent * 10.0).round() / 10.0,
                 used_micros: super::stats::micros(share.used),
                 runs: share.runs,
-                refused: share.refused,
+                rejected: share.rejected,
             }
         });
         shown.collect()

@@ -94,7 +94,7 @@ impl Stats {
         reason: Reason,
         now: Instant,
     ) {
-        self.shares.refused(submission, expected, now);
+        self.shares.rejected(submission, expected, now);
         let count = match reason {
             Reason::Wait => &mut self.sheds.wait,
             Reason::QueueFull => &mut self.sheds.queue_full,

@@ -1,12 +1,13 @@
 use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use crossbeam_utils::atomic::AtomicCell;
 use metrics::{Counter, counter};
+use parking_lot::Mutex;
 use rustix::thread::{Pid, gettid};
 use tokio::runtime::{Handle, RuntimeMetrics};
 
@@ -65,7 +66,7 @@ pub fn watch_this_loop(name: &str) -> WatchedLoop {
         runtime: Handle::current().metrics(),
         polls: with_own(|own| own.map(super::Own::slot)),
     });
-    let mut loops = lock_loops();
+    let mut loops = LOOPS.lock();
     loops.retain(|known| known.strong_count() > 0);
     loops.push(Arc::downgrade(&slot));
     drop(loops);
@@ -222,11 +223,7 @@ impl LoopSlot {
 
 /// Returns the loops that are watched.
 pub(super) fn watched() -> Vec<Arc<LoopSlot>> {
-    lock_loops().iter().filter_map(Weak::upgrade).collect()
-}
-
-fn lock_loops() -> MutexGuard<'static, Vec<Weak<LoopSlot>>> {
-    LOOPS.lock().unwrap_or_else(PoisonError::into_inner)
+    LOOPS.lock().iter().filter_map(Weak::upgrade).collect()
 }
 
 #[cfg(test)]

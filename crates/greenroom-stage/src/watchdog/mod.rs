@@ -54,7 +54,7 @@ pub(crate) struct Watched<R> {
     pub(crate) taken: Duration,
     /// The same, less the time in which the thread had no processor, which is looked up for long
     /// polls only.
-    pub(crate) busy: Duration,
+    pub(crate) poll_time: Duration,
 }
 
 /// Polls a route on this thread, watched.
@@ -72,12 +72,12 @@ pub(crate) fn watch<R>(route: &Route, poll: impl FnOnce() -> R) -> Watched<R> {
         Watched {
             polled,
             taken,
-            busy: busy(own, clocks.as_ref(), began, taken),
+            poll_time: poll_time(own, clocks.as_ref(), began, taken),
         }
     })
 }
 
-fn busy(
+fn poll_time(
     own: Option<&Own>,
     clocks: Option<&OwnClocks>,
     began: Instant,

@@ -1,9 +1,10 @@
 use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
 use rustix::thread::{Pid, gettid};
 
 use crate::placement::route::Route;
@@ -101,7 +102,7 @@ impl Own {
             noted: Cell::new(0),
         };
         own.note_delay(now_nanos());
-        lock_slots().push(Arc::downgrade(&own.slot));
+        SLOTS.lock().push(Arc::downgrade(&own.slot));
         own
     }
 
@@ -164,13 +165,9 @@ pub(super) fn with_own<R>(use_it: impl FnOnce(Option<&Own>) -> R) -> R {
 
 /// Returns the slots of the threads that still exist.
 pub(super) fn living() -> Vec<Arc<CachePadded<Slot>>> {
-    let mut slots = lock_slots();
+    let mut slots = SLOTS.lock();
     slots.retain(|slot| slot.strong_count() > 0);
     slots.iter().filter_map(Weak::upgrade).collect()
-}
-
-fn lock_slots() -> MutexGuard<'static, Vec<Weak<CachePadded<Slot>>>> {
-    SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the nanoseconds since some moment at the process's beginning; never 0.

@@ -145,13 +145,16 @@ async fn methods_and_paths_are_apart_and_connections_are_not() {
             .iter()
             .filter(|route| route.path.starts_with("/moving/a"));
         let mut routes: Vec<_> = routes
-            .map(|route| (&*route.method, route.busy.count))
+            .map(|route| (&*route.method, route.poll_time.count))
             .collect();
         routes.sort_unstable();
         assert_eq!(routes, [("DELETE", 3), ("GET", 3)]);
-        assert_eq!(route("/moving/b").busy.count, 3);
+        assert_eq!(route("/moving/b").poll_time.count, 3);
         let json = serde_json::to_value(&status).unwrap();
-        assert!(json["routes"][0]["busy"]["p99_micros"].is_u64(), "{json}");
+        assert!(
+            json["routes"][0]["poll_time"]["p99_micros"].is_u64(),
+            "{json}"
+        );
     })
     .await;
 }

@@ -83,7 +83,7 @@ async fn the_status_tells_who_used_how_much_and_who_was_refused() {
         let status = stage.status();
         let share = status.shares.iter().find(|share| share.client == large);
         let share = share.unwrap();
-        assert_eq!(share.refused, 1);
+        assert_eq!(share.rejected, 1);
         assert!(share.runs >= 1 && share.used_micros >= 4_000, "{share:?}");
         assert!(share.percent > 50.0, "{:?}", status.shares);
         let json = serde_json::to_value(&status).unwrap();

@@ -153,7 +153,7 @@ async fn status_is_served_as_json() {
             (&own["method"], &own["placed"]),
             (&"GET".into(), &"auto_staged".into())
         );
-        assert!(own["busy"]["count"].as_u64() >= Some(1));
+        assert!(own["poll_time"]["count"].as_u64() >= Some(1));
         let stages = status["stages"].as_array().unwrap();
         let default = stages.iter().find(|stage| stage["name"] == "stage");
         assert_eq!(default.unwrap()["queue_wait_max_micros"], 500_000);

@@ -100,7 +100,7 @@ impl Core {
     fn time_out(&mut self, key: usize, now: u64) -> Happened {
         let connection = self.remove(key);
         let reason = format!(
-            "no answer within {:?}",
+            "no response within {:?}",
             Duration::from_nanos(self.timeout_ns)
         );
         for flight in connection.flights() {

@@ -7,7 +7,7 @@ use rustix::event::epoll::EventFlags;
 
 use super::{Core, Happened, INPUT_BYTES};
 use crate::http1::connection::{Answered, Phase};
-use crate::record::{Answer, FailureKind};
+use crate::record::{FailureKind, ResponseRecord};
 
 /// Reads from one connection before others get theirs: 1 MiB.
 const READS_MAX: usize = 16;
@@ -153,7 +153,7 @@ impl Core {
             self.recorder.first(*first);
             self.capturing = None;
         }
-        self.recorder.answered(&Answer {
+        self.recorder.responded(&ResponseRecord {
             status: response.status,
             intended: flight.intended,
             sent: flight.sent,

@@ -97,7 +97,7 @@ impl Gate {
         statistic: Statistic,
         bound: Duration,
     ) -> Option<String> {
-        if stream.tally.answers() == 0 {
+        if stream.tally.responses() == 0 {
             return Some("nothing was answered".to_owned());
         }
         let latency = stream.tally.latency();
@@ -146,7 +146,7 @@ impl Counter {
         let counts = &tally.counts;
         match self {
             Self::Errors => (errors(tally), tally.ended()),
-            Self::Non2xx => (tally.not_2xx(), tally.answers()),
+            Self::Non2xx => (tally.not_2xx(), tally.responses()),
             Self::Late => (counts.late(), counts.sent),
             Self::Missed if stream.plan.is_open_loop() => {
                 (counts.due.saturating_sub(counts.sent), counts.due)

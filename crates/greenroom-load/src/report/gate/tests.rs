@@ -11,10 +11,10 @@ fn gate(text: &str) -> Gate {
 fn stream() -> StreamMeasurement {
     let mut stream = sample::stream("http://host/");
     for _ in 0..990 {
-        sample::answer(&mut stream, 200, 9, 10);
+        sample::response(&mut stream, 200, 9, 10);
     }
     for _ in 0..9 {
-        sample::answer(&mut stream, 503, 99, 100);
+        sample::response(&mut stream, 503, 99, 100);
     }
     sample::failure(&mut stream, FailureKind::Refused, 1);
     stream

@@ -185,7 +185,7 @@ impl Requests {
         Self {
             due: tally.counts.due,
             sent: tally.counts.sent,
-            answered: tally.answers(),
+            answered: tally.responses(),
             failed: tally.failures.total(),
             unfinished: stream.unfinished,
             late_for_connection: tally.counts.late_for_connection,
@@ -239,7 +239,7 @@ impl Stretch {
             bad: point.bad,
             failed: point.failed,
             asked_per_second: point.asked_rate(),
-            answered_per_second: point.answered_rate(),
+            answered_per_second: point.response_rate(),
             latency_ns: Brief::of(&point.latency()),
         }
     }

@@ -16,9 +16,9 @@ fn a_run_reads_back() {
     let mut stream = sample::open_loop("http://host/", 2000.0, 1);
     stream.tally.counts.due = 2000;
     for _ in 0..999 {
-        sample::answer(&mut stream, 200, 3, 4);
+        sample::response(&mut stream, 200, 3, 4);
     }
-    sample::answer(&mut stream, 503, 30, 40);
+    sample::response(&mut stream, 503, 30, 40);
     sample::failure(&mut stream, FailureKind::Timeout, 2000);
     sample::point(&mut stream, Duration::ZERO, Duration::from_millis(500));
     let mut run = sample::measurement(vec![stream]);

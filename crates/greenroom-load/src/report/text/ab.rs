@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::section::printable;
 use crate::plan::Protocol;
-use crate::record::{FailureKind, FirstAnswer};
+use crate::record::{FailureKind, FirstResponse};
 use crate::report::quantity::{milliseconds, number};
 use crate::run::StreamMeasurement;
 
@@ -61,7 +61,7 @@ fn requests(out: &mut dyn Write, stream: &StreamMeasurement) -> io::Result<()> {
         "Time taken for tests:",
         format_args!("{seconds:.3} seconds"),
     )?;
-    field(out, "Complete requests:", tally.answers())?;
+    field(out, "Complete requests:", tally.responses())?;
     field(out, "Failed requests:", stream.failed())?;
     if stream.failed() > 0 {
         let [connect, receive, exceptions] = failures(stream);
@@ -93,14 +93,14 @@ fn bytes(out: &mut dyn Write, stream: &StreamMeasurement) -> io::Result<()> {
 }
 
 fn rates(out: &mut dyn Write, stream: &StreamMeasurement) -> io::Result<()> {
-    let answers = number(stream.tally.answers());
+    let responses = number(stream.tally.responses());
     let seconds = stream.elapsed.as_secs_f64();
-    if answers == 0.0 || seconds == 0.0 {
+    if responses == 0.0 || seconds == 0.0 {
         return Ok(());
     }
     let received = number(stream.tally.counts.received_bytes) / KILOBYTE / seconds;
     let rate = stream.requests_per_second();
-    let across = seconds * 1000.0 / answers;
+    let across = seconds * 1000.0 / responses;
     let time = time_per_request(stream);
     field(
         out,
@@ -159,7 +159,7 @@ fn time_per_request(stream: &StreamMeasurement) -> f64 {
         milliseconds(stream.tally.latency().mean())
     } else {
         let seconds = number(concurrency(stream)) * stream.elapsed.as_secs_f64();
-        seconds * 1000.0 / number(stream.tally.answers())
+        seconds * 1000.0 / number(stream.tally.responses())
     }
 }
 
@@ -191,11 +191,11 @@ fn kept_alive(stream: &StreamMeasurement) -> u64 {
     } else {
         0
     };
-    stream.tally.answers().min(counts.reused + open)
+    stream.tally.responses().min(counts.reused + open)
 }
 
 /// Returns true if the server keeps the connection open (RFC 9112 section 9.3).
-fn keeps_alive(first: &FirstAnswer) -> bool {
+fn keeps_alive(first: &FirstResponse) -> bool {
     let connection = first.field("connection").unwrap_or_default();
     let has = |option: &str| {
         connection

@@ -24,7 +24,7 @@ pub(super) fn write(
     stream: &StreamMeasurement,
     without_deviation: bool,
 ) -> io::Result<()> {
-    if stream.tally.answers() == 0 {
+    if stream.tally.responses() == 0 {
         return Ok(());
     }
     let rows = rows(stream);

@@ -43,7 +43,7 @@ fn rows(tally: &Tally) -> Vec<(&'static str, Times)> {
         rows.push(("Status below 400", tally.good.clone()));
         rows.push(("Status 400 and above", tally.bad.clone()));
     }
-    if tally.answers() > 0 {
+    if tally.responses() > 0 {
         rows.push(("Timed out", tally.timed_out.clone()));
     }
     rows.retain(|(_, times)| !times.is_empty());

@@ -10,7 +10,7 @@ const PERCENTAGES: [u64; 8] = [50, 66, 75, 80, 90, 95, 98, 99];
 
 pub(super) fn write(out: &mut dyn Write, stream: &StreamMeasurement) -> io::Result<()> {
     let latency = stream.tally.latency();
-    if stream.tally.answers() == 0 || latency.count() < 2 {
+    if stream.tally.responses() == 0 || latency.count() < 2 {
         return Ok(());
     }
     writeln!(

@@ -40,7 +40,7 @@ fn line(stream: &StreamMeasurement) -> String {
     let quantile = |part| format!("{:>11.3}", milliseconds(latency.quantile(part)));
     format!(
         "{:>10}{:>12.2}{:>10}{}{:>11.3}  {}",
-        stream.tally.answers(),
+        stream.tally.responses(),
         stream.requests_per_second(),
         stream.failed(),
         QUANTILES.map(quantile).concat(),

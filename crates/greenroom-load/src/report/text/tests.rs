@@ -23,10 +23,10 @@ fn of_stream(stream: StreamMeasurement) -> String {
 fn eventful() -> Measurement {
     let mut stream = sample::open_loop("http://host:81/a", 1000.0, 1);
     for _ in 0..800 {
-        sample::answer(&mut stream, 200, 9, 10);
+        sample::response(&mut stream, 200, 9, 10);
     }
     for _ in 0..90 {
-        sample::answer(&mut stream, 503, 90, 99);
+        sample::response(&mut stream, 503, 90, 99);
     }
     for _ in 0..10 {
         sample::failure(&mut stream, FailureKind::Timeout, 2000);
@@ -36,7 +36,7 @@ fn eventful() -> Measurement {
     stream.tally.counts.late_by_generator = 6;
     let mut also = sample::stream("http://host:81/hello");
     also.plan.name = "hello".into();
-    sample::answer(&mut also, 200, 1, 2);
+    sample::response(&mut also, 200, 1, 2);
     sample::failure(&mut also, FailureKind::Reset, 1);
     let mut run = sample::measurement(vec![stream, also]);
     run.interrupted = true;
@@ -160,7 +160,7 @@ fn a_further_stream_has_its_own_line() {
 fn a_quiet_run_has_only_what_it_needs() {
     let mut stream = sample::stream("http://host/");
     for _ in 0..2 {
-        sample::answer(&mut stream, 200, 1, 2);
+        sample::response(&mut stream, 200, 1, 2);
     }
     let report = of_stream(stream);
     for absent in [
@@ -221,7 +221,7 @@ fn an_open_loop_is_as_concurrent_as_it_came_to_be() {
     stream.plan.connections = 20_000;
     stream.plan.in_flight_max = 8;
     for _ in 0..5 {
-        sample::answer(&mut stream, 200, 3, 4);
+        sample::response(&mut stream, 200, 3, 4);
     }
     let report = of_stream(stream);
     assert!(report.contains("\nConcurrency Level:      5\n"), "{report}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::record::Answer;
+use crate::record::ResponseRecord;
 use crate::report::sample;
 use crate::run::StreamMeasurement;
 
@@ -42,7 +42,7 @@ fn stream(url: &str, elapsed: u64, status: u16, requests: &[Request]) -> StreamM
         stream.tally.counts.sent += 1;
         stream.tally.counts.connections += 1;
         stream.tally.connect.record(request.connect * 1000);
-        stream.tally.answered(&Answer {
+        stream.tally.responded(&ResponseRecord {
             status,
             intended: 0,
             sent: request.connect * 1000,

@@ -11,7 +11,7 @@ use http::Response;
 use tokio::time::timeout_at;
 
 use super::Talk;
-use crate::record::{FailureKind, FirstAnswer};
+use crate::record::{FailureKind, FirstResponse};
 use crate::session::connect::Failure;
 use crate::session::exchange::{Exchange, Received, Sample};
 
@@ -27,12 +27,12 @@ impl<'a> Talk<'a> {
         let sending = handle.send_request(request, messages.body.is_empty());
         let sent = self.engine.now();
         async move {
-            let answer = async {
+            let response = async {
                 let (response, stream) = sending?;
                 self.converse(response, stream, sent).await
             };
-            match timeout_at(exchange.deadline, answer).await {
-                Ok(Ok((received, first))) => self.engine.answered(&exchange, &received, first),
+            match timeout_at(exchange.deadline, response).await {
+                Ok(Ok((received, first))) => self.engine.responded(&exchange, &received, first),
                 Ok(Err(error)) => self.engine.failed(&exchange, self.failure(&error)),
                 Err(_) => self.engine.failed(&exchange, self.timed_out()),
             }
@@ -45,10 +45,10 @@ impl<'a> Talk<'a> {
         response: ResponseFuture,
         stream: SendStream<Bytes>,
         sent: u64,
-    ) -> Result<(Received, Option<FirstAnswer>), h2::Error> {
+    ) -> Result<(Received, Option<FirstResponse>), h2::Error> {
         tokio::select! {
             biased;
-            answer = self.receive(response, sent) => answer,
+            response = self.receive(response, sent) => response,
             never = self.upload(stream) => match never {},
         }
     }
@@ -75,7 +75,7 @@ impl<'a> Talk<'a> {
         &self,
         response: ResponseFuture,
         sent: u64,
-    ) -> Result<(Received, Option<FirstAnswer>), h2::Error> {
+    ) -> Result<(Received, Option<FirstResponse>), h2::Error> {
         let response = response.await?;
         let first_byte = self.engine.now();
         self.proven();
@@ -115,7 +115,7 @@ impl<'a> Talk<'a> {
     }
 
     fn timed_out(&self) -> Failure {
-        let detail = format!("no answer within {:?}", self.engine.share.plan.timeout);
+        let detail = format!("no response within {:?}", self.engine.share.plan.timeout);
         Failure::new(FailureKind::Timeout, detail)
     }
 }

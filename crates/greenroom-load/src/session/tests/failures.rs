@@ -156,7 +156,7 @@ fn what_is_under_way_is_reported_when_the_run_is_stopped() {
     stop.stop();
     let outcome = load.join().expect("it ends");
     assert_eq!(outcome.ending.unfinished, 3);
-    assert_eq!((outcome.answers(), outcome.failures()), (0, vec![]));
+    assert_eq!((outcome.responses(), outcome.failures()), (0, vec![]));
     assert!(!outcome.ending.gave_up);
 }
 

@@ -21,7 +21,7 @@ fn http2() -> StreamPlan {
 fn a_connection_is_kept_for_all_requests() {
     let server = Http2::new(Manner::Bytes).start();
     let outcome = run(&with_requests(http2(), 20), server.address);
-    assert_eq!((outcome.answers(), outcome.failures()), (20, vec![]));
+    assert_eq!((outcome.responses(), outcome.failures()), (20, vec![]));
     let counts = outcome.tally.counts;
     assert_eq!(
         (counts.sent, counts.connections, counts.reused),
@@ -60,7 +60,7 @@ fn streams_are_under_way_together_up_to_the_servers_limit() {
         ..with_requests(http2(), 9)
     };
     let outcome = run(&plan, server.address);
-    assert_eq!((outcome.answers(), outcome.failures()), (9, vec![]));
+    assert_eq!((outcome.responses(), outcome.failures()), (9, vec![]));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn no_more_streams_are_under_way_than_the_plan_allows() {
         in_flight_max: 4,
         ..with_requests(http2(), 8)
     };
-    assert_eq!(run(&plan, server.address).answers(), 8);
+    assert_eq!(run(&plan, server.address).responses(), 8);
     let plan = StreamPlan {
         in_flight_max: 3,
         timeout: Duration::from_millis(200),
@@ -107,7 +107,7 @@ fn the_first_answer_is_shown() {
     let first = outcome.first.expect("there was one");
     assert!(first.head.starts_with(b"HTTP/2 200\n"));
     assert_eq!(first.field("server").as_deref(), Some("test"));
-    assert_eq!(first.body.len(), FirstAnswer::BODY_BYTES_MAX);
+    assert_eq!(first.body.len(), FirstResponse::BODY_BYTES_MAX);
     assert_eq!(first.body_bytes, 2_000_000);
     assert_eq!(first.tls, None);
 }
@@ -116,7 +116,7 @@ fn the_first_answer_is_shown() {
 fn a_server_that_goes_away_is_connected_to_again() {
     let server = Http2::new(Manner::GoAway).start();
     let outcome = run(&with_requests(http2(), 5), server.address);
-    assert_eq!((outcome.answers(), outcome.failures()), (5, vec![]));
+    assert_eq!((outcome.responses(), outcome.failures()), (5, vec![]));
     assert_eq!(outcome.tally.counts.connections, 5);
 }
 
@@ -137,7 +137,7 @@ fn connections_come_from_the_sources_in_turn() {
         window_bytes: Some(65_536),
         ..with_requests(http2(), 3)
     };
-    assert_eq!(run(&plan, server.address).answers(), 3);
+    assert_eq!(run(&plan, server.address).responses(), 3);
     let seen: Vec<_> = sources.try_iter().collect();
     assert_eq!(seen, ["127.0.0.2", "127.0.0.3", "127.0.0.2"]);
 }
@@ -208,7 +208,7 @@ fn a_certificate_of_nobody_is_refused_unless_any_is_accepted() {
     let detail = refused.tally.failures.detail(FailureKind::Tls);
     assert!(detail.is_some_and(|text| text.contains("certificate")));
     let accepted = run_over_tls(&server, true);
-    assert_eq!((accepted.answers(), accepted.failures()), (20, vec![]));
+    assert_eq!((accepted.responses(), accepted.failures()), (20, vec![]));
     let tls = accepted.first.and_then(|first| first.tls);
     let tls = tls.expect("it is told what was agreed on");
     assert!(tls.starts_with("TLSv1.3,TLS_"), "{tls}");

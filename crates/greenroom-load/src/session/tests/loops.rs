@@ -18,7 +18,7 @@ fn an_open_loop_sends_all_that_is_due() {
         ..with_rate_and_patience(http2(), 2000.0, FIFTH)
     };
     let outcome = run(&plan, server.address);
-    assert_eq!((outcome.answers(), outcome.failures()), (400, vec![]));
+    assert_eq!((outcome.responses(), outcome.failures()), (400, vec![]));
     let counts = outcome.tally.counts;
     assert_eq!((counts.due, counts.sent), (400, 400));
     assert_eq!(outcome.tally.lag.count(), 400);
@@ -33,7 +33,7 @@ fn spinning_sends_the_same() {
         connections: 100,
         ..with_rate_and_patience(http2(), 500.0, FIFTH)
     };
-    assert_eq!(run(&plan, server.address).answers(), 100);
+    assert_eq!(run(&plan, server.address).responses(), 100);
 }
 
 #[test]
@@ -84,13 +84,13 @@ fn servers_get_requests_by_weight() {
         connections: 100,
         ..with_rate_and_patience(http2(), 500.0, FIFTH)
     };
-    assert_eq!(run_to(&plan, endpoints()).answers(), 100);
+    assert_eq!(run_to(&plan, endpoints()).responses(), 100);
     assert_eq!((one.count(), other.count()), (75, 25));
     let plan = StreamPlan {
         keep_alive: false,
         ..with_requests(http2(), 100)
     };
-    assert_eq!(run_to(&plan, endpoints()).answers(), 100);
+    assert_eq!(run_to(&plan, endpoints()).responses(), 100);
     assert_eq!((one.count(), other.count()), (150, 50));
 }
 
@@ -105,7 +105,7 @@ fn one_connection_serves_several_servers_in_turn() {
     let plan = with_rate(http2(), 100.0, FIFTH);
     let outcome = run_to(&plan, endpoints);
     let never_sent = outcome.tally.failures.count(FailureKind::NeverSent);
-    assert_eq!(outcome.answers() + never_sent, 20);
+    assert_eq!(outcome.responses() + never_sent, 20);
     assert!(one.count() > 0 && other.count() > 0);
 }
 
@@ -118,8 +118,8 @@ fn a_closed_loop_ends_with_its_time() {
     plan.end.duration = Some(FIFTH);
     let outcome = run(&plan, server.address);
     assert_eq!(outcome.failures(), []);
-    assert_eq!(outcome.answers(), outcome.tally.counts.sent);
-    assert!(outcome.answers() >= 4);
+    assert_eq!(outcome.responses(), outcome.tally.counts.sent);
+    assert!(outcome.responses() >= 4);
 }
 
 #[test]

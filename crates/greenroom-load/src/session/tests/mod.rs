@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use super::work;
 use crate::plan::{Pace, Phase, Protocol, Schedule, StreamPlan};
-use crate::record::{ByRate, FailureKind, FirstAnswer, Recorder, RecorderSettings, Tally};
+use crate::record::{ByRate, FailureKind, FirstResponse, Recorder, RecorderSettings, Tally};
 use crate::run::{Address, Clock, Ending, Endpoint, PathTurns, Share, Stop};
 
 /// The result of a run of one thread.
 struct Outcome {
     ending: Ending,
     tally: Tally,
-    first: Option<FirstAnswer>,
+    first: Option<FirstResponse>,
     batches: usize,
 }
 
@@ -30,8 +30,8 @@ impl Outcome {
         self.tally.failures.iter().collect()
     }
 
-    fn answers(&self) -> u64 {
-        self.tally.answers()
+    fn responses(&self) -> u64 {
+        self.tally.responses()
     }
 }
 

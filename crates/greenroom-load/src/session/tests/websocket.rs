@@ -42,7 +42,7 @@ async fn close(stream: TcpStream) {
 fn messages_go_back_and_forth_on_one_connection() {
     let server = Server::start(echo);
     let outcome = run(&with_requests(websocket(), 10), server.address);
-    assert_eq!((outcome.answers(), outcome.failures()), (10, vec![]));
+    assert_eq!((outcome.responses(), outcome.failures()), (10, vec![]));
     let counts = outcome.tally.counts;
     assert_eq!((counts.connections, counts.reused), (1, 9));
     assert_eq!((counts.sent_bytes, counts.body_bytes), (90, 90));
@@ -72,7 +72,7 @@ fn an_open_loop_sends_each_message() {
         ..with_rate_and_patience(websocket(), 500.0, Duration::from_millis(200))
     };
     let outcome = run(&plan, server.address);
-    assert_eq!((outcome.answers(), outcome.failures()), (100, vec![]));
+    assert_eq!((outcome.responses(), outcome.failures()), (100, vec![]));
     assert_eq!(outcome.tally.counts.due, 100);
 }
 

@@ -96,7 +96,7 @@ fn nothing_was_answered(measurement: &Measurement) -> bool {
     // In an open loop, requests without a response in time show that the server fell behind.
     streams.all(|stream| {
         let fell_behind = stream.plan.is_open_loop() && !stream.tally.timed_out.is_empty();
-        stream.tally.answers() == 0 && !fell_behind
+        stream.tally.responses() == 0 && !fell_behind
     })
 }
 

@@ -298,7 +298,7 @@ async fn the_status_tells_who_uses_the_workers_and_who_is_refused() {
     let shares = simulation.pool.status().shares;
     let first = &shares[0];
     assert_eq!(first.client, flooding.client);
-    assert!(first.refused > 0 && first.queue_len > 0 && first.used_micros > 1_000_000);
+    assert!(first.rejected > 0 && first.queue_len > 0 && first.used_micros > 1_000_000);
     let polite = shares.iter().find(|share| share.client == polite.client);
-    assert_eq!(polite.map(|share| share.refused), Some(0));
+    assert_eq!(polite.map(|share| share.rejected), Some(0));
 }

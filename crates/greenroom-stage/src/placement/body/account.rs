@@ -3,9 +3,9 @@ use std::time::Duration;
 use super::Pace;
 use crate::placement::origin::Origin;
 
-/// The busy time of a body and its handler, for its route. It moves with the body.
+/// The poll time of a body and its handler, for its route. It moves with the body.
 ///
-/// Handler and body are one run of the route: its busy time is that of the handler and the longest
+/// Handler and body are one run of the route: its poll time is that of the handler and the longest
 /// that the body had between two waits. It is recorded when the body ends or is dropped, or as soon
 /// as it is long.
 #[derive(Debug)]
@@ -30,13 +30,13 @@ impl Account {
         account
     }
 
-    pub(super) fn polled(&mut self, busy: Duration, is_waiting: bool) {
-        self.pace.record(busy, is_waiting);
+    pub(super) fn polled(&mut self, poll_time: Duration, is_waiting: bool) {
+        self.pace.record(poll_time, is_waiting);
         self.record_if_long();
     }
 
     fn record_if_long(&mut self) {
-        if self.busy() > self.origin.route().long_run() {
+        if self.poll_time() > self.origin.route().long_run() {
             self.record();
         }
     }
@@ -46,10 +46,10 @@ impl Account {
             return;
         }
         self.is_recorded = true;
-        self.origin.record(self.busy());
+        self.origin.record(self.poll_time());
     }
 
-    fn busy(&self) -> Duration {
+    fn poll_time(&self) -> Duration {
         self.handler + self.pace.longest()
     }
 }
@@ -106,7 +106,7 @@ mod tests {
         }
         let status = placed.1.status();
         assert_eq!((status.streak, status.moves), (0, 0));
-        assert_eq!(status.busy.count, u64::from(4 * STREAK_FIRST));
+        assert_eq!(status.poll_time.count, u64::from(4 * STREAK_FIRST));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Placement of response bodies: a body is work too, polled on the loop or on a stage, and its busy
+//! Placement of response bodies: a body is work too, polled on the loop or on a stage, and its poll
 //! time is its route's.
 //!
 //! A body that is whole in memory stays as it is. Any other begins where its route runs. On the

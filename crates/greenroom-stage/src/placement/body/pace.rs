@@ -28,11 +28,11 @@ pub(super) struct Pace {
     short_run: Duration,
     long_run: Duration,
     is_on_stage: bool,
-    /// Weighted polls of the streak on the stage, and their busy time in all.
+    /// Weighted polls of the streak on the stage, and their poll time in all.
     polls: u32,
-    polls_busy: Duration,
+    polls_time: Duration,
     needed: u32,
-    /// Busy time since it last waited.
+    /// Poll time since it last waited.
     run: Duration,
     longest: Duration,
 }
@@ -44,7 +44,7 @@ impl Pace {
             long_run,
             is_on_stage,
             polls: 0,
-            polls_busy: Duration::ZERO,
+            polls_time: Duration::ZERO,
             needed: POLLS_FIRST,
             run: Duration::ZERO,
             longest: Duration::ZERO,
@@ -61,13 +61,13 @@ impl Pace {
     }
 
     /// Takes a poll into account; `is_waiting` if it left the body waiting.
-    pub(super) fn record(&mut self, busy: Duration, is_waiting: bool) {
-        if busy > QUICK_POLL {
-            self.run += busy;
+    pub(super) fn record(&mut self, poll_time: Duration, is_waiting: bool) {
+        if poll_time > QUICK_POLL {
+            self.run += poll_time;
             self.longest = self.longest.max(self.run);
         }
         if self.is_on_stage {
-            self.prolong(busy, if is_waiting { WAIT_WEIGHT } else { 1 });
+            self.prolong(poll_time, if is_waiting { WAIT_WEIGHT } else { 1 });
         } else if self.run > self.long_run {
             self.is_on_stage = true;
             self.needed = (self.needed * 2).min(STREAK_MAX);
@@ -78,10 +78,10 @@ impl Pace {
         }
     }
 
-    fn prolong(&mut self, busy: Duration, weight: u32) {
+    fn prolong(&mut self, poll_time: Duration, weight: u32) {
         self.polls += weight;
-        self.polls_busy += busy;
-        if busy > self.short_run || self.polls_busy > self.long_run {
+        self.polls_time += poll_time;
+        if poll_time > self.short_run || self.polls_time > self.long_run {
             self.begin_streak();
         } else if self.polls >= self.needed {
             self.is_on_stage = false;
@@ -91,7 +91,7 @@ impl Pace {
 
     fn begin_streak(&mut self) {
         self.polls = 0;
-        self.polls_busy = Duration::ZERO;
+        self.polls_time = Duration::ZERO;
     }
 }
 

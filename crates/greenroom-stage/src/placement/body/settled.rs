@@ -56,12 +56,12 @@ impl Settled {
     }
 
     /// Places the body, unless it is whole. `true` if it was placed: then the body records the
-    /// handler's busy time with its own.
+    /// handler's poll time with its own.
     pub(in crate::placement) fn place(
         self,
         response: &mut Response,
         origin: &Origin,
-        busy: Duration,
+        poll_time: Duration,
     ) -> bool {
         let Self::Streamed(first) = self else {
             return false;
@@ -70,7 +70,7 @@ impl Settled {
         *response.body_mut() = Body::new(PlacedBody::new(
             body,
             first,
-            Account::new(origin.clone(), busy),
+            Account::new(origin.clone(), poll_time),
         ));
         true
     }

@@ -29,9 +29,9 @@ impl Trip {
     /// Polls on the loop, watched by the watchdog.
     pub(super) fn poll_home(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
         let route = self.account.origin.route();
-        let (polled, busy) = watch(route, || Pin::new(&mut self.body).poll_frame(cx));
+        let (polled, poll_time) = watch(route, || Pin::new(&mut self.body).poll_frame(cx));
         let polled = polled.unwrap_or_else(|panicked| self.fail(panicked));
-        self.account.polled(busy, polled.is_pending());
+        self.account.polled(poll_time, polled.is_pending());
         polled
     }
 
@@ -47,12 +47,12 @@ impl Trip {
         let body = Pin::new(&mut self.body);
         let poll = || outer::within(route, || body.poll_frame(cx));
         let polled = catch_unwind(AssertUnwindSafe(poll));
-        let busy = stopwatch.busy();
-        let (polled, busy) = match polled {
-            Ok((polled, inner)) => (polled, busy.saturating_sub(inner)),
-            Err(payload) => (self.fail(Panicked::of(payload)), busy),
+        let poll_time = stopwatch.poll_time();
+        let (polled, poll_time) = match polled {
+            Ok((polled, inner)) => (polled, poll_time.saturating_sub(inner)),
+            Err(payload) => (self.fail(Panicked::of(payload)), poll_time),
         };
-        self.account.polled(busy, polled.is_pending());
+        self.account.polled(poll_time, polled.is_pending());
         polled
     }
 

@@ -12,9 +12,9 @@ const SHARDS: usize = 16;
 /// Four buckets for each doubling, up to 2^32 us: a value is off by a quarter at most.
 const BUCKETS: usize = 4 * 32;
 
-/// A histogram of the busy times of a route's runs, sharded by thread.
+/// A histogram of the poll times of a route's runs, sharded by thread.
 #[derive(Debug, Default)]
-pub(crate) struct Busy {
+pub(crate) struct PollTimes {
     shards: [OnceLock<Box<CachePadded<Shard>>>; SHARDS],
 }
 
@@ -25,8 +25,8 @@ struct Shard {
     buckets: [AtomicU64; BUCKETS],
 }
 
-impl Busy {
-    pub(crate) fn record(&self, busy: Duration) {
+impl PollTimes {
+    pub(crate) fn record(&self, poll_time: Duration) {
         let shard = self.shards[shard_of_thread()].get_or_init(|| {
             Box::new(CachePadded::new(Shard {
                 runs: AtomicU64::new(0),
@@ -34,10 +34,10 @@ impl Busy {
                 buckets: std::array::from_fn(|_| AtomicU64::new(0)),
             }))
         });
-        let nanos = u64::try_from(busy.as_nanos()).unwrap_or(u64::MAX);
+        let nanos = u64::try_from(poll_time.as_nanos()).unwrap_or(u64::MAX);
         shard.runs.fetch_add(1, Ordering::Relaxed);
         shard.nanos.fetch_add(nanos, Ordering::Relaxed);
-        shard.buckets[bucket(busy)].fetch_add(1, Ordering::Relaxed);
+        shard.buckets[bucket(poll_time)].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the number of runs that all threads have recorded.
@@ -88,8 +88,8 @@ fn value_at(counts: &[u64; BUCKETS], rank: u64) -> u64 {
 }
 
 /// Returns the bucket of a time in microseconds, rounded up; 0 to 3 have buckets of their own.
-fn bucket(busy: Duration) -> usize {
-    let micros = usize::try_from(busy.as_nanos().div_ceil(1_000)).unwrap_or(usize::MAX);
+fn bucket(poll_time: Duration) -> usize {
+    let micros = usize::try_from(poll_time.as_nanos().div_ceil(1_000)).unwrap_or(usize::MAX);
     if micros < 4 {
         return micros;
     }
@@ -121,15 +121,15 @@ mod tests {
 
     #[test]
     fn threads_are_summed() {
-        let busy = Busy::default();
+        let times = PollTimes::default();
         std::thread::scope(|scope| {
             for millis in 1..=4 {
-                let busy = &busy;
-                scope.spawn(move || busy.record(Duration::from_millis(millis)));
+                let times = &times;
+                scope.spawn(move || times.record(Duration::from_millis(millis)));
             }
         });
-        let quantiles = busy.quantiles();
-        assert_eq!((quantiles.count, busy.runs()), (4, 4));
+        let quantiles = times.quantiles();
+        assert_eq!((quantiles.count, times.runs()), (4, 4));
         assert!(
             (2_000..=2_500).contains(&quantiles.p50_micros),
             "{quantiles:?}"
@@ -138,7 +138,7 @@ mod tests {
             (4_000..=5_000).contains(&quantiles.max_micros),
             "{quantiles:?}"
         );
-        assert_eq!(Busy::default().quantiles(), Quantiles::default());
+        assert_eq!(PollTimes::default().quantiles(), Quantiles::default());
     }
 
     proptest! {
