@@ -1,4 +1,4 @@
-//! h2spec, strictly, over h2c with prior knowledge.
+//! h2spec, strictly, over h2c with prior knowledge and over TLS.
 
 mod outside;
 
@@ -62,13 +62,20 @@ struct Case {
 #[test]
 fn rfc_9113_h2spec_strict_fails_no_case_that_is_not_explained() {
     let mut server = Server::start();
-    let mut cases = run_suite(&server, DOWNLOAD);
+    assert_sound(|path| run_suite(&server, path, &[]));
+    server.assert_sound();
+}
+
+#[test]
+fn rfc_9113_h2spec_strict_fails_no_other_case_over_tls() {
+    let server = Server::with_flags(&["--tls-self-signed"]);
+    assert_sound(|path| run_suite(&server, path, &["--tls", "--insecure"]));
+}
+
+fn assert_sound(run: impl Fn(&str) -> Vec<Case>) {
+    let mut cases = run(DOWNLOAD);
     cases.retain(|case| !case.is_in(&POSTING));
-    cases.extend(
-        run_suite(&server, UPLOAD)
-            .into_iter()
-            .filter(|case| case.is_in(&POSTING)),
-    );
+    cases.extend(run(UPLOAD).into_iter().filter(|case| case.is_in(&POSTING)));
 
     assert_eq!(cases.len(), CASES, "each case counts once");
     let explained = EXPLAINED.map(|(section, description, _)| (section, description));
@@ -77,10 +84,9 @@ fn rfc_9113_h2spec_strict_fails_no_case_that_is_not_explained() {
         .filter(|case| case.failure.is_some() && !case.is_in(&explained))
         .collect();
     assert!(unexplained.is_empty(), "failed: {unexplained:#?}");
-    server.assert_sound();
 }
 
-fn run_suite(server: &Server, path: &str) -> Vec<Case> {
+fn run_suite(server: &Server, path: &str, flags: &[&str]) -> Vec<Case> {
     let report = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     let address = server.address();
     let mut command = tools::bounded(tools::installed("bin/h2spec"), DEADLINE);
@@ -88,6 +94,7 @@ fn run_suite(server: &Server, path: &str) -> Vec<Case> {
         .arg("--strict")
         .args(["--host", &address.ip().to_string()])
         .args(["--port", &address.port().to_string()])
+        .args(flags)
         .args(["--path", path, "--junit-report"])
         .arg(report.path());
     // It fails when one of its cases does.

@@ -13,8 +13,11 @@ use http::{HeaderValue, Uri, Version};
 /// The server's name where no address says it.
 const LOCAL_NAME: &str = "localhost";
 
-/// The port of HTTP, where no address says another.
-const HTTP_PORT: u16 = 80;
+/// The scheme of a connection, and the port where no address says another.
+type Scheme = (&'static [u8], u16);
+const HTTP: Scheme = (b"http", 80);
+#[cfg(feature = "tls")]
+const HTTPS: Scheme = (b"https", 443);
 
 /// The peer on a Unix socket: it is on this machine.
 pub(crate) const LOCAL_PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -33,13 +36,51 @@ pub(crate) struct ConnectionEnvironment {
 
 impl ConnectionEnvironment {
     pub(crate) fn new(info: &ConnectionInfo) -> Self {
+        #[cfg(feature = "tls")]
+        let scheme = info.tls.as_ref().map_or(HTTP, |_| HTTPS);
+        #[cfg(not(feature = "tls"))]
+        let scheme = HTTP;
         let local_name = LOCAL_NAME.to_owned();
         let (name, port) = match &info.local {
             Address::Tcp(address) if address.ip().is_unspecified() => (local_name, address.port()),
             Address::Tcp(address) => (address.ip().to_canonical().to_string(), address.port()),
-            Address::Unix(_) => (local_name, HTTP_PORT),
+            Address::Unix(_) => (local_name, scheme.1),
         };
-        Self::of(&name, port, Some(info.peer.unwrap_or(LOCAL_PEER)), None)
+        let peer = Some(info.peer.unwrap_or(LOCAL_PEER));
+        let environment = Self::of(scheme, &name, port, peer, None);
+        #[cfg(feature = "tls")]
+        let environment = environment.over(info.tls.as_deref());
+        environment
+    }
+
+    /// Tells of the connection's TLS, by the names of Apache's `mod_ssl`.
+    #[cfg(feature = "tls")]
+    fn over(mut self, tls: Option<&greenroom_server::TlsInfo>) -> Self {
+        let Some(tls) = tls else {
+            return self;
+        };
+        let certificate = tls.client_certificate_pem();
+        let verified: &[u8] = if certificate.is_some() {
+            b"SUCCESS"
+        } else {
+            b"NONE"
+        };
+        let mut pairs = Vec::with_capacity(128);
+        pair(&mut pairs, b"HTTPS", b"on");
+        pair(&mut pairs, b"SSL_PROTOCOL", tls.version().as_bytes());
+        pair(&mut pairs, b"SSL_CIPHER", tls.cipher_suite().as_bytes());
+        pair(&mut pairs, b"SSL_CLIENT_VERIFY", verified);
+        if let Some(name) = tls.server_name() {
+            pair(&mut pairs, b"SSL_TLS_SNI", name.as_bytes());
+        }
+        if let Some(certificate) = certificate {
+            pair(&mut pairs, b"SSL_CLIENT_CERT", certificate.as_bytes());
+        }
+        // What is about the peer stands last.
+        self.pairs
+            .splice(self.remote_at..self.remote_at, pairs.iter().copied());
+        self.remote_at += pairs.len();
+        self
     }
 
     /// Creates that of a request whose connection is known by the request alone, as behind a
@@ -51,12 +92,29 @@ impl ConnectionEnvironment {
         let port = authority.as_ref().and_then(Authority::port_u16);
         let name = name.trim_start_matches('[').trim_end_matches(']');
         let client = client.is_known().then_some(client);
-        Self::of(name, port.unwrap_or(HTTP_PORT), peer, client)
+        #[cfg(feature = "tls")]
+        let tls = request
+            .extensions
+            .get::<std::sync::Arc<greenroom_server::TlsInfo>>();
+        #[cfg(feature = "tls")]
+        let scheme = tls.map_or(HTTP, |_| HTTPS);
+        #[cfg(not(feature = "tls"))]
+        let scheme = HTTP;
+        let environment = Self::of(scheme, name, port.unwrap_or(scheme.1), peer, client);
+        #[cfg(feature = "tls")]
+        let environment = environment.over(tls.map(std::sync::Arc::as_ref));
+        environment
     }
 
-    fn of(name: &str, port: u16, peer: Option<SocketAddr>, client: Option<Client>) -> Self {
+    fn of(
+        (scheme, _): Scheme,
+        name: &str,
+        port: u16,
+        peer: Option<SocketAddr>,
+        client: Option<Client>,
+    ) -> Self {
         let mut pairs = Vec::with_capacity(128);
-        pair(&mut pairs, b"psgi.url_scheme", b"http");
+        pair(&mut pairs, b"psgi.url_scheme", scheme);
         pair(&mut pairs, b"SERVER_NAME", name.as_bytes());
         pair(&mut pairs, b"SERVER_PORT", port.to_string().as_bytes());
         let remote_at = pairs.len();

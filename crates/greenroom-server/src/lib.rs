@@ -29,6 +29,7 @@ mod request_handle;
 mod server;
 mod settings;
 mod signals;
+mod strict;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -51,6 +52,8 @@ pub use proxies::{
 };
 pub use rejection::{REJECTION_BYTES_MAX, Rejection, RejectionBody, RejectionDetail};
 pub use request_handle::RequestHandle;
+#[cfg(feature = "tls")]
+pub use rustls;
 pub use server::{Handle, Server, ServerBuilder};
 pub use signals::shutdown_on_signals;
 #[cfg(feature = "tls")]

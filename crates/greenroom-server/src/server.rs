@@ -20,9 +20,11 @@ use crate::app::App;
 use crate::descriptors::raise_descriptor_limit;
 use crate::drain::{Aborted, Phase};
 use crate::event_loop::{Balance, Hooks, Loops, Member, Roster, loop_name, run};
+#[cfg(feature = "tls")]
+use crate::listen::Security;
 use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
 use crate::memory::Memory;
-use crate::settings::Settings;
+use crate::settings::{Settings, Speaks};
 use crate::signals::shutdown_on_signals;
 use crate::{
     Address, AddressError, DrainReport, Error, Limits, LoopStatus, Rejection, RejectionBody,
@@ -31,15 +33,6 @@ use crate::{
 
 /// Connections that wait in a loop's inbox after another loop accepted them.
 const INBOX_MAX: usize = 1_024;
-
-/// What connections to an address begin with.
-#[derive(Clone, Copy, Debug)]
-struct Speaks {
-    /// Proxies announce their clients there.
-    proxied: bool,
-    /// Without TLS, even if the server has it.
-    plain: bool,
-}
 
 /// Settings of a [`Server`].
 #[derive(Debug)]
@@ -78,13 +71,7 @@ impl ServerBuilder {
     where
         A: TryInto<Address, Error: Into<AddressError>>,
     {
-        self.listen_on(
-            address,
-            Speaks {
-                proxied: false,
-                plain: false,
-            },
-        )
+        self.listen_on(address, Speaks::Default)
     }
 
     /// Listens on `address` too, for proxies that speak the PROXY protocol, as `HAProxy` does by
@@ -104,13 +91,7 @@ impl ServerBuilder {
     where
         A: TryInto<Address, Error: Into<AddressError>>,
     {
-        self.listen_on(
-            address,
-            Speaks {
-                proxied: true,
-                plain: false,
-            },
-        )
+        self.listen_on(address, Speaks::Proxied)
     }
 
     /// Listens on `address` too, without TLS even if the server [has it](Self::tls): for health
@@ -120,13 +101,21 @@ impl ServerBuilder {
     where
         A: TryInto<Address, Error: Into<AddressError>>,
     {
-        self.listen_on(
-            address,
-            Speaks {
-                proxied: false,
-                plain: true,
-            },
-        )
+        self.listen_on(address, Speaks::Plain)
+    }
+
+    /// Listens on `address` too, without TLS, and sends clients on to the first address that has it:
+    /// 308 for all requests but those below `/.well-known/acme-challenge/`, by which CAs ask
+    /// whether a name is ours. Responses over TLS then tell browsers to come by `https` for a year
+    /// (`Strict-Transport-Security: max-age=31536000`, [RFC
+    /// 6797](https://www.rfc-editor.org/rfc/rfc6797)), unless the application says something else.
+    #[must_use]
+    pub fn listen_redirecting<A>(mut self, address: A) -> Self
+    where
+        A: TryInto<Address, Error: Into<AddressError>>,
+    {
+        self.settings.is_strict = true;
+        self.listen_on(address, Speaks::Redirecting)
     }
 
     fn listen_on<A>(mut self, address: A, speaks: Speaks) -> Self
@@ -287,7 +276,7 @@ impl ServerBuilder {
     ///
     /// [`Error::Address`] if a text is no address, [`Error::Limit`] if a limit is not allowed,
     /// [`Error::NoAddress`] if there is no address, [`Error::Bind`] if one cannot be listened on.
-    pub fn bind(self) -> Result<Server, Error> {
+    pub fn bind(mut self) -> Result<Server, Error> {
         if let Some(fault) = self.fault {
             return Err(fault.into());
         }
@@ -306,19 +295,17 @@ impl ServerBuilder {
             bound
                 .iter_mut()
                 .flatten()
-                .for_each(|listener| listener.is_tls = true);
+                .for_each(|listener| listener.security = Security::Tls);
         }
         for (address, speaks) in &self.addresses {
             let mut of_address = listen::bind(address, loops, backlog)?;
             for listener in &mut of_address {
-                listener.is_proxied = speaks.proxied;
-                #[cfg(feature = "tls")]
-                {
-                    listener.is_tls = self.settings.tls.is_some() && !speaks.plain;
-                }
+                listener.is_proxied = *speaks == Speaks::Proxied;
+                listener.security = self.settings.security(*speaks);
             }
             bound.push(of_address);
         }
+        self.settings.https_port = https_port(&bound);
         let untaken_max = self.settings.limits.untaken_max();
         for listener in bound.iter().flatten() {
             listener.set_untaken_max(untaken_max);
@@ -343,6 +330,21 @@ impl ServerBuilder {
             },
         })
     }
+}
+
+/// Returns the port of the first address with TLS.
+fn https_port(bound: &[Vec<Listener>]) -> Option<u16> {
+    #[cfg(feature = "tls")]
+    return bound
+        .iter()
+        .flatten()
+        .filter(|listener| listener.security == Security::Tls)
+        .find_map(|listener| match &listener.address {
+            Address::Tcp(address) => Some(address.port()),
+            Address::Unix(_) => None,
+        });
+    #[cfg(not(feature = "tls"))]
+    return bound.first().and(None);
 }
 
 fn inherit(socket: InheritedSocket, is_proxied: bool) -> Result<Listener, Error> {

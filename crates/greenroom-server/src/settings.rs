@@ -1,6 +1,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use crate::listen::Security;
 use crate::rejection::Rejections;
 use crate::{Limits, TrustedProxies};
 
@@ -17,4 +18,32 @@ pub(crate) struct Settings {
     pub(crate) rejections: Rejections,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<crate::Tls>,
+    /// Responses over TLS tell clients to use nothing else.
+    pub(crate) is_strict: bool,
+    /// The port to which clients without TLS are sent on, if there is one.
+    pub(crate) https_port: Option<u16>,
+}
+
+/// The kinds of addresses to listen on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    /// With TLS, if the server has it.
+    Default,
+    /// The same, and proxies announce their clients there.
+    Proxied,
+    /// Without TLS.
+    Plain,
+    /// Without TLS, and clients are sent on to where there is.
+    Redirecting,
+}
+
+impl Settings {
+    pub(crate) fn security(&self, speaks: Speaks) -> Security {
+        match speaks {
+            #[cfg(feature = "tls")]
+            Speaks::Default | Speaks::Proxied if self.tls.is_some() => Security::Tls,
+            Speaks::Default | Speaks::Proxied | Speaks::Plain => Security::None,
+            Speaks::Redirecting => Security::Redirected,
+        }
+    }
 }

@@ -132,6 +132,8 @@ pub use greenroom_server::{
     RejectionDetail, RequestBody, RequestHandle, Setting, SharedService, TrustedProxies,
     TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit,
 };
+#[cfg(any(feature = "tls", feature = "tls-ring"))]
+pub use greenroom_server::{ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo, rustls};
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, JoinHandle, OnStage, Panicked, Placed,
     Placement, Priority, Quantiles, Reason, Rejected, RouteStatus, Share, Sheds, Stage,

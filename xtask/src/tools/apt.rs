@@ -41,6 +41,7 @@ const NEEDS: &[Need] = &[
     programs("nghttp2-client", &["h2load", "nghttp"]),
     programs("slowhttptest", &["slowhttptest"]),
     programs("curl", &["curl"]),
+    programs("openssl", &["openssl"]),
     Need {
         package: "python3-venv",
         sign: Sign::PythonModules("ensurepip, venv"),

@@ -26,6 +26,9 @@ pub(super) fn fault(serve: &ServeArgs, matches: &ArgMatches, command: &Command) 
     if is_said("listen") && (is_said("port") || is_said("host")) {
         return Some(Fault(ErrorKind::ArgumentConflict, LISTEN.to_owned()));
     }
+    if let Some(text) = serve.tls.fault() {
+        return Some(Fault(ErrorKind::ArgumentConflict, text));
+    }
     if let Some(prefix) = serve.repeated_prefix() {
         let text = format!("--mount names {prefix} twice: an application has a prefix of its own");
         return Some(Fault(ErrorKind::ArgumentConflict, text));
@@ -140,6 +143,18 @@ mod tests {
                 "greenroom serve --access-log a --no-access-log",
                 "cannot be used with",
             ),
+            (
+                "greenroom serve --cert a --key a --cert b",
+                "there are 2 and 1",
+            ),
+            ("greenroom serve --listen-plain :80", "is for TLS"),
+            ("greenroom serve --client-ca a", "is for TLS"),
+            ("greenroom serve --cert a", "--key <FILE>"),
+            (
+                "greenroom serve --cert a --key a --tls-self-signed",
+                "cannot be used with",
+            ),
+            ("greenroom serve --ssl-cert a a.psgi", "use --cert"),
             ("greenroom serve --max-workers 3 a.psgi", "use --workers"),
             ("greenroom serve -S a.sock a.psgi", "use --listen"),
         ] {

@@ -51,18 +51,16 @@ const HINTS: &[(&[&str], &str)] = &[
         "use --error-log FILE, and --access-log FILE for a line for each request",
     ),
     (
-        &[
-            "--enable-ssl",
-            "--disable-ssl",
-            "--ssl",
-            "--ssl-cert",
-            "--ssl-key",
-            "--ssl-cert-file",
-            "--ssl-key-file",
-            "--tls-cert",
-            "--tls-key",
-        ],
-        "there is no TLS in this server: put a proxy in front, and name it with --trusted-proxy",
+        &["--ssl-cert", "--ssl-cert-file", "--tls-cert"],
+        "use --cert FILE, and --key FILE",
+    ),
+    (
+        &["--ssl-key", "--ssl-key-file", "--tls-key"],
+        "use --key FILE, and --cert FILE",
+    ),
+    (
+        &["--enable-ssl", "--disable-ssl", "--ssl"],
+        "TLS is spoken if there is a certificate: use --cert FILE and --key FILE",
     ),
     (
         &["--disable-proctitle", "--proctitle"],

@@ -16,6 +16,7 @@ mod process;
 mod psgi;
 mod serve;
 mod stage;
+mod tls;
 mod value;
 
 use std::ffi::OsString;

@@ -12,6 +12,7 @@ use super::log::LogArgs;
 use super::process::ProcessArgs;
 use super::psgi::{Gateways, PsgiArgs};
 use super::stage::StageArgs;
+use super::tls::TlsArgs;
 use super::{EXIT_STATUSES, value};
 
 const EXAMPLES: &str = "\
@@ -21,7 +22,8 @@ Units:
 Signals:
   SIGTERM or SIGINT drains: no new connections, what is under way is finished
   a second one cuts off what is still under way
-  SIGHUP, with a PSGI application, starts its new code, and lets the old finish what it began
+  SIGHUP, with a PSGI application, starts its new code, and lets the old finish what it began;
+  with TLS it reads the certificates again
   SIGUSR1 opens the files of --access-log and --error-log anew, after they were moved away
 
 Service managers:
@@ -38,6 +40,7 @@ Examples:
   start_server --port 5000 -- greenroom serve app.psgi
   greenroom serve app.psgi --mount '/blog=blog/app.psgi workers=4' --status-listen 127.0.0.1:5001
   greenroom serve --listen 0.0.0.0:8080 --listen '[::]:8080' --listen unix:/run/greenroom.sock
+  greenroom serve -l :443 --listen-redirecting :80 --cert a.pem --key a.key app.psgi
   greenroom serve --upstream http://127.0.0.1:9000/status --no-access-log
   greenroom serve --body-bytes-max 1GiB --log-format json
   GREENROOM_LISTEN=127.0.0.1:8080,127.0.0.2:8080 greenroom serve";
@@ -100,6 +103,9 @@ pub(crate) struct ServeArgs {
         ignore_case = true
     )]
     forwarded_header: String,
+
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
 
     #[command(flatten)]
     psgi: PsgiArgs,

@@ -31,7 +31,7 @@ pub(super) async fn serve(
     let mut gateways = Vec::new();
     let drained = match start(args.gateways(code_path.as_deref()), &mut gateways).await {
         Ok(Started::Ready) => {
-            announce(&server);
+            announce(args, &server);
             let handle = server.handle();
             let reloading = tokio::spawn(reload(reloads, gateways.clone()));
             let watching = tokio::spawn(drain_when_closed(gateways.clone(), handle));

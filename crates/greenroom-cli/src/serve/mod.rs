@@ -1,5 +1,6 @@
 //! `greenroom serve`: PSGI applications, or the demo application, behind Greenroom.
 
+mod certificates;
 mod code;
 mod descriptors;
 mod ending;
@@ -12,7 +13,7 @@ mod prepare;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use greenroom::{DrainReport, Server, install_metrics, shutdown_on_signals};
+use greenroom::{DrainReport, Server, Tls, install_metrics, shutdown_on_signals};
 
 use crate::args::ServeArgs;
 use crate::demo::{self, Demo};
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &ServeArgs) -> ExitCode {
     };
     let _logging = Logging::start(&args.log, prepared.logs);
     let _pid_file = prepared.pid_file;
-    match serve(args, prepared.server) {
+    match serve(args, prepared.server, prepared.tls) {
         Ok(ended) => ending::report(&ended),
         Err(error) => ending::explain(&error),
     }
@@ -37,16 +38,18 @@ pub(crate) fn run(args: &ServeArgs) -> ExitCode {
 /// Serves until the end. The loops have runtimes of their own; this one waits for signals and for
 /// the end, and supervises the workers of PSGI applications.
 #[tokio::main(flavor = "current_thread")]
-async fn serve(args: &ServeArgs, server: Server) -> anyhow::Result<Ended> {
+async fn serve(args: &ServeArgs, server: Server, tls: Option<Tls>) -> anyhow::Result<Ended> {
     args.stage.build()?;
     // Before the log names the addresses: a reader may send a signal at once.
     let mut ending = shutdown_on_signals(server.handle()).context("cannot catch signals")?;
+    let reloading = certificates::reload_on_hangup(tls)?;
     let ended = if args.is_psgi() {
         gateways::serve(args, server, &mut ending).await
     } else {
         serve_demo(args, server).await.map(Ended::from)
     };
     ending.abort();
+    reloading.abort();
     ended
 }
 
@@ -55,12 +58,20 @@ async fn serve_demo(args: &ServeArgs, server: Server) -> anyhow::Result<DrainRep
         upstream: args.demo.upstream(),
     });
     let application = demo.merge(install_metrics()?);
-    announce(&server);
+    announce(args, &server);
     Ok(server.serve(application).await?)
 }
 
-fn announce(server: &Server) {
-    for address in server.local_addresses() {
-        tracing::info!(%address, url = address.url().map(display), "listening");
+fn announce(args: &ServeArgs, server: &Server) {
+    let addresses = server.local_addresses();
+    // Those without TLS were named last.
+    let tls_count = addresses.len() - args.tls.without_tls().count();
+    for (index, address) in addresses.iter().enumerate() {
+        let is_tls = args.tls.is_on() && index < tls_count;
+        let url = address.url().map(|url| match url.strip_prefix("http:") {
+            Some(rest) if is_tls => format!("https:{rest}"),
+            _ => url,
+        });
+        tracing::info!(%address, url = url.map(display), "listening");
     }
 }

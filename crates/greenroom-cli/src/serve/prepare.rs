@@ -2,7 +2,7 @@
 //! are done.
 
 use anyhow::ensure;
-use greenroom::{InheritedSocket, Server};
+use greenroom::{InheritedSocket, Server, Tls};
 
 use super::identity::Identity;
 use super::inherited;
@@ -16,11 +16,12 @@ const LISTEN: &str = "the sockets to listen on were passed on, in SERVER_STARTER
 
 pub(super) struct Prepared {
     pub(super) server: Server,
+    pub(super) tls: Option<Tls>,
     pub(super) pid_file: Option<PidFile>,
     pub(super) logs: LogFiles,
 }
 
-/// Binds sockets, opens log files and creates the PID file, and then changes user and group.
+/// Reads the certificates, binds sockets, opens log files and creates the PID file, and then changes user and group.
 ///
 /// No code of the application runs before that. A fault of an address is reported before workers
 /// are started.
@@ -29,9 +30,11 @@ pub(super) fn prepare(args: &ServeArgs) -> anyhow::Result<Prepared> {
     let inherited = inherited::take()?;
     ensure!(inherited.is_empty() || !args.listen.is_said, LISTEN);
     let identity = Identity::find(&args.process)?;
-    let server = bind(args, inherited, identity.as_ref())?;
+    let tls = args.tls.tls()?;
+    let server = bind(args, inherited, tls.clone(), identity.as_ref())?;
     let prepared = Prepared {
         server,
+        tls,
         pid_file: args
             .process
             .pid
@@ -49,6 +52,7 @@ pub(super) fn prepare(args: &ServeArgs) -> anyhow::Result<Prepared> {
 fn bind(
     args: &ServeArgs,
     inherited: Vec<InheritedSocket>,
+    tls: Option<Tls>,
     owner: Option<&Identity>,
 ) -> anyhow::Result<Server> {
     let addresses = if inherited.is_empty() {
@@ -60,6 +64,9 @@ fn bind(
         .limits(args.limits.limits().clone())
         .trusted_proxies(args.trusted_proxies())
         .access_log(!args.log.no_access_log);
+    if let Some(tls) = tls {
+        builder = builder.tls(tls);
+    }
     if let Some(loops) = args.loops {
         builder = builder.loops(loops);
     }
@@ -78,13 +85,20 @@ fn bind(
             builder.listen(address.clone())
         };
     }
+    for address in &args.tls.listen_plain {
+        builder = builder.listen_plain(address.clone());
+    }
+    for address in &args.tls.listen_redirecting {
+        builder = builder.listen_redirecting(address.clone());
+    }
     let status = args.status_listen.as_ref();
     if let Some(address) = status {
         builder = builder.admin(address.clone());
     }
     let server = builder.bind()?;
     if let Some(owner) = owner {
-        let mut files = addresses.iter().chain(status);
+        let plain = args.tls.without_tls();
+        let mut files = addresses.iter().chain(plain).chain(status);
         files.try_for_each(|address| owner.own_socket(address))?;
     }
     Ok(server)

@@ -1,7 +1,10 @@
 //! Requests that are well formed, and that the server has no room for: no application sees them.
 
+use bytes::Bytes;
 use greenroom_http::{BodyLength, BodySize, RequestHead};
-use http::StatusCode;
+use http::header::{HOST, LOCATION};
+use http::uri::Authority;
+use http::{HeaderValue, Request, Response, StatusCode};
 
 use super::closing::Closing;
 use super::requesting::DISCARDED_BYTES_MAX;
@@ -11,6 +14,9 @@ use crate::addresses::TooMany;
 use crate::app::App;
 use crate::proxies::{ForwardedFor, Sender};
 use crate::rejection::Rejection;
+
+/// The port of HTTPS, where a URL names none.
+const HTTPS_PORT: u16 = 443;
 
 /// The reason for declining a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,13 +97,7 @@ impl<A: App> Connection<A> {
         head: &RequestHead,
         scratch: &mut Scratch,
     ) -> Turn<A> {
-        if self.home.settings.access_log {
-            access::log_refusal(declined.status, self.peer);
-        }
-        let too_long =
-            matches!(head.body, BodyLength::Exact(bytes) if bytes > DISCARDED_BYTES_MAX as u64);
-        // A client that was not told to go on may or may not send its body.
-        if declined.closes || head.expects_continue || too_long || self.is_leaving() {
+        if declined.closes {
             self.http.close_after_response();
         }
         let rejection = Rejection {
@@ -106,11 +106,45 @@ impl<A: App> Connection<A> {
             ..declined.rejection()
         };
         let response = self.home.settings.rejections.response(&rejection);
+        self.respond_to(head, &response, scratch)
+    }
+
+    /// Sends the client on to where there is TLS. Without a `Host`, nobody knows where that is.
+    pub(super) fn redirect(&mut self, head: &RequestHead, scratch: &mut Scratch) -> Turn<A> {
+        let port = self.home.settings.https_port;
+        let Some(location) = location(&head.request, port) else {
+            let detail = "this port sends clients on to https, and needs a Host for that";
+            let rejection = Rejection::new(StatusCode::BAD_REQUEST, detail);
+            let response = self.home.settings.rejections.response(&rejection);
+            return self.respond_to(head, &response, scratch);
+        };
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+        response.headers_mut().insert(LOCATION, location);
+        self.respond_to(head, &response, scratch)
+    }
+
+    /// Sends a response of the server's own to a request, whose body is passed over.
+    fn respond_to(
+        &mut self,
+        head: &RequestHead,
+        response: &Response<Bytes>,
+        scratch: &mut Scratch,
+    ) -> Turn<A> {
+        if self.home.settings.access_log {
+            access::log_refusal(response.status(), self.peer);
+        }
+        let too_long =
+            matches!(head.body, BodyLength::Exact(bytes) if bytes > DISCARDED_BYTES_MAX as u64);
+        // A client that was not told to go on may or may not send its body.
+        if head.upgrade || head.expects_continue || too_long || self.is_leaving() {
+            self.http.close_after_response();
+        }
         let body = response.body();
         let size = BodySize::Exact(body.len() as u64);
         let context = self.home.context.borrow();
         self.http
-            .respond(&response, size, &context, &mut scratch.out);
+            .respond(response, size, &context, &mut scratch.out);
         let sent = self.http.data(body.len(), &mut scratch.out).length;
         scratch.out.extend_from_slice(&body[..sent]);
         // Nothing of it is missing.
@@ -123,4 +157,20 @@ impl<A: App> Connection<A> {
         }
         Turn::Again
     }
+}
+
+/// Returns `true` if a CA asks whether the name is ours (RFC 8555, 8.3), which it does without TLS.
+pub(super) fn is_of_ca(head: &RequestHead) -> bool {
+    let path = head.request.uri().path();
+    path.starts_with("/.well-known/acme-challenge/")
+}
+
+/// Returns the same request's URL by `https`.
+fn location(request: &Request<()>, port: Option<u16>) -> Option<HeaderValue> {
+    let host = request.headers().get(HOST)?;
+    let host = Authority::try_from(host.as_bytes()).ok()?;
+    let target = request.uri().path_and_query()?.as_str();
+    let port = port.filter(|port| *port != HTTPS_PORT);
+    let port = port.map_or(String::new(), |port| format!(":{port}"));
+    HeaderValue::try_from(format!("https://{}{port}{target}", host.host())).ok()
 }

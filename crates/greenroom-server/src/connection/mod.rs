@@ -36,7 +36,7 @@ use crate::app::App;
 use crate::body::BodyError;
 use crate::event_loop::{Loop, Permit};
 use crate::handover::Handed;
-use crate::listen::Accepted;
+use crate::listen::{Accepted, Security};
 use crate::proxies::Sender;
 use crate::request_handle::Line;
 use closing::{Closing, Leaving};
@@ -69,6 +69,8 @@ pub(crate) struct Connection<A: App> {
     key: Option<u32>,
     /// Bytes of a body that nobody reads, passed over so that the connection can be kept.
     discarded: usize,
+    /// Its requests are sent on to where there is TLS.
+    is_redirected: bool,
     /// Its first request has its response.
     responded: bool,
     /// The client ended its side.
@@ -105,6 +107,7 @@ impl<A: App> Connection<A> {
         Self {
             sender: proxies.sender(peer),
             permit: Some(home.permits.acquire(place)),
+            is_redirected: accepted.security == Security::Redirected,
             socket: accepted.socket.into(),
             service,
             peer,

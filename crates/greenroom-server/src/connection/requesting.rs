@@ -9,6 +9,7 @@ use http_body::{Body, Frame};
 use tokio::time::Instant;
 
 use super::closing::Closing;
+use super::declining::is_of_ca;
 use super::waiting::Wait;
 use super::{Connection, Outcome, Scratch, Turn};
 use crate::app::App;
@@ -44,6 +45,15 @@ impl<A: App> Connection<A> {
             Err(refusal) => return self.refuse(refusal, scratch),
         };
         match event {
+            Event::Head(head) if self.is_redirected && !is_of_ca(&head) => {
+                scratch.consume(consumed);
+                self.redirect(&head, scratch)
+            }
+            Event::Http2Preface if self.is_redirected => {
+                let detail = "this port speaks HTTP/1.1, and sends clients on to https";
+                self.reject(&Rejection::new(StatusCode::BAD_REQUEST, detail), scratch);
+                Turn::Again
+            }
             Event::Head(head) if head.upgrade => self.hand_over(Protocol::Upgrade, scratch),
             Event::Head(mut head) => {
                 scratch.consume(consumed);

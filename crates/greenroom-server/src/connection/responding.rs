@@ -19,6 +19,7 @@ use crate::app::App;
 use crate::failure;
 use crate::rejection::Rejection;
 use crate::request_handle::during;
+use crate::strict::be_strict;
 
 /// Chunks up to this size are copied behind what is to be sent before them; longer ones are sent
 /// from where they are, in the same system call.
@@ -140,6 +141,9 @@ impl<A: App> Connection<A> {
             (None, None) => BodySize::Unknown,
         };
         take_over_reason(response.extensions_mut());
+        if self.home.settings.is_strict && self.socket.is_tls() {
+            be_strict(response.headers_mut());
+        }
         let mut context = self.home.context.borrow_mut();
         self.http
             .respond(&response, size, &context, &mut scratch.out);

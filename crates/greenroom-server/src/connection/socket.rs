@@ -133,6 +133,14 @@ impl Socket {
         }
     }
 
+    pub(crate) fn is_tls(&self) -> bool {
+        match self {
+            #[cfg(feature = "tls")]
+            Self::Tls(_) => true,
+            _ => false,
+        }
+    }
+
     /// Bytes that the stream holds while it waits.
     pub(crate) fn held(&self) -> usize {
         match self {

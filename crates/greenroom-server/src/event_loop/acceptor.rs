@@ -20,6 +20,8 @@ use crate::app::App;
 use crate::connection::{Connection, Outcome, message};
 use crate::drain::Phase;
 use crate::handover;
+#[cfg(feature = "tls")]
+use crate::listen::Security;
 use crate::listen::{Accepted, Fault, Listener};
 
 /// Connections accepted before the others of the loop get a turn.
@@ -220,7 +222,7 @@ pub(super) fn begin<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
         return begin_announced(home, accepted);
     }
     #[cfg(feature = "tls")]
-    if let (true, Some(tls)) = (accepted.is_tls, &home.settings.tls) {
+    if let (Security::Tls, Some(tls)) = (accepted.security, &home.settings.tls) {
         return begin_handshake(home, tls, accepted);
     }
     let peer = accepted.info.peer;

@@ -55,7 +55,7 @@ pub(crate) enum Protocol {
 /// Serves a connection that was handed over, to its end.
 pub(crate) async fn serve<A: App>(home: Rc<Loop<A>>, handed: Handed<A>) {
     let (peer, since) = (handed.peer, handed.since);
-    let requests = Requests::new(&home, handed.service, peer);
+    let requests = Requests::new(&home, handed.service, peer, handed.socket.is_tls());
     let limits = &home.settings.limits;
     let pace = Pace {
         write_timeout: limits.write_timeout,

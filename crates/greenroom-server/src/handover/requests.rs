@@ -28,6 +28,7 @@ use crate::failure;
 use crate::proxies::Sender;
 use crate::rejection::{Rejection, Rejections};
 use crate::request_handle::{Line, during};
+use crate::strict::be_strict;
 
 /// The application, as hyper calls it.
 pub(super) struct Requests<A: App> {
@@ -35,6 +36,7 @@ pub(super) struct Requests<A: App> {
     service: A::Service,
     peer: Option<SocketAddr>,
     sender: Sender,
+    is_strict: bool,
     /// Those of an HTTP/2 connection, and what is taken of their bodies.
     streams: Option<(Rc<Streams>, Arc<Intake>)>,
     /// The line of a connection that may become a tunnel; it takes the request's name.
@@ -55,13 +57,20 @@ enum Reuse {
 }
 
 impl<A: App> Requests<A> {
-    pub(super) fn new(home: &Rc<Loop<A>>, service: A::Service, peer: Option<SocketAddr>) -> Self {
+    /// Creates those of a connection, with TLS or without.
+    pub(super) fn new(
+        home: &Rc<Loop<A>>,
+        service: A::Service,
+        peer: Option<SocketAddr>,
+        is_tls: bool,
+    ) -> Self {
         let proxies = &home.settings.trusted_proxies;
         Self {
             home: Rc::clone(home),
             service,
             peer,
             sender: proxies.sender(peer),
+            is_strict: is_tls && home.settings.is_strict,
             streams: None,
             entry: None,
             line: None,
@@ -131,6 +140,7 @@ impl<A: App> Requests<A> {
             service: self.service.clone(),
             state,
             noted: None,
+            is_strict: self.is_strict,
             home: Rc::clone(&self.home),
             line: self.line.clone(),
             names: self.names.clone(),
@@ -271,6 +281,7 @@ pin_project! {
         #[pin]
         state: State<A>,
         noted: Option<Noted>,
+        is_strict: bool,
         home: Rc<Loop<A>>,
         line: Option<Arc<Line>>,
         names: Option<Names>,
@@ -373,6 +384,9 @@ impl<A: App> Responding<A> {
             response
                 .headers_mut()
                 .insert(http::header::CONNECTION, close);
+        }
+        if *this.is_strict {
+            be_strict(response.headers_mut());
         }
         let spelled = response.extensions_mut().remove::<FieldNames>();
         if let (Some(names), Some(spelled)) = (this.names, spelled) {

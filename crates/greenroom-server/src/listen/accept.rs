@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
 
-use super::{AnyStream, Listener, ListenerSocket};
+use super::{AnyStream, Listener, ListenerSocket, Security};
 #[cfg(feature = "tls")]
 use crate::tls::TlsStream;
 use crate::{Address, ConnectionInfo};
@@ -19,8 +19,7 @@ pub(crate) struct Accepted {
     pub(crate) deferred: bool,
     /// A header of the PROXY protocol comes first, and was not read.
     pub(crate) is_proxied: bool,
-    /// A handshake of TLS comes first, behind the header of the PROXY protocol if there is one.
-    pub(crate) is_tls: bool,
+    pub(crate) security: Security,
     /// Input that was read already.
     pub(crate) input: Vec<u8>,
 }
@@ -70,7 +69,7 @@ impl Listener {
             info: ConnectionInfo::new(peer, self.address.clone()),
             deferred: matches!(self.address, Address::Tcp(_)),
             is_proxied: self.is_proxied,
-            is_tls: self.is_tls,
+            security: self.security,
             input: Vec::new(),
         })
     }

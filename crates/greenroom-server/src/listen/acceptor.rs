@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-use super::{Accepted, AcceptedSocket, UNSENT_BYTES_MAX};
+use super::{Accepted, AcceptedSocket, Security, UNSENT_BYTES_MAX};
 use crate::{Address, ConnectionInfo};
 
 /// Accepts connections for a server beside its own listeners, such as those of a TLS library.
@@ -48,7 +48,7 @@ impl AcceptedStream {
             info,
             deferred: false,
             is_proxied: false,
-            is_tls: false,
+            security: Security::None,
             input: Vec::new(),
         }))
     }

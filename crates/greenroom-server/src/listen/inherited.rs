@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-use super::{Listener, ListenerSocket, defer_accept, set_inherited};
+use super::{Listener, ListenerSocket, Security, defer_accept, set_inherited};
 use crate::Address;
 
 /// A listening socket that other processes have too: those that passed it on, as Perl's
@@ -53,7 +53,7 @@ impl InheritedSocket {
             _file: None,
             alone: true,
             is_proxied: false,
-            is_tls: false,
+            security: Security::None,
         })
     }
 }

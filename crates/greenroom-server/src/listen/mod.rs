@@ -41,8 +41,19 @@ pub(crate) struct Listener {
     pub(crate) alone: bool,
     /// Each connection begins with a header of the PROXY protocol.
     pub(crate) is_proxied: bool,
-    /// Each connection has a handshake of TLS.
-    pub(crate) is_tls: bool,
+    pub(crate) security: Security,
+}
+
+/// The security of a listener's connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Security {
+    /// None, or the application's.
+    None,
+    /// A handshake of TLS comes first, behind the header of the PROXY protocol if there is one.
+    #[cfg(feature = "tls")]
+    Tls,
+    /// None, and clients are sent on to where there is TLS.
+    Redirected,
 }
 
 impl Listener {
@@ -133,7 +144,7 @@ fn adopt_unix(listener: UnixListener) -> io::Result<Listener> {
         _file: None,
         alone: true,
         is_proxied: false,
-        is_tls: false,
+        security: Security::None,
     })
 }
 
@@ -180,7 +191,7 @@ fn join(
             address: Address::Tcp(local),
             alone,
             is_proxied: false,
-            is_tls: false,
+            security: Security::None,
         })
         .collect()
 }
@@ -220,7 +231,7 @@ fn bind_unix(path: &Path, backlog: u16) -> io::Result<Listener> {
         address,
         alone: true,
         is_proxied: false,
-        is_tls: false,
+        security: Security::None,
     })
 }
 

@@ -5,6 +5,7 @@ use http::Response;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::{Accepted, AcceptedSocket};
+#[cfg(feature = "tls")]
 use crate::connection::Socket;
 
 /// The response of a server that is behind. It is valid for any request of HTTP/1.1, as it has no
@@ -69,7 +70,8 @@ impl Accepted {
     /// Responds with `response` whatever the request is, and closes the connection.
     pub(crate) fn refuse(self, response: &Unread) {
         // A client that waits for a handshake understands nothing but the end.
-        if self.is_tls {
+        #[cfg(feature = "tls")]
+        if self.security == super::Security::Tls {
             return Socket::from(self.socket).reset_at_end();
         }
         match &self.socket {

@@ -1,8 +1,13 @@
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use rustls::pki_types::CertificateDer;
 use rustls::server::UnbufferedServerConnection;
 use rustls::{CipherSuite, HandshakeKind, ProtocolVersion};
 
-/// What a client and the server have agreed upon for a TLS connection.
+/// Letters of a line (RFC 7468, 2).
+const PEM_LINE_LETTERS: usize = 64;
+
+/// The values that a client and the server have agreed upon for a TLS connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsInfo {
     version: ProtocolVersion,
@@ -64,6 +69,21 @@ impl TlsInfo {
     #[must_use]
     pub fn client_certificates(&self) -> &[CertificateDer<'static>] {
         &self.client_certificates
+    }
+
+    /// Returns the client's own certificate in PEM (RFC 7468), if it has shown one.
+    #[must_use]
+    pub fn client_certificate_pem(&self) -> Option<String> {
+        let base64 = BASE64_STANDARD.encode(self.client_certificates.first()?);
+        let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
+        for (index, letter) in base64.chars().enumerate() {
+            if index > 0 && index.is_multiple_of(PEM_LINE_LETTERS) {
+                pem.push('\n');
+            }
+            pem.push(letter);
+        }
+        pem.push_str("\n-----END CERTIFICATE-----\n");
+        Some(pem)
     }
 
     /// Returns `true` if the connection resumed an earlier one's session.

@@ -18,6 +18,8 @@ pub struct ForClient<S> {
     service: S,
     connected: Client,
     client_key: Option<ClientKey>,
+    #[cfg(any(feature = "tls", feature = "tls-ring"))]
+    tls: Option<std::sync::Arc<greenroom_server::TlsInfo>>,
 }
 
 impl<S> ForClient<S> {
@@ -33,6 +35,15 @@ impl<S> ForClient<S> {
             service,
             connected: peer.unwrap_or(Client::UNKNOWN),
             client_key,
+            #[cfg(any(feature = "tls", feature = "tls-ring"))]
+            tls: connection.tls.clone(),
+        }
+    }
+
+    #[cfg(any(feature = "tls", feature = "tls-ring"))]
+    fn tell_tls(&self, request: &mut Request<Body>) {
+        if let Some(tls) = &self.tls {
+            request.extensions_mut().insert(std::sync::Arc::clone(tls));
         }
     }
 
@@ -61,7 +72,13 @@ impl<S: Service<Request<Body>>> Service<Request<RequestBody>> for ForClient<S> {
     }
 
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
-        let (client, request) = self.client_of(request.map(adapt_body));
+        #[cfg_attr(
+            not(any(feature = "tls", feature = "tls-ring")),
+            expect(unused_mut, reason = "TLS is told to the request")
+        )]
+        let (client, mut request) = self.client_of(request.map(adapt_body));
+        #[cfg(any(feature = "tls", feature = "tls-ring"))]
+        self.tell_tls(&mut request);
         ForClientFuture {
             future: client.within(|| self.service.call(request)),
             client,

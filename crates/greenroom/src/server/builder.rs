@@ -37,6 +37,25 @@ impl ServerBuilder {
         self.set(|server| server.listen_proxied(address))
     }
 
+    /// Listens on `address` too, without TLS even if the server has it: see
+    /// [`greenroom_server::ServerBuilder::listen_plain`].
+    pub fn listen_plain<A>(self, address: A) -> Self
+    where
+        A: TryInto<Address, Error: Into<AddressError>>,
+    {
+        self.set(|server| server.listen_plain(address))
+    }
+
+    /// Listens on `address` too, without TLS, and sends clients on to the first address that has it;
+    /// responses over TLS then tell browsers to use nothing else: see
+    /// [`greenroom_server::ServerBuilder::listen_redirecting`].
+    pub fn listen_redirecting<A>(self, address: A) -> Self
+    where
+        A: TryInto<Address, Error: Into<AddressError>>,
+    {
+        self.set(|server| server.listen_redirecting(address))
+    }
+
     /// Serves a listener that is already bound, too. With several loops its port is shared with
     /// listeners of the other loops, where the system allows it.
     pub fn listener(self, listener: TcpListener) -> Self {

@@ -55,6 +55,26 @@ macro_rules! setters {
             self
         }
 
+        /// Speaks TLS, on all listeners but those of
+        /// [`listen_plain`](crate::ServerBuilder::listen_plain) and of acceptors: see
+        /// [`greenroom_server::ServerBuilder::tls`]. Handlers find what was agreed upon, such as a
+        /// client's certificate, as axum's
+        /// `Extension<Arc<TlsInfo>>`. Needs the feature `tls` or
+        /// `tls-ring`.
+        ///
+        /// ```no_run
+        /// let tls = greenroom::Tls::builder()
+        ///     .certificate("example.org.pem", "example.org.key")
+        ///     .build()?;
+        /// let server = greenroom::Server::builder().listen("[::]:443").tls(tls);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        #[cfg(any(feature = "tls", feature = "tls-ring"))]
+        pub fn tls(mut self, tls: $crate::Tls) -> Self {
+            self.settings.server = self.settings.server.tls(tls);
+            self
+        }
+
         /// Sets the key of a request's client, for stages to be fair between clients; by default,
         /// it is the address that the request came from ([`ClientAddr`](crate::ClientAddr)). The
         /// key is computed for each request, before the application; placements with a

@@ -21,7 +21,7 @@ use super::{Loop, Permit};
 use crate::ConnectionInfo;
 use crate::addresses::Owner;
 use crate::app::App;
-use crate::listen::{Accepted, AcceptedSocket, Unread};
+use crate::listen::{Accepted, AcceptedSocket, Security, Unread};
 use crate::rejection::Rejection;
 use crate::tls::{ACME_PROTOCOL, Hello, Tls, TlsStream};
 use turns::Turns;
@@ -194,7 +194,7 @@ impl<A: App> Handshake<A> {
             info: self.info,
             deferred: false,
             is_proxied: false,
-            is_tls: false,
+            security: Security::None,
             input: Vec::new(),
         })
     }

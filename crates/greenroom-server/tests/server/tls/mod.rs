@@ -3,5 +3,6 @@
 mod certificates;
 mod floods;
 mod handshakes;
+mod redirecting;
 mod streams;
 mod suite;

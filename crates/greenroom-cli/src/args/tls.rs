@@ -1,0 +1,144 @@
+//! Flags of TLS.
+
+use std::path::PathBuf;
+
+use greenroom::{Address, ClientCertificates, Tls, TlsError};
+
+use super::value;
+
+pub(super) const HEADING: &str = "TLS";
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = HEADING)]
+#[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
+pub(crate) struct TlsArgs {
+    /// File of a certificate in PEM, its own first, then those of the CAs between it and the root;
+    /// may be repeated, each with its --key
+    ///
+    /// All addresses of --listen speak TLS then, 1.2 or 1.3, with HTTP/2 or HTTP/1.1. Of several
+    /// certificates a client gets the one for the name that it asks for, else the first. Files are
+    /// read before --user is assumed, and at each SIGHUP as that user: who replaces them has to see
+    /// to it that it may read them. If they are not in order then, the old ones stay.
+    #[arg(
+        long = "cert",
+        env = "GREENROOM_CERT",
+        value_name = "FILE",
+        requires = "keys",
+        value_delimiter = ','
+    )]
+    certificates: Vec<PathBuf>,
+
+    /// File of the private key of a --cert, in PEM and not encrypted; in the order of --cert
+    #[arg(
+        long = "key",
+        env = "GREENROOM_KEY",
+        value_name = "FILE",
+        requires = "certificates",
+        value_delimiter = ','
+    )]
+    keys: Vec<PathBuf>,
+
+    /// Speak TLS with a certificate for localhost that is made at the start, and that no client
+    /// trusts: for development
+    #[arg(
+        long,
+        env = "GREENROOM_TLS_SELF_SIGNED",
+        conflicts_with = "certificates"
+    )]
+    tls_self_signed: bool,
+
+    /// File of the CAs, in PEM, of which clients have to show a certificate
+    ///
+    /// A PSGI application finds it as SSL_CLIENT_CERT.
+    #[arg(long, env = "GREENROOM_CLIENT_CA", value_name = "FILE")]
+    client_ca: Option<PathBuf>,
+
+    /// Serve clients without a certificate of --client-ca, too; what they show must be right
+    #[arg(long, env = "GREENROOM_CLIENT_CERT_OPTIONAL", requires = "client_ca")]
+    client_cert_optional: bool,
+
+    /// Address to listen on without TLS, beside those of --listen; may be repeated
+    #[arg(
+        long,
+        env = "GREENROOM_LISTEN_PLAIN",
+        value_name = "ADDRESS",
+        value_delimiter = ',',
+        value_parser = value::address
+    )]
+    pub(crate) listen_plain: Vec<Address>,
+
+    /// Address to listen on without TLS, to send clients on to https; may be repeated
+    ///
+    /// All requests get 308, but those by which CAs ask whether a name is ours. Responses over TLS
+    /// tell browsers to come by https for a year (Strict-Transport-Security), unless the
+    /// application says something else.
+    #[arg(
+        long,
+        env = "GREENROOM_LISTEN_REDIRECTING",
+        value_name = "ADDRESS",
+        value_delimiter = ',',
+        value_parser = value::address
+    )]
+    pub(crate) listen_redirecting: Vec<Address>,
+}
+
+impl TlsArgs {
+    /// Returns the addresses without TLS.
+    pub(crate) fn without_tls(&self) -> impl Iterator<Item = &Address> {
+        self.listen_plain.iter().chain(&self.listen_redirecting)
+    }
+
+    /// Returns true if TLS is spoken.
+    pub(crate) fn is_on(&self) -> bool {
+        self.tls_self_signed || !self.certificates.is_empty()
+    }
+
+    /// Returns the fault of flags that do not belong together.
+    pub(super) fn fault(&self) -> Option<String> {
+        let (certificates, keys) = (self.certificates.len(), self.keys.len());
+        if certificates != keys {
+            return Some(format!(
+                "each --cert needs its --key: there are {certificates} and {keys}"
+            ));
+        }
+        let said = [
+            ("--client-ca", self.client_ca.is_some()),
+            ("--listen-plain", !self.listen_plain.is_empty()),
+            ("--listen-redirecting", !self.listen_redirecting.is_empty()),
+        ];
+        let (flag, _) = said.iter().find(|(_, is_said)| *is_said && !self.is_on())?;
+        Some(format!(
+            "{flag} is for TLS: name a certificate by --cert and --key"
+        ))
+    }
+
+    /// Reads the files; `None` if no TLS is asked for.
+    pub(crate) fn tls(&self) -> anyhow::Result<Option<Tls>> {
+        if !self.is_on() {
+            return Ok(None);
+        }
+        let mut builder = Tls::builder();
+        for (certificate, key) in self.certificates.iter().zip(&self.keys) {
+            builder = builder.certificate(certificate, key);
+        }
+        if self.tls_self_signed {
+            let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+            let made = rcgen::generate_simple_self_signed(names)?;
+            let key = made.signing_key.serialize_der();
+            let key = key
+                .try_into()
+                .map_err(|error: &str| anyhow::anyhow!(error))?;
+            builder = builder.certificate_der(vec![made.cert.der().clone()], key);
+        }
+        if let Some(roots) = &self.client_ca {
+            let required = if self.client_cert_optional {
+                ClientCertificates::Optional
+            } else {
+                ClientCertificates::Required
+            };
+            builder = builder.client_certificates(roots, required);
+        }
+        let tls: Result<Tls, TlsError> = builder.build();
+        Ok(Some(tls?))
+    }
+}

@@ -1,0 +1,382 @@
+//! TLS as clients that we did not write see it: curl, openssl, testssl.sh; h2spec is in `h2spec.rs`.
+
+mod outside;
+mod program;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use outside::tools;
+use program::{Running, command, output};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+const DEADLINE: Duration = Duration::from_mins(2);
+const NAME: &str = "server.test";
+
+/// A CA, and certificates of it in files.
+struct Authority {
+    directory: TempDir,
+    issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let mut params = rcgen::CertificateParams::new(Vec::new()).expect("no names");
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let root = params.self_signed(&key).expect("a root");
+        fs::write(directory.path().join("root.pem"), root.pem()).expect("it is written");
+        Self {
+            directory,
+            issuer: rcgen::Issuer::new(params, key),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name)
+            .to_str()
+            .expect("a path in UTF-8")
+            .to_owned()
+    }
+
+    /// Writes a certificate for `name`, and its key.
+    fn issue(&self, file: &str, name: &str) {
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let params = rcgen::CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        let write = |end: &str, text: String| {
+            fs::write(self.path(&format!("{file}.{end}")), text).expect("it is written");
+        };
+        write("pem", certificate.pem());
+        write("key", key.serialize_pem());
+    }
+
+    /// The flags of a server with the certificate in `file`.
+    fn flags(&self, file: &str) -> Vec<String> {
+        let (certificate, key) = (
+            self.text(&format!("{file}.pem")),
+            self.text(&format!("{file}.key")),
+        );
+        vec!["--cert".into(), certificate, "--key".into(), key]
+    }
+}
+
+fn serve(flags: &[String]) -> Running {
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    Running::serve(&flags)
+}
+
+/// Runs curl for this path of the server, by its name.
+fn curl(authority: &Authority, server: &Running, flags: &[&str], path: &str) -> tools::Finished {
+    let (address, port) = server.address.split_once(':').expect("a port");
+    let mut curl = tools::bounded(tools::system("curl"), DEADLINE);
+    curl.args(["--silent", "--show-error", "--cacert"])
+        .arg(authority.path("root.pem"))
+        .args(["--resolve", &format!("{NAME}:{port}:{address}")])
+        .args(flags)
+        .arg(format!("https://{NAME}:{port}{path}"));
+    tools::run(&mut curl)
+}
+
+fn serial(authority: &Authority, server: &Running) -> String {
+    let mut openssl = tools::bounded(tools::system("openssl"), DEADLINE);
+    openssl
+        .args([
+            "s_client",
+            "-connect",
+            &server.address,
+            "-servername",
+            NAME,
+            "-CAfile",
+        ])
+        .arg(authority.path("root.pem"));
+    let shown = tools::run(&mut openssl).stdout;
+    let file = authority.path("shown.pem");
+    fs::write(&file, shown).expect("it is written");
+    let mut openssl = tools::bounded("openssl", DEADLINE);
+    openssl.args(["x509", "-noout", "-serial", "-in"]).arg(file);
+    tools::run(&mut openssl)
+        .expect_success("openssl x509")
+        .stdout
+}
+
+#[test]
+fn curl_speaks_both_protocols_over_both_versions() {
+    let authority = Authority::new();
+    authority.issue("server", NAME);
+    let server = serve(&authority.flags("server"));
+    for (protocol, version) in [("--http1.1", "1.1"), ("--http2", "2")] {
+        for tls in [&["--tls-max", "1.2"][..], &["--tlsv1.3"]] {
+            let flags = [
+                &[
+                    protocol,
+                    "--write-out",
+                    "%{http_version} %{ssl_verify_result}",
+                ],
+                tls,
+            ];
+            let told = curl(&authority, &server, &flags.concat(), "/hello");
+            let told = told.expect_success("curl").stdout;
+            assert_eq!(
+                told,
+                format!("Hello, world!\n{version} 0"),
+                "{protocol} {tls:?}"
+            );
+        }
+    }
+    let refused = curl(&authority, &server, &["--tls-max", "1.1"], "/hello");
+    assert!(!refused.succeeded, "{}", refused.stdout);
+}
+
+#[test]
+fn hangup_reads_the_certificates_again_or_keeps_them() {
+    let authority = Authority::new();
+    authority.issue("server", NAME);
+    let server = serve(&authority.flags("server"));
+    let first = serial(&authority, &server);
+    authority.issue("server", NAME);
+    assert_eq!(serial(&authority, &server), first);
+    server.signal(Signal::HUP);
+    server.wait_for_log("read the certificates again");
+    let second = serial(&authority, &server);
+    assert_ne!(second, first);
+    fs::write(
+        authority.path("server.key"),
+        "-----BEGIN PRIVATE KEY-----\n",
+    )
+    .unwrap();
+    server.signal(Signal::HUP);
+    let line = server.wait_for_log("the certificates stay what they were");
+    assert!(
+        line.contains("server.key:1: what begins here has no"),
+        "{line}"
+    );
+    assert_eq!(serial(&authority, &server), second);
+}
+
+#[test]
+fn broken_certificates_are_told_before_anything_starts() {
+    let authority = Authority::new();
+    authority.issue("one", NAME);
+    authority.issue("two", NAME);
+    let one = authority.text("one.pem");
+    for (certificate, key, told) in [
+        (
+            one.clone(),
+            authority.text("two.key"),
+            "two.key:1: the key is not that of",
+        ),
+        (
+            authority.text("missing"),
+            authority.text("one.key"),
+            "cannot read ",
+        ),
+        (
+            authority.text("one.key"),
+            authority.text("one.key"),
+            "one.key:1: there is no certificate",
+        ),
+    ] {
+        let flags = ["serve", "--cert", &certificate, "--key", &key];
+        let ended = output(&flags);
+        let message = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{message}");
+        assert!(message.contains(told), "{message}");
+    }
+}
+
+#[test]
+fn clients_are_sent_on_from_http() {
+    let authority = Authority::new();
+    authority.issue("server", NAME);
+    let mut flags = authority.flags("server");
+    flags.extend(["--listen-redirecting".to_owned(), "127.0.0.1:0".to_owned()]);
+    let server = serve(&flags);
+    let plain = server.wait_for_log("listening");
+    let plain = plain.split("http://").nth(1).expect("a URL without TLS");
+    let plain = plain.trim_end_matches(['"', '}', '\n']);
+    let (_, port) = server.address.split_once(':').expect("a port");
+    let mut curl = tools::bounded(tools::system("curl"), DEADLINE);
+    curl.args(["--silent", "--location", "--cacert"])
+        .arg(authority.path("root.pem"))
+        .args(["--resolve", &format!("{NAME}:{port}:127.0.0.1")])
+        .args([
+            "--header",
+            &format!("Host: {NAME}"),
+            "--write-out",
+            "%{url_effective}",
+        ])
+        .args(["--dump-header", "-"])
+        .arg(format!("http://{plain}/hello"));
+    let told = tools::run(&mut curl).expect_success("curl").stdout;
+    assert!(told.contains("HTTP/1.1 308 Permanent Redirect"), "{told}");
+    assert!(
+        told.contains("strict-transport-security: max-age=31536000"),
+        "{told}"
+    );
+    let end = format!("Hello, world!\nhttps://{NAME}:{port}/hello");
+    assert!(told.ends_with(&end), "{told}");
+}
+
+#[test]
+fn an_application_in_perl_learns_of_tls_and_of_the_client() {
+    let authority = Authority::new();
+    authority.issue("server", NAME);
+    authority.issue("client", "client.test");
+    let mut flags = authority.flags("server");
+    let application = r#"sub { my $e = shift;
+        my $told = join " ", map { $_ // "-" } @$e{qw(psgi.url_scheme HTTPS SSL_PROTOCOL
+            SSL_CIPHER SSL_TLS_SNI SSL_CLIENT_VERIFY)};
+        [200, ["Content-Type", "text/plain"], [$told, "\n", $e->{SSL_CLIENT_CERT} // ""]] }"#;
+    let more = [
+        "--client-ca",
+        &authority.text("root.pem"),
+        "--client-cert-optional",
+    ];
+    flags.extend(more.map(str::to_owned));
+    flags.extend(["-e".to_owned(), application.to_owned()]);
+    let server = start_in_environment(&flags);
+    let told = curl(&authority, &server, &[], "/")
+        .expect_success("curl")
+        .stdout;
+    assert_eq!(
+        told,
+        "https on TLSv1.3 TLS_AES_128_GCM_SHA256 server.test NONE\n"
+    );
+    let (certificate, key) = (authority.text("client.pem"), authority.text("client.key"));
+    let shown = ["--cert", &certificate, "--key", &key];
+    let told = curl(&authority, &server, &shown, "/")
+        .expect_success("curl")
+        .stdout;
+    let (told, shown) = told.split_once('\n').expect("two parts");
+    assert_eq!(
+        told,
+        "https on TLSv1.3 TLS_AES_128_GCM_SHA256 server.test SUCCESS"
+    );
+    let expected = fs::read_to_string(&certificate)
+        .unwrap()
+        .replace("\r\n", "\n");
+    assert_eq!(shown, expected);
+}
+
+/// Perl finds its modules by the environment of the test.
+fn start_in_environment(flags: &[String]) -> Running {
+    let mut arguments = vec!["serve", "--listen", "127.0.0.1:0"];
+    arguments.extend(flags.iter().map(String::as_str));
+    let mut command = command(&arguments);
+    command.envs(std::env::vars_os());
+    Running::start(&mut command)
+}
+
+#[test]
+fn nobody_renegotiates() {
+    let authority = Authority::new();
+    authority.issue("server", NAME);
+    let server = serve(&authority.flags("server"));
+    let mut client = tools::bounded(tools::system("openssl"), DEADLINE)
+        .args(["s_client", "-tls1_2", "-connect", &server.address])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("openssl starts");
+    // A line of R asks for it.
+    client.stdin.take().unwrap().write_all(b"R\n").unwrap();
+    let ended = client.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert!(
+        told.contains("RENEGOTIATING") && told.contains("no renegotiation"),
+        "{told}"
+    );
+    let hello = curl(&authority, &server, &[], "/hello").expect_success("curl");
+    assert_eq!(hello.stdout, "Hello, world!\n");
+}
+
+/// What testssl.sh finds that is not sound. It takes minutes: `make tls-judges`.
+#[test]
+#[ignore = "takes minutes: make tls-judges"]
+fn testssl_finds_nothing() {
+    let authority = Authority::new();
+    authority.issue("server", NAME);
+    let server = serve(&authority.flags("server"));
+    let report = authority.path("report.csv");
+    let mut testssl = tools::bounded(tools::system("testssl"), Duration::from_mins(15));
+    testssl
+        .args(["--quiet", "--color", "0", "--csvfile"])
+        .arg(&report)
+        .arg("--add-ca")
+        .arg(authority.path("root.pem"))
+        .arg(format!("https://{}", server.address));
+    let told = tools::run(&mut testssl).stdout;
+    let report = fs::read_to_string(&report).expect("there is a report");
+    let unsound: Vec<&str> = report.lines().filter(|line| is_unsound(line)).collect();
+    assert!(unsound.is_empty(), "{unsound:#?}\n{told}");
+}
+
+/// Findings that are about the test's certificate and name are none.
+fn is_unsound(line: &str) -> bool {
+    let is_finding = [
+        "\"LOW\"",
+        "\"MEDIUM\"",
+        "\"HIGH\"",
+        "\"CRITICAL\"",
+        "\"WARN\"",
+    ]
+    .iter()
+    .any(|severity| line.contains(severity));
+    let of_certificate = [
+        "cert_",
+        "DNS_CAArecord",
+        "OCSP_stapling",
+        "scanTime",
+        "HSTS",
+        "banner_",
+        "overall_grade",
+        "grade_cap",
+        "rating",
+        "engine_problem",
+    ];
+    is_finding
+        && !of_certificate
+            .iter()
+            .any(|id| line.starts_with(&format!("\"{id}")))
+}
+
+#[test]
+fn a_killed_client_leaves_nothing_behind() {
+    let authority = Authority::new();
+    authority.issue("server", NAME);
+    let server = serve(&authority.flags("server"));
+    let descriptors = || fs::read_dir(Path::new("/proc").join(server.pid().to_string()).join("fd"));
+    let mut client = tools::bounded(tools::system("openssl"), DEADLINE)
+        .args(["s_client", "-quiet", "-connect", &server.address])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("openssl starts");
+    let request = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
+    client.stdin.as_mut().unwrap().write_all(request).unwrap();
+    let mut response = [0; 4];
+    client
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut response)
+        .unwrap();
+    let open = descriptors().unwrap().count();
+    client.kill().unwrap();
+    client.wait().unwrap();
+    while descriptors().unwrap().count() >= open {
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,134 @@
+use greenroom_server::Address;
+use http::Response;
+use http::header::STRICT_TRANSPORT_SECURITY;
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+
+use super::handshakes::connect;
+use crate::client::{Client, get};
+use crate::over::{client_config, tls};
+use crate::rig::{Rig, app, text, within};
+
+/// A server with TLS, and with an address that sends clients on.
+fn start() -> (Rig, Address, TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("redirecting.sock");
+    let redirecting = Address::Unix(path);
+    let address = redirecting.clone();
+    let handler = app(async |request: http::Request<_>| {
+        let mut response: Response<_> = text("here");
+        if request.uri().path() == "/own" {
+            let own = http::HeaderValue::from_static("max-age=0");
+            response
+                .headers_mut()
+                .insert(STRICT_TRANSPORT_SECURITY, own);
+        }
+        Ok(response)
+    });
+    let server = Rig::with(handler, |builder| {
+        builder
+            .tls(tls().build().unwrap())
+            .listen_redirecting(redirecting)
+    });
+    (server, address, directory)
+}
+
+async fn client(address: &Address) -> Client {
+    let Address::Unix(path) = address else {
+        panic!("{address}");
+    };
+    Client::over(tokio::net::UnixStream::connect(path).await.unwrap())
+}
+
+#[tokio::test]
+async fn clients_without_tls_are_sent_on() {
+    within(async {
+        let (_server, address, _directory) = start();
+        let mut client = client(&address).await;
+        for (request, location) in [
+            (get("/a?b=c"), "https://test/a?b=c"),
+            (
+                get("/").replace("Host: test", "Host: example.org:8080"),
+                "https://example.org/",
+            ),
+            (
+                get("/").replace("Host: test", "Host: [::1]:80"),
+                "https://[::1]/",
+            ),
+            (
+                "POST /form HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\na=b".to_owned(),
+                "https://test/form",
+            ),
+            (
+                "GET /chat HTTP/1.1\r\nHost: test\r\nUpgrade: websocket\r\n\
+                    Connection: upgrade\r\n\r\n"
+                    .to_owned(),
+                "https://test/chat",
+            ),
+        ] {
+            client.send(&request).await;
+            let response = client.answer().await;
+            assert_eq!(response.status, 308, "{request}");
+            assert_eq!(response.field("location"), Some(location));
+            assert_eq!(response.text(), "");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_ca_is_served_without_tls() {
+    within(async {
+        let (_server, address, _directory) = start();
+        let response = client(&address)
+            .await
+            .get("/.well-known/acme-challenge/token")
+            .await;
+        assert_eq!((response.status, response.text()), (200, "here"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_sent_on_is_told_so() {
+    within(async {
+        let (_server, address, _directory) = start();
+        for request in ["GET / HTTP/1.0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+            let mut client = client(&address).await;
+            client.send(request).await;
+            let response = client.answer().await;
+            assert_eq!(response.status, 400, "{request}");
+            assert!(response.text().contains("https"), "{}", response.text());
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn responses_over_tls_tell_to_use_nothing_else() {
+    within(async {
+        let (server, _address, _directory) = start();
+        let stream = connect(&server, &client_config().into()).await.unwrap();
+        let mut client = Client::over(stream);
+        for (path, expected) in [("/", "max-age=31536000"), ("/own", "max-age=0")] {
+            let response = client.get(path).await;
+            assert_eq!(response.field("strict-transport-security"), Some(expected));
+        }
+        // The tests over TLS without such an address.
+        let server = Rig::with(app(async |_| Ok(text(""))), |builder| {
+            builder.tls(tls().build().unwrap())
+        });
+        let mut stream = connect(&server, &client_config().into()).await.unwrap();
+        let request = "GET / HTTP/1.0\r\n\r\n";
+        tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes())
+            .await
+            .unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        assert!(
+            !response.contains("strict-transport-security"),
+            "{response}"
+        );
+    })
+    .await;
+}
