@@ -1,6 +1,9 @@
 //! TLS as clients that we did not write see it: curl, openssl, testssl.sh; h2spec is in `h2spec.rs`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod outside;
+#[allow(dead_code, reason = "these tests use a part of it")]
 mod program;
 
 use std::fs;

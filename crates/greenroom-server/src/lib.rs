@@ -11,6 +11,7 @@ mod address;
 mod addresses;
 mod app;
 mod body;
+mod challenges;
 mod connection;
 mod descriptors;
 mod drain;

@@ -17,6 +17,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::addresses::Addresses;
 use crate::app::App;
+use crate::challenges::Challenges;
 use crate::descriptors::raise_descriptor_limit;
 use crate::drain::{Aborted, Phase};
 use crate::event_loop::{Balance, Hooks, Loops, Member, Roster, loop_name, run};
@@ -116,6 +117,20 @@ impl ServerBuilder {
     {
         self.settings.is_strict = true;
         self.listen_on(address, Speaks::Redirecting)
+    }
+
+    /// Responds to CAs that ask whether a name is ours (HTTP-01, [RFC
+    /// 8555](https://www.rfc-editor.org/rfc/rfc8555), section 8.3), on the addresses of
+    /// [`listen_redirecting`](Self::listen_redirecting): `respond` is called, on a loop, with the
+    /// host and the path of a request below `/.well-known/acme-challenge/`, and returns the body,
+    /// or nothing for 404. By default these requests go to the application.
+    #[must_use]
+    pub fn challenges<F>(mut self, respond: F) -> Self
+    where
+        F: Fn(&str, &str) -> Option<String> + Send + Sync + 'static,
+    {
+        self.settings.challenges = Challenges::new(respond);
+        self
     }
 
     fn listen_on<A>(mut self, address: A, speaks: Speaks) -> Self

@@ -1,6 +1,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use crate::challenges::Challenges;
 use crate::listen::Security;
 use crate::rejection::Rejections;
 use crate::{Limits, TrustedProxies};
@@ -18,6 +19,7 @@ pub(crate) struct Settings {
     pub(crate) rejections: Rejections,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<crate::Tls>,
+    pub(crate) challenges: Challenges,
     /// Responses over TLS tell clients to use nothing else.
     pub(crate) is_strict: bool,
     /// The port to which clients without TLS are sent on, if there is one.

@@ -109,8 +109,19 @@ impl<A: App> Connection<A> {
         self.respond_to(head, &response, scratch)
     }
 
-    /// Sends the client on to where there is TLS. Without a `Host`, nobody knows where that is.
+    /// Returns `true` if a CA asks whether the name is ours (RFC 8555, 8.3), which it does without
+    /// TLS, and the application is to respond to that.
+    pub(super) fn is_for_application(&self, head: &RequestHead) -> bool {
+        self.home.settings.challenges.is_none() && is_of_ca(head)
+    }
+
+    /// Sends the client on to where there is TLS. Without a `Host`, nobody knows where that is. A
+    /// CA gets what it asks for.
     pub(super) fn redirect(&mut self, head: &RequestHead, scratch: &mut Scratch) -> Turn<A> {
+        if is_of_ca(head) {
+            let response = self.home.settings.challenges.response(&head.request);
+            return self.respond_to(head, &response, scratch);
+        }
         let port = self.home.settings.https_port;
         let Some(location) = location(&head.request, port) else {
             let detail = "this port sends clients on to https, and needs a Host for that";
@@ -159,8 +170,7 @@ impl<A: App> Connection<A> {
     }
 }
 
-/// Returns `true` if a CA asks whether the name is ours (RFC 8555, 8.3), which it does without TLS.
-pub(super) fn is_of_ca(head: &RequestHead) -> bool {
+fn is_of_ca(head: &RequestHead) -> bool {
     let path = head.request.uri().path();
     path.starts_with("/.well-known/acme-challenge/")
 }

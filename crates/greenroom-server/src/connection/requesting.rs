@@ -9,7 +9,6 @@ use http_body::{Body, Frame};
 use tokio::time::Instant;
 
 use super::closing::Closing;
-use super::declining::is_of_ca;
 use super::waiting::Wait;
 use super::{Connection, Outcome, Scratch, Turn};
 use crate::app::App;
@@ -45,7 +44,7 @@ impl<A: App> Connection<A> {
             Err(refusal) => return self.refuse(refusal, scratch),
         };
         match event {
-            Event::Head(head) if self.is_redirected && !is_of_ca(&head) => {
+            Event::Head(head) if self.is_redirected && !self.is_for_application(&head) => {
                 scratch.consume(consumed);
                 self.redirect(&head, scratch)
             }

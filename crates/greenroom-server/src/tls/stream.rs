@@ -158,9 +158,12 @@ impl TlsStream {
         loop {
             match self.step_on_own_input()? {
                 Step::Again => {}
-                Step::Ended => self.has_ended = true,
+                // It says so again and again once both sides have ended.
+                Step::Ended if !self.has_ended => self.has_ended = true,
                 Step::Open => return Ok(()),
-                Step::Handshaking => return Err(io::ErrorKind::NotConnected.into()),
+                Step::Ended | Step::Handshaking => {
+                    return Err(io::ErrorKind::NotConnected.into());
+                }
             }
         }
     }

@@ -56,6 +56,16 @@ impl ServerBuilder {
         self.set(|server| server.listen_redirecting(address))
     }
 
+    /// Responds to CAs that ask whether a name is ours, on the addresses of
+    /// [`listen_redirecting`](Self::listen_redirecting): see
+    /// [`greenroom_server::ServerBuilder::challenges`].
+    pub fn challenges<F>(self, respond: F) -> Self
+    where
+        F: Fn(&str, &str) -> Option<String> + Send + Sync + 'static,
+    {
+        self.set(|server| server.challenges(respond))
+    }
+
     /// Serves a listener that is already bound, too. With several loops its port is shared with
     /// listeners of the other loops, where the system allows it.
     pub fn listener(self, listener: TcpListener) -> Self {

@@ -90,6 +90,30 @@ async fn a_ca_is_served_without_tls() {
 }
 
 #[tokio::test]
+async fn a_ca_gets_what_it_asks_for() {
+    within(async {
+        let directory = tempfile::tempdir().unwrap();
+        let address = Address::Unix(directory.path().join("redirecting.sock"));
+        let redirecting = address.clone();
+        let _server = Rig::with(app(async |_| Ok(text("the application"))), |builder| {
+            let builder = builder.challenges(|host, path| {
+                (path == "/.well-known/acme-challenge/known").then(|| format!("for {host}"))
+            });
+            builder
+                .tls(tls().build().unwrap())
+                .listen_redirecting(redirecting)
+        });
+        let mut client = client(&address).await;
+        let response = client.get("/.well-known/acme-challenge/known").await;
+        assert_eq!((response.status, response.text()), (200, "for test"));
+        let response = client.get("/.well-known/acme-challenge/unknown").await;
+        assert_eq!((response.status, response.text()), (404, ""));
+        assert_eq!(client.get("/").await.status, 308);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_sent_on_is_told_so() {
     within(async {
         let (_server, address, _directory) = start();
