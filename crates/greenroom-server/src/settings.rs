@@ -8,6 +8,10 @@ use crate::{Limits, TrustedProxies};
 
 /// Settings that all loops of a server share.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent settings, not a state"
+)]
 pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) access_log: bool,

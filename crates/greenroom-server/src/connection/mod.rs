@@ -31,7 +31,6 @@ pub(crate) use socket::Socket;
 pub(crate) use taking::Taking;
 
 use crate::access;
-use crate::addresses::Place;
 use crate::app::App;
 use crate::body::BodyError;
 use crate::event_loop::{Loop, Permit};
@@ -100,13 +99,13 @@ impl<A: App> Connection<A> {
         home: Rc<Loop<A>>,
         service: A::Service,
         accepted: Accepted,
-        place: Option<Place>,
+        permit: Permit,
     ) -> Self {
         let peer = accepted.info.peer;
         let proxies = &home.settings.trusted_proxies;
         Self {
             sender: proxies.sender(peer),
-            permit: Some(home.permits.acquire(place)),
+            permit: Some(permit),
             is_redirected: accepted.security == Security::Redirected,
             socket: accepted.socket.into(),
             service,

@@ -15,7 +15,7 @@ use super::accept_policy::AcceptPolicy;
 use super::announced::begin_announced;
 #[cfg(feature = "tls")]
 use super::handshakes::begin_handshake;
-use super::{Loop, Pressure, TICK};
+use super::{Loop, Permit, Pressure, TICK};
 use crate::app::App;
 use crate::connection::{Connection, Outcome, message};
 use crate::drain::Phase;
@@ -234,14 +234,12 @@ pub(super) fn begin<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
 }
 
 /// Serves a connection for as long as it need not wait, and has it wait as a task of its own.
-fn serve_at_once<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
-    let address = accepted.info.peer.map(|peer| peer.ip());
-    let Ok(place) = home.addresses.connect(address) else {
-        home.meter.count_declined("address_connections");
+fn serve_at_once<A: App>(home: &Rc<Loop<A>>, mut accepted: Accepted) {
+    let Some(permit) = permit_of(home, &mut accepted) else {
         return accepted.refuse(home.settings.rejections.too_many());
     };
     let service = home.app.connect(&accepted.info);
-    let mut connection = Connection::new(Rc::clone(home), service, accepted, place);
+    let mut connection = Connection::new(Rc::clone(home), service, accepted, permit);
     let mut idle = Context::from_waker(Waker::noop());
     match connection.poll_served(&mut idle) {
         Poll::Ready(outcome) => settle(home, outcome),
@@ -252,6 +250,17 @@ fn serve_at_once<A: App>(home: &Rc<Loop<A>>, accepted: Accepted) {
             Err(error) => tracing::warn!(%error, "cannot register a connection; closing it"),
         },
     }
+}
+
+/// Returns the connection's place in the count; `None` if its address has too many.
+pub(super) fn permit_of<A: App>(home: &Loop<A>, accepted: &mut Accepted) -> Option<Permit> {
+    if let Some(permit) = accepted.permit.take() {
+        return Some(permit);
+    }
+    let address = accepted.info.peer.map(|peer| peer.ip());
+    let place = home.addresses.connect(address);
+    let place = place.inspect_err(|_| home.meter.count_declined("address_connections"));
+    Some(home.permits.acquire(place.ok()?))
 }
 
 async fn serve<A: App>(mut connection: Connection<A>) {

@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
 
 use super::{AnyStream, Listener, ListenerSocket, Security};
+use crate::event_loop::Permit;
 #[cfg(feature = "tls")]
 use crate::tls::TlsStream;
 use crate::{Address, ConnectionInfo};
@@ -22,6 +23,8 @@ pub(crate) struct Accepted {
     pub(crate) security: Security,
     /// Input that was read already.
     pub(crate) input: Vec<u8>,
+    /// Its place in the count, if it has been counted already.
+    pub(crate) permit: Option<Permit>,
 }
 
 #[derive(Debug)]
@@ -71,6 +74,7 @@ impl Listener {
             is_proxied: self.is_proxied,
             security: self.security,
             input: Vec::new(),
+            permit: None,
         })
     }
 }

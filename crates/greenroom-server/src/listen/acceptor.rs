@@ -50,6 +50,7 @@ impl AcceptedStream {
             is_proxied: false,
             security: Security::None,
             input: Vec::new(),
+            permit: None,
         }))
     }
 

@@ -108,12 +108,9 @@ fn part(file: &Path, number: usize, line: &str, text: &str) -> Result<Option<Par
         Err(rustls::pki_types::pem::Error::NoItemsFound) => Ok(None),
         Err(rustls::pki_types::pem::Error::MissingSectionEnd { end_marker }) => {
             let marker = String::from_utf8_lossy(&end_marker);
-            let marker = marker.trim_matches('-');
-            Err(fault_of(
-                file,
-                number,
-                format!("what begins here has no `-----{marker}-----`"),
-            ))
+            let marker = marker.trim_matches('-').trim_start_matches("END ");
+            let fault = format!("what begins here has no `-----END {marker}-----`");
+            Err(fault_of(file, number, fault))
         }
         Err(error) => Err(fault_of(file, number, error.to_string())),
     }

@@ -201,7 +201,7 @@ impl TlsStream {
         let done = with_buffers(|buffers| self.poll_decrypted(read, room, buffers, cx));
         if done.is_pending() || matches!(done, Poll::Ready(Err(_))) {
             // Nobody may write soon. If the socket takes no more, whoever writes next sees it.
-            let _sent = self.poll_unsent(cx);
+            let _sent = self.try_write(&[]);
         }
         done
     }
@@ -394,8 +394,8 @@ impl TlsStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Tells the client that nothing more is sent, and waits until the system has it.
-    pub(crate) fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Tells the client that nothing more is sent, as far as the system takes that by now.
+    pub(crate) fn end(&mut self) {
         if !self.is_ended {
             self.is_ended = true;
             // A broken session says nothing any more.
@@ -403,6 +403,12 @@ impl TlsStream {
                 self.session.end(&mut self.input, &mut self.unsent);
             }
         }
+        let _sent = self.try_write(&[]);
+    }
+
+    /// The same, and waits until the system has it.
+    pub(crate) fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.end();
         self.poll_unsent(cx).map(|_sent| ())
     }
 

@@ -53,7 +53,7 @@ impl Client {
     }
 
     pub(crate) async fn tcp(address: SocketAddr) -> Self {
-        Self::of(over::client(TcpStream::connect(address).await.unwrap()).await)
+        Self::over(TcpStream::connect(address).await.unwrap())
     }
 
     pub(crate) fn over(stream: impl AsyncRead + AsyncWrite + Unpin + 'static) -> Self {
@@ -69,11 +69,12 @@ impl Client {
 
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
+        self.stream.flush().await.unwrap();
     }
 
     /// Sends as far as the server takes it: false if it takes no more because it closed.
     pub(crate) async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
-        self.stream.write_all(bytes.as_ref()).await.is_ok()
+        self.stream.write_all(bytes.as_ref()).await.is_ok() && self.stream.flush().await.is_ok()
     }
 
     /// One write: how many bytes the system took.

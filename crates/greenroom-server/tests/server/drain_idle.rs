@@ -15,9 +15,10 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
-use crate::client::{get, post};
+use crate::client::{Stream, get, post};
 use crate::drain::handler;
 use crate::listening::{ANY_PORT, tcp_address};
+use crate::over;
 use crate::rig::{Rig, app, assert_elapsed, local, measure, settle, text, within};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -86,15 +87,17 @@ async fn the_grace_of_a_drain_is_a_setting() {
 }
 
 /// Sends a request behind the end that the server has announced: how its connection ends for it.
-async fn end_of_a_crossing_request(stream: &mut UnixStream) -> std::io::Result<usize> {
+async fn end_of_a_crossing_request(stream: &mut dyn Stream) -> std::io::Result<usize> {
     stream.write_all(get("/").as_bytes()).await?;
+    stream.flush().await?;
     settle().await;
     stream.read(&mut [0; 9]).await
 }
 
-async fn idle(server: &Rig) -> UnixStream {
-    let mut stream = UnixStream::connect(&server.path).await.unwrap();
+async fn idle(server: &Rig) -> Box<dyn Stream> {
+    let mut stream = over::connect(&server.path).await;
     stream.write_all(get("/").as_bytes()).await.unwrap();
+    stream.flush().await.unwrap();
     let mut read = Vec::new();
     while !read.ends_with(b"ok") {
         read.push(stream.read_u8().await.unwrap());

@@ -75,11 +75,12 @@ pub(crate) fn client_config() -> ClientConfig {
         .with_no_client_auth()
 }
 
+static CONFIG: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| Arc::new(client_config()));
+
 pub(crate) async fn client(stream: impl Stream + 'static) -> Box<dyn Stream> {
     if !is_over_tls() {
         return Box::new(stream);
     }
-    static CONFIG: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| Arc::new(client_config()));
     let connector = TlsConnector::from(Arc::clone(&CONFIG));
     let name = ServerName::try_from(NAME).unwrap();
     Box::new(connector.connect(name, stream).await.unwrap())

@@ -5,11 +5,11 @@ use std::time::Duration;
 use greenroom_server::{Limits, RequestBody};
 use http::Request;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use crate::client::{get, post};
+use crate::over;
 use crate::rig::{
     Dropped, Reply, Rig, app, assert_elapsed, endless, local, measure, streamed, text,
 };
@@ -141,8 +141,9 @@ async fn a_client_that_reads_two_kilobytes_a_second_is_not_cut_off() {
             let kept = Dropped(tell.clone());
             async { Ok(streamed(endless(kept))) }
         }));
-        let mut client = UnixStream::connect(&server.path).await.unwrap();
+        let mut client = over::connect(&server.path).await;
         client.write_all(upgrading("/").as_bytes()).await.unwrap();
+        client.flush().await.unwrap();
         let mut some = vec![0; 40_000];
         for _ in 0..50 {
             sleep(20 * SECOND).await;

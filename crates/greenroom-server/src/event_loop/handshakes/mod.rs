@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 
-use super::acceptor::begin;
+use super::acceptor::{begin, permit_of};
 use super::{Loop, Permit};
 use crate::ConnectionInfo;
 use crate::addresses::Owner;
@@ -71,7 +71,7 @@ struct Handshake<A: App> {
     stream: TlsStream,
     info: ConnectionInfo,
     held: Held<A>,
-    _permit: Permit,
+    permit: Permit,
 }
 
 /// Bytes that a handshake holds, as the server was last told.
@@ -81,10 +81,8 @@ struct Held<A: App> {
 }
 
 /// Begins to serve a connection on which a handshake comes first.
-pub(super) fn begin_handshake<A: App>(home: &Rc<Loop<A>>, tls: &Tls, accepted: Accepted) {
-    let address = accepted.info.peer.map(|peer| peer.ip());
-    let Ok(place) = home.addresses.connect(address) else {
-        home.meter.count_declined("address_connections");
+pub(super) fn begin_handshake<A: App>(home: &Rc<Loop<A>>, tls: &Tls, mut accepted: Accepted) {
+    let Some(permit) = permit_of(home, &mut accepted) else {
         return accepted.refuse(home.settings.rejections.too_many());
     };
     let stream = match TlsStream::new(tls, accepted.socket.into(), accepted.input) {
@@ -99,7 +97,7 @@ pub(super) fn begin_handshake<A: App>(home: &Rc<Loop<A>>, tls: &Tls, accepted: A
             home: Rc::clone(home),
             bytes: 0,
         },
-        _permit: home.permits.acquire(place),
+        permit,
     };
     // The first message is there mostly; what is not is told by the runtime.
     let _come = handshake
@@ -153,7 +151,6 @@ impl<A: App> Handshake<A> {
 
     /// Tells the client why there is no connection, if it can be told.
     fn end(mut self, error: &Unshaken) {
-        let mut cx = Context::from_waker(Waker::noop());
         match error {
             Unshaken::PlainHttp => {
                 let text = "this port speaks HTTPS, and the request came without TLS";
@@ -161,14 +158,12 @@ impl<A: App> Handshake<A> {
                 let response = self.home.settings.rejections.response(&rejection);
                 let response = Unread::new(&response);
                 let response = response.for_input(self.stream.input());
-                let _sent = self
-                    .stream
-                    .socket_mut()
-                    .poll_write(response, &[], &[], &mut cx);
+                let response = response.to_vec();
+                let _sent = self.stream.socket_mut().try_write(&response);
             }
             Unshaken::Broken(_) => {
                 // The alert, if there is one.
-                let _sent = self.stream.poll_flush(&mut cx);
+                let _sent = self.stream.try_write(&[]);
             }
             Unshaken::Busy => {
                 self.home.meter.count_declined("handshakes");
@@ -183,9 +178,7 @@ impl<A: App> Handshake<A> {
     fn into_accepted(mut self) -> Option<Accepted> {
         let info = self.stream.info();
         if info.alpn_protocol() == Some(ACME_PROTOCOL) {
-            let _sent = self
-                .stream
-                .poll_shutdown(&mut Context::from_waker(Waker::noop()));
+            self.stream.end();
             return None;
         }
         self.info.tls = Some(Arc::new(info));
@@ -196,6 +189,7 @@ impl<A: App> Handshake<A> {
             is_proxied: false,
             security: Security::None,
             input: Vec::new(),
+            permit: Some(self.permit),
         })
     }
 }

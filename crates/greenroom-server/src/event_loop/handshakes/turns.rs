@@ -116,8 +116,8 @@ mod tests {
 
     use super::*;
 
-    fn owner(last: u8) -> Option<Owner> {
-        Some(Owner::of(Ipv4Addr::new(192, 0, 2, last).into()))
+    fn owner(last: u8) -> Owner {
+        Owner::of(Ipv4Addr::new(192, 0, 2, last).into())
     }
 
     /// Returns the turns of all that wait.
@@ -136,34 +136,40 @@ mod tests {
             (3, "c1"),
             (2, "b2"),
         ] {
-            assert_eq!(turns.wait_new(owner(last), name, 10), None);
+            assert_eq!(turns.wait_new(Some(owner(last)), name, 10), None);
         }
         assert_eq!(all(&mut turns), ["a1", "b1", "c1", "a2", "b2", "a3"]);
-        assert_eq!(turns.ahead(owner(1)), 0);
+        assert_eq!(turns.ahead(Some(owner(1))), 0);
     }
 
     #[test]
     fn a_flood_is_one_turn_ahead_of_a_newcomer() {
         let mut turns = Turns::default();
         for _ in 0..50 {
-            assert_eq!(turns.wait_new(owner(1), "flood", 100), None);
+            assert_eq!(turns.wait_new(Some(owner(1)), "flood", 100), None);
         }
-        assert_eq!((turns.ahead(owner(2)), turns.ahead(owner(1))), (1, 50));
-        turns.wait_new(owner(2), "other", 100);
-        assert_eq!((turns.ahead(owner(2)), turns.ahead(owner(3))), (3, 2));
+        assert_eq!(
+            (turns.ahead(Some(owner(2))), turns.ahead(Some(owner(1)))),
+            (1, 50)
+        );
+        turns.wait_new(Some(owner(2)), "other", 100);
+        assert_eq!(
+            (turns.ahead(Some(owner(2))), turns.ahead(Some(owner(3)))),
+            (3, 2)
+        );
     }
 
     #[test]
     fn a_full_queue_loses_the_last_of_whoever_has_most() {
         let mut turns = Turns::default();
         for name in ["a1", "a2", "a3"] {
-            assert_eq!(turns.wait_new(owner(1), name, 3), None);
+            assert_eq!(turns.wait_new(Some(owner(1)), name, 3), None);
         }
-        assert_eq!(turns.wait_new(owner(1), "a4", 3), Some("a4"));
-        assert_eq!(turns.wait_new(owner(2), "b1", 3), Some("a3"));
-        assert_eq!(turns.wait_new(owner(3), "c1", 3), Some("a2"));
-        assert_eq!(turns.wait_new(owner(4), "d1", 3), Some("d1"));
-        assert_eq!(turns.wait_new(owner(1), "a5", 3), Some("a5"));
+        assert_eq!(turns.wait_new(Some(owner(1)), "a4", 3), Some("a4"));
+        assert_eq!(turns.wait_new(Some(owner(2)), "b1", 3), Some("a3"));
+        assert_eq!(turns.wait_new(Some(owner(3)), "c1", 3), Some("a2"));
+        assert_eq!(turns.wait_new(Some(owner(4)), "d1", 3), Some("d1"));
+        assert_eq!(turns.wait_new(Some(owner(1)), "a5", 3), Some("a5"));
         assert_eq!(all(&mut turns), ["a1", "b1", "c1"]);
     }
 
@@ -173,9 +179,9 @@ mod tests {
         for name in ["x", "y", "z"] {
             turns.wait_begun(name);
         }
-        turns.wait_new(owner(1), "a1", 9);
-        turns.wait_new(owner(1), "a2", 9);
-        assert_eq!(turns.ahead(owner(2)), 3);
+        turns.wait_new(Some(owner(1)), "a1", 9);
+        turns.wait_new(Some(owner(1)), "a2", 9);
+        assert_eq!(turns.ahead(Some(owner(2))), 3);
         assert_eq!(all(&mut turns), ["x", "a1", "y", "a2", "z"]);
     }
 }

@@ -16,29 +16,25 @@ use crate::rig::{Reply, Rig, app, streamed, within};
 const LONG: usize = 3_000_000;
 
 async fn handler(request: Request<RequestBody>) -> Reply {
-    match request.uri().path() {
-        "/long" => {
-            // Of sizes around those of records.
-            let sizes = [1, 100, 16_383, 16_384, 16_385, 40_000, 65_536, 200_000];
-            let mut sent = 0;
-            let parts = sizes.into_iter().cycle().map_while(move |size: usize| {
-                let size = size.min(LONG - sent);
-                sent += size;
-                (size > 0).then(|| Ok(Frame::data(pattern(sent - size, size))))
-            });
-            Ok(streamed(stream::iter(parts)))
-        }
-        _ => {
-            let body = request.into_body().map_err(Into::into);
-            Ok(Response::new(body.boxed_unsync()))
-        }
+    if request.uri().path() != "/long" {
+        let body = request.into_body().map_err(Into::into);
+        return Ok(Response::new(body.boxed_unsync()));
     }
+    // Of sizes around those of records.
+    let sizes = [1, 100, 16_383, 16_384, 16_385, 40_000, 65_536, 200_000];
+    let mut sent = 0;
+    let parts = sizes.into_iter().cycle().map_while(move |size: usize| {
+        let size = size.min(LONG - sent);
+        sent += size;
+        (size > 0).then(|| Ok(Frame::data(pattern(sent - size, size))))
+    });
+    Ok(streamed(stream::iter(parts)))
 }
 
 /// Bytes of a pattern without short periods.
 fn pattern(from: usize, length: usize) -> Bytes {
     (from..from + length)
-        .map(|at| (at * at / 251 + at) as u8)
+        .map(|at| u8::try_from((at * at / 251 + at) % 256).unwrap())
         .collect()
 }
 

@@ -4,14 +4,26 @@ use std::process::Command;
 
 use crate::over::OVER_TLS;
 
-/// Tests of what is below TLS, or of sockets that the test itself opens without it.
+/// Tests of what is below TLS, or of a server that the test starts without it.
 const WITHOUT_TLS: &[&str] = &["acceptors::", "listening::", "proxied::", "tls::"];
+
+/// Tests that connect while the server accepts nobody, whom a handshake waits for; and one of 1,500
+/// handshakes.
+const WITHOUT_HANDSHAKES: &[&str] = &[
+    "a_connection_that_makes_room_serves_the_request_that_is_there",
+    "a_server_that_is_full_drains_too",
+    "at_the_limit_requests_under_way_are_not_given_up_for_newcomers",
+    "connections_that_wait_in_one_burst_are_spread_too",
+    "of_1500_clients_that_pause_for_less_than_the_default_grace_none_loses_a_request",
+    "of_a_burst_nobody_is_refused",
+    "who_waits_to_be_accepted_for_too_long_is_refused",
+];
 
 #[test]
 fn the_suite_holds_over_tls() {
     let mut suite = Command::new(std::env::current_exe().unwrap());
     suite.env(OVER_TLS, "1").arg("--quiet");
-    for name in WITHOUT_TLS {
+    for name in WITHOUT_TLS.iter().chain(WITHOUT_HANDSHAKES) {
         suite.args(["--skip", name]);
     }
     let ended = suite.output().unwrap();
