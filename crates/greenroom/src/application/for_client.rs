@@ -43,7 +43,10 @@ impl<S> ForClient<S> {
     #[cfg(any(feature = "tls", feature = "tls-ring"))]
     fn tell_tls(&self, request: &mut Request<Body>) {
         if let Some(tls) = &self.tls {
-            request.extensions_mut().insert(std::sync::Arc::clone(tls));
+            let extensions = request.extensions_mut();
+            extensions.insert(std::sync::Arc::clone(tls));
+            // What a reverse proxy tells its upstream.
+            extensions.insert(http::uri::Scheme::HTTPS);
         }
     }
 
