@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-actor-macros", &["greenroom-actor"]),
     ("greenroom-bus", &["greenroom-actor"]),
     ("greenroom-load", &[]),
+    ("greenroom-proxy", &["greenroom-server", "greenroom-stage"]),
     ("greenroom-psgi", &["greenroom-server", "greenroom-stage"]),
     ("greenroom-stage", &["greenroom-quantiles"]),
     ("greenroom-cli", &["greenroom", "greenroom-load"]),
