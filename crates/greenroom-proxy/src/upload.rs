@@ -342,3 +342,100 @@ impl Body for UploadBody {
         self.upload.0.lock().content.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::{Full, StreamBody};
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    type Part = Result<Frame<Bytes>, BodyError>;
+
+    /// A body of unknown length, and the client that sends it.
+    async fn streamed() -> (Upload, mpsc::UnboundedSender<Part>) {
+        let (client, mut parts) = mpsc::unbounded_channel::<Part>();
+        let parts = futures_util::stream::poll_fn(move |cx| parts.poll_recv(cx));
+        let upload = Upload::receive(StreamBody::new(parts), 65_536).await;
+        (upload.expect("a body"), client)
+    }
+
+    fn part() -> Part {
+        Ok(Frame::data(Bytes::from_static(b"part")))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_its_time_is_no_stalled_upstream() {
+        let (upload, client) = streamed().await;
+        let mut body = upload.begin(false);
+        let began = Instant::now();
+        let limit = Duration::from_secs(60);
+        let reading = async {
+            sleep(Duration::from_secs(50)).await;
+            for _ in 0..3 {
+                body.frame().await.expect("a part").expect("no error");
+            }
+        };
+        let sending = async {
+            for _ in 0..3 {
+                sleep(Duration::from_secs(600)).await;
+                client.send(part()).expect("it is read");
+            }
+        };
+        tokio::select! {
+            () = upload.stalled(limit) => panic!("stalled after {:?}", began.elapsed()),
+            _ = futures_util::future::join(reading, sending) => {}
+        }
+        // The next part waits for the upstream to take it.
+        let taken = Instant::now();
+        client.send(part()).expect("it is kept");
+        upload.stalled(limit).await;
+        assert_eq!(taken.elapsed(), limit);
+    }
+
+    #[tokio::test]
+    async fn a_kept_body_can_be_sent_again_and_a_begun_stream_cannot() {
+        let kept = Upload::receive(Full::new(Bytes::from_static(b"body")), 4).await;
+        let kept = kept.expect("a body");
+        let mut first = kept.begin(false);
+        for _ in 0..2 {
+            assert!(kept.can_repeat());
+            let again = kept.begin(false).collect().await.expect("a whole body");
+            assert_eq!(again.to_bytes(), "body");
+        }
+        // An earlier try takes nothing from a later one.
+        assert!(first.frame().await.expect("an end").is_err());
+        let (upload, client) = streamed().await;
+        assert!(upload.can_repeat());
+        client.send(part()).expect("it is kept");
+        upload.begin(false).frame().await;
+        assert!(!upload.can_repeat());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_is_held_back_until_it_is_wanted() {
+        for opens in [true, false] {
+            let (upload, client) = streamed().await;
+            client.send(part()).expect("it is kept");
+            let mut body = upload.begin(true);
+            let began = Instant::now();
+            if opens {
+                upload.open();
+            }
+            body.frame().await.expect("a part").expect("no error");
+            assert_eq!(
+                began.elapsed(),
+                if opens { Duration::ZERO } else { CONTINUE_WAIT }
+            );
+        }
+        let (upload, _client) = streamed().await;
+        let mut body = upload.begin(true);
+        upload.responded();
+        let abandoning = async {
+            sleep(Duration::from_secs(60)).await;
+            upload.abandon();
+        };
+        let (frame, ()) = futures_util::future::join(body.frame(), abandoning).await;
+        assert!(frame.expect("an end").is_err());
+    }
+}

@@ -67,7 +67,7 @@ async fn a_client_that_does_not_read_holds_up_the_upstream() {
                 head(&mut stream).await;
                 stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
                 let part = vec![b'x'; 1_048_576];
-                for _ in 0..200 {
+                for _ in 0..100 {
                     if stream.write_all(&part).await.is_err() {
                         return;
                     }
@@ -87,11 +87,11 @@ async fn a_client_that_does_not_read_holds_up_the_upstream() {
         while tokio::time::timeout(pause, progress.recv()).await.is_ok() {
             parts += 1;
         }
-        assert!(parts < 100, "{parts} MiB were read ahead of the client");
+        assert!(parts < 60, "{parts} MiB were read ahead of the client");
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).await.unwrap();
         let body = bytes.iter().filter(|byte| **byte == b'x').count();
-        assert_eq!(body, 200 * 1_048_576);
+        assert_eq!(body, 100 * 1_048_576);
         rig.end().await;
     })
     .await;

@@ -13,6 +13,7 @@ async fn start(program: &str, arguments: &[&str]) -> (Child, SocketAddr) {
     let mut child = Command::new(program)
         .args(arguments)
         .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()
         .unwrap_or_else(|error| panic!("{program}: {error}; make tools installs it"));

@@ -6,7 +6,7 @@ use axum::Router;
 use greenroom_proxy::Settings;
 use greenroom_server::Server;
 use tokio::io::AsyncWriteExt;
-use tokio::sync::Notify;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::rig::{Rig, body_of, get, nobody, rest, status_of, to, until, within};
@@ -15,12 +15,12 @@ use crate::upstreams::{serve, start_echo};
 #[tokio::test]
 async fn beyond_what_an_upstream_may_have_it_is_503() {
     within(async {
-        let go_on = Arc::new(Notify::new());
+        let go_on = Arc::new(Semaphore::new(0));
         let told = Arc::clone(&go_on);
         let waits = Router::new().fallback(move || {
             let told = Arc::clone(&told);
             async move {
-                told.notified().await;
+                told.acquire().await.unwrap().forget();
                 "done"
             }
         });
@@ -43,7 +43,7 @@ async fn beyond_what_an_upstream_may_have_it_is_503() {
             "{response}"
         );
         assert_eq!(rig.status().refused, 1);
-        go_on.notify_waiters();
+        go_on.add_permits(2);
         for stream in &mut streams {
             assert!(rest(stream).await.ends_with("done"));
         }

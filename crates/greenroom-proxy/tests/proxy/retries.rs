@@ -1,7 +1,7 @@
 //! Requests that are sent again, and those that never are (RFC 9110, 9.2.2).
 
 use greenroom_proxy::Settings;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::rig::{Rig, body_of, get, nobody, read_to, send, status_of, to, until, within};
 use crate::upstreams::{Scripted, head, ok, start_echo};
@@ -33,13 +33,20 @@ async fn idempotent_requests_go_to_another_upstream() {
 #[tokio::test]
 async fn what_may_have_begun_is_not_sent_again() {
     within(async {
-        let (bad, good) = (dies().await, start_echo().await);
+        let bad = Scripted::start(|_, mut stream| async move {
+            let asked = head(&mut stream).await.unwrap();
+            // It dies within the body, if there is one.
+            if !asked.contains("content-length: 0") {
+                stream.read_u8().await.unwrap();
+            }
+        });
+        let (bad, good) = (bad.await, start_echo().await);
         let long = "x".repeat(65_537);
         for asked in [
             send("POST", "/", "body"),
             send("POST", "/", ""),
             send("PATCH", "/", "body"),
-            // Idempotent, but its body was not kept. (The upstream has to read some of it.)
+            // Idempotent, but its body was not kept.
             send("PUT", "/", &long),
         ] {
             let rig = Rig::before([bad.address, good]);

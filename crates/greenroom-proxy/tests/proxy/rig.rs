@@ -32,9 +32,15 @@ pub(crate) fn upstream(address: SocketAddr) -> UpstreamAddress {
     format!("http://{address}").parse().unwrap()
 }
 
-/// Returns the settings of a proxy before these upstreams.
+/// Returns the settings of a proxy before these upstreams, with time for a slow machine.
 pub(crate) fn to<const N: usize>(upstreams: [SocketAddr; N]) -> Settings {
-    Settings::new(upstreams.map(upstream))
+    let long = Duration::from_mins(10);
+    Settings {
+        connect_timeout: long,
+        response_head_timeout: long,
+        idle_timeout: long,
+        ..Settings::new(upstreams.map(upstream))
+    }
 }
 
 /// Returns an address that nobody listens on.
