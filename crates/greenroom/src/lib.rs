@@ -89,6 +89,10 @@ mod limits {}
 #[doc = include_str!("../../../docs/rejections.md")]
 mod rejections {}
 
+#[cfg(all(doctest, feature = "proxy"))]
+#[doc = include_str!("../../../docs/reverse-proxy.md")]
+mod reverse_proxy {}
+
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/start.md")]
 mod start {}
