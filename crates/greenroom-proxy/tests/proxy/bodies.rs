@@ -225,3 +225,32 @@ async fn a_body_beyond_the_servers_limit_is_refused_by_the_proxy() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_response_that_comes_before_the_bodys_end_is_passed_on() {
+    within(async {
+        let (came, mut ended) = mpsc::unbounded_channel();
+        let upstream = Scripted::start(move |_, mut stream| {
+            let came = came.clone();
+            async move {
+                head(&mut stream).await;
+                let early = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno";
+                stream.write_all(early).await.unwrap();
+                // The rest of the body may come, or not; then the connection ends.
+                let _closed = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+                came.send(()).unwrap();
+            }
+        })
+        .await;
+        let rig = Rig::before([upstream.address]);
+        let response = rig
+            .exchange(send("POST", "/", &"x".repeat(30_000_000)))
+            .await;
+        assert_eq!((status_of(&response), body_of(&response)), (403, "no"));
+        until(|| rig.upstream(0).in_flight == 0).await;
+        assert_eq!(rig.upstream(0).failures.total(), 0);
+        rig.end().await;
+        ended.recv().await.unwrap();
+    })
+    .await;
+}
