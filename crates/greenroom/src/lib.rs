@@ -5,7 +5,7 @@
 //! ```toml
 //! [dependencies]
 //! axum = "0.8"
-//! greenroom = "0.1" # features: "admin", "bus", "psgi"
+//! greenroom = "0.1" # features: "admin", "bus", "proxy", "psgi"
 //! tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
 //! ```
 //!
@@ -27,7 +27,7 @@
 //! addresses, signals and the rest of what a process needs there is [`Server::builder`].
 //!
 //! Features: `admin` is status and metrics at an address of their own, `bus` topics in the process
-//! and through Redis, `psgi` Perl applications. None is on by default.
+//! and through Redis, `proxy` a reverse proxy, `psgi` Perl applications. None is on by default.
 //!
 //! # Where a handler runs
 //!
@@ -89,6 +89,10 @@ mod limits {}
 #[doc = include_str!("../../../docs/rejections.md")]
 mod rejections {}
 
+#[cfg(all(doctest, feature = "proxy"))]
+#[doc = include_str!("../../../docs/reverse-proxy.md")]
+mod reverse_proxy {}
+
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/start.md")]
 mod start {}
@@ -102,6 +106,8 @@ pub mod actor {
 #[cfg(feature = "bus")]
 pub use greenroom_bus as bus;
 
+#[cfg(feature = "proxy")]
+pub use greenroom_proxy as proxy;
 #[cfg(feature = "psgi")]
 pub use greenroom_psgi as psgi;
 
