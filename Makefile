@@ -31,8 +31,7 @@ test: tools ## Run all tests, the outside suites included
 .PHONY: pages
 pages: ## Write what is made of code: pages of docs/, flags of plackup's handler
 	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-compat --locked the_page_tells_the_differences
-	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-server --locked --test limits_page
-	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-cli --locked the_page_tells_the_flags
+	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-cli --locked the_page_tells
 	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-cli --locked the_handler_knows_all_flags
 
 .PHONY: compat-large
