@@ -51,6 +51,14 @@ lint: ## Check format, clippy, tidiness and, where cargo-deny is installed, depe
 		echo 'lint: cargo-deny is NOT INSTALLED, so licences and sources of dependencies are not checked (cargo install --locked cargo-deny)'; \
 	fi
 
+# The oldest Rust that builds what users depend on; the social network needs a newer one.
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+.PHONY: msrv
+msrv: ## Check that the crates and the program build with the oldest Rust that they promise
+	$(CARGO) +$(MSRV).0 check --package greenroom --package greenroom-cli --all-features \
+		--locked --target-dir target/msrv
+
 .PHONY: package
 package: ## Package the crates as for publishing, and build them from that (ARGS: --no-verify)
 	$(CARGO) publish --workspace --dry-run --locked $(ARGS)
