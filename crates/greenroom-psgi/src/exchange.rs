@@ -66,9 +66,9 @@ impl Exchange {
             return plain(StatusCode::BAD_REQUEST, unfit);
         }
         let wish = upgrade::wish(&mut parts);
-        let settings = self.gateway.settings();
-        let (bytes_max, memory_max) = (settings.body_bytes_max, settings.body_memory_max);
-        let uploads = &settings.uploads;
+        let limits = &self.gateway.settings().limits;
+        let (bytes_max, memory_max) = (limits.body_bytes_max, limits.body_memory_max);
+        let uploads = self.gateway.uploads();
         // The whole body before a run, so that a slow client holds no worker.
         let upload = match Upload::receive(body, bytes_max, memory_max, uploads).await {
             Ok(upload) => upload,
@@ -178,7 +178,7 @@ impl Exchange {
         let (worker, pid) = (worker.key, worker.pid);
         match (self.pool().ending(worker), lost) {
             (Ending::Hung, Lost::Begun) => {
-                let time = self.gateway.settings().timeout;
+                let time = self.gateway.settings().limits.timeout;
                 tracing::error!(
                     target: "psgi",
                     application, worker, %pid, route, ?time,

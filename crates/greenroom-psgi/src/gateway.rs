@@ -12,6 +12,7 @@ use crate::status::GatewayStatus;
 use crate::supervisor::Command;
 pub use crate::supervisor::report::{KilledWorker, ShutdownReport};
 use crate::supervisor::shared::Shared;
+use crate::uploads::Uploads;
 
 /// A Perl application with its worker processes. Clones are the same gateway. When the last one is
 /// dropped without [`shutdown`](Self::shutdown), the processes are killed.
@@ -117,6 +118,10 @@ impl Gateway {
 
     pub(crate) fn mount(&self) -> &str {
         &self.shared.settings.mount
+    }
+
+    pub(crate) fn uploads(&self) -> &Arc<Uploads> {
+        &self.shared.uploads
     }
 
     pub(crate) fn settings(&self) -> &Arc<Settings> {

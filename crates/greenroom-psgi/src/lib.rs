@@ -43,7 +43,7 @@ pub use greenroom_stage::{Client, ClientKey};
 pub use pool::{QueueStatus, Share};
 pub use service::GatewayService;
 pub use settings::{
-    BODY_BYTES_MAX, BODY_MEMORY_MAX, CONCURRENCY_MAX, Concurrency, QUEUE_MAX, REQUESTS_MAX,
-    UPLOADS_BYTES_MAX, WORKERS_MAX, is_mount,
+    BODY_MEMORY_MAX, CONCURRENCY_MAX, Concurrency, GatewaySettings, REQUESTS_MAX, WORKERS_MAX,
+    is_mount,
 };
 pub use status::{GatewayStatus, WorkerState, WorkerStatus};

@@ -26,9 +26,6 @@ use crate::exchange::{self, Exchange};
 use crate::gateway::Gateway;
 use crate::pump;
 
-/// The number of requests that the service's thread may be behind; further ones wait before it.
-const BEHIND_MAX: usize = 1_024;
-
 impl Gateway {
     /// Returns a service for a route of an axum `Router`, or for whatever else serves requests with
     /// axum's bodies. It is cloned for each request at the cost of two reference counts, so call
@@ -57,11 +54,14 @@ impl Gateway {
     ///   a trusted proxy, it is left out, and all such clients share what the queue gives to one.
     /// - `greenroom.proxy_addr` is there in the second case only.
     ///
+    /// Up to [`queue_max`](crate::Builder::queue_max) requests may be on their way to the thread,
+    /// which puts them into the queue before the workers; further ones wait before it.
+    ///
     /// # Errors
     ///
     /// The system's error if it has no thread or no descriptor to give.
     pub fn service(&self) -> io::Result<GatewayService> {
-        let (jobs, queue) = mpsc::channel(BEHIND_MAX);
+        let (jobs, queue) = mpsc::channel(self.settings().limits.queue_max);
         let (tell, told) = std::sync::mpsc::channel();
         let thread = move || match runtime() {
             Ok(runtime) => {

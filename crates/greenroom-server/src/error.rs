@@ -1,6 +1,6 @@
 use std::io;
 
-use crate::{Address, AddressError, LimitError};
+use crate::{Address, AddressError, SettingError};
 
 /// An error of a server that does not start, or stopped serving.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum Error {
     Address(#[from] AddressError),
     /// A limit is not allowed.
     #[error(transparent)]
-    Limit(#[from] LimitError),
+    Limit(#[from] SettingError),
     /// No address to listen on was named.
     #[error("no address to listen on: name at least one")]
     NoAddress,

@@ -44,8 +44,9 @@ pub use error::Error;
 pub use event_loop::{LoopStatus, Pressure};
 pub use greenroom_http::FieldNames;
 pub use greenroom_quantiles::Quantiles;
+pub use greenroom_settings::{HasSettings, Setting, SettingError, Unit};
 pub use informational::InformationalError;
-pub use limits::{LimitError, Limits, Setting, Unit};
+pub use limits::Limits;
 pub use listen::{AcceptedStream, Acceptor, InheritedSocket};
 pub use proxies::{
     FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader, PROXY_HEADER_BYTES_MAX, TrustedProxies,

@@ -28,8 +28,8 @@ use crate::memory::Memory;
 use crate::settings::{Settings, Speaks};
 use crate::signals::shutdown_on_signals;
 use crate::{
-    Address, AddressError, DrainReport, Error, Limits, LoopStatus, Rejection, RejectionBody,
-    TrustedProxies,
+    Address, AddressError, DrainReport, Error, HasSettings, Limits, LoopStatus, Rejection,
+    RejectionBody, TrustedProxies,
 };
 
 /// Connections that wait in a loop's inbox after another loop accepted them.

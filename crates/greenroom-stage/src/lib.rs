@@ -54,8 +54,8 @@ pub use placement::{Placed, Placement, RouteStatus, before_stages};
 pub use scope::{StatusScope, find_scopes_by};
 pub use stage::{
     BULK_WAIT_DIVISOR, BuildError, CRITICAL_RESERVE_DIVISOR, Error, JoinHandle, OnStage, Panicked,
-    Priority, Reason, Rejected, Share, Sheds, Stage, StageBuilder, StageRejection, StageStatus,
-    Threads,
+    Priority, Reason, Rejected, Share, Sheds, Stage, StageBuilder, StageRejection, StageSettings,
+    StageStatus, Threads,
 };
 pub use status::{Status, status};
 pub use watchdog::{HANG, STALL, WARNING_PAUSE, WatchedLoop, watch_this_loop};

@@ -133,17 +133,17 @@ pub use client_addr::{ClientAddr, ClientAddrUnknown};
 pub use greenroom_server::{
     Aborted, AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
     ConnectionInfo, DrainReport, Error, FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader,
-    InformationalError, InheritedSocket, LimitError, Limits, LoopStatus, LoopWatch,
+    HasSettings, InformationalError, InheritedSocket, Limits, LoopStatus, LoopWatch,
     PROXY_HEADER_BYTES_MAX, Pressure, REJECTION_BYTES_MAX, Rejection, RejectionBody,
-    RejectionDetail, RequestBody, RequestHandle, Setting, SharedService, TrustedProxies,
-    TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit,
+    RejectionDetail, RequestBody, RequestHandle, Setting, SettingError, SharedService,
+    TrustedProxies, TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit,
 };
 #[cfg(any(feature = "tls", feature = "tls-ring"))]
 pub use greenroom_server::{ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo, rustls};
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, JoinHandle, OnStage, Panicked, Placed,
     Placement, Priority, Quantiles, Reason, Rejected, RouteStatus, Share, Sheds, Stage,
-    StageBuilder, StageRejection, StageStatus, StatusScope, Threads,
+    StageBuilder, StageRejection, StageSettings, StageStatus, StatusScope, Threads,
 };
 pub use notices::{Draining, Informational};
 pub use rejection::{TextRejections, WithTextRejections};

@@ -11,9 +11,14 @@ use super::workspace::{Dependency, Links, Package};
 const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-http", &[]),
     ("greenroom-quantiles", &[]),
+    ("greenroom-settings", &[]),
     (
         "greenroom-server",
-        &["greenroom-http", "greenroom-quantiles"],
+        &[
+            "greenroom-http",
+            "greenroom-quantiles",
+            "greenroom-settings",
+        ],
     ),
     (
         "greenroom",
@@ -36,8 +41,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-bus", &["greenroom-actor"]),
     ("greenroom-load", &[]),
     ("greenroom-proxy", &["greenroom-server", "greenroom-stage"]),
-    ("greenroom-psgi", &["greenroom-server", "greenroom-stage"]),
-    ("greenroom-stage", &["greenroom-quantiles"]),
+    (
+        "greenroom-psgi",
+        &["greenroom-server", "greenroom-settings", "greenroom-stage"],
+    ),
+    (
+        "greenroom-stage",
+        &["greenroom-quantiles", "greenroom-settings"],
+    ),
     ("greenroom-cli", &["greenroom", "greenroom-load"]),
     ("greenroom-compat", &["greenroom"]),
     (

@@ -5,7 +5,6 @@ pub(crate) mod bench;
 mod check;
 mod demo;
 mod hints;
-mod limits;
 mod listen;
 mod log;
 #[cfg(test)]
@@ -15,6 +14,7 @@ mod plackup;
 mod process;
 mod psgi;
 mod serve;
+mod settings;
 mod stage;
 mod tls;
 mod value;

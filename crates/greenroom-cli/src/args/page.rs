@@ -1,5 +1,5 @@
-//! `docs/command-line.md`, made of the definition of the flags, and the check that the commands
-//! which the documents name are understood.
+//! `docs/command-line.md` and the tables of `docs/limits.md`, made of the definitions of flags and
+//! of settings, and the check that the commands which the documents name are understood.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,11 @@ use std::{env, fs};
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
+use greenroom::psgi::GatewaySettings;
+use greenroom::{Limits, StageSettings, Unit};
 
 use super::Args;
+use super::settings::Flags;
 
 const PAGE: &str = "docs/command-line.md";
 /// If this is set, the files made of the flags are written before they are compared.
@@ -21,6 +24,23 @@ const HEAD: &str = "\
 
 The help of each command, as `--help` prints it. A value's default stands behind it, and so does the
 environment variable that sets it; a flag wins over its variable.
+";
+
+const LIMITS_PAGE: &str = "docs/limits.md";
+/// Of the page of limits, the text above it and below the end is written by hand.
+const LIMITS_BEGIN: &str = "<!-- Made of the definitions of the settings by `make pages`. -->\n";
+const LIMITS_END: &str = "<!-- End of what is made. -->\n";
+const STAGES: &str = "
+## Stages
+
+The fields of `greenroom::StageSettings`, and setters of `Stage::builder`. The threads that may
+compute at a time, by default one for each core, are set by `threads` and `--stage-threads`.
+";
+const PERL_APPLICATIONS: &str = "
+## Perl applications
+
+The fields of `greenroom::psgi::GatewaySettings`, and setters of `Gateway::builder`. `greenroom
+serve` takes two of them from the server's: `body_bytes_max` and `drain_deadline`.
 ";
 
 /// Returns the root of the project.
@@ -38,7 +58,7 @@ pub(super) fn assert_made(file: &str, made: &str) {
     let written = fs::read_to_string(&path).expect("the file is there");
     assert!(
         written == made,
-        "{file} is not what the flags make it: run `make pages`"
+        "{file} is not what the definitions make it: run `make pages`"
     );
 }
 
@@ -62,6 +82,46 @@ fn add(command: &clap::Command, name: &str, page: &mut String) {
         if below.get_name() != "help" && !below.is_hide_set() {
             add(below, &format!("{name} {}", below.get_name()), page);
         }
+    }
+}
+
+/// Returns the page of limits, with the text of it that is written by hand.
+fn limits_page() -> String {
+    let page = fs::read_to_string(root().join(LIMITS_PAGE)).expect("the page can be read");
+    let (before, rest) = page
+        .split_once(LIMITS_BEGIN)
+        .expect("the page has its mark");
+    let (_, after) = rest.split_once(LIMITS_END).expect("the tables have an end");
+    let mut page = format!("{before}{LIMITS_BEGIN}");
+    add_settings::<Limits>("", &mut page);
+    add_settings::<StageSettings>(STAGES, &mut page);
+    add_settings::<GatewaySettings>(PERL_APPLICATIONS, &mut page);
+    page + "\n" + LIMITS_END + after
+}
+
+/// Adds the table of some settings, and the names of their flags where those differ.
+fn add_settings<T: Flags>(head: &str, page: &mut String) {
+    *page += head;
+    *page += "\n| setting | default | allowed | |\n|---|---|---|---|\n";
+    for setting in T::settings() {
+        let name = setting.name();
+        let (default, allowed) = (setting.default_text(), setting.allowed());
+        let unit = match setting.unit() {
+            Unit::Number => "",
+            Unit::Size => " (a size)",
+            Unit::Time => " (a time)",
+        };
+        let flag = T::flag_of(name).filter(|flag| *flag != name);
+        let flag = flag.map(|flag| format!("; `--{}`", flag.replace('_', "-")));
+        let details: Vec<&str> = setting.details().collect();
+        let text = format!("**{}**{unit}. {}", setting.summary(), details.join(" "));
+        // Writing to a string cannot fail.
+        let _written = writeln!(
+            page,
+            "| `{name}`{} | {default} | {allowed} | {} |",
+            flag.unwrap_or_default(),
+            text.trim_end()
+        );
     }
 }
 
@@ -115,6 +175,11 @@ fn words(command: &str) -> Vec<String> {
 #[test]
 fn the_page_tells_the_flags() {
     assert_made(PAGE, &page());
+}
+
+#[test]
+fn the_page_tells_the_limits() {
+    assert_made(LIMITS_PAGE, &limits_page());
 }
 
 #[test]

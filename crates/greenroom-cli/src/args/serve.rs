@@ -3,14 +3,14 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use greenroom::{Address, ForwardedHeader, TrustedProxies, TrustedProxy};
+use greenroom::{Address, ForwardedHeader, Limits, TrustedProxies, TrustedProxy};
 
 use super::demo::DemoArgs;
-use super::limits::LimitArgs;
 use super::listen::ListenArgs;
 use super::log::LogArgs;
 use super::process::ProcessArgs;
 use super::psgi::{Gateways, PsgiArgs};
+use super::settings::SettingArgs;
 use super::stage::StageArgs;
 use super::tls::TlsArgs;
 use super::{EXIT_STATUSES, value};
@@ -117,7 +117,7 @@ pub(crate) struct ServeArgs {
     pub(crate) stage: StageArgs,
 
     #[command(flatten)]
-    pub(crate) limits: LimitArgs,
+    pub(crate) limits: SettingArgs<Limits>,
 
     #[command(flatten)]
     pub(crate) log: LogArgs,
@@ -159,8 +159,6 @@ impl ServeArgs {
     /// code of -e.
     pub(crate) fn gateways(&self, code: Option<&Path>) -> Gateways {
         let file = code.or(self.file.as_deref());
-        let limits = self.limits.limits();
-        self.psgi
-            .gateways(file, limits.drain_deadline, limits.body_bytes_max)
+        self.psgi.gateways(file, &self.limits.0)
     }
 }

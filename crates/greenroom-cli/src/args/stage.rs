@@ -1,11 +1,8 @@
 //! Flags of the default stage, one for each setting.
 
-use std::num::NonZeroUsize;
-use std::time::Duration;
+use greenroom::{BuildError, Stage, StageSettings};
 
-use greenroom::{BuildError, Stage};
-
-use super::value;
+use super::settings::SettingArgs;
 
 pub(super) const HEADING: &str =
     "Stage: where handlers of the demo application run that are not known to be short";
@@ -22,44 +19,14 @@ pub(crate) struct StageArgs {
     )]
     stage_threads: Option<u16>,
 
-    /// Threads in all, those that a handler blocks included; more work waits, or is rejected
-    #[arg(
-        long,
-        env = "GREENROOM_BLOCKING_THREADS_MAX",
-        value_name = "NUMBER",
-        default_value = "512",
-        value_parser = clap::value_parser!(u16).range(1..)
-    )]
-    blocking_threads_max: u16,
-
-    /// Longest wait of a request for a thread; 503 for those that would wait longer
-    #[arg(
-        long,
-        env = "GREENROOM_QUEUE_WAIT_MAX",
-        value_name = "TIME",
-        default_value = "500ms",
-        value_parser = value::positive_time
-    )]
-    queue_wait_max: Duration,
-
-    /// Requests that may wait for a thread, however short the wait; 503 beyond
-    #[arg(
-        long,
-        env = "GREENROOM_QUEUE_MAX",
-        value_name = "NUMBER",
-        default_value = "65536",
-        value_parser = value::positive::<NonZeroUsize>
-    )]
-    queue_max: NonZeroUsize,
+    #[command(flatten)]
+    settings: SettingArgs<StageSettings>,
 }
 
 impl StageArgs {
     /// Builds the default stage, before anything uses it.
     pub(crate) fn build(&self) -> Result<(), BuildError> {
-        let mut builder = Stage::builder("stage")
-            .blocking_threads_max(self.blocking_threads_max.into())
-            .queue_wait_max(self.queue_wait_max)
-            .queue_max(self.queue_max.get());
+        let mut builder = Stage::builder("stage").settings(self.settings.0.clone());
         if let Some(threads) = self.stage_threads {
             builder = builder.threads(threads.into()..=threads.into());
         }

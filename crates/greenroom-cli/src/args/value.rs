@@ -115,14 +115,6 @@ pub(super) fn size(text: &str) -> Result<ByteSize, String> {
     })
 }
 
-/// Parses a number of bytes that is not zero.
-pub(super) fn positive_size(text: &str) -> Result<ByteSize, String> {
-    match size(text)? {
-        size if size.as_u64() == 0 => Err("the size must be more than 0".to_owned()),
-        size => Ok(size),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +164,5 @@ mod tests {
         assert_eq!(size("0"), Ok(ByteSize::b(0)));
         assert!(size("64 parsecs").is_err_and(|error| error.contains("64KiB")));
         assert!(size("-1").is_err());
-        assert!(positive_size("0B").is_err_and(|error| error.contains("more than 0")));
     }
 }

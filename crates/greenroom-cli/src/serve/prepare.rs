@@ -61,7 +61,7 @@ fn bind(
         Vec::new()
     };
     let mut builder = Server::builder()
-        .limits(args.limits.limits().clone())
+        .limits(args.limits.0.clone())
         .trusted_proxies(args.trusted_proxies())
         .access_log(!args.log.no_access_log);
     if let Some(tls) = tls {

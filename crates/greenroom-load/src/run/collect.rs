@@ -315,8 +315,10 @@ impl Gathered {
         let limit = end_ns + self.tolerance_ns();
         let mut sum: Option<Batch> = None;
         for thread in &mut self.threads {
-            let is_within = |batch: &mut Batch| batch.end_ns <= limit;
-            while let Some(mut batch) = thread.waiting.pop_front_if(is_within) {
+            let is_within = |batch: &Batch| batch.end_ns <= limit;
+            while thread.waiting.front().is_some_and(is_within)
+                && let Some(mut batch) = thread.waiting.pop_front()
+            {
                 let Some(sum) = &mut sum else {
                     sum = Some(batch);
                     continue;

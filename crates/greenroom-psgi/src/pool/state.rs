@@ -53,7 +53,7 @@ pub(super) struct State {
     concurrency: u32,
     queue_max: usize,
     queue_wait_max: Duration,
-    served_max: Option<u64>,
+    served_max: u64,
     routes: Routes,
     service: ServiceTime,
     lateness: Lateness,
@@ -70,11 +70,11 @@ impl State {
             left: 0,
             usage: Usage::new(now),
             shares: Shares::default(),
-            standing: Standing::new(settings.queue_wait_max),
+            standing: Standing::new(settings.limits.queue_wait_max),
             concurrency: settings.concurrency.requests_max(),
-            queue_max: settings.queue_max,
-            queue_wait_max: settings.queue_wait_max,
-            served_max: settings.max_requests,
+            queue_max: settings.limits.queue_max,
+            queue_wait_max: settings.limits.queue_wait_max,
+            served_max: settings.limits.max_requests,
             routes: Routes::default(),
             service: ServiceTime::default(),
             lateness: Lateness::default(),
@@ -287,7 +287,7 @@ impl State {
                 self.learn(charge.route, *busy);
             }
         }
-        let served_max = self.served_max.unwrap_or(u64::MAX);
+        let served_max = self.served_max;
         let Some(accounts) = self.accounts_of(key) else {
             settlement.clear();
             return false;

@@ -16,7 +16,7 @@ use crate::settings::Concurrency;
 const SHORT: Duration = Duration::from_micros(20);
 
 fn pool(change: impl FnOnce(Builder) -> Builder) -> Arc<Pool> {
-    Pool::new(change(Builder::new(PathBuf::from("app.psgi"))).settings())
+    Pool::new(&change(Builder::new(PathBuf::from("app.psgi"))).settings)
 }
 
 fn with_workers(keys: std::ops::Range<u32>, change: impl FnOnce(Builder) -> Builder) -> Arc<Pool> {

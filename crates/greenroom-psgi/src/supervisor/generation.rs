@@ -131,7 +131,7 @@ fn load_all(launcher: &Launcher) -> LoadingWorkers {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let at_once = Arc::new(Semaphore::new(cores));
     let mut loading = JoinSet::new();
-    for _ in 0..launcher.shared.settings.workers {
+    for _ in 0..launcher.shared.settings.limits.workers {
         let (launcher, at_once) = (launcher.clone(), Arc::clone(&at_once));
         loading.spawn(async move {
             // It is never closed.
@@ -256,7 +256,7 @@ fn ended(settings: &Settings, status: Option<ExitStatus>, said: String) -> Start
 }
 
 async fn first_word(settings: &Settings, channel: UnixStream) -> Result<FirstWord, StartError> {
-    let limit = settings.start_timeout;
+    let limit = settings.limits.start_timeout;
     let word = timeout(limit, Loading::new(channel).first_word()).await;
     let word = word.map_err(|_| StartError::Timeout {
         application: settings.name(),

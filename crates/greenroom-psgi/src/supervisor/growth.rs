@@ -43,9 +43,10 @@ struct Fruitless {
 
 impl Growth {
     pub(super) fn look(&mut self, shared: &Shared, loads: &[WorkerLoad], now: Instant) {
-        let Some(most) = shared.settings.max_rss else {
+        let most = shared.settings.limits.max_rss;
+        if most == u64::MAX {
             return;
-        };
+        }
         for member in shared.members() {
             if member.state() != WorkerState::Ready {
                 continue;

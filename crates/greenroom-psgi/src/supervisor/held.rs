@@ -38,7 +38,7 @@ impl Held {
         forked: Forked,
         process: AsyncFd<OwnedFd>,
     ) -> Self {
-        let requests_max = shared.settings.max_requests;
+        let requests_max = shared.settings.limits.max_requests;
         let member = Member::new(key, forked.pid, generation, requests_max, process);
         let member = Arc::new(member);
         shared.add_member(Arc::clone(&member));

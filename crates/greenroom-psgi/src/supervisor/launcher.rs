@@ -37,7 +37,7 @@ pub(super) struct Launcher {
 impl Launcher {
     /// Forks a worker and waits until it is ready. If the future is dropped, the worker is killed.
     pub(super) async fn start_worker(&self) -> Result<ReadyWorker, StartError> {
-        let limit = self.shared.settings.start_timeout;
+        let limit = self.shared.settings.limits.start_timeout;
         let late = StartError::Timeout {
             application: self.shared.settings.name(),
             process: PROCESS,

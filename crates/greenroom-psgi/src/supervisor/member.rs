@@ -26,7 +26,7 @@ pub(super) struct Member {
     pub(super) born: Instant,
     /// Notified when it may have become idle.
     pub(super) may_be_idle: Notify,
-    requests_max: Option<u64>,
+    requests_max: u64,
     ready: OnceLock<Ready>,
     state: watch::Sender<WorkerState>,
     is_hung: AtomicBool,
@@ -58,7 +58,7 @@ impl Member {
         key: u32,
         pid: Pid,
         generation: u32,
-        requests_max: Option<u64>,
+        requests_max: u64,
         process: AsyncFd<OwnedFd>,
     ) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Member {
             generation,
             born: Instant::now(),
             may_be_idle: Notify::new(),
-            requests_max: requests_max.map(jittered),
+            requests_max: jittered(requests_max),
             ready: OnceLock::new(),
             state: watch::Sender::new(WorkerState::Starting),
             is_hung: AtomicBool::new(false),
@@ -126,7 +126,7 @@ impl Member {
 
     /// Returns `true` if it has served as many requests as it may.
     pub(super) fn has_served_enough(&self, served: u64) -> bool {
-        self.requests_max.is_some_and(|most| served >= most)
+        served >= self.requests_max
     }
 
     /// Waits for the process' end.

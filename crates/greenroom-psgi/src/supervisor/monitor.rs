@@ -49,7 +49,10 @@ pub(super) fn look(shared: &Shared, loads: &[WorkerLoad]) {
         let Some(member) = members.iter().find(|member| member.key == load.key) else {
             continue;
         };
-        if let Some(stuck) = load.stuck.filter(|stuck| *stuck > shared.settings.timeout) {
+        if let Some(stuck) = load
+            .stuck
+            .filter(|stuck| *stuck > shared.settings.limits.timeout)
+        {
             kill_hung(shared, member, stuck);
         } else if load.condemned {
             member.kill();

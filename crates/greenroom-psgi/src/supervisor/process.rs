@@ -121,7 +121,7 @@ fn arguments(settings: &Settings, directory: &Path) -> Vec<OsString> {
     for module in &settings.modules {
         arguments.extend(["-M".into(), module.into()]);
     }
-    if settings.workers > 1 {
+    if settings.limits.workers > 1 {
         arguments.push("--multiprocess".into());
     }
     arguments

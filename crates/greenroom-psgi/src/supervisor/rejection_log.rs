@@ -32,19 +32,19 @@ fn is_full_of_waiting(shared: &Shared) -> bool {
 fn advice(rejections: &Rejections, settings: &Settings, is_full_of_waiting: bool) -> String {
     let sheds = rejections.sheds;
     if sheds.queue_full > sheds.wait + sheds.late {
-        let queue_max = settings.queue_max;
+        let queue_max = settings.limits.queue_max;
         return format!(
             "the queue is full; raise queue_max (--worker-queue-max), which is {queue_max}, or \
              workers (--workers), which is {}",
-            settings.workers,
+            settings.limits.workers,
         );
     }
-    let wait_max = settings.queue_wait_max;
+    let wait_max = settings.limits.queue_wait_max;
     let raised = if is_full_of_waiting {
         let concurrency = settings.concurrency.requests_max();
         format!("concurrency (--worker-concurrency), which is {concurrency},")
     } else {
-        format!("workers (--workers), which is {},", settings.workers)
+        format!("workers (--workers), which is {},", settings.limits.workers)
     };
     format!(
         "they would wait for up to {:.1?}; raise {raised} or queue_wait_max \

@@ -12,10 +12,12 @@ use crate::perl;
 use crate::pool::{Pool, WorkerLoad, micros};
 use crate::settings::Settings;
 use crate::status::{GatewayStatus, WorkerState, WorkerStatus};
+use crate::uploads::Uploads;
 
 pub(crate) struct Shared {
     pub(crate) settings: Arc<Settings>,
     pub(crate) pool: Arc<Pool>,
+    pub(crate) uploads: Arc<Uploads>,
     pub(super) counters: Counters,
     /// The directory of the workers' sockets.
     directory: PathBuf,
@@ -39,6 +41,7 @@ impl Shared {
     pub(super) fn new(settings: Arc<Settings>, directory: PathBuf) -> Self {
         Self {
             pool: Pool::new(&settings),
+            uploads: Uploads::new(settings.limits.uploads_bytes_max),
             settings,
             counters: Counters::default(),
             directory,
@@ -122,7 +125,7 @@ impl Shared {
             application: self.settings.name(),
             mount: self.settings.mount.clone(),
             generation: self.generation.load(Ordering::Relaxed),
-            workers_wanted: self.settings.workers,
+            workers_wanted: self.settings.limits.workers,
             workers: members
                 .iter()
                 .map(|member| worker_status(member, &loads))

@@ -93,7 +93,7 @@ impl Tended {
     async fn drain(&mut self, member: &Member) {
         member.advance(WorkerState::Draining);
         self.shared.pool.drain(member.key);
-        let allowed = self.shared.settings.drain_deadline;
+        let allowed = self.shared.settings.limits.drain_deadline;
         let done = timeout(allowed, self.finish(member)).await;
         if done.is_err() {
             tracing::warn!(

@@ -55,7 +55,7 @@ pub(super) fn admit<T: Queued>(
     let expected = view.lanes.expected(submission.route.key, submission.stated);
     let predicted = predict(view, submission, state, now);
     let limit = match submission.priority {
-        Priority::Critical => state.settings.queue_wait_max,
+        Priority::Critical => state.settings.limits.queue_wait_max,
         Priority::Normal | Priority::Bulk => view.lanes.standing.wait_max(now, predicted),
     };
     let reject = |reason, retry_after| {
@@ -72,7 +72,7 @@ pub(super) fn admit<T: Queued>(
     if let Err(seconds) = within(predicted, wait_max) {
         return reject(Reason::Wait, seconds);
     }
-    let is_burst = limit > state.settings.queue_wait_max;
+    let is_burst = limit > state.settings.limits.queue_wait_max;
     Ok(Terms {
         predicted,
         // Of a burst little is known yet, and admitted work is not to be dropped for that.
@@ -106,12 +106,12 @@ fn has_room<T>(
         .len_of(submission.flow())
         == 0;
     let reserve = if is_first {
-        settings.queue_max / FIRST_RESERVE_DIVISOR
+        settings.limits.queue_max / FIRST_RESERVE_DIVISOR
     } else {
         0
     };
-    waiting < submission.priority.queue_max(settings.queue_max) + reserve
-        && state.held_bytes.saturating_add(bytes) <= settings.queue_bytes_max
+    waiting < submission.priority.queue_max(settings.limits.queue_max) + reserve
+        && state.held_bytes.saturating_add(bytes) <= settings.limits.queue_bytes_max
 }
 
 /// Predicts the wait of this work: the work that goes before it counts, not all that waits.
@@ -124,7 +124,10 @@ fn predict<T: Queued>(
     let (band, flow) = (submission.band(), submission.flow());
     let (lanes, settings) = (&view.lanes, state.settings);
     let computing = u32::try_from(settings.bounds.compute_max).unwrap_or(u32::MAX);
-    let longest = settings.queue_wait_max.saturating_mul(2 * BURST_FACTOR);
+    let longest = settings
+        .limits
+        .queue_wait_max
+        .saturating_mul(2 * BURST_FACTOR);
     let ahead = lanes.ahead(band, flow, longest.saturating_mul(computing), now);
     let waiting = view.waiting.saturating_sub(state.abandoned);
     let before = part(waiting, ahead, lanes.backlog(band));

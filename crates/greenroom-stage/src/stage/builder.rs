@@ -3,30 +3,60 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
+use greenroom_settings::{HasSettings, SettingError, settings};
+
 use super::scheduler::Bounds;
 use super::shared::Shared;
 use super::{STAGES, Stage};
 
-/// Settings of a stage, beginning with the defaults.
+settings! {
+    /// Settings of a stage: limits of its queue and of its threads.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct StageSettings set by StageBuilder {
+        /// Threads in all, those that a handler blocks included; more work waits, or is rejected.
+        ///
+        /// A handler blocks in a system call, on a lock, or asleep. There are never fewer than may
+        /// compute.
+        blocking_threads_max: usize as Number = 512, 1..=65_535;
+
+        /// Time that work may wait for a thread; 503 for what would wait longer.
+        ///
+        /// New work is rejected when its predicted wait is over nine tenths of it: with 2 threads
+        /// and runs of 30 ms, 31 may wait.
+        queue_wait_max: Duration as Time
+            = Duration::from_millis(500), Duration::ZERO..=Duration::MAX;
+
+        /// Runs that may wait for a thread, however short the wait; 503 beyond.
+        ///
+        /// A healthy burst does not reach the default: 15,000 requests of 10 us are over in 75 ms
+        /// on two cores. Critical work may exceed it by one eighth, a flow that has nothing waiting
+        /// by one sixteenth.
+        queue_max: usize as Number = 65_536, 1..=usize::MAX;
+
+        /// Memory that all waiting work may take; 503 beyond.
+        ///
+        /// Its futures count, some 1 to 4 KiB each with axum, and bodies do not.
+        queue_bytes_max: usize as Size = 64 << 20, 0..=usize::MAX;
+
+        /// Time without work after which a thread ends that is not one of the first.
+        idle_timeout: Duration as Time = Duration::from_secs(10), Duration::ZERO..=Duration::MAX;
+    }
+}
+
+/// The builder of a stage, which begins with the default settings.
 #[derive(Clone, Debug)]
 pub struct StageBuilder {
     name: String,
     threads: RangeInclusive<usize>,
-    queue_wait_max: Duration,
-    queue_max: usize,
-    queue_bytes_max: usize,
-    blocking_threads_max: usize,
-    idle_timeout: Duration,
+    settings: StageSettings,
 }
 
+/// The settings of a stage that was built.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) name: String,
     pub(crate) bounds: Bounds,
-    pub(crate) queue_wait_max: Duration,
-    pub(crate) queue_max: usize,
-    pub(crate) queue_bytes_max: usize,
-    pub(crate) idle_timeout: Duration,
+    pub(crate) limits: StageSettings,
 }
 
 /// An error of the settings, or of a system that has no thread to give.
@@ -44,11 +74,13 @@ pub enum BuildError {
         /// Threads at most.
         to: usize,
     },
-    /// `queue_max` is 0.
-    #[error("stage `{stage}`: queue_max is 0; at least 1")]
-    QueueMax {
+    /// A setting has a value that is not allowed.
+    #[error("stage `{stage}`: {source}")]
+    Setting {
         /// The stage's name.
         stage: String,
+        /// The setting, and what is allowed.
+        source: SettingError,
     },
     /// The process has a default stage already.
     #[error("stage `{stage}`: there is a default stage already; build it before it is used")]
@@ -72,11 +104,7 @@ impl StageBuilder {
         Self {
             name,
             threads: cores..=cores,
-            queue_wait_max: Duration::from_millis(500),
-            queue_max: 65_536,
-            queue_bytes_max: 64 << 20,
-            blocking_threads_max: 512,
-            idle_timeout: Duration::from_secs(10),
+            settings: StageSettings::default(),
         }
     }
 
@@ -89,47 +117,15 @@ impl StageBuilder {
         self
     }
 
-    /// Sets the longest time that work may wait for a thread. Default: 500 ms. New work is rejected
-    /// when its predicted wait is over nine tenths of it: with 2 threads and runs of 30 ms, 31 may
-    /// wait.
+    /// Sets all settings at once.
     #[must_use]
-    pub fn queue_wait_max(mut self, wait: Duration) -> Self {
-        self.queue_wait_max = wait;
+    pub fn settings(mut self, settings: StageSettings) -> Self {
+        self.settings = settings;
         self
     }
 
-    /// Sets the number of waiting runs at which new work is rejected, however short the wait.
-    /// Default: 65,536, which a healthy burst does not reach: 15,000 requests of 10 us are over in
-    /// 75 ms on two cores. Critical work may exceed it by one eighth, a flow that has nothing
-    /// waiting by one sixteenth.
-    #[must_use]
-    pub fn queue_max(mut self, runs: usize) -> Self {
-        self.queue_max = runs;
-        self
-    }
-
-    /// Sets the bytes that all waiting work may take, above which new work is rejected: their
-    /// futures, some 1 to 4 KiB each with axum, bodies not counted. Default: 67,108,864 (64 MiB).
-    #[must_use]
-    pub fn queue_bytes_max(mut self, bytes: usize) -> Self {
-        self.queue_bytes_max = bytes;
-        self
-    }
-
-    /// Sets the number of threads that may exist when handlers block: in a system call, on a lock,
-    /// asleep. Default: 512. Never fewer than may compute.
-    #[must_use]
-    pub fn blocking_threads_max(mut self, threads: usize) -> Self {
-        self.blocking_threads_max = threads;
-        self
-    }
-
-    /// Sets the time without work after which a thread ends that is not one of the first. Default:
-    /// 10 s.
-    #[must_use]
-    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.idle_timeout = timeout;
-        self
+    fn settings_mut(&mut self) -> &mut StageSettings {
+        &mut self.settings
     }
 
     /// Builds the stage and starts its first threads.
@@ -138,7 +134,7 @@ impl StageBuilder {
     ///
     /// [`BuildError`]: what is wrong, and what is allowed.
     pub fn build(self) -> Result<Stage, BuildError> {
-        let settings = self.settings()?;
+        let settings = self.checked()?;
         let shared = Arc::new(Shared::new(settings));
         let stage = Stage::new(Arc::clone(&shared));
         for _ in 0..shared.settings.bounds.base {
@@ -169,26 +165,24 @@ impl StageBuilder {
             })
     }
 
-    fn settings(self) -> Result<Settings, BuildError> {
+    fn checked(self) -> Result<Settings, BuildError> {
         let (from, to) = (*self.threads.start(), *self.threads.end());
         let stage = self.name;
         if from == 0 || from > to {
             return Err(BuildError::Threads { stage, from, to });
         }
-        if self.queue_max == 0 {
-            return Err(BuildError::QueueMax { stage });
+        let limits = self.settings;
+        if let Err(source) = limits.check() {
+            return Err(BuildError::Setting { stage, source });
         }
         Ok(Settings {
             name: stage,
             bounds: Bounds {
                 base: from,
                 compute_max: to,
-                threads_max: self.blocking_threads_max.max(to),
+                threads_max: limits.blocking_threads_max.max(to),
             },
-            queue_wait_max: self.queue_wait_max,
-            queue_max: self.queue_max,
-            queue_bytes_max: self.queue_bytes_max,
-            idle_timeout: self.idle_timeout,
+            limits,
         })
     }
 }

@@ -24,7 +24,7 @@ mod worker;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-pub use builder::{BuildError, StageBuilder};
+pub use builder::{BuildError, StageBuilder, StageSettings};
 pub use error::{Error, Panicked, Reason, Rejected, StageRejection};
 pub use handler::OnStage;
 pub use join_handle::JoinHandle;

@@ -49,7 +49,7 @@ impl Shared {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         Self {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
-            scheduler: Scheduler::new(settings.bounds, settings.queue_wait_max),
+            scheduler: Scheduler::new(settings.bounds, settings.limits.queue_wait_max),
             stats: Mutex::new(Stats::new()),
             meters: OnceLock::new(),
             settings,
@@ -223,7 +223,7 @@ impl Shared {
     pub(crate) fn rejected_late(&self) -> Rejected {
         Rejected {
             reason: Reason::Late,
-            retry_after: retry_after(self.longest_wait(), self.settings.queue_wait_max),
+            retry_after: retry_after(self.longest_wait(), self.settings.limits.queue_wait_max),
         }
     }
 
@@ -259,11 +259,11 @@ impl Shared {
         StageStatus {
             name: self.settings.name.clone(),
             queue_len: self.alive(counts.waiting),
-            queue_max: self.settings.queue_max,
+            queue_max: self.settings.limits.queue_max,
             queue_bytes: self.held_bytes.load(Ordering::Relaxed),
-            queue_bytes_max: self.settings.queue_bytes_max,
+            queue_bytes_max: self.settings.limits.queue_bytes_max,
             predicted_wait_micros: micros(predicted),
-            queue_wait_max_micros: micros(self.settings.queue_wait_max),
+            queue_wait_max_micros: micros(self.settings.limits.queue_wait_max),
             threads: Threads {
                 total: counts.threads,
                 working: counts.working,

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
 use super::admit::{self, Queued, State};
-use super::builder::Settings;
+use super::builder::{Settings, StageSettings};
 use super::lanes::{Ended, Entry, Lanes, Length, Spent};
 use super::priority::Priority;
 use super::scheduler::{Bounds, View};
@@ -291,10 +291,12 @@ fn settings(threads: u32) -> Settings {
             compute_max: threads,
             threads_max: threads,
         },
-        queue_wait_max: QUEUE_WAIT_MAX,
-        queue_max: 65_536,
-        queue_bytes_max: usize::MAX,
-        idle_timeout: Duration::MAX,
+        limits: StageSettings {
+            queue_wait_max: QUEUE_WAIT_MAX,
+            queue_bytes_max: usize::MAX,
+            idle_timeout: Duration::MAX,
+            ..StageSettings::default()
+        },
     }
 }
 

@@ -18,7 +18,7 @@ const LONG_SLICE: Duration = Duration::from_millis(100);
 /// Runs a thread of a stage: takes work and runs it until the thread is not needed any more.
 pub(crate) fn work(stage: &Arc<Shared>) {
     let worker = stage.scheduler.enter(Pid::as_raw(Some(gettid())));
-    let idle_timeout = stage.settings.idle_timeout;
+    let idle_timeout = stage.settings.limits.idle_timeout;
     let (mut spent, mut has_long_slices) = (None, false);
     while let Some(turn) = stage.scheduler.next(worker, spent.take(), idle_timeout) {
         let computes = turn.work.metadata().terms.computes;

@@ -185,7 +185,10 @@ fn settings_with_which_no_stage_can_work_are_refused() {
         "stage `x`: threads are 3..=2; at least 1, and no more at first than at most"
     );
     let queue = Stage::builder("x").queue_max(0).build().unwrap_err();
-    assert_eq!(queue.to_string(), "stage `x`: queue_max is 0; at least 1");
+    assert_eq!(
+        queue.to_string(),
+        "stage `x`: queue_max: 0 is not allowed; allowed: 1 or more, unlimited"
+    );
 }
 
 #[tokio::test]

@@ -5,12 +5,10 @@ mod mount;
 mod pool;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use bytesize::ByteSize;
+use greenroom::Limits;
 use greenroom::psgi::{Builder, Gateway};
 
-use super::value;
 use mount::Mount;
 use pool::{PoolArgs, PoolChanges};
 
@@ -79,57 +77,6 @@ pub(crate) struct PsgiArgs {
     )]
     perl: PathBuf,
 
-    /// Longest time that the application may take to load
-    #[arg(
-        long,
-        env = "GREENROOM_START_TIMEOUT",
-        value_name = "TIME",
-        default_value = "1m",
-        value_parser = value::positive_time
-    )]
-    start_timeout: Duration,
-
-    /// Requests that may wait for a worker; 503 beyond
-    #[arg(
-        long,
-        env = "GREENROOM_WORKER_QUEUE_MAX",
-        value_name = "NUMBER",
-        default_value = "16384",
-        value_parser = clap::value_parser!(u32).range(1..)
-    )]
-    worker_queue_max: u32,
-
-    /// Longest wait of a request for a worker; 503 for those that would wait longer
-    #[arg(
-        long,
-        env = "GREENROOM_WORKER_QUEUE_WAIT_MAX",
-        value_name = "TIME",
-        default_value = "10s",
-        value_parser = value::positive_time
-    )]
-    worker_queue_wait_max: Duration,
-
-    /// Size of a request's body that is kept in memory until it is complete; in a file beyond
-    #[arg(
-        long,
-        env = "GREENROOM_BODY_MEMORY_MAX",
-        value_name = "SIZE",
-        default_value = "64KiB",
-        value_parser = value::size
-    )]
-    body_memory_max: ByteSize,
-
-    /// Size of all bodies of requests that an application's workers have not responded to, in
-    /// memory and in files; 503 beyond
-    #[arg(
-        long,
-        env = "GREENROOM_UPLOADS_BYTES_MAX",
-        value_name = "SIZE",
-        default_value = "1GiB",
-        value_parser = value::positive_size
-    )]
-    uploads_bytes_max: ByteSize,
-
     /// Serve the application that plackup has loaded, by way of standard input and this directory
     #[arg(
         long,
@@ -163,18 +110,12 @@ impl PsgiArgs {
     }
 
     /// Returns the applications: that of `file` or of --app, if there is one, and then the mounts.
-    pub(super) fn gateways(
-        &self,
-        file: Option<&Path>,
-        drain_deadline: Duration,
-        body_bytes_max: u64,
-    ) -> Gateways {
+    pub(super) fn gateways(&self, file: Option<&Path>, limits: &Limits) -> Gateways {
         let builder = |file: &Path, changes: &PoolChanges| {
-            let builder = self
-                .common(file)
-                .drain_deadline(drain_deadline)
-                .body_bytes_max(body_bytes_max);
-            self.pool.changed(changes).apply(builder)
+            let builder = self.pool.changed(changes).apply(self.common(file));
+            builder
+                .drain_deadline(limits.drain_deadline)
+                .body_bytes_max(limits.body_bytes_max)
         };
         let unchanged = PoolChanges::default();
         if let Some(directory) = &self.attach {
@@ -193,12 +134,7 @@ impl PsgiArgs {
         let mut builder = Gateway::builder(file)
             .environment(self.environment())
             .reload_on_change(self.reload)
-            .perl(&self.perl)
-            .start_timeout(self.start_timeout)
-            .queue_max(usize::try_from(self.worker_queue_max).unwrap_or(usize::MAX))
-            .queue_wait_max(self.worker_queue_wait_max)
-            .uploads_bytes_max(self.uploads_bytes_max.as_u64())
-            .body_memory_max(usize::try_from(self.body_memory_max.as_u64()).unwrap_or(usize::MAX));
+            .perl(&self.perl);
         for directory in &self.include {
             builder = builder.include(directory);
         }

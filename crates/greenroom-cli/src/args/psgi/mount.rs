@@ -104,7 +104,7 @@ mod tests {
             ("/blog/=a", "`/blog/` is no prefix"),
             ("/a/../b=a", "`/a/../b` is no prefix"),
             ("/%41=a", "`/%41` is no prefix"),
-            ("/blog=a workers=0", "workers=0: allowed are"),
+            ("/blog=a workers=0", "workers=0: 0 is not allowed"),
             (
                 "/blog=a preload=maybe",
                 "preload=maybe: allowed are yes and no",

@@ -1,26 +1,23 @@
 //! Flags of an application's workers: their number, and limits for each.
 
-use std::num::NonZeroU64;
-use std::time::Duration;
+use greenroom::HasSettings;
+use greenroom::psgi::{Builder, Concurrency, GatewaySettings};
 
-use bytesize::ByteSize;
-use greenroom::psgi::{Builder, Concurrency, WORKERS_MAX};
-
+use crate::args::settings::SettingArgs;
 use crate::args::value;
+
+/// Keys of a mount, and the settings that they stand for.
+const KEYS: [(&str, &str); 4] = [
+    ("workers", "workers"),
+    ("timeout", "timeout"),
+    ("max-requests", "max_requests"),
+    ("max-rss", "max_rss"),
+];
 
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct PoolArgs {
-    /// Worker processes of an application, from 1 to 1024 (default: one for each core)
-    ///
-    /// An application that blocks takes as many requests at once as it has workers. One that keeps
-    /// in its process what all its clients share, as some for Twiggy do, needs 1.
-    #[arg(
-        long,
-        env = "GREENROOM_WORKERS",
-        value_name = "NUMBER",
-        value_parser = workers
-    )]
-    workers: Option<usize>,
+    #[command(flatten)]
+    settings: SettingArgs<GatewaySettings>,
 
     /// Requests that a worker may have at once: a number, or auto to learn it
     ///
@@ -39,103 +36,59 @@ pub(super) struct PoolArgs {
     /// Load the application once, before workers are forked, so that they share its memory
     #[arg(long, env = "GREENROOM_PRELOAD", alias = "preload-app")]
     preload: bool,
-
-    /// Longest time that a worker may give no sign of life while it works before it is killed and
-    /// replaced
-    #[arg(
-        long,
-        env = "GREENROOM_TIMEOUT",
-        value_name = "TIME",
-        default_value = "1m",
-        value_parser = value::positive_time
-    )]
-    timeout: Duration,
-
-    /// Requests after which a worker is replaced (default: never)
-    #[arg(
-        long,
-        env = "GREENROOM_MAX_REQUESTS",
-        value_name = "NUMBER",
-        value_parser = value::positive::<NonZeroU64>
-    )]
-    max_requests: Option<NonZeroU64>,
-
-    /// Memory of a worker beyond which it is replaced (default: any)
-    #[arg(
-        long,
-        env = "GREENROOM_MAX_RSS",
-        value_name = "SIZE",
-        value_parser = value::positive_size
-    )]
-    max_rss: Option<ByteSize>,
 }
 
 /// The settings of one application that differ from the others'.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PoolChanges {
-    workers: Option<usize>,
+    /// Names of settings, and their texts, which are allowed.
+    settings: Vec<(&'static str, String)>,
     concurrency: Option<Concurrency>,
     preload: Option<bool>,
-    timeout: Option<Duration>,
-    max_requests: Option<NonZeroU64>,
-    max_rss: Option<ByteSize>,
 }
 
 impl PoolArgs {
     pub(super) fn changed(&self, changes: &PoolChanges) -> Self {
+        let mut settings = self.settings.clone();
+        for (name, text) in &changes.settings {
+            let setting = GatewaySettings::setting(name).expect("it was found before");
+            let set = setting.set(&mut settings.0, text);
+            set.expect("it was allowed before");
+        }
         Self {
-            workers: changes.workers.or(self.workers),
+            settings,
             worker_concurrency: changes.concurrency.unwrap_or(self.worker_concurrency),
             preload: changes.preload.unwrap_or(self.preload),
-            timeout: changes.timeout.unwrap_or(self.timeout),
-            max_requests: changes.max_requests.or(self.max_requests),
-            max_rss: changes.max_rss.or(self.max_rss),
         }
     }
 
     pub(super) fn apply(&self, builder: Builder) -> Builder {
-        let mut builder = builder
+        builder
+            .settings(self.settings.0.clone())
             .concurrency(self.worker_concurrency)
             .preload(self.preload)
-            .timeout(self.timeout);
-        if let Some(workers) = self.workers {
-            builder = builder.workers(workers);
-        }
-        if let Some(requests) = self.max_requests {
-            builder = builder.max_requests(requests.get());
-        }
-        if let Some(size) = self.max_rss {
-            builder = builder.max_rss(size.as_u64());
-        }
-        builder
     }
 }
 
 impl PoolChanges {
     /// Takes one `key=value`. Returns `None` if there is no such key.
     pub(super) fn set(&mut self, key: &str, value: &str) -> Option<Result<(), String>> {
-        Some(match key {
-            "workers" => assign(&mut self.workers, workers(value)),
-            "concurrency" => assign(&mut self.concurrency, concurrency(value)),
-            "preload" => assign(&mut self.preload, yes_or_no(value)),
-            "timeout" => assign(&mut self.timeout, value::positive_time(value)),
-            "max-requests" => assign(&mut self.max_requests, value::positive(value)),
-            "max-rss" => assign(&mut self.max_rss, value::positive_size(value)),
-            _ => return None,
-        })
+        match key {
+            "concurrency" => return Some(assign(&mut self.concurrency, concurrency(value))),
+            "preload" => return Some(assign(&mut self.preload, yes_or_no(value))),
+            _ => {}
+        }
+        let setting = KEYS.iter().find(|(known, _)| *known == key);
+        let setting = setting.and_then(|(_, name)| GatewaySettings::setting(name))?;
+        let set = setting.set(&mut GatewaySettings::default(), value);
+        self.settings.push((setting.name(), value.to_owned()));
+        Some(set.map_err(|error| error.fault().to_owned()))
     }
 }
 
 fn assign<T>(place: &mut Option<T>, value: Result<T, String>) -> Result<(), String> {
     *place = Some(value?);
     Ok(())
-}
-
-fn workers(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok();
-    number
-        .filter(|number| (1..=WORKERS_MAX).contains(number))
-        .ok_or_else(|| format!("allowed are whole numbers from 1 to {WORKERS_MAX}"))
 }
 
 fn concurrency(text: &str) -> Result<Concurrency, String> {
@@ -165,14 +118,6 @@ mod tests {
         assert_eq!(concurrency("3"), Ok(Concurrency::AtMost(three)));
         for text in ["0", "", "many", "-1"] {
             assert!(concurrency(text).is_err_and(|error| error.contains("auto")));
-        }
-    }
-
-    #[test]
-    fn workers_are_some_and_not_too_many() {
-        assert_eq!((workers("1"), workers("1024")), (Ok(1), Ok(1_024)));
-        for text in ["0", "1025", "two", ""] {
-            assert!(workers(text).is_err_and(|error| error.contains("1 to 1024")));
         }
     }
 }

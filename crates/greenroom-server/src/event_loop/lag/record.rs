@@ -47,7 +47,9 @@ impl Record {
             .expect("constants that the histogram allows");
         let record = Arc::new(Self {
             lags_metric: metrics::histogram!("greenroom_loop_lag_seconds", "loop" => name.clone()),
-            rejected_metric: metrics::counter!("greenroom_loop_rejected_total", "loop" => name.clone()),
+            rejected_metric: metrics::counter!(
+                "greenroom_loop_rejected_total", "loop" => name.clone()
+            ),
             name,
             index,
             balance,

@@ -1,15 +1,12 @@
 //! Limits on what one client may ask of the server, and on its time.
 
-mod serde;
-mod setting;
-
 use std::time::Duration;
 
-use crate::memory::memory_default;
-use setting::limits;
-pub use setting::{LimitError, Setting, Unit};
+use greenroom_settings::settings;
 
-limits! {
+use crate::memory::memory_default;
+
+settings! {
     /// Limits and time-outs of a server, and of what one client may ask of it.
     ///
     /// All but `body_bytes_max` are on by default or generous, and safe on the open internet. How
@@ -19,8 +16,8 @@ limits! {
     /// No time-out comes early. Those of a connection are kept by a clock of 250 ms, so they come
     /// up to 500 ms late: 1 s is 1 to 1.25 s, and 1.1 s is 1.25 to 1.5 s.
     ///
-    /// Each has a name, a unit, a default and a range, which [`Limits::settings`] lists; a server
-    /// that is given others does not [bind](crate::ServerBuilder::bind).
+    /// Each has a name, a unit, a default and a range, which [`HasSettings`](crate::HasSettings)
+    /// lists; a server that is given others does not [bind](crate::ServerBuilder::bind).
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Limits {
         /// Size of a request's head; 431 beyond.
@@ -193,23 +190,6 @@ limits! {
 const TICK: Duration = Duration::from_millis(1);
 
 impl Limits {
-    /// All limits, in the order in which they are documented.
-    #[must_use]
-    pub fn settings() -> &'static [Setting] {
-        SETTINGS
-    }
-
-    /// The limit with this name.
-    #[must_use]
-    pub fn setting(name: &str) -> Option<&'static Setting> {
-        SETTINGS.iter().find(|setting| setting.name() == name)
-    }
-
-    /// Checks every limit against its range.
-    pub(crate) fn check(&self) -> Result<(), LimitError> {
-        SETTINGS.iter().try_for_each(|setting| setting.check(self))
-    }
-
     pub(crate) fn http(&self) -> greenroom_http::Limits {
         greenroom_http::Limits {
             head_bytes_max: self.head_bytes_max,
@@ -239,6 +219,8 @@ fn connections_default() -> usize {
 
 #[cfg(test)]
 mod tests {
+    use greenroom_settings::HasSettings;
+
     use super::*;
 
     #[test]
