@@ -2,12 +2,11 @@
 
 use std::convert::Infallible;
 use std::fmt::{self, Debug, Formatter};
-use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use crate::builder::AcmeBuilder;
 use crate::certificates::Certificates;
@@ -56,25 +55,11 @@ impl Acme {
     /// Orders what is missing, renews what is due, and tries again what has failed, until the
     /// future is dropped.
     ///
-    /// It must be polled within a tokio runtime with I/O and time enabled. It spawns a task for
-    /// each certificate; they end with it.
-    ///
-    /// # Panics
-    /// It panics if one of these tasks does.
+    /// It must be polled within a tokio runtime with I/O and time enabled. All certificates are
+    /// looked after in this one future; only files are written on threads for blocking work.
     pub async fn run(self) -> Infallible {
-        let mut tasks = JoinSet::new();
-        for group in self.groups {
-            tasks.spawn(group.run());
-        }
-        while let Some(ended) = tasks.join_next().await {
-            if let Err(error) = ended
-                && let Ok(panic) = error.try_into_panic()
-            {
-                resume_unwind(panic);
-            }
-        }
-        // The runtime ends.
-        std::future::pending().await
+        join_all(self.groups.into_iter().map(Group::run)).await;
+        unreachable!("a group is looked after without end")
     }
 }
 

@@ -68,6 +68,14 @@ impl Challenges {
         is_asked.then(|| challenge.key_authorization.clone())
     }
 
+    pub(crate) fn insert_file(&self, name: &str, token: &str, key_authorization: String) {
+        let challenge = FileChallenge {
+            name: name.to_owned(),
+            key_authorization,
+        };
+        self.by_token.write().insert(token.to_owned(), challenge);
+    }
+
     /// Responds to the challenge until what it returns is dropped.
     pub(crate) fn provide(
         self: &Arc<Self>,
@@ -79,11 +87,7 @@ impl Challenges {
     ) -> Result<Provision, String> {
         let key = match kind {
             ChallengeKind::Http01 => {
-                let challenge = FileChallenge {
-                    name: name.to_owned(),
-                    key_authorization: key_authorization.as_str().to_owned(),
-                };
-                self.by_token.write().insert(token.to_owned(), challenge);
+                self.insert_file(name, token, key_authorization.as_str().to_owned());
                 token
             }
             ChallengeKind::TlsAlpn01 => {
@@ -132,7 +136,9 @@ fn certificate(
     };
     let (certificate, key) = made().map_err(|error| error.to_string())?;
     let key = PrivatePkcs8KeyDer::from(key.serialize_der());
-    CertifiedKey::from_der(vec![certificate.der().clone()], key.into(), provider)
-        .map(Arc::new)
-        .map_err(|error| error.to_string())
+    let key = provider.key_provider.load_private_key(key.into());
+    let key = key.map_err(|error| error.to_string())?;
+    // `from_der` would refuse the critical extension, which no client but the authority knows.
+    let chain = vec![certificate.der().clone()];
+    Ok(Arc::new(CertifiedKey::new(chain, key)))
 }

@@ -37,7 +37,7 @@ pub(crate) enum CaError {
     Timeout(Duration),
     #[error("a response of the authority is longer than {BODY_BYTES_MAX} bytes")]
     TooLong,
-    #[error("the authority responded {status}{}", problem.as_ref().map(describe).unwrap_or_default())]
+    #[error("the authority responded {status}{}", problem.as_deref().map(describe).unwrap_or_default())]
     Refused {
         status: StatusCode,
         problem: Option<Box<Problem>>,
@@ -52,7 +52,7 @@ impl From<CaError> for Error {
 }
 
 /// Returns the details of a problem, to stand behind what it is about.
-pub(crate) fn describe(problem: &Box<Problem>) -> String {
+pub(crate) fn describe(problem: &Problem) -> String {
     let mut text = detail(problem.detail.as_deref(), problem.r#type.as_deref());
     for part in &problem.subproblems {
         text.push_str(&detail(part.detail.as_deref(), part.r#type.as_deref()));

@@ -1,6 +1,6 @@
 //! The end of an attempt that brought no certificate.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write};
 use std::time::Duration;
 
 use instant_acme::{Error, Problem};
@@ -13,6 +13,9 @@ use crate::store::StoreError;
 /// The longest wait that an authority can ask for by `Retry-After`: one attempt a day does no
 /// harm, and a mistake of the authority does not end the renewals.
 const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
+
+/// The longest text about a failure, in characters. Much of it is the authority's.
+const TEXT_CHARS_MAX: usize = 2000;
 
 /// A failed attempt: for whom and why, and what can be done.
 #[derive(Debug)]
@@ -76,7 +79,7 @@ impl Failure {
     }
 
     /// Joins two failures of one attempt, which tried two ways.
-    pub(crate) fn and(mut self, second: Self) -> Self {
+    pub(crate) fn and(mut self, second: &Self) -> Self {
         self.text = format!("{}; {}", self.text, second.text);
         self.retry_after = self.retry_after.max(second.retry_after);
         self
@@ -123,7 +126,7 @@ impl Failure {
             }
             Some("invalidProfile") => Some("the authority does not have this profile"),
             Some("userActionRequired") => Some("visit the page that the authority names"),
-            _ if self.text.contains("UnknownIssuer") => Some(
+            _ if self.text.contains("invalid peer certificate") => Some(
                 "the certificate of the authority's own server is not trusted: give the root of a \
                  private authority",
             ),
@@ -135,9 +138,13 @@ impl Failure {
     }
 }
 
+/// On one line, since it goes to the log.
 impl Display for Failure {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.text)
+        for sign in self.text.chars().take(TEXT_CHARS_MAX) {
+            formatter.write_char(if sign.is_control() { ' ' } else { sign })?;
+        }
+        Ok(())
     }
 }
 
@@ -188,5 +195,72 @@ impl From<StoreError> for Failure {
 impl From<CertificateError> for Failure {
     fn from(error: CertificateError) -> Self {
         Self::other(format!("the authority's certificate is of no use: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::StatusCode;
+
+    fn refused(kind: &str, detail: &str, retry_after: Option<u64>) -> Failure {
+        let problem = serde_json::json!({
+            "type": format!("urn:ietf:params:acme:error:{kind}"),
+            "detail": detail,
+        });
+        let problem = serde_json::from_value(problem).expect("a problem");
+        let error = CaError::Refused {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            problem: Some(Box::new(problem)),
+            retry_after: retry_after.map(Duration::from_secs),
+        };
+        // The way that it takes through the protocol's library.
+        Error::from(error).into()
+    }
+
+    #[test]
+    fn a_refusal_keeps_the_detail_and_the_time_to_wait() {
+        let failure = refused("rateLimited", "too many orders", Some(7200));
+        assert_eq!(
+            failure.to_string(),
+            "the authority responded 429 Too Many Requests: too many orders (rateLimited)"
+        );
+        assert_eq!(failure.retry_after, Some(Duration::from_hours(2)));
+        assert!(
+            failure
+                .advice()
+                .is_some_and(|advice| advice.contains("rate limit"))
+        );
+        assert!(!failure.may_be_for_replacing());
+    }
+
+    #[test]
+    fn no_authority_puts_the_next_attempt_off_for_more_than_a_day() {
+        let failure = refused("rateLimited", "", Some(u64::MAX));
+        assert_eq!(failure.retry_after, Some(RETRY_AFTER_MAX));
+    }
+
+    #[test]
+    fn of_two_failures_the_longer_wait_counts() {
+        let (first, second) = (refused("caa", "a", Some(5)), refused("dns", "b", Some(9)));
+        let both = first.and(&second);
+        assert_eq!(both.retry_after, Some(Duration::from_secs(9)));
+        assert!(both.to_string().contains("(caa); "), "{both}");
+        assert!(both.advice().is_some_and(|advice| advice.contains("CAA")));
+    }
+
+    #[test]
+    fn a_long_detail_of_many_lines_is_one_line_of_bounded_length() {
+        let failure = refused("malformed", &"a\r\n\u{1b}[0m".repeat(1000), None);
+        let text = failure.to_string();
+        assert_eq!(text.chars().count(), TEXT_CHARS_MAX);
+        assert!(!text.contains(char::is_control));
+    }
+
+    #[test]
+    fn an_order_is_tried_without_what_it_replaces_where_that_may_help() {
+        assert!(refused("alreadyReplaced", "", None).may_be_for_replacing());
+        assert!(!refused("accountDoesNotExist", "", None).may_be_for_replacing());
+        assert!(refused("accountDoesNotExist", "", None).is_account_unknown());
     }
 }

@@ -1,5 +1,6 @@
 //! The life of one certificate: ordered, served, renewed.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -56,7 +57,7 @@ struct Due {
 
 impl Group {
     /// Keeps the certificate valid until the future is dropped.
-    pub(crate) async fn run(mut self) {
+    pub(crate) async fn run(mut self) -> Infallible {
         loop {
             self.until_due().await;
             let obtained = self.obtain().await;
@@ -159,7 +160,7 @@ impl Group {
             };
             let is_other_way_open = failure.is_authorization();
             first = Some(match first {
-                Some(first) => first.and(failure),
+                Some(first) => first.and(&failure),
                 None => failure,
             });
             if !is_other_way_open {

@@ -57,14 +57,13 @@ impl Http01 {
             return None;
         }
         let found = self.key_authorization(host(request), path);
-        let mut response = match found {
-            Some(text) => Response::new(Full::new(Bytes::from(text))),
-            None => {
-                let mut response = Response::new(Full::new(Bytes::from("Not Found\n")));
-                *response.status_mut() = StatusCode::NOT_FOUND;
-                response
-            }
+        let status = match found {
+            Some(_) => StatusCode::OK,
+            None => StatusCode::NOT_FOUND,
         };
+        let text = found.unwrap_or_else(|| "Not Found\n".to_owned());
+        let mut response = Response::new(Full::new(Bytes::from(text)));
+        *response.status_mut() = status;
         let kind = HeaderValue::from_static("text/plain");
         response.headers_mut().insert(CONTENT_TYPE, kind);
         Some(response)
@@ -141,5 +140,76 @@ where
         let inner = inner.expect("not polled after it was ready");
         let response = ready!(inner.poll(context))?;
         Poll::Ready(Ok(response.map(Either::Right)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+    use tower::ServiceExt;
+
+    /// Responses for the token `abc` at `example.org`.
+    fn http01() -> Http01 {
+        let challenges = Challenges::default();
+        challenges.insert_file("example.org", "abc", "abc.thumb".to_owned());
+        Http01::new(Arc::new(challenges))
+    }
+
+    #[test]
+    fn a_token_is_told_at_its_host_alone() {
+        let http01 = http01();
+        let path = format!("{PATH_PREFIX}abc");
+        let told = Some("abc.thumb".to_owned());
+        for host in ["example.org", "EXAMPLE.org", "example.org:80"] {
+            assert_eq!(http01.key_authorization(host, &path), told, "{host}");
+        }
+        for host in ["", "www.example.org", "example.net", "[::1]:80"] {
+            assert_eq!(http01.key_authorization(host, &path), None, "{host}");
+        }
+        for path in ["/", "/abc", PATH_PREFIX, "/.well-known/acme-challenge/abc/"] {
+            assert_eq!(
+                http01.key_authorization("example.org", path),
+                None,
+                "{path}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn the_layer_responds_to_the_authority_and_passes_on_the_rest() {
+        let application = tower::service_fn(async |_: Request<()>| {
+            Ok::<_, Infallible>(Response::new(Full::new(Bytes::from("application"))))
+        });
+        let service = http01().layer(application);
+        let respond = async |method: Method, target: &str, host: Option<&str>| {
+            let mut request = Request::builder().method(method).uri(target);
+            if let Some(host) = host {
+                request = request.header(HOST, host);
+            }
+            let request = request.body(()).expect("a request");
+            let response = service.clone().oneshot(request).await.expect("a response");
+            let status = response.status().as_u16();
+            let body = http_body_util::BodyExt::collect(response.into_body()).await;
+            let body = body.expect("a body").to_bytes();
+            (status, String::from_utf8_lossy(&body).into_owned())
+        };
+        let host = Some("example.org");
+        let path = format!("{PATH_PREFIX}abc");
+        let told = (200, "abc.thumb".to_owned());
+        let passed_on = (200, "application".to_owned());
+        assert_eq!(respond(Method::GET, &path, host).await, told);
+        // As over HTTP/2, or to a proxy.
+        let absolute = format!("http://example.org{path}");
+        assert_eq!(respond(Method::GET, &absolute, None).await, told);
+        assert_eq!(respond(Method::POST, &path, host).await, passed_on);
+        assert_eq!(respond(Method::GET, "/abc", host).await, passed_on);
+        for (target, host) in [
+            (format!("{PATH_PREFIX}other"), host),
+            (path.clone(), Some("example.net")),
+            (path, None),
+        ] {
+            assert_eq!(respond(Method::GET, &target, host).await.0, 404, "{target}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,22 +27,17 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::ports::free_port;
+use crate::within;
 
 /// Settings of an authority.
+#[derive(Default)]
 pub(crate) struct Options {
     /// Share of nonces that it refuses, in percent.
     pub(crate) nonces_rejected: u8,
+    /// Whether a name that was validated once needs no challenge again.
+    pub(crate) reuses_authorizations: bool,
     /// The id and the key of the one external account, which is then required.
     pub(crate) external_account: Option<(&'static str, &'static str)>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            nonces_rejected: 0,
-            external_account: None,
-        }
-    }
 }
 
 /// An authority that gives no certificate for `blocked.example`.
@@ -57,8 +52,12 @@ pub(crate) struct Ca {
     /// The port at which it looks for TLS-ALPN-01 challenges.
     pub(crate) tls_port: u16,
     process: Option<Child>,
+    log: Log,
     _dns: Ended,
 }
+
+/// The lines that a program has written.
+type Log = Arc<Mutex<Vec<String>>>;
 
 /// A process that ends with this.
 struct Ended(Child);
@@ -81,6 +80,7 @@ impl Ca {
             http_port: free_port(),
             tls_port: free_port(),
             process: None,
+            log: Log::default(),
             _dns: process,
         };
         ca.write_config();
@@ -99,18 +99,23 @@ impl Ca {
 
     /// Starts it, with nothing left of what it knew.
     pub(crate) fn run(&mut self) {
+        let reuse = if self.options.reuses_authorizations {
+            "100"
+        } else {
+            "0"
+        };
         let mut command = command("pebble");
         command
             .arg("-config")
             .arg(self.directory.path().join("config.json"))
             .args(["-dnsserver", &format!("127.0.0.1:{}", self.dns)])
             .env("PEBBLE_VA_NOSLEEP", "1")
-            .env("PEBBLE_AUTHZREUSE", "0")
+            .env("PEBBLE_AUTHZREUSE", reuse)
             .env(
                 "PEBBLE_WFE_NONCEREJECT",
                 self.options.nonces_rejected.to_string(),
             );
-        self.process = Some(start(&mut command));
+        self.process = Some(start(&mut command, &self.log));
         wait_for(self.port);
         wait_for(self.management);
     }
@@ -119,6 +124,20 @@ impl Ca {
         let mut process = self.process.take().expect("it runs");
         process.kill().expect("it runs");
         process.wait().expect("it has ended");
+    }
+
+    /// Waits until its log has a line with this text.
+    pub(crate) async fn logged(&self, text: &str) {
+        let is_there = || {
+            let lines = self.log.lock().expect("nobody panicked");
+            lines.iter().any(|line| line.contains(text))
+        };
+        within(async {
+            while !is_there() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
     }
 
     pub(crate) fn freeze(&self) {
@@ -150,16 +169,21 @@ impl Ca {
     async fn manage(&self, path: &str, body: Bytes) -> Bytes {
         let url = format!("https://127.0.0.1:{}/{path}", self.management);
         let method = if body.is_empty() { "GET" } else { "POST" };
-        let request = Request::builder().method(method).uri(url);
+        let request = Request::builder()
+            .method(method)
+            .uri(url)
+            .header("user-agent", "the tests of greenroom-acme");
         let request = request.body(Full::new(body)).expect("a request");
         let response = Client::builder(TokioExecutor::new())
             .build(self.connector())
             .request(request)
             .await
             .expect("a response");
-        assert!(response.status().is_success(), "{}", response.status());
+        let status = response.status();
         let body = response.into_body().collect().await;
-        body.expect("a body").to_bytes()
+        let body = body.expect("a body").to_bytes();
+        assert!(status.is_success(), "{status}: {body:?}");
+        body
     }
 
     /// Returns a client for requests of the protocol that a test makes itself.
@@ -274,7 +298,7 @@ fn start_dns() -> (u16, Ended) {
         .args(["-management", &format!("127.0.0.1:{management}")])
         .args(["-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", ""])
         .args(["-defaultIPv4", "127.0.0.1", "-defaultIPv6", ""]);
-    let process = Ended(start(&mut command));
+    let process = Ended(start(&mut command, &Log::default()));
     wait_for(port);
     (port, process)
 }
@@ -293,7 +317,7 @@ fn command(program: &str) -> Command {
     command
 }
 
-fn start(command: &mut Command) -> Child {
+fn start(command: &mut Command, log: &Log) -> Child {
     let process = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -301,11 +325,11 @@ fn start(command: &mut Command) -> Child {
         .spawn();
     let mut process = process.expect("setpriv of util-linux");
     let output = process.stdout.take().expect("it is piped");
+    let log = Arc::clone(log);
     thread::spawn(move || {
-        BufReader::new(output)
-            .lines()
-            .map_while(Result::ok)
-            .for_each(drop)
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            log.lock().expect("nobody panicked").push(line);
+        }
     });
     process
 }

@@ -65,6 +65,11 @@ impl Site {
         }
     }
 
+    /// Ends, and waits until the ports are free.
+    pub(crate) async fn stop(mut self) {
+        self.tasks.shutdown().await;
+    }
+
     pub(crate) async fn serve_http(&mut self, ca: &Ca, acme: &Acme) {
         self.serve_http_by(ca, acme.http01()).await;
     }

@@ -42,10 +42,11 @@ async fn obtain(ca: &Ca, storage: &Path) {
         .certificate(["example.org"])
         .build()
         .expect("it is complete");
-    let _site = Site::start(ca, &acme).await;
+    let site = Site::start(ca, &acme).await;
     let mut running = Running::start(acme);
     running.certificate().await;
     running.stop().await;
+    site.stop().await;
 }
 
 #[tokio::test]

@@ -113,7 +113,7 @@ async fn the_old_certificate_is_served_while_the_authority_is_away() {
     let mut running = Running::start(acme);
     let certificate = running.certificate().await;
     running.stop().await;
-    drop(site);
+    site.stop().await;
     let root = ca.root().await;
     let acme = build();
     ca.kill();
