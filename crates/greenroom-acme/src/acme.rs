@@ -1,4 +1,4 @@
-//! What keeps all certificates valid.
+//! All certificates together.
 
 use std::convert::Infallible;
 use std::fmt::{self, Debug, Formatter};

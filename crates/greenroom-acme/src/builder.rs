@@ -69,7 +69,7 @@ pub enum BuildError {
     Name {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The fault in it.
         error: NameError,
     },
     /// A name that was given twice.

@@ -37,7 +37,10 @@ pub(crate) enum CaError {
     Timeout(Duration),
     #[error("a response of the authority is longer than {BODY_BYTES_MAX} bytes")]
     TooLong,
-    #[error("the authority responded {status}{}", problem.as_deref().map(describe).unwrap_or_default())]
+    #[error(
+        "the authority responded {status}{}",
+        problem.as_deref().map(describe).unwrap_or_default()
+    )]
     Refused {
         status: StatusCode,
         problem: Option<Box<Problem>>,

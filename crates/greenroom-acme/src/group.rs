@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use humantime_serde::re::humantime::format_rfc3339_seconds;
 use instant_acme::CertificateIdentifier;
 use tokio::sync::{Semaphore, watch};
 use tracing::{debug, error, info, warn};
@@ -23,7 +24,7 @@ use crate::schedule::{
 use crate::status::{CertificateStatus, State, Status};
 use crate::store::Store;
 
-/// What all groups share.
+/// The parts that all groups share.
 pub(crate) struct Shared {
     pub(crate) accounts: Accounts,
     pub(crate) certificates: Arc<Certificates>,
@@ -45,7 +46,7 @@ pub(crate) struct Group {
     pub(crate) certificate: Option<Certificate>,
     /// The time of the next order at the soonest.
     pub(crate) earliest: Option<SystemTime>,
-    /// What the authority has last suggested.
+    /// The authority's last suggestion.
     pub(crate) window: Option<Window>,
 }
 
@@ -197,16 +198,8 @@ impl Group {
         let now = self.shared.clock.now();
         let wait = wait.max(failure.retry_after.unwrap_or(Duration::ZERO));
         let next = now + wait;
-        let (advice, names) = (failure.advice(), &self.names);
-        let retry_seconds = wait.as_secs();
-        let has_ended = |certificate: &Certificate| certificate.not_after <= now;
-        if self.certificate.as_ref().is_some_and(has_ended) {
-            error!(?names, %failure, advice, retry_seconds, "a certificate has ended and cannot be renewed");
-        } else if self.certificate.is_some() {
-            warn!(?names, %failure, advice, retry_seconds, "a certificate could not be renewed yet");
-        } else {
-            warn!(?names, %failure, advice, retry_seconds, "a certificate could not be obtained yet");
-        }
+        let advice = failure.advice();
+        self.log_failure(failure, wait);
         self.report(State::Failed {
             reason: failure.to_string(),
             advice: advice.map(str::to_owned),
@@ -214,6 +207,25 @@ impl Group {
             next_attempt_at: next,
         });
         next
+    }
+
+    fn log_failure(&self, failure: &Failure, wait: Duration) {
+        let (names, advice, retry_seconds) = (&self.names, failure.advice(), wait.as_secs());
+        let now = self.shared.clock.now();
+        match &self.certificate {
+            None => warn!(
+                ?names, %failure, advice, retry_seconds,
+                "a certificate could not be obtained yet"
+            ),
+            Some(certificate) if certificate.not_after <= now => error!(
+                ?names, %failure, advice, retry_seconds,
+                "a certificate has ended and cannot be renewed"
+            ),
+            Some(_) => warn!(
+                ?names, %failure, advice, retry_seconds,
+                "a certificate could not be renewed yet"
+            ),
+        }
     }
 
     /// Saves and serves the certificate.
@@ -227,7 +239,7 @@ impl Group {
         self.shared.certificates.install(&self.names, &certificate);
         info!(
             names = ?self.names, serial = certificate.serial,
-            not_after = %humantime_serde::re::humantime::format_rfc3339_seconds(certificate.not_after),
+            not_after = %format_rfc3339_seconds(certificate.not_after),
             "a certificate is obtained"
         );
         let status = CertificateStatus::new(&certificate, saved.is_ok());

@@ -44,10 +44,13 @@ macro_rules! persist {
 pub(crate) use persist;
 
 pub(crate) fn is_bad_nonce(error: &Error) -> bool {
-    matches!(error, Error::Api(problem) if problem.r#type.as_deref() == Some(crate::client::BAD_NONCE))
+    let Error::Api(problem) = error else {
+        return false;
+    };
+    problem.r#type.as_deref() == Some(crate::client::BAD_NONCE)
 }
 
-/// What all orders have in common.
+/// The settings and parts that all orders have in common.
 pub(crate) struct Orders {
     pub(crate) challenges: Arc<Challenges>,
     /// The kinds of challenges that may be used.

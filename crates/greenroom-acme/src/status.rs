@@ -62,7 +62,7 @@ pub enum State {
     Failed {
         /// The reason, with what the authority says about it.
         reason: String,
-        /// What can be done about it, if that is known.
+        /// A way to help it, if one is known.
         advice: Option<String>,
         /// Attempts that have failed in a row.
         attempts: u32,

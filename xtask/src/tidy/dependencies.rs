@@ -19,11 +19,6 @@ const UNNAMED: &[(&str, &str, &str)] = &[
         "the example of the README, which is a documentation test of this crate",
     ),
     (
-        "greenroom-acme",
-        "humantime-serde",
-        "`#[serde(with = \"humantime_serde\")]`, a path in a string",
-    ),
-    (
         "greenroom-actor",
         "humantime-serde",
         "`#[serde(with = \"humantime_serde\")]`, a path in a string",

@@ -34,7 +34,7 @@ use crate::within;
 pub(crate) struct Options {
     /// Share of nonces that it refuses, in percent.
     pub(crate) nonces_rejected: u8,
-    /// Whether a name that was validated once needs no challenge again.
+    /// True if a name that was validated once needs no challenge again.
     pub(crate) reuses_authorizations: bool,
     /// The id and the key of the one external account, which is then required.
     pub(crate) external_account: Option<(&'static str, &'static str)>,

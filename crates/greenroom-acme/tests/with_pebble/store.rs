@@ -1,4 +1,4 @@
-//! What is on disk.
+//! The files on disk.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -112,9 +112,10 @@ async fn a_directory_belongs_to_one() {
         text.contains(&format!("in use by process {process}")),
         "{text}"
     );
-    assert!(
-        matches!(error, BuildError::Store(StoreError::InUse { holder, .. }) if holder == Some(process))
-    );
+    let BuildError::Store(StoreError::InUse { holder, .. }) = error else {
+        panic!("another error: {error:?}");
+    };
+    assert_eq!(holder, Some(process));
     Running::start(first).stop().await;
     build().expect("it is free again");
 }
