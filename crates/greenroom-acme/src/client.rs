@@ -21,6 +21,10 @@ use rustls::{ClientConfig, RootCertStore};
 /// The longest response of an authority that is read, in bytes: 1 MiB. A chain has some 5 kB.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 
+/// The longest wait that an authority can ask for by `Retry-After`: one attempt a day does no
+/// harm, and a mistake of the authority does not end the renewals.
+const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
+
 /// RFC 8555, 6.1 asks for a name by which the authority's operators know a client.
 const AGENT: &str = concat!("greenroom-acme/", env!("CARGO_PKG_VERSION"));
 
@@ -125,11 +129,17 @@ async fn exchange(response: ResponseFuture) -> Result<BytesResponse, CaError> {
     let response = response
         .await
         .map_err(|error| CaError::Unreachable(chain(&error)))?;
-    let (parts, body) = response.into_parts();
+    let (mut parts, body) = response.into_parts();
+    let wait = retry_after(&parts.headers);
+    if let Some(wait) = wait {
+        // The protocol's library adds it to the time, and would overflow.
+        let seconds = HeaderValue::from(wait.as_secs());
+        parts.headers.insert(RETRY_AFTER, seconds);
+    }
     let body = Limited::new(body, BODY_BYTES_MAX).collect().await;
     let body = body.map_err(|error| broken(&*error))?.to_bytes();
     if parts.status.is_client_error() || parts.status.is_server_error() {
-        return refused(parts, body);
+        return refused(parts, body, wait);
     }
     Ok(BytesResponse::from(Response::from_parts(
         parts,
@@ -148,7 +158,11 @@ fn broken(error: &(dyn StdError + 'static)) -> CaError {
 /// Makes an error of a refusal, which keeps what the protocol's library would lose: the time to
 /// wait, and a status whose body is no problem document. Of a nonce that is not taken the library
 /// must hear.
-fn refused(parts: Parts, body: Bytes) -> Result<BytesResponse, CaError> {
+fn refused(
+    parts: Parts,
+    body: Bytes,
+    retry_after: Option<Duration>,
+) -> Result<BytesResponse, CaError> {
     let problem = serde_json::from_slice::<Problem>(&body).ok();
     let kind = problem
         .as_ref()
@@ -162,21 +176,21 @@ fn refused(parts: Parts, body: Bytes) -> Result<BytesResponse, CaError> {
     Err(CaError::Refused {
         status: parts.status,
         problem: problem.map(Box::new),
-        retry_after: retry_after(&parts.headers),
+        retry_after,
     })
 }
 
 /// Reads the header field of RFC 9110, 10.2.3: seconds or a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = httpdate::parse_http_date(value).ok()?;
-    Some(
-        date.duration_since(SystemTime::now())
-            .unwrap_or(Duration::ZERO),
-    )
+    let wait = if let Ok(seconds) = value.parse() {
+        Duration::from_secs(seconds)
+    } else {
+        let date = httpdate::parse_http_date(value).ok()?;
+        let wait = date.duration_since(SystemTime::now());
+        wait.unwrap_or(Duration::ZERO)
+    };
+    Some(wait.min(RETRY_AFTER_MAX))
 }
 
 /// Returns the error and its causes: the outermost alone says "client error (Connect)".
@@ -211,6 +225,8 @@ mod tests {
         let later = SystemTime::now() + Duration::from_hours(2);
         let wait = retry_after(&headers(&httpdate::fmt_http_date(later))).expect("a date");
         assert!((3600..=7200).contains(&wait.as_secs()), "{wait:?}");
+        assert_eq!(seconds("18446744073709551615"), Some(86_400));
+        assert_eq!(seconds("Fri, 31 Dec 9999 23:59:59 GMT"), Some(86_400));
         for malformed in ["", "soon", "-1", "1.5"] {
             assert_eq!(seconds(malformed), None, "{malformed}");
         }

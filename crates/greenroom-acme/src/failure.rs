@@ -10,10 +10,6 @@ use crate::challenges::ChallengeKind;
 use crate::client::{CaError, describe};
 use crate::store::StoreError;
 
-/// The longest wait that an authority can ask for by `Retry-After`: one attempt a day does no
-/// harm, and a mistake of the authority does not end the renewals.
-const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
-
 /// The longest text about a failure, in characters. Much of it is the authority's.
 const TEXT_CHARS_MAX: usize = 2000;
 
@@ -181,7 +177,7 @@ impl From<CaError> for Failure {
         };
         let mut failure = Self::new(Cause::Refused, String::new()).with(problem);
         failure.text = text;
-        failure.retry_after = retry_after.map(|wait| wait.min(RETRY_AFTER_MAX));
+        failure.retry_after = retry_after;
         failure
     }
 }
@@ -232,12 +228,6 @@ mod tests {
                 .is_some_and(|advice| advice.contains("rate limit"))
         );
         assert!(!failure.may_be_for_replacing());
-    }
-
-    #[test]
-    fn no_authority_puts_the_next_attempt_off_for_more_than_a_day() {
-        let failure = refused("rateLimited", "", Some(u64::MAX));
-        assert_eq!(failure.retry_after, Some(RETRY_AFTER_MAX));
     }
 
     #[test]
