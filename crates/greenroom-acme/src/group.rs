@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::limits::Limits;
 use crate::order::{Obtained, Orders};
 use crate::schedule::{
-    ASK_AGAIN_AFTER_FAILURE, ASK_AGAIN_MAX, ASK_AGAIN_MIN, Window, latest, two_thirds,
+    ASK_AGAIN_AFTER_FAILURE, ASK_AGAIN_MAX, ASK_AGAIN_MIN, Window, earliest, latest, two_thirds,
 };
 use crate::status::{CertificateStatus, State, Status};
 use crate::store::Store;
@@ -246,9 +246,10 @@ impl Group {
         self.shared.status.send_modify(|all| {
             all.groups[self.index].certificate = Some(status);
         });
+        let interval = self.shared.limits.renewal_interval_min;
+        self.earliest = Some(earliest(self.shared.clock.now(), interval, &certificate));
         self.certificate = Some(certificate);
         self.window = None;
-        self.earliest = Some(self.shared.clock.now() + self.shared.limits.renewal_interval_min);
     }
 
     fn report(&self, state: State) {

@@ -59,6 +59,15 @@ pub(crate) fn latest(certificate: &Certificate) -> SystemTime {
     certificate.not_before + life(certificate) * 9 / 10
 }
 
+/// Returns the time of the next order at the soonest, after a certificate was obtained.
+pub(crate) fn earliest(
+    now: SystemTime,
+    interval: Duration,
+    certificate: &Certificate,
+) -> SystemTime {
+    now + interval.min(life(certificate) / 2)
+}
+
 fn life(certificate: &Certificate) -> Duration {
     let life = certificate.not_after.duration_since(certificate.not_before);
     life.unwrap_or(Duration::ZERO)

@@ -2,6 +2,7 @@
 
 mod ca;
 mod clock;
+mod log;
 mod obtain;
 mod ports;
 mod renew;

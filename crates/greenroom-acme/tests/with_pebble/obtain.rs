@@ -8,6 +8,7 @@ use rustls::pki_types::ServerName;
 
 use crate::ca::{Ca, Options};
 use crate::clock::ManualClock;
+use crate::log;
 use crate::site::{Site, connect, connect_as, echo, get, serial, shown};
 use crate::{Running, builder};
 
@@ -153,6 +154,7 @@ async fn a_site_that_cannot_be_reached_is_told_of_and_tried_again() {
         .build()
         .expect("it is complete");
     let (http01, certificates) = (acme.http01(), acme.certificates());
+    log::start();
     let mut running = Running::start(acme);
     let (reason, advice) = running.failure().await;
     assert!(
@@ -165,10 +167,19 @@ async fn a_site_that_cannot_be_reached_is_told_of_and_tried_again() {
     );
     let advice = advice.expect("it is a well-known mistake");
     assert!(advice.contains("A and AAAA records"), "{advice}");
+    let line = log::line("a certificate could not be obtained yet");
+    for part in ["WARN", "example.org", "connection refused", &*advice] {
+        assert!(line.contains(part), "{line}");
+    }
     let mut site = Site::default();
     site.serve_http_by(&ca, http01).await;
     site.serve_tls_by(&ca, certificates).await;
     running.certificate_at_last(&clock).await;
+    let line = log::line("a certificate is obtained");
+    assert!(
+        line.contains("INFO") && line.contains("example.org"),
+        "{line}"
+    );
 }
 
 #[tokio::test]

@@ -3,11 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 
 use greenroom_acme::{BuildError, StoreError};
 
 use crate::ca::Ca;
+use crate::log;
 use crate::site::{Site, connect};
 use crate::{Running, builder};
 
@@ -127,14 +127,14 @@ async fn a_damaged_certificate_is_told_of_and_ordered_anew() {
     let file = certificate_file(storage.path(), "example.org");
     let whole = fs::read(&file).expect("it was saved");
     fs::write(&file, &whole[..whole.len() / 3]).expect("it can be written");
-    let build = || {
-        builder(&ca, storage.path())
-            .certificate(["example.org"])
-            .build()
-    };
-    let (acme, log) = logged(build);
-    let acme = acme.expect("it is no reason to stop");
-    assert!(log.contains(&file.display().to_string()), "{log}");
+    log::start();
+    let acme = builder(&ca, storage.path())
+        .certificate(["example.org"])
+        .build()
+        .expect("it is no reason to stop");
+    let line = log::line("a certificate is damaged");
+    assert!(line.contains("ERROR"), "{line}");
+    assert!(line.contains(&file.display().to_string()), "{line}");
     assert!(acme.status().borrow().groups[0].certificate.is_none());
     let _site = Site::start(&ca, &acme).await;
     Running::start(acme).certificate().await;
@@ -179,31 +179,4 @@ async fn a_name_that_is_added_does_not_take_the_others_off_line() {
         .await;
     assert!(connect(&ca, "example.org", root.clone()).await.is_ok());
     assert!(connect(&ca, "www.example.org", root).await.is_ok());
-}
-
-/// Returns what `work` has logged beside its result.
-fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
-    let log = Arc::new(Mutex::new(Vec::new()));
-    let writer = Log(Arc::clone(&log));
-    let subscriber = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    let result = tracing::subscriber::with_default(subscriber, work);
-    let bytes = log.lock().expect("nobody panicked").clone();
-    (result, String::from_utf8(bytes).expect("text"))
-}
-
-#[derive(Clone)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("nobody panicked").extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
