@@ -18,7 +18,7 @@ use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient, Problem};
 use rustls::crypto::CryptoProvider;
 use rustls::{ClientConfig, RootCertStore};
 
-/// The longest response of an authority that is read, in bytes: 1 MiB. A chain has some 5 kB.
+/// The longest response of an authority that is read, in bytes: 1 MiB.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 
 /// The longest wait that an authority can ask for by `Retry-After`: one attempt a day does no
