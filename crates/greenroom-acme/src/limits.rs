@@ -33,8 +33,8 @@ pub struct Limits {
     /// Wait before its chance part is added. Default 6 h, at least `retry_min`.
     pub retry_max: Duration,
     /// Time between a certificate and the order of its successor, whatever the authority
-    /// suggests. Default 1 h; half of a certificate's life if that is shorter. Keeps an authority that always says "renew now" from getting an
-    /// endless row of orders.
+    /// suggests. Default 1 h; half of a certificate's life if that is shorter. Keeps an authority
+    /// that always says "renew now" from getting an endless row of orders.
     pub renewal_interval_min: Duration,
     /// Orders and questions to the authority at once. Default 4, at least 1; the others wait.
     pub orders_max: usize,
