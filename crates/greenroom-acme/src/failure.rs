@@ -41,7 +41,7 @@ impl Failure {
     }
 
     pub(crate) fn order_timeout(limit: Duration) -> Self {
-        let text = format!("the order was not complete within {limit:?}");
+        let text = format!("the authority was not done within {limit:?}");
         Self::new(Cause::Connection, text)
     }
 

@@ -113,8 +113,13 @@ impl Group {
         let id = certificate.id.as_ref();
         let id = id.ok_or_else(|| Failure::other("the certificate does not name its authority"))?;
         let _permit = self.shared.permits.acquire().await;
-        let account = self.shared.accounts.account().await?;
-        let (info, ask_again_in) = account.renewal_info(id).await?;
+        let ask = async {
+            let account = self.shared.accounts.account().await?;
+            account.renewal_info(id).await.map_err(Failure::from)
+        };
+        let limit = self.shared.limits.order_timeout;
+        let asked = tokio::time::timeout(limit, ask).await;
+        let (info, ask_again_in) = asked.unwrap_or_else(|_| Err(Failure::order_timeout(limit)))?;
         let window = Window::choose(&info, self.window)
             .ok_or_else(|| Failure::other("the time suggested ends before it begins"))?;
         Ok((window, ask_again_in.clamp(ASK_AGAIN_MIN, ASK_AGAIN_MAX)))

@@ -17,8 +17,9 @@ pub struct Limits {
     /// Time in which the authority must have responded to a request as a whole, the connection
     /// included. Default 30 s, at least 1 ms. Beyond it the attempt has failed.
     pub request_timeout: Duration,
-    /// Time that an order may take, from the first request to the certificate. Default 5 min, at
-    /// least 1 ms. Beyond it the attempt has failed.
+    /// Time that an order may take, from the first request to the certificate, and a question for
+    /// the time of a renewal. Default 5 min, at least 1 ms. Beyond it the attempt has failed; a
+    /// renewal is then at two thirds of the life.
     pub order_timeout: Duration,
     /// Wait after a failed attempt: once to twice this time, by chance. Default 4 min, at least
     /// 1 ms.

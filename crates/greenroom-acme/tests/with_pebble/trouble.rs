@@ -67,7 +67,7 @@ async fn an_order_has_an_end() {
         .expect("it is complete");
     ca.freeze();
     let (reason, _) = Running::start(acme).failure().await;
-    assert!(reason.contains("not complete within 1ms"), "{reason}");
+    assert!(reason.contains("not done within 1ms"), "{reason}");
 }
 
 #[tokio::test]
