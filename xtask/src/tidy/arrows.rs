@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "greenroom-stage",
         ],
     ),
+    ("greenroom-acme", &[]),
     (
         "greenroom-actor",
         &["greenroom-actor-macros", "greenroom-stage"],

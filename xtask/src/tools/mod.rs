@@ -9,6 +9,7 @@
 //! | `ferretdb` | `FerretDB`, built by Go                                   | `pins/ferretdb/`    |
 //! | `python`   | a Python 3 environment with HTTP clients and a mail sink  | `pins/python.txt`   |
 //! | `node`     | undici, playwright-core and axe-core                      | `node.rs`           |
+//! | `pebble`   | Pebble, an ACME authority, and its DNS server, by Go      | `pins/pebble/`      |
 //! | `autobahn` | a Python 2.7 environment with Autobahn's test suite       | `pins/autobahn.txt` |
 //! | `mdbook`   | mdBook, built by cargo; only `make book` installs it      | `mdbook.rs`         |
 //! | `stamps`   | for each of them, the pins that it was installed from     |                     |
@@ -21,6 +22,7 @@ mod ferretdb;
 mod h2spec;
 mod mdbook;
 mod node;
+mod pebble;
 mod process;
 mod python;
 mod root;
@@ -53,7 +55,7 @@ const PEERS: Step = Step {
 };
 
 /// The steps, in the order in which they depend on each other.
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     Step {
         name: "apt",
         run: apt::install,
@@ -65,6 +67,10 @@ const STEPS: [Step; 6] = [
     Step {
         name: "ferretdb",
         run: ferretdb::install,
+    },
+    Step {
+        name: "pebble",
+        run: pebble::install,
     },
     Step {
         name: "python",

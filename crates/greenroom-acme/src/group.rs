@@ -1,0 +1,277 @@
+//! The life of one certificate: ordered, served, renewed.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use humantime_serde::re::humantime::format_rfc3339_seconds;
+use instant_acme::CertificateIdentifier;
+use tokio::sync::{Semaphore, watch};
+use tracing::{debug, error, info, warn};
+
+use crate::account::{Accounts, in_background};
+use crate::certificate::Certificate;
+use crate::certificates::Certificates;
+use crate::challenges::ChallengeKind;
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::limits::Limits;
+use crate::order::{Obtained, Orders};
+use crate::schedule::{
+    ASK_AGAIN_AFTER_FAILURE, ASK_AGAIN_MAX, ASK_AGAIN_MIN, Window, earliest, latest, two_thirds,
+};
+use crate::status::{CertificateStatus, State, Status};
+use crate::store::Store;
+
+/// The parts that all groups share.
+pub(crate) struct Shared {
+    pub(crate) accounts: Accounts,
+    pub(crate) certificates: Arc<Certificates>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) limits: Limits,
+    pub(crate) orders: Orders,
+    pub(crate) permits: Semaphore,
+    pub(crate) status: watch::Sender<Status>,
+    pub(crate) store: Arc<Store>,
+}
+
+/// The names of one certificate, and the certificate.
+pub(crate) struct Group {
+    pub(crate) shared: Arc<Shared>,
+    /// Its place in the status.
+    pub(crate) index: usize,
+    /// In lower case; the first names the files.
+    pub(crate) names: Vec<String>,
+    pub(crate) certificate: Option<Certificate>,
+    /// The time of the next order at the soonest.
+    pub(crate) earliest: Option<SystemTime>,
+    /// The authority's last suggestion.
+    pub(crate) window: Option<Window>,
+}
+
+/// The time of a renewal, and the time to ask the authority again for it.
+struct Due {
+    renew_at: SystemTime,
+    ask_again_at: SystemTime,
+}
+
+impl Group {
+    /// Keeps the certificate valid until the future is dropped.
+    pub(crate) async fn run(mut self) -> Infallible {
+        loop {
+            self.until_due().await;
+            let obtained = self.obtain().await;
+            self.install(obtained).await;
+        }
+    }
+
+    async fn until_due(&mut self) {
+        while let Some(due) = self.due().await {
+            self.report(State::Waiting {
+                renew_at: due.renew_at,
+            });
+            if due.renew_at <= self.shared.clock.now() {
+                return;
+            }
+            let next = due.renew_at.min(due.ask_again_at);
+            self.shared.clock.sleep_until(next).await;
+        }
+    }
+
+    /// Returns `None` if an order is due at once.
+    async fn due(&mut self) -> Option<Due> {
+        let certificate = self.certificate.as_ref()?;
+        if !certificate.covers(&self.names) {
+            return None;
+        }
+        let suggestion = self.suggestion(certificate).await;
+        let ask_again_in = match suggestion {
+            Ok((window, ask_again_in)) => {
+                self.window = Some(window);
+                ask_again_in
+            }
+            Err(failure) => {
+                debug!(names = ?self.names, %failure, "the authority suggests no time of renewal");
+                ASK_AGAIN_AFTER_FAILURE
+            }
+        };
+        let suggested = self
+            .window
+            .map_or(two_thirds(certificate), |window| window.chosen);
+        let renew_at = suggested.min(latest(certificate));
+        Some(Due {
+            renew_at: self
+                .earliest
+                .map_or(renew_at, |earliest| earliest.max(renew_at)),
+            ask_again_at: self.shared.clock.now() + ask_again_in,
+        })
+    }
+
+    /// Asks the authority when to renew, and when to ask again (RFC 9773).
+    async fn suggestion(&self, certificate: &Certificate) -> Result<(Window, Duration), Failure> {
+        let id = certificate.id.as_ref();
+        let id = id.ok_or_else(|| Failure::other("the certificate does not name its authority"))?;
+        let _permit = self.shared.permits.acquire().await;
+        let ask = async {
+            let account = self.shared.accounts.account().await?;
+            account.renewal_info(id).await.map_err(Failure::from)
+        };
+        let limit = self.shared.limits.order_timeout;
+        let asked = tokio::time::timeout(limit, ask).await;
+        let (info, ask_again_in) = asked.unwrap_or_else(|_| Err(Failure::order_timeout(limit)))?;
+        let window = Window::choose(&info, self.window)
+            .ok_or_else(|| Failure::other("the time suggested ends before it begins"))?;
+        Ok((window, ask_again_in.clamp(ASK_AGAIN_MIN, ASK_AGAIN_MAX)))
+    }
+
+    /// Tries until there is a certificate.
+    async fn obtain(&self) -> Obtained {
+        let mut waits = waits(&self.shared.limits);
+        let mut attempts = 0;
+        loop {
+            self.report(State::Ordering);
+            match self.attempt(attempts).await {
+                Ok(obtained) => return obtained,
+                Err(failure) => {
+                    attempts = attempts.saturating_add(1);
+                    self.shared.accounts.forget().await;
+                    let wait = waits.next().unwrap_or(self.shared.limits.retry_max);
+                    let next = self.failed(&failure, attempts, wait);
+                    self.shared.clock.sleep_until(next).await;
+                }
+            }
+        }
+    }
+
+    /// Tries each kind of challenge at first, and one in turn after that, so that the authority's
+    /// limit on failed validations is not used up.
+    async fn attempt(&self, failed: u32) -> Result<Obtained, Failure> {
+        let kinds = &self.shared.orders.kinds;
+        let turn = failed as usize % kinds.len();
+        let kinds = if failed == 0 {
+            &kinds[..]
+        } else {
+            &kinds[turn..=turn]
+        };
+        let mut first: Option<Failure> = None;
+        for &kind in kinds {
+            let limit = self.shared.limits.order_timeout;
+            let permit = self.shared.permits.acquire().await;
+            let ordered = tokio::time::timeout(limit, self.order(kind)).await;
+            drop(permit);
+            let failure = match ordered.unwrap_or_else(|_| Err(Failure::order_timeout(limit))) {
+                Ok(obtained) => return Ok(obtained),
+                Err(failure) => failure,
+            };
+            let is_other_way_open = failure.is_authorization();
+            first = Some(match first {
+                Some(first) => first.and(&failure),
+                None => failure,
+            });
+            if !is_other_way_open {
+                break;
+            }
+        }
+        Err(first.expect("there is at least one kind of challenge"))
+    }
+
+    async fn order(&self, kind: ChallengeKind) -> Result<Obtained, Failure> {
+        let Shared {
+            accounts, orders, ..
+        } = &*self.shared;
+        let account = accounts.account().await?;
+        let replaced = self.replaced();
+        match orders.obtain(&account, &self.names, kind, replaced).await {
+            Err(failure) if failure.is_account_unknown() => {
+                accounts.unknown(&account).await?;
+                let account = accounts.account().await?;
+                orders.obtain(&account, &self.names, kind, None).await
+            }
+            obtained => obtained,
+        }
+    }
+
+    /// The certificate that the order replaces (RFC 9773, 5), if the authority knows it.
+    fn replaced(&self) -> Option<&CertificateIdentifier<'static>> {
+        self.window?;
+        self.certificate.as_ref()?.id.as_ref()
+    }
+
+    /// Tells of a failed attempt. Returns the time of the next one.
+    fn failed(&self, failure: &Failure, attempts: u32, wait: Duration) -> SystemTime {
+        let now = self.shared.clock.now();
+        let wait = wait.max(failure.retry_after.unwrap_or(Duration::ZERO));
+        let next = now + wait;
+        let advice = failure.advice();
+        self.log_failure(failure, wait);
+        self.report(State::Failed {
+            reason: failure.to_string(),
+            advice: advice.map(str::to_owned),
+            attempts,
+            next_attempt_at: next,
+        });
+        next
+    }
+
+    fn log_failure(&self, failure: &Failure, wait: Duration) {
+        let (names, advice, retry_seconds) = (&self.names, failure.advice(), wait.as_secs());
+        let now = self.shared.clock.now();
+        match &self.certificate {
+            None => warn!(
+                ?names, %failure, advice, retry_seconds,
+                "a certificate could not be obtained yet"
+            ),
+            Some(certificate) if certificate.not_after <= now => error!(
+                ?names, %failure, advice, retry_seconds,
+                "a certificate has ended and cannot be renewed"
+            ),
+            Some(_) => warn!(
+                ?names, %failure, advice, retry_seconds,
+                "a certificate could not be renewed yet"
+            ),
+        }
+    }
+
+    /// Saves and serves the certificate.
+    async fn install(&mut self, obtained: Obtained) {
+        let Obtained { certificate, text } = obtained;
+        let (store, name) = (Arc::clone(&self.shared.store), self.names[0].clone());
+        let saved = in_background(move || store.save_certificate(&name, text.as_bytes())).await;
+        if let Err(error) = &saved {
+            error!(names = ?self.names, %error, "a certificate is served, but could not be saved");
+        }
+        self.shared.certificates.install(&self.names, &certificate);
+        info!(
+            names = ?self.names, serial = certificate.serial,
+            not_after = %format_rfc3339_seconds(certificate.not_after),
+            "a certificate is obtained"
+        );
+        let status = CertificateStatus::new(&certificate, saved.is_ok());
+        self.shared.status.send_modify(|all| {
+            all.groups[self.index].certificate = Some(status);
+        });
+        let interval = self.shared.limits.renewal_interval_min;
+        self.earliest = Some(earliest(self.shared.clock.now(), interval, &certificate));
+        self.certificate = Some(certificate);
+        self.window = None;
+    }
+
+    fn report(&self, state: State) {
+        self.shared.status.send_if_modified(|all| {
+            let group = &mut all.groups[self.index];
+            let is_new = group.state != state;
+            group.state = state;
+            is_new
+        });
+    }
+}
+
+fn waits(limits: &Limits) -> ExponentialBackoff {
+    ExponentialBuilder::new()
+        .with_min_delay(limits.retry_min)
+        .with_max_delay(limits.retry_max)
+        .without_max_times()
+        .with_jitter()
+        .build()
+}

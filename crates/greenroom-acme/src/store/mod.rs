@@ -1,0 +1,134 @@
+//! The account's key and the certificates on disk.
+//!
+//! ```text
+//! STORAGE/                                     0700
+//!   lock                                       0600, the process that has the directory
+//!   acme-v02.api.letsencrypt.org-directory/    0700, one for each authority
+//!     account.json                             0600
+//!     certificates/example.org/                0700, by the first name of the group
+//!       certificate.pem                        0600, the key and the chain in one file
+//! ```
+
+mod error;
+mod file;
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use instant_acme::AccountCredentials;
+
+pub use error::StoreError;
+pub use file::FILE_BYTES_MAX;
+
+/// The files of one authority, in a directory that no other process uses.
+pub(crate) struct Store {
+    directory: PathBuf,
+    _lock: File,
+}
+
+impl Store {
+    /// Locks the directory, which is made if need be.
+    pub(crate) fn open(root: &Path, directory_url: &str) -> Result<Self, StoreError> {
+        file::create_directory(root)?;
+        let lock = lock(root)?;
+        let directory = root.join(folder(directory_url));
+        file::create_directory(&directory)?;
+        Ok(Self {
+            directory,
+            _lock: lock,
+        })
+    }
+
+    /// Returns the account, if there is one.
+    pub(crate) fn account(&self) -> Result<Option<AccountCredentials>, StoreError> {
+        let path = self.account_path();
+        let Some(text) = file::read(&path)? else {
+            return Ok(None);
+        };
+        let parsed = serde_json::from_slice(&text);
+        parsed
+            .map(Some)
+            .map_err(|error| StoreError::damaged(path, &error))
+    }
+
+    pub(crate) fn save_account(&self, account: &AccountCredentials) -> Result<(), StoreError> {
+        let path = self.account_path();
+        match serde_json::to_vec_pretty(account) {
+            Ok(text) => file::write(&path, &text),
+            Err(error) => Err(StoreError::damaged(path, &error)),
+        }
+    }
+
+    /// Renames the account's file, so that the next account does not replace it: its key may be
+    /// all that can revoke a certificate. Returns its new path, or `None` if there is no file.
+    pub(crate) fn set_account_aside(&self) -> Result<Option<PathBuf>, StoreError> {
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH);
+        let seconds = seconds.map_or(0, |since| since.as_secs());
+        let name = |number: u32| format!("account-{seconds}-{number}.json");
+        let free = (0..).map(|number| self.directory.join(name(number)));
+        let mut free = free.filter(|path| !path.exists());
+        let aside = free.next().unwrap_or_else(|| self.directory.join(name(0)));
+        file::rename(&self.account_path(), &aside)
+    }
+
+    pub(crate) fn account_path(&self) -> PathBuf {
+        self.directory.join("account.json")
+    }
+
+    /// Returns the content of the certificate's file, if there is one.
+    pub(crate) fn certificate(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        file::read(&self.certificate_path(name))
+    }
+
+    pub(crate) fn save_certificate(&self, name: &str, text: &[u8]) -> Result<(), StoreError> {
+        let path = self.certificate_path(name);
+        if let Some(directory) = path.parent() {
+            file::create_directory(directory)?;
+        }
+        file::write(&path, text)
+    }
+
+    pub(crate) fn certificate_path(&self, name: &str) -> PathBuf {
+        // A directory for each, since a name alone can be as long as a file's name may be.
+        let directory = self.directory.join("certificates").join(name);
+        directory.join("certificate.pem")
+    }
+}
+
+/// Locks the directory against other processes, and leaves the number of this one in the file.
+fn lock(root: &Path) -> Result<File, StoreError> {
+    let path = root.join("lock");
+    let lock = file::open_lock(&path)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(StoreError::InUse {
+                directory: root.to_owned(),
+                holder: file::read(&path)
+                    .ok()
+                    .flatten()
+                    .and_then(|text| number(&text)),
+            });
+        }
+        Err(TryLockError::Error(source)) => return Err(StoreError::Io { path, source }),
+    }
+    file::overwrite(&lock, &path, std::process::id().to_string().as_bytes())?;
+    Ok(lock)
+}
+
+fn number(text: &[u8]) -> Option<u32> {
+    std::str::from_utf8(text).ok()?.trim().parse().ok()
+}
+
+/// Returns the name of an authority's folder: its directory's address without the scheme.
+fn folder(directory_url: &str) -> String {
+    let (_, address) = directory_url
+        .split_once("://")
+        .unwrap_or(("", directory_url));
+    let sign = |sign: char| match sign {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '-' => sign,
+        _ => '-',
+    };
+    address.chars().map(sign).collect()
+}

@@ -1,0 +1,182 @@
+//! The files on disk.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use greenroom_acme::{BuildError, StoreError};
+
+use crate::ca::Ca;
+use crate::log;
+use crate::site::{Site, connect};
+use crate::{Running, builder};
+
+/// Returns the directory of the one authority in the storage.
+fn of_authority(storage: &Path) -> PathBuf {
+    let entries = fs::read_dir(storage).expect("a directory");
+    let mut paths = entries.map(|entry| entry.expect("an entry").path());
+    paths.find(|path| path.is_dir()).expect("it was made")
+}
+
+pub(crate) fn account_file(storage: &Path) -> PathBuf {
+    of_authority(storage).join("account.json")
+}
+
+pub(crate) fn certificate_file(storage: &Path, name: &str) -> PathBuf {
+    let directory = of_authority(storage).join("certificates").join(name);
+    directory.join("certificate.pem")
+}
+
+/// Counts the keys that were set aside.
+pub(crate) fn asides(storage: &Path) -> usize {
+    let entries = fs::read_dir(of_authority(storage)).expect("a directory");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    names
+        .filter(|name| name.to_string_lossy().starts_with("account-"))
+        .count()
+}
+
+/// Obtains a certificate for `example.org`, and ends.
+async fn obtain(ca: &Ca, storage: &Path) {
+    let acme = builder(ca, storage)
+        .certificate(["example.org"])
+        .build()
+        .expect("it is complete");
+    let site = Site::start(ca, &acme).await;
+    let mut running = Running::start(acme);
+    running.certificate().await;
+    running.stop().await;
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn an_account_is_registered_once() {
+    let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
+    obtain(&ca, storage.path()).await;
+    let account = fs::read(account_file(storage.path())).expect("it was saved");
+    fs::remove_file(certificate_file(storage.path(), "example.org")).expect("it was saved");
+    obtain(&ca, storage.path()).await;
+    assert!(certificate_file(storage.path(), "example.org").is_file());
+    assert_eq!(
+        fs::read(account_file(storage.path())).expect("it is there"),
+        account
+    );
+    assert_eq!(asides(storage.path()), 0);
+}
+
+#[tokio::test]
+async fn nobody_else_can_read_the_keys() {
+    let (ca, parent) = (Ca::start(), tempfile::tempdir().expect("a directory"));
+    let storage = parent.path().join("not/there/yet");
+    obtain(&ca, &storage).await;
+    let mut files = 0;
+    let mut directories = vec![storage];
+    while let Some(directory) = directories.pop() {
+        let mode = |path: &Path| {
+            fs::metadata(path)
+                .expect("it is there")
+                .permissions()
+                .mode()
+        };
+        assert_eq!(mode(&directory) & 0o777, 0o700, "{}", directory.display());
+        for entry in fs::read_dir(&directory).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                assert_eq!(mode(&path) & 0o777, 0o600, "{}", path.display());
+                files += 1;
+            }
+        }
+    }
+    assert_eq!(files, 3, "the lock, the account, the certificate");
+}
+
+#[tokio::test]
+async fn a_directory_belongs_to_one() {
+    let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
+    let build = || {
+        builder(&ca, storage.path())
+            .certificate(["example.org"])
+            .build()
+    };
+    let first = build().expect("it is free");
+    let error = build().expect_err("it is in use");
+    let text = error.to_string();
+    assert!(
+        text.contains(&storage.path().display().to_string()),
+        "{text}"
+    );
+    let process = std::process::id();
+    assert!(
+        text.contains(&format!("in use by process {process}")),
+        "{text}"
+    );
+    let BuildError::Store(StoreError::InUse { holder, .. }) = error else {
+        panic!("another error: {error:?}");
+    };
+    assert_eq!(holder, Some(process));
+    Running::start(first).stop().await;
+    build().expect("it is free again");
+}
+
+#[tokio::test]
+async fn a_damaged_certificate_is_told_of_and_ordered_anew() {
+    let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
+    obtain(&ca, storage.path()).await;
+    let file = certificate_file(storage.path(), "example.org");
+    let whole = fs::read(&file).expect("it was saved");
+    fs::write(&file, &whole[..whole.len() / 3]).expect("it can be written");
+    log::start();
+    let acme = builder(&ca, storage.path())
+        .certificate(["example.org"])
+        .build()
+        .expect("it is no reason to stop");
+    let line = log::line("a certificate is damaged");
+    assert!(line.contains("ERROR"), "{line}");
+    assert!(line.contains(&file.display().to_string()), "{line}");
+    assert!(acme.status().borrow().groups[0].certificate.is_none());
+    let _site = Site::start(&ca, &acme).await;
+    Running::start(acme).certificate().await;
+    assert_ne!(fs::read(&file).expect("it is there"), whole);
+}
+
+#[tokio::test]
+async fn a_damaged_account_is_kept_and_another_registered() {
+    let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
+    obtain(&ca, storage.path()).await;
+    fs::write(account_file(storage.path()), "{").expect("it can be written");
+    fs::remove_file(certificate_file(storage.path(), "example.org")).expect("it was saved");
+    obtain(&ca, storage.path()).await;
+    assert_eq!(asides(storage.path()), 1);
+    assert!(
+        fs::read(account_file(storage.path()))
+            .expect("it is there")
+            .len()
+            > 1
+    );
+}
+
+#[tokio::test]
+async fn a_name_that_is_added_does_not_take_the_others_off_line() {
+    let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
+    obtain(&ca, storage.path()).await;
+    let acme = builder(&ca, storage.path())
+        .certificate(["example.org", "www.example.org"])
+        .build()
+        .expect("it is complete");
+    let _site = Site::start(&ca, &acme).await;
+    let root = ca.root().await;
+    assert!(connect(&ca, "example.org", root.clone()).await.is_ok());
+    assert!(connect(&ca, "www.example.org", root.clone()).await.is_err());
+    let mut running = Running::start(acme);
+    let covers = |names: &[String]| names.contains(&"www.example.org".to_owned());
+    running
+        .until(|status| {
+            let certificate = status.groups[0].certificate.as_ref();
+            certificate.is_some_and(|certificate| covers(&certificate.names))
+        })
+        .await;
+    assert!(connect(&ca, "example.org", root.clone()).await.is_ok());
+    assert!(connect(&ca, "www.example.org", root).await.is_ok());
+}
