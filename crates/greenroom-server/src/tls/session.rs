@@ -12,7 +12,7 @@ use super::{TlsInfo, server_name};
 /// The most that is encrypted in one go: four records.
 pub(super) const PLAIN_BYTES_MAX: usize = 4 * RECORD_PLAIN_BYTES_MAX;
 /// Most bytes of a record's content (RFC 8446, 5.1).
-const RECORD_PLAIN_BYTES_MAX: usize = 16 * 1_024;
+pub(super) const RECORD_PLAIN_BYTES_MAX: usize = 16 * 1_024;
 /// The most that a record adds to its content: its header, and what TLS 1.2 allows a cipher (RFC
 /// 5246, 6.2.3).
 pub(super) const RECORD_OVERHEAD_BYTES_MAX: usize = 5 + 2_048;

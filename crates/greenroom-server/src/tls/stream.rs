@@ -5,13 +5,16 @@ use std::task::{Context, Poll, ready};
 use super::buffers::{Buffers, INPUT_BYTES_MAX, with_buffers};
 use super::error::Broken;
 use super::hello::Hello;
-use super::session::{PLAIN_BYTES_MAX, Session, Step};
+use super::session::{PLAIN_BYTES_MAX, RECORD_PLAIN_BYTES_MAX, Session, Step};
 use super::{Tls, TlsInfo};
 use crate::connection::Socket;
 
 /// Most bytes of a handshake that has not come to its end: a client's certificates are the longest
 /// part of it.
 const HANDSHAKE_BYTES_MAX: usize = 32 * 1_024;
+/// Records that a socket has to take at once before it is given several again. Else a client that
+/// takes little at a time would have four of them kept for it, again and again.
+const ONE_BY_ONE: u8 = 16;
 /// Most bytes that go before content in one go; rustls never has as many to send.
 const CONTROL_BYTES_MAX: usize = 8 * 1_024;
 
@@ -33,6 +36,8 @@ pub(crate) struct TlsStream {
     unsent_taken: usize,
     /// The socket did not take all that it was given.
     is_blocked: bool,
+    /// Records that go out one by one, since the socket did not take all that it was given.
+    one_by_one: u8,
     /// The client has ended its side, or the socket has.
     has_ended: bool,
     /// We have ended ours.
@@ -54,6 +59,7 @@ impl TlsStream {
             unsent: Vec::new(),
             unsent_taken: 0,
             is_blocked: false,
+            one_by_one: 0,
             has_ended: false,
             is_ended: false,
         })
@@ -305,8 +311,12 @@ impl TlsStream {
             ready!(self.poll_unsent(cx))?;
         }
         self.settle()?;
+        let length_max = match self.one_by_one {
+            0 => PLAIN_BYTES_MAX,
+            _ => RECORD_PLAIN_BYTES_MAX,
+        };
         with_buffers(|buffers| {
-            let (written, length) = self.encrypt(parts, PLAIN_BYTES_MAX, buffers)?;
+            let (written, length) = self.encrypt(parts, length_max, buffers)?;
             let output = &buffers.output[..length];
             let sent = match self.socket.poll_write(output, &[], &[], cx) {
                 Poll::Ready(sent) => sent?,
@@ -334,7 +344,7 @@ impl TlsStream {
         self.settle()?;
         with_buffers(|buffers| {
             let (written, length) =
-                self.encrypt([bytes, &[], &[]], PLAIN_BYTES_MAX / 4, buffers)?;
+                self.encrypt([bytes, &[], &[]], RECORD_PLAIN_BYTES_MAX, buffers)?;
             let output = &buffers.output[..length];
             let sent = match self.socket.try_write(output) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
@@ -369,6 +379,10 @@ impl TlsStream {
         self.unsent = rest.to_vec();
         self.unsent_taken = 0;
         self.is_blocked = !rest.is_empty();
+        self.one_by_one = match rest {
+            [] => self.one_by_one.saturating_sub(1),
+            _ => ONE_BY_ONE,
+        };
     }
 
     fn all_is_sent(&mut self) {
@@ -381,6 +395,9 @@ impl TlsStream {
     }
 
     fn poll_unsent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.unsent.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
         while self.behind() > 0 {
             self.is_blocked = true;
             let left = &self.unsent[self.unsent_taken..];

@@ -5,7 +5,13 @@ use std::process::Command;
 use crate::over::OVER_TLS;
 
 /// Tests of what is below TLS, or of a server that the test starts without it.
-const WITHOUT_TLS: &[&str] = &["acceptors::", "listening::", "proxied::", "tls::"];
+const WITHOUT_TLS: &[&str] = &[
+    "acceptors::",
+    "listening::",
+    "proxied::",
+    "so_it_is_with_a_unix_socket",
+    "tls::",
+];
 
 /// Tests that connect while the server accepts nobody, whom a handshake waits for; and one of 1,500
 /// handshakes.
