@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logging")]
@@ -25,7 +25,7 @@ pub(crate) struct LogArgs {
         default_value = "info",
         value_parser = filter
     )]
-    pub(crate) log_level: EnvFilter,
+    pub(crate) log_level: Targets,
 
     /// Log no line for each request
     #[arg(long, env = "GREENROOM_NO_ACCESS_LOG")]
@@ -58,6 +58,38 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-fn filter(text: &str) -> Result<EnvFilter, String> {
-    EnvFilter::try_new(text).map_err(|error| error.to_string())
+/// Parses a level, or levels by target; of nothing errors are logged.
+fn filter(text: &str) -> Result<Targets, String> {
+    let directives = text.split(',').map(str::trim);
+    let directives: Vec<_> = directives.filter(|word| !word.is_empty()).collect();
+    if directives.is_empty() {
+        return Ok(Targets::new().with_default(LevelFilter::ERROR));
+    }
+    let directives = directives.join(",").parse();
+    directives.map_err(|error: tracing_subscriber::filter::ParseError| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn levels_are_for_all_or_for_a_target() {
+        for (text, of_all, of_psgi) in [
+            ("info", Level::INFO, Level::INFO),
+            ("warn, psgi=info", Level::WARN, Level::INFO),
+            ("", Level::ERROR, Level::ERROR),
+        ] {
+            let filter = filter(text).expect(text);
+            for (target, level) in [("greenroom_server", of_all), ("psgi", of_psgi)] {
+                for other in [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG] {
+                    let is_logged = filter.would_enable(target, &other);
+                    assert_eq!(is_logged, other <= level, "{text}: {target}, {other}");
+                }
+            }
+        }
+        assert!(filter("psgi=loud").is_err());
+    }
 }

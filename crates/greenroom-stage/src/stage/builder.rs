@@ -22,7 +22,8 @@ settings! {
         /// Time that work may wait for a thread; 503 for what would wait longer.
         ///
         /// New work is rejected when its predicted wait is over nine tenths of it: with 2 threads
-        /// and runs of 30 ms, 31 may wait.
+        /// and runs of 30 ms, 31 may wait. `Bulk` work may wait for a quarter of it, `Critical`
+        /// work for any time. In a burst, of up to twice that time, twice as much.
         queue_wait_max: Duration as Time
             = Duration::from_millis(500), Duration::ZERO..=Duration::MAX;
 
@@ -30,7 +31,7 @@ settings! {
         ///
         /// A healthy burst does not reach the default: 15,000 requests of 10 us are over in 75 ms
         /// on two cores. Critical work may exceed it by one eighth, a flow that has nothing waiting
-        /// by one sixteenth.
+        /// by one sixteenth. Given-up work may fill as many places again before it is swept out.
         queue_max: usize as Number = 65_536, 1..=usize::MAX;
 
         /// Memory that all waiting work may take; 503 beyond.
