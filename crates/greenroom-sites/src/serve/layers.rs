@@ -1,0 +1,171 @@
+//! The service of a route: what responds, and the parts around it.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+
+use axum::body::Body;
+use greenroom::psgi::GatewayService;
+use greenroom::{Client, ClientKey, Placement};
+use greenroom_proxy::Proxy;
+use http::{HeaderName, Request, Response, StatusCode, header};
+use http_body::Body as _;
+use http_body_util::Limited;
+use tower::{ServiceExt, service_fn};
+use tower_layer::Layer;
+
+use super::Service;
+use super::auth::Gate;
+use super::compress;
+use super::files::Files;
+use super::lease::Lease;
+use super::redirect::Redirect;
+use super::respond::Respond;
+use super::table::Answer;
+use super::text;
+use crate::config::{HeaderChanges, Kind, Route};
+
+/// What already runs for a route, from its start on.
+pub(super) enum Running {
+    Nothing,
+    Application(GatewayService, Lease),
+    Proxy(Proxy),
+}
+
+/// Makes what responds on a route.
+pub(super) fn answer(route: &Route, running: Running) -> io::Result<Answer> {
+    let is_short = matches!(route.kind, Kind::Redirect(_) | Kind::Respond(_));
+    let mut service = respond(route, running)?;
+    if let Some(table) = &route.compress {
+        service = compressed(compress::layer(table).layer(service));
+    }
+    if let Some(bytes) = route.body_bytes_max {
+        service = limited(service, bytes);
+    }
+    if let Some(auth) = &route.auth {
+        service = behind(Gate::new(auth.clone()), service);
+    }
+    if !route.headers.is_empty() {
+        service = with_headers(service, route.headers.clone().into());
+    }
+    if is_short && route.compress.is_none() {
+        return Ok(Answer::Inline(service));
+    }
+    let mut placement = Placement::auto().priority(route.priority);
+    if let Some(name) = &route.client_header {
+        placement = placement.client_key(client_key(name.clone()));
+    }
+    Ok(Answer::Placed(placement.layer(service)))
+}
+
+fn respond(route: &Route, running: Running) -> io::Result<Service> {
+    let prefix = &route.path.prefix;
+    Ok(match (&route.kind, running) {
+        (Kind::Files(table, cache_control), _) => {
+            let files = Files::new(prefix, table, cache_control.clone())?;
+            Service::new(service_fn(move |request| files.clone().respond(request)))
+        }
+        (Kind::Redirect(table), _) => {
+            let redirect = Redirect::new(prefix, table);
+            Service::new(service_fn(move |request: Request<Body>| {
+                std::future::ready(Ok(redirect.respond(request.uri())))
+            }))
+        }
+        (Kind::Respond(table), _) => {
+            let respond = Respond::new(table)?;
+            Service::new(service_fn(move |_| {
+                std::future::ready(Ok(respond.respond()))
+            }))
+        }
+        (_, Running::Application(gateway, lease)) => application(gateway, lease),
+        (_, Running::Proxy(proxy)) => {
+            let proxy = service_fn(move |request: Request<Body>| proxy.clone().oneshot(request));
+            Service::new(proxy.map_response(|response| response.map(Body::new)))
+        }
+        (_, Running::Nothing) => return Err(io::Error::other("it does not run")),
+    })
+}
+
+/// Returns a service whose requests hold the lease.
+fn application(gateway: GatewayService, lease: Lease) -> Service {
+    Service::new(service_fn(move |request| {
+        let (gateway, lease) = (gateway.clone(), lease.clone());
+        async move {
+            let response = gateway.oneshot(request).await?;
+            // One that is whole has left the application.
+            let is_whole = response.body().is_end_stream();
+            Ok(response.map(|body| if is_whole { body } else { lease.with(body) }))
+        }
+    }))
+}
+
+fn compressed<S, B>(service: S) -> Service
+where
+    S: tower_service::Service<Request<Body>, Response = Response<B>, Error = Infallible>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    S::Future: Send + 'static,
+    B: http_body::Body<Data = bytes::Bytes, Error: Into<axum::BoxError>> + Send + 'static,
+{
+    Service::new(service_fn(move |request: Request<Body>| {
+        let service = service.clone();
+        async move {
+            let mut response = service.oneshot(request).await?;
+            // Of unknown length it is as soon as it is compressed, unless it was so before.
+            let headers = response.headers_mut();
+            if headers.contains_key(header::CONTENT_ENCODING)
+                && !headers.contains_key(header::CONTENT_LENGTH)
+            {
+                compress::weaken_tag(headers);
+            }
+            Ok(response.map(Body::new))
+        }
+    }))
+}
+
+/// Limits the bodies of requests: 413 at once if the length is known, else the body ends with an
+/// error.
+fn limited(service: Service, bytes: u64) -> Service {
+    let most = usize::try_from(bytes).unwrap_or(usize::MAX);
+    Service::new(service_fn(move |request: Request<Body>| {
+        let service = service.clone();
+        async move {
+            if request.body().size_hint().lower() > bytes {
+                let line = "the body of the request is too long\n";
+                return Ok(text(StatusCode::PAYLOAD_TOO_LARGE, line));
+            }
+            let request = request.map(|body| Body::new(Limited::new(body, most)));
+            service.oneshot(request).await
+        }
+    }))
+}
+
+fn behind(gate: Gate, service: Service) -> Service {
+    Service::new(service_fn(move |request: Request<Body>| {
+        let (gate, service) = (gate.clone(), service.clone());
+        async move {
+            match gate.check(request.headers()).await {
+                Ok(()) => service.oneshot(request).await,
+                Err(response) => Ok(response),
+            }
+        }
+    }))
+}
+
+fn with_headers(service: Service, changes: Arc<[HeaderChanges]>) -> Service {
+    Service::new(service.map_response(move |mut response: Response<Body>| {
+        for changes in changes.iter() {
+            changes.apply(response.headers_mut());
+        }
+        response
+    }))
+}
+
+fn client_key(name: HeaderName) -> ClientKey {
+    ClientKey::from_fn(move |parts| {
+        let value = parts.headers.get(&name)?;
+        Some(Client::named(value.to_str().ok()?))
+    })
+}
