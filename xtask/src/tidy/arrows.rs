@@ -37,7 +37,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-proxy", &["greenroom-server", "greenroom-stage"]),
     ("greenroom-psgi", &["greenroom-server", "greenroom-stage"]),
     ("greenroom-stage", &["greenroom-quantiles"]),
-    ("greenroom-cli", &["greenroom", "greenroom-load"]),
+    ("greenroom-cli",
+        &["greenroom", "greenroom-load", "greenroom-sites"],
+    ),
+    (
+        "greenroom-sites",
+        &["greenroom", "greenroom-proxy", "greenroom-stage"],
+    ),
     ("greenroom-compat", &["greenroom"]),
     (
         "greenroom-examples",

@@ -4,6 +4,8 @@ use clap::builder::ValueParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use greenroom::{Limits, Setting, Unit};
 
+pub(super) const HEADING: &str = "Limits";
+
 /// Limits of the program whose default differs from the library's.
 const DEFAULTS: [(&str, &str); 1] = [("body_bytes_max", "2MiB")];
 
@@ -64,7 +66,7 @@ fn flag(setting: &'static Setting) -> Arg {
                 Err(error) => Err(error.fault().to_owned()),
             }
         }))
-        .help_heading("Limits");
+        .help_heading(HEADING);
     let (default, summary) = (default(setting), on_a_terminal(setting.summary()));
     if setting.is_computed() {
         let summary = format!("{summary} [default: {default}]");

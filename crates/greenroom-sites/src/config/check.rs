@@ -1,6 +1,6 @@
 //! Checks of what no table can say alone, and the making of sites from tables.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use greenroom::psgi::is_mount;
@@ -21,14 +21,11 @@ const RESPOND_BYTES_MAX: u64 = 1 << 20;
 const KINDS: &str = "files, psgi, proxy, redirect and respond";
 
 /// Makes sites of their tables; `None` if there is a fault.
-pub(crate) fn check(
-    tables: Vec<Located<SiteTable>>,
-    reading: &mut Reading<'_>,
-) -> Option<Vec<Site>> {
-    let mut hosts = HashMap::new();
+pub(crate) fn check(tables: &[Located<SiteTable>], reading: &mut Reading<'_>) -> Option<Vec<Site>> {
+    let mut hosts = HashSet::new();
     let mut default = None;
     let mut sites = Some(Vec::new());
-    for table in &tables {
+    for table in tables {
         if table.value.hosts.is_empty() && default.replace(()).is_some() {
             let message = "a second site without `hosts`; there is one default site at most";
             reading.fault::<()>(&table.span, message);
@@ -47,13 +44,13 @@ pub(crate) fn check(
 
 fn site(
     table: &Located<SiteTable>,
-    taken: &mut HashMap<Host, ()>,
+    taken: &mut HashSet<Host>,
     reading: &mut Reading<'_>,
 ) -> Option<Site> {
     let SiteTable { hosts, route, .. } = &table.value;
     let hosts = hosts.iter().map(|host| match Host::parse(&host.value) {
         Err(message) => reading.fault(&host.span, message),
-        Ok(name) if taken.insert(name.clone(), ()).is_some() => {
+        Ok(name) if !taken.insert(name.clone()) => {
             reading.fault(&host.span, format!("`{name}` is the name of two sites"))
         }
         Ok(name) => Some(name),
@@ -72,7 +69,7 @@ fn site(
             .as_ref()
             .map(|table| HeaderChanges::of(table, reading)),
     };
-    let mut paths = HashMap::new();
+    let mut paths = HashSet::new();
     let routes: Vec<Option<Route>> = route
         .iter()
         .map(|table| {
@@ -80,7 +77,7 @@ fn site(
             let path = route
                 .as_ref()
                 .map(|route| (route.path.prefix.clone(), route.path.is_exact));
-            if path.is_some_and(|path| paths.insert(path, ()).is_some()) {
+            if path.is_some_and(|path| !paths.insert(path)) {
                 let path = &table.value.path;
                 let message = format!("`{}` is the path of two routes", path.value);
                 reading.fault::<()>(&path.span, message);
@@ -98,6 +95,7 @@ fn site(
 struct OfSite {
     compress: Option<CompressTable>,
     /// `None` within if there is a fault.
+    #[expect(clippy::option_option, reason = "not there, or there with a fault")]
     auth: Option<Option<Auth>>,
     headers: Option<HeaderChanges>,
 }

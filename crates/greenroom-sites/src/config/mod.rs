@@ -14,7 +14,6 @@ pub(crate) use check::check;
 pub(crate) use headers::HeaderChanges;
 pub(crate) use host::Host;
 pub(crate) use kinds::{CompressTable, FilesTable, PsgiTable, RedirectTable, RespondTable};
-pub(crate) use passwords::Passwords;
 pub(crate) use path::RoutePath;
 pub(crate) use route::{Auth, Kind, Route};
 pub(crate) use site::{Site, SiteTable};

@@ -44,7 +44,7 @@ impl Passwords {
             let (name, hash) = line
                 .split_once(':')
                 .ok_or_else(|| fault("expected `name:hash`, as htpasswd -B writes it"))?;
-            let hash = Hash::parse(hash).map_err(|what| fault(what))?;
+            let hash = Hash::parse(hash).map_err(fault)?;
             if passwords.0.insert(name.to_owned(), hash).is_some() {
                 return Err(fault("the name stands there twice"));
             }

@@ -71,7 +71,7 @@ impl File {
             server::read(&found, ServerTable::Server, server, reading, settings);
         }
         let sites = reading.field((table, &document.span()), "site", None);
-        let sites = sites.and_then(|sites| config::check(sites, &mut reading));
+        let sites = sites.and_then(|sites: Vec<_>| config::check(&sites, &mut reading));
         let Reading {
             faults, entries, ..
         } = reading;

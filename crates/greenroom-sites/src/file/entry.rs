@@ -19,8 +19,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => out.write_str("default"),
             Self::File(path, line) => write!(out, "{}:{line}", path.display()),
-            Self::Variable(name) => out.write_str(name),
-            Self::Flag(name) => out.write_str(name),
+            Self::Variable(name) | Self::Flag(name) => out.write_str(name),
         }
     }
 }

@@ -181,6 +181,12 @@ impl Apps {
         own.map(Application::end)
     }
 
+    /// Returns the gateways of all applications.
+    pub(super) fn gateways(&self) -> Vec<Gateway> {
+        let running = self.applications.iter();
+        running.map(|running| running.gateway.clone()).collect()
+    }
+
     fn running(&self, launch: &Launch) -> Option<&Arc<Application>> {
         let mut running = self.applications.iter();
         running.find(|running| running.launch == *launch)

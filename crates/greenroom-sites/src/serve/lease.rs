@@ -11,7 +11,9 @@ use tokio::sync::mpsc;
 
 /// Held by a request, until the end of its response's body.
 #[derive(Clone, Debug)]
-pub(super) struct Lease(mpsc::Sender<Infallible>);
+pub(super) struct Lease {
+    _counted: mpsc::Sender<Infallible>,
+}
 
 /// Completes when all leases are gone.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ pub(super) struct Leases(mpsc::Receiver<Infallible>);
 impl Leases {
     pub(super) fn new() -> (Lease, Self) {
         let (sender, receiver) = mpsc::channel(1);
-        (Lease(sender), Self(receiver))
+        (Lease { _counted: sender }, Self(receiver))
     }
 
     pub(super) async fn gone(mut self) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use greenroom::App;
-use greenroom::psgi::{BODY_BYTES_MAX, ShutdownReport, StartError};
+use greenroom::psgi::{BODY_BYTES_MAX, Gateway, ShutdownReport, StartError};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
@@ -122,6 +122,13 @@ impl Sites {
         }
         while running.ending.try_join_next().is_some() {}
         Ok(change)
+    }
+
+    /// Has all applications load their code anew, in new workers; the old ones finish what they
+    /// have begun. The log tells the outcome of each; one that cannot load goes on as it was.
+    pub async fn reload_applications(&self) {
+        let gateways = self.running.lock().await.apps.gateways();
+        join_all(gateways.iter().map(Gateway::reload)).await;
     }
 
     /// Ends all applications, also those of earlier files. The server is to have drained before.

@@ -85,7 +85,6 @@ impl Table {
             match (is_exact, rest) {
                 (true, b"/") if *is_directory => return Found::Route(entry, prefix.len()),
                 (true, b"") if !is_directory => return Found::Route(entry, prefix.len()),
-                (true, _) => {}
                 (false, []) if *is_directory => return Found::Slash(entry),
                 (false, [] | [b'/', ..]) => return Found::Route(entry, prefix.len()),
                 _ => {}
