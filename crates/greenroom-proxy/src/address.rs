@@ -147,7 +147,7 @@ mod tests {
             ("http://:9000", "no host"),
             ("http://a:0", "port"),
             ("http://a:70000", "port"),
-            ("http://a:b", "no URL"),
+            ("http://a:b", "port"),
             ("http://a/base", "path"),
             ("http://a/", "path"),
             ("http://a?x", "path"),

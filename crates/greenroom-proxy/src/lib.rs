@@ -15,10 +15,18 @@
 //! ```
 
 mod address;
+mod exchange;
+mod headers;
 mod proxy;
+mod refusal;
 mod response_body;
 mod settings;
 mod status;
+mod target;
+mod throttle;
+mod tunnel;
+mod upload;
+mod upstream;
 
 pub use address::{UpstreamAddress, UpstreamAddressError};
 pub use proxy::{Proxy, ProxyFuture};

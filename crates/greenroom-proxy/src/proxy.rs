@@ -2,17 +2,24 @@ use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use greenroom_server::BoxError;
-use http::{Request, Response};
+use greenroom_server::{BoxError, RequestHandle};
+use greenroom_stage::Client;
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body::Body;
 use tower_service::Service;
 
+use crate::exchange::Exchange;
+use crate::headers::Origin;
+use crate::refusal;
 use crate::response_body::ResponseBody;
 use crate::settings::{Settings, SettingsError};
 use crate::status::ProxyStatus;
+use crate::throttle::Throttle;
+use crate::upstream::Upstreams;
 
 /// A reverse proxy: a service that sends requests on to upstreams.
 ///
@@ -21,13 +28,24 @@ use crate::status::ProxyStatus;
 ///
 /// The path goes on as the client sent it, byte by byte, also below `nest_service`, unless
 /// [`strip_prefix`](Settings::strip_prefix) shortens it.
+///
+/// Upstreams are told of the client as far as it is known: on Greenroom, and where the router is
+/// served `into_make_service_with_connect_info::<SocketAddr>()`. They are told that it came by
+/// `http`, unless [`http::uri::Scheme`] is among the request's extensions.
 #[derive(Clone)]
 pub struct Proxy {
     shared: Arc<Shared>,
 }
 
-struct Shared {
-    settings: Settings,
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) upstreams: Arc<Upstreams>,
+    /// This proxy's name in `Via`, which no other has.
+    pub(crate) pseudonym: String,
+    pub(crate) via: HeaderValue,
+    refused: AtomicU64,
+    loops: AtomicU64,
+    warnings: Throttle,
 }
 
 /// The future of a [`Proxy`]'s response. Dropping it cancels the request, at the upstream too.
@@ -42,8 +60,19 @@ impl Proxy {
     /// The first setting whose value is not allowed.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         settings.check()?;
-        let shared = Arc::new(Shared { settings });
-        Ok(Self { shared })
+        let number = fastrand::u64(..);
+        let shared = Shared {
+            upstreams: Arc::new(Upstreams::new(&settings)),
+            pseudonym: format!("greenroom-{number:016x}"),
+            via: via(number),
+            settings,
+            refused: AtomicU64::new(0),
+            loops: AtomicU64::new(0),
+            warnings: Throttle::default(),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
     }
 
     /// Returns the settings.
@@ -56,9 +85,9 @@ impl Proxy {
     #[must_use]
     pub fn status(&self) -> ProxyStatus {
         ProxyStatus {
-            upstreams: Vec::new(),
-            refused: 0,
-            loops: 0,
+            upstreams: self.shared.upstreams.status(),
+            refused: self.shared.refused.load(Ordering::Relaxed),
+            loops: self.shared.loops.load(Ordering::Relaxed),
         }
     }
 }
@@ -68,6 +97,45 @@ impl fmt::Debug for Proxy {
         let mut out = out.debug_struct("Proxy");
         out.field("to", &self.settings().to).finish_non_exhaustive()
     }
+}
+
+impl Shared {
+    /// Returns the response if all upstreams have as many requests as they may.
+    pub(crate) fn busy(&self) -> Response<ResponseBody> {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        metrics::counter!("greenroom_proxy_refused_total", "reason" => "in_flight").increment(1);
+        if let Some(count) = self.warnings.count() {
+            let in_flight_max = self.settings.in_flight_max;
+            tracing::warn!(
+                target: "proxy",
+                count, in_flight_max,
+                "requests were refused with 503: each upstream has as many as it may; raise \
+                 in_flight_max, or add upstreams"
+            );
+        }
+        refusal::busy()
+    }
+
+    /// Returns the response to a request that has been here before: 508 (RFC 5842, 7.2).
+    pub(crate) fn loops(&self) -> Response<ResponseBody> {
+        self.loops.fetch_add(1, Ordering::Relaxed);
+        metrics::counter!("greenroom_proxy_refused_total", "reason" => "loop").increment(1);
+        if let Some(count) = self.warnings.count() {
+            tracing::warn!(
+                target: "proxy",
+                count,
+                "requests were refused with 508: an upstream sends them back to this proxy; see \
+                 whether its address is this server's own"
+            );
+        }
+        refusal::plain(StatusCode::LOOP_DETECTED, "the request goes round")
+    }
+}
+
+/// Returns the value of `Via` for upstreams, which get all requests by HTTP/1.1.
+fn via(number: u64) -> HeaderValue {
+    let value = format!("1.1 greenroom-{number:016x}");
+    HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("1.1 greenroom"))
 }
 
 impl<B> Service<Request<B>> for Proxy
@@ -83,9 +151,14 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> ProxyFuture {
-        drop(request);
-        let mut response = Response::new(ResponseBody::whole("not yet\n"));
-        *response.status_mut() = http::StatusCode::NOT_IMPLEMENTED;
-        Box::pin(std::future::ready(Ok(response)))
+        let (parts, body) = request.into_parts();
+        // Both are known only on this thread, during this call.
+        let exchange = Exchange {
+            shared: Arc::clone(&self.shared),
+            origin: Origin::of(&parts, Client::current()),
+            handle: RequestHandle::of(&parts.extensions),
+        };
+        let request = Request::from_parts(parts, body);
+        Box::pin(async move { Ok(exchange.run(request).await) })
     }
 }

@@ -5,7 +5,7 @@
 //! ```toml
 //! [dependencies]
 //! axum = "0.8"
-//! greenroom = "0.1" # features: "admin", "bus", "psgi"
+//! greenroom = "0.1" # features: "admin", "bus", "proxy", "psgi"
 //! tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
 //! ```
 //!
@@ -27,7 +27,8 @@
 //! addresses, signals and the rest of what a process needs there is [`Server::builder`].
 //!
 //! Features: `admin` is status and metrics at an address of their own, `bus` topics in the process
-//! and through Redis, `psgi` Perl applications. None is on by default.
+//! and through Redis, `proxy` requests sent on to other servers, `psgi` Perl applications. None is on
+//! by default.
 //!
 //! # Where a handler runs
 //!
@@ -102,6 +103,8 @@ pub mod actor {
 #[cfg(feature = "bus")]
 pub use greenroom_bus as bus;
 
+#[cfg(feature = "proxy")]
+pub use greenroom_proxy as proxy;
 #[cfg(feature = "psgi")]
 pub use greenroom_psgi as psgi;
 

@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "greenroom-actor",
             "greenroom-bus",
             "greenroom-http",
+            "greenroom-proxy",
             "greenroom-psgi",
             "greenroom-server",
             "greenroom-stage",

@@ -1,0 +1,336 @@
+//! One request and its response: an upstream is chosen, asked, and perhaps another one.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use greenroom_server::{BoxError, RequestHandle};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+};
+use http::request::Parts;
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper_util::client::legacy;
+
+use crate::headers::{self, Origin};
+use crate::proxy::Shared;
+use crate::refusal;
+use crate::response_body::ResponseBody;
+use crate::settings::HostHeader;
+use crate::target;
+use crate::tunnel::{self, Wish};
+use crate::upload::Upload;
+use crate::upstream::{ConnectionUse, Failure, Permit, chain};
+
+/// A request on its way through a proxy.
+pub(crate) struct Exchange {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) origin: Origin,
+    /// Takes informational responses to the client.
+    pub(crate) handle: Option<RequestHandle>,
+}
+
+/// A request as upstreams get it.
+struct Outgoing {
+    method: Method,
+    path: PathAndQuery,
+    headers: HeaderMap,
+    expects_continue: bool,
+    upload: Upload,
+}
+
+/// A try without a response.
+struct Failed {
+    failure: Failure,
+    error: String,
+    /// Its connection had served before, and may just have been closed for its age.
+    is_stale: bool,
+}
+
+impl Exchange {
+    pub(crate) async fn run<B>(self, request: Request<B>) -> Response<ResponseBody>
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let (parts, body) = request.into_parts();
+        let exchanged = self.exchange(parts, body).await;
+        exchanged.unwrap_or_else(|refused| refused)
+    }
+
+    /// Returns the response of an upstream; the error is one of the proxy's own.
+    async fn exchange<B>(
+        &self,
+        mut parts: Parts,
+        body: B,
+    ) -> Result<Response<ResponseBody>, Response<ResponseBody>>
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let shared = &*self.shared;
+        if headers::goes_round(&parts.headers, &shared.pseudonym) {
+            return Err(shared.loops());
+        }
+        let wish = tunnel::wish(&mut parts);
+        if parts.method == Method::CONNECT {
+            let text = "this proxy has no CONNECT";
+            return Err(refusal::plain(StatusCode::NOT_IMPLEMENTED, text));
+        }
+        let uri = target::original(&parts);
+        let Some(path) = target::path(uri, &shared.settings) else {
+            return Err(refusal::plain(StatusCode::NOT_FOUND, "not found"));
+        };
+        let host = uri.authority().map(Authority::as_str);
+        let host = host.and_then(|host| HeaderValue::from_str(host).ok());
+        let host = host.or_else(|| parts.headers.get(HOST).cloned());
+        let expects_continue = headers::has_token(&parts.headers, &EXPECT, "100-continue");
+        let is_kept = parts.method.is_idempotent() && !expects_continue;
+        let kept_max = if is_kept {
+            shared.settings.retry_body_bytes_max
+        } else {
+            0
+        };
+        let upload = Upload::receive(body, kept_max).await;
+        let upload = upload.map_err(refusal::not_received)?;
+        let headers = self.headers(parts.headers, host, wish.is_some(), &parts.method, &upload);
+        let outgoing = Outgoing {
+            method: parts.method,
+            path,
+            headers,
+            expects_continue: expects_continue && !upload.is_empty(),
+            upload,
+        };
+        let (response, permit) = self.ask(&outgoing).await?;
+        Ok(self.respond(response, permit, outgoing.upload, wish))
+    }
+
+    /// Returns the header fields for an upstream.
+    fn headers(
+        &self,
+        mut headers: HeaderMap,
+        host: Option<HeaderValue>,
+        has_wish: bool,
+        method: &Method,
+        upload: &Upload,
+    ) -> HeaderMap {
+        let takes_trailers = headers::has_token(&headers, &TE, "trailers");
+        let protocol = headers.get(UPGRADE).filter(|_| has_wish).cloned();
+        headers::remove_hop_by_hop(&mut headers);
+        headers.remove(CONTENT_LENGTH);
+        let fields = self.shared.settings.forwarded;
+        self.origin.tell(&mut headers, fields, host.as_ref());
+        headers.remove(HOST);
+        if let Some(host) = host {
+            headers.insert(HOST, host);
+        }
+        headers.append(VIA, self.shared.via.clone());
+        if let Some(protocol) = protocol {
+            headers.insert(UPGRADE, protocol);
+            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        } else if takes_trailers {
+            headers.insert(TE, HeaderValue::from_static("trailers"));
+            headers.insert(CONNECTION, HeaderValue::from_static("te"));
+        }
+        if upload.is_empty() {
+            headers.remove(EXPECT);
+            headers.remove(TRAILER);
+            // A method that expects content says that there is none (RFC 9110, 8.6).
+            if [Method::POST, Method::PUT, Method::PATCH].contains(method) {
+                headers.insert(CONTENT_LENGTH, HeaderValue::from(0));
+            }
+        } else if upload.length().is_none() || headers.contains_key(TRAILER) {
+            // Without it hyper would send no body with GET.
+            headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
+        headers
+    }
+
+    /// Asks upstreams until one responds; the error is the response that tells that none did.
+    async fn ask(
+        &self,
+        outgoing: &Outgoing,
+    ) -> Result<(Response<Incoming>, Permit), Response<ResponseBody>> {
+        let upstreams = &self.shared.upstreams;
+        let mut tried = Vec::new();
+        let mut refused = None;
+        for number in 0..self.shared.settings.tries_max {
+            let Some(mut permit) = upstreams.acquire(&tried, number > 0) else {
+                break;
+            };
+            let failed = match self.send(outgoing, &permit).await {
+                Ok(response) => {
+                    self.judge(&response, &mut permit);
+                    return Ok((response, permit));
+                }
+                Err(failed) => failed,
+            };
+            if let Some(status) = outgoing.upload.fault() {
+                return Err(refusal::not_received(status));
+            }
+            let may_repeat = failed.may_repeat(outgoing);
+            if !failed.is_stale {
+                permit.failed(failed.failure, &failed.error);
+                tried.push(permit.index());
+            } else if !may_repeat {
+                permit.note(failed.failure, &failed.error);
+            }
+            refused = Some(refusal::failed(failed.failure));
+            if !may_repeat || tried.len() == upstreams.len() {
+                break;
+            }
+        }
+        Err(refused.unwrap_or_else(|| self.shared.busy()))
+    }
+
+    /// Notes what a response tells of the health of its upstream.
+    fn judge(&self, response: &Response<Incoming>, permit: &mut Permit) {
+        let status = response.status();
+        if self.shared.settings.is_failure(status) {
+            permit.failed(Failure::Status, status.as_str());
+        } else {
+            permit.responded();
+        }
+    }
+
+    /// Sends the request to one upstream, and waits for the head of its response.
+    async fn send(
+        &self,
+        outgoing: &Outgoing,
+        permit: &Permit,
+    ) -> Result<Response<Incoming>, Failed> {
+        let upload = &outgoing.upload;
+        let authority = permit.authority();
+        let Some(uri) = target::uri(authority, &outgoing.path) else {
+            return Err(Failed::before(format!("{} is no path", outgoing.path)));
+        };
+        let mut request = Request::new(upload.begin(outgoing.expects_continue));
+        *request.method_mut() = outgoing.method.clone();
+        *request.uri_mut() = uri;
+        *request.headers_mut() = outgoing.headers.clone();
+        let headers = request.headers_mut();
+        if self.shared.settings.host == HostHeader::Upstream || !headers.contains_key(HOST) {
+            let host = HeaderValue::from_str(authority.as_str());
+            headers.insert(
+                HOST,
+                host.map_err(|error| Failed::before(error.to_string()))?,
+            );
+        }
+        self.pass_informational(&mut request, upload);
+        let limit = self.shared.settings.response_head_timeout;
+        let response = tokio::select! {
+            biased;
+            response = permit.client().request(request) => response,
+            () = upload.stalled(limit) => {
+                let error = format!("no progress for {limit:?}");
+                return Err(Failed::new(Failure::ResponseHeadTimeout, error));
+            }
+        };
+        upload.responded();
+        let response = response.map_err(|error| Failed::of(&error))?;
+        ConnectionUse::note(response.extensions());
+        check(&response).map_err(|error| Failed::new(Failure::ResponseHead, error.to_owned()))?;
+        Ok(response)
+    }
+
+    /// Passes on informational responses, and what `100 (Continue)` means for the body.
+    fn pass_informational<B>(&self, request: &mut Request<B>, upload: &Upload) {
+        let (upload, handle) = (upload.clone(), self.handle.clone());
+        hyper::ext::on_informational(request, move |response| {
+            let status = response.status();
+            if status == StatusCode::CONTINUE {
+                upload.open();
+            } else if let Some(handle) = &handle {
+                // A client that cannot get it early gets only the final response.
+                let _sent = handle.send_informational(status, response.headers());
+            }
+        });
+    }
+
+    /// Returns the response to the client.
+    fn respond(
+        &self,
+        mut response: Response<Incoming>,
+        permit: Permit,
+        upload: Upload,
+        wish: Option<Wish>,
+    ) -> Response<ResponseBody> {
+        let settings = &self.shared.settings;
+        let upgrade = (response.status() == StatusCode::SWITCHING_PROTOCOLS)
+            .then(|| hyper::upgrade::on(&mut response));
+        let (mut head, incoming) = response.into_parts();
+        let protocol = head.headers.get(UPGRADE).cloned();
+        if head.headers.contains_key(TRANSFER_ENCODING) {
+            // It would be that of the chunks (RFC 9112, 6.3).
+            head.headers.remove(CONTENT_LENGTH);
+        }
+        headers::remove_hop_by_hop(&mut head.headers);
+        let body = match (upgrade, wish) {
+            (None, _) => {
+                ResponseBody::streamed(incoming, settings.body_idle_timeout, permit, upload)
+            }
+            (Some(upgrade), Some(wish)) => {
+                let idle = settings.tunnel_idle_timeout;
+                head.status = wish.grant(upgrade, &mut head.headers, protocol, idle, permit);
+                ResponseBody::whole(Bytes::new())
+            }
+            (Some(_), None) => {
+                permit.note(Failure::ResponseHead, "101, which nobody asked for");
+                return refusal::failed(Failure::ResponseHead);
+            }
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = head.status;
+        *response.headers_mut() = head.headers;
+        response
+    }
+}
+
+/// Refuses a response whose framing could be read in two ways.
+fn check(response: &Response<Incoming>) -> Result<(), &'static str> {
+    let mut codings = headers::tokens(response.headers(), &TRANSFER_ENCODING);
+    let is_chunked = codings.all(|coding| coding.eq_ignore_ascii_case("chunked"));
+    is_chunked
+        .then_some(())
+        .ok_or("a transfer coding that was not asked for")
+}
+
+impl Failed {
+    fn new(failure: Failure, error: String) -> Self {
+        Self {
+            failure,
+            error,
+            is_stale: false,
+        }
+    }
+
+    /// A request that could not be put together for this upstream.
+    fn before(error: String) -> Self {
+        Self::new(Failure::Connect, error)
+    }
+
+    fn of(error: &legacy::Error) -> Self {
+        let failure = Failure::of(error);
+        let is_stale = failure == Failure::ResponseHead
+            && ConnectionUse::has_served(error.connect_info())
+            && !is_malformed(error);
+        Self {
+            failure,
+            error: chain(error),
+            is_stale,
+        }
+    }
+
+    /// Returns `true` if an upstream may get the request again (RFC 9110, 9.2.2).
+    fn may_repeat(&self, outgoing: &Outgoing) -> bool {
+        let is_safe = self.failure.is_before_request() || outgoing.method.is_idempotent();
+        is_safe && outgoing.upload.can_repeat()
+    }
+}
+
+/// Returns `true` if bytes came that are no response.
+fn is_malformed(error: &legacy::Error) -> bool {
+    let cause = std::error::Error::source(error);
+    let cause = cause.and_then(|cause| cause.downcast_ref::<hyper::Error>());
+    cause.is_some_and(hyper::Error::is_parse)
+}

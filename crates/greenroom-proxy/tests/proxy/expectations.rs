@@ -1,0 +1,94 @@
+//! `Expect: 100-continue`, and informational responses (RFC 9110, 10.1.1 and 15.2).
+
+use tokio::io::AsyncWriteExt;
+
+use crate::rig::{Rig, body_of, get, read_to, rest, status_of, within};
+use crate::upstreams::{Scripted, head, ok};
+
+const ASKED: &str = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4\r\n\
+                     Expect: 100-continue\r\n\r\n";
+
+#[tokio::test]
+async fn the_upstream_decides_whether_the_body_is_wanted() {
+    within(async {
+        let upstream = Scripted::start(|number, mut stream| async move {
+            let asked = head(&mut stream).await.unwrap();
+            assert!(asked.contains("expect: 100-continue"), "{asked}");
+            if number == 1 {
+                let refused = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 4\r\n\r\nwho?";
+                stream.write_all(refused).await.unwrap();
+                // The connection ends without the body, which nobody asked for.
+                assert_eq!(rest(&mut stream).await, "");
+                return;
+            }
+            stream
+                .write_all(b"HTTP/1.1 100 Continue\r\n\r\n")
+                .await
+                .unwrap();
+            let body = read_to(&mut stream, "body").await;
+            stream.write_all(ok(&body).as_bytes()).await.unwrap();
+        })
+        .await;
+        let rig = Rig::before([upstream.address]);
+        let mut stream = rig.connect().await;
+        stream.write_all(ASKED.as_bytes()).await.unwrap();
+        assert!(
+            read_to(&mut stream, "\r\n\r\n")
+                .await
+                .starts_with("HTTP/1.1 100")
+        );
+        stream.write_all(b"body").await.unwrap();
+        assert_eq!(body_of(&rest(&mut stream).await), "body");
+        // The second is refused, and its client never sends the body.
+        let mut stream = rig.connect().await;
+        stream.write_all(ASKED.as_bytes()).await.unwrap();
+        let response = read_to(&mut stream, "who?").await;
+        assert_eq!(status_of(&response), 401);
+        drop(stream);
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_upstream_that_ignores_the_expectation_gets_the_body() {
+    within(async {
+        let upstream = Scripted::start(|_, mut stream| async move {
+            head(&mut stream).await.unwrap();
+            let body = read_to(&mut stream, "body").await;
+            stream.write_all(ok(&body).as_bytes()).await.unwrap();
+        })
+        .await;
+        let rig = Rig::before([upstream.address]);
+        let response = rig.exchange(format!("{ASKED}body")).await;
+        assert!(response.ends_with("\r\n\r\nbody"), "{response}");
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn informational_responses_pass() {
+    within(async {
+        let upstream = Scripted::responds(
+            "HTTP/1.1 100 Continue\r\n\r\n\
+             HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n\
+             HTTP/1.1 102 Processing\r\n\r\n\
+             HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone",
+        )
+        .await;
+        let rig = Rig::before([upstream.address]);
+        let response = rig.get("/", "").await;
+        let hints = "HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\n";
+        let lower = response.to_ascii_lowercase();
+        assert!(lower.starts_with(&hints.to_ascii_lowercase()), "{response}");
+        assert!(response.ends_with("\r\n\r\ndone"), "{response}");
+        // Clients of HTTP/1.0 know none.
+        let old = rig
+            .exchange(get("/", "").replace("HTTP/1.1", "HTTP/1.0"))
+            .await;
+        assert_eq!(status_of(&old), 200);
+        rig.end().await;
+    })
+    .await;
+}
