@@ -38,7 +38,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-proxy", &["greenroom-server", "greenroom-stage"]),
     ("greenroom-psgi", &["greenroom-server", "greenroom-stage"]),
     ("greenroom-stage", &["greenroom-quantiles"]),
-    ("greenroom-cli",
+    (
+        "greenroom-cli",
         &["greenroom", "greenroom-load", "greenroom-sites"],
     ),
     (

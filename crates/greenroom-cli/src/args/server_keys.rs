@@ -18,11 +18,11 @@ const NO_KEYS: &[&str] = &["help", "host", "port"];
 /// Keys whose values are paths, relative to the file.
 const PATHS: &[&str] = &["access_log", "error_log", "pid"];
 
-/// Flags that a flag takes the place of.
+/// Flags, each with those that take its place.
 const REPLACED: &[(&str, &[&str])] = &[
-    ("access-log", &["no-access-log"]),
+    ("access_log", &["no_access_log"]),
     ("listen", &["port", "host"]),
-    ("no-access-log", &["access-log"]),
+    ("no_access_log", &["access_log"]),
 ];
 
 /// The flags of `greenroom serve` as keys.
@@ -160,12 +160,8 @@ pub(crate) fn with_file(
 ) -> Vec<OsString> {
     let flags = Flags::new();
     let directory = file.path().parent().unwrap_or(Path::new(""));
-    let is_said = |long: &str| {
-        let id = long.replace('-', "_");
-        let source = [long, &id].into_iter().find_map(|id| {
-            let has_it = matches.ids().any(|known| known.as_str() == id);
-            has_it.then(|| matches.value_source(id)).flatten()
-        });
+    let is_said = |id: &str| {
+        let source = matches.value_source(id);
         matches!(
             source,
             Some(ValueSource::CommandLine | ValueSource::EnvVariable)
@@ -175,15 +171,10 @@ pub(crate) fn with_file(
         let Some(flag) = flags.of(setting) else {
             continue;
         };
-        let long = flag.get_long().unwrap_or_default();
-        let replaced = REPLACED.iter().find(|(name, _)| *name == long);
-        let replaced = replaced.map(|(_, by)| *by).unwrap_or_default();
-        let source = matches.value_source(flag.get_id().as_str());
-        let is_own_said = matches!(
-            source,
-            Some(ValueSource::CommandLine | ValueSource::EnvVariable)
-        );
-        if !is_own_said && !replaced.iter().any(|flag| is_said(flag)) {
+        let id = flag.get_id().as_str();
+        let by = REPLACED.iter().find(|(replaced, _)| *replaced == id);
+        let mut by = by.into_iter().flat_map(|(_, by)| *by);
+        if !is_said(id) && !by.any(|flag| is_said(flag)) {
             words.extend(flags.words(setting, directory).unwrap_or_default());
         }
     }

@@ -1,6 +1,5 @@
 //! The service of a route: what responds, and the parts around it.
 
-use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ use super::redirect::Redirect;
 use super::respond::Respond;
 use super::table::Answer;
 use super::text;
-use crate::config::{HeaderChanges, Kind, Route};
+use crate::config::{CompressTable, HeaderChanges, Kind, Route};
 
 /// What already runs for a route, from its start on.
 pub(super) enum Running {
@@ -37,7 +36,7 @@ pub(super) fn answer(route: &Route, running: Running) -> io::Result<Answer> {
     let is_short = matches!(route.kind, Kind::Redirect(_) | Kind::Respond(_));
     let mut service = respond(route, running)?;
     if let Some(table) = &route.compress {
-        service = compressed(compress::layer(table).layer(service));
+        service = compressed(service, table);
     }
     if let Some(bytes) = route.body_bytes_max {
         service = limited(service, bytes);
@@ -99,29 +98,24 @@ fn application(gateway: GatewayService, lease: Lease) -> Service {
     }))
 }
 
-fn compressed<S, B>(service: S) -> Service
-where
-    S: tower_service::Service<Request<Body>, Response = Response<B>, Error = Infallible>
-        + Clone
-        + Send
-        + Sync
-        + 'static,
-    S::Future: Send + 'static,
-    B: http_body::Body<Data = bytes::Bytes, Error: Into<axum::BoxError>> + Send + 'static,
-{
-    Service::new(service_fn(move |request: Request<Body>| {
-        let service = service.clone();
-        async move {
-            let mut response = service.oneshot(request).await?;
-            // Of unknown length it is as soon as it is compressed, unless it was so before.
-            let headers = response.headers_mut();
-            if headers.contains_key(header::CONTENT_ENCODING)
-                && !headers.contains_key(header::CONTENT_LENGTH)
-            {
-                compress::weaken_tag(headers);
-            }
-            Ok(response.map(Body::new))
+/// Marks a response that was compressed by whoever made it.
+#[derive(Clone, Copy, Debug)]
+struct Encoded;
+
+fn compressed(service: Service, table: &CompressTable) -> Service {
+    let marked = service.map_response(|mut response| {
+        if response.headers().contains_key(header::CONTENT_ENCODING) {
+            response.extensions_mut().insert(Encoded);
         }
+        response
+    });
+    let layered = compress::layer(table).layer(marked);
+    Service::new(layered.map_response(|mut response| {
+        let was_encoded = response.extensions_mut().remove::<Encoded>().is_some();
+        if !was_encoded && response.headers().contains_key(header::CONTENT_ENCODING) {
+            compress::weaken_tag(response.headers_mut());
+        }
+        response.map(Body::new)
     }))
 }
 
