@@ -39,6 +39,22 @@ fn echo_answers_many_at_once_blocking_or_not() {
 }
 
 #[test]
+fn a_proxy_has_what_rust_has_not() {
+    let upstream = example!("hello").start();
+    let proxy = example!("reverse_proxy").argument(format!("http://{}", upstream.address));
+    let proxy = proxy.start();
+    assert_eq!(proxy.get("/rust").body, "Hello from Rust\n");
+    // More than the runs on a stage that make a route one of the loops'.
+    for _ in 0..100 {
+        assert_eq!(proxy.get("/Ada").body, "Hello, Ada!\n");
+    }
+    let status: Value = serde_json::from_str(&proxy.get("/upstreams").body).unwrap();
+    assert_eq!(status["upstreams"][0]["requests"], 100);
+    drop(upstream);
+    assert_eq!(proxy.get("/Ada").status, 502);
+}
+
+#[test]
 fn state_is_shared_by_requests() {
     let state = example!("state").start();
     assert_eq!(state.get("/").body, "visit 1\n");

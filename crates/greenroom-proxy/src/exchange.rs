@@ -91,7 +91,7 @@ impl Exchange {
         } else {
             0
         };
-        let upload = Upload::receive(body, kept_max).await;
+        let upload = Upload::receive(body, kept_max, &shared.budget).await;
         let upload = upload.map_err(refusal::not_received)?;
         let headers = self.headers(parts.headers, host, wish.is_some(), &parts.method, &upload);
         let outgoing = Outgoing {

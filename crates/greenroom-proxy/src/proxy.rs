@@ -19,6 +19,7 @@ use crate::response_body::ResponseBody;
 use crate::settings::{Settings, SettingsError};
 use crate::status::ProxyStatus;
 use crate::throttle::Throttle;
+use crate::upload::Budget;
 use crate::upstream::Upstreams;
 
 /// A reverse proxy: a service that sends requests on to upstreams.
@@ -40,6 +41,7 @@ pub struct Proxy {
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) upstreams: Arc<Upstreams>,
+    pub(crate) budget: Budget,
     /// This proxy's name in `Via`, which no other has.
     pub(crate) pseudonym: String,
     pub(crate) via: HeaderValue,
@@ -63,6 +65,7 @@ impl Proxy {
         let number = fastrand::u64(..);
         let shared = Shared {
             upstreams: Arc::new(Upstreams::new(&settings)),
+            budget: Budget::default(),
             pseudonym: format!("greenroom-{number:016x}"),
             via: via(number),
             settings,

@@ -87,7 +87,8 @@ pub struct Settings {
     /// again, and only one whose body was kept.
     pub tries_max: u32,
     /// Most bytes of the body of an idempotent request that are kept, so that it can be sent again.
-    /// Longer ones are streamed. Default: 65,536; at most [`RETRY_BODY_BYTES_MAX`].
+    /// Longer ones are streamed, and so is one of unknown length, and one for which there is no
+    /// room: the proxy keeps 64 MiB in all. Default: 65,536; at most [`RETRY_BODY_BYTES_MAX`].
     pub retry_body_bytes_max: usize,
     /// The number of failures in a row (no connection, no response in time, a broken one) after
     /// which an upstream rests. Default: 3; at least 1.

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::iter;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
@@ -19,6 +20,43 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 /// The time for which an upstream may leave an expectation of `100 (Continue)` without response
 /// before the body is sent all the same (RFC 9110, 10.1.1).
 const CONTINUE_WAIT: Duration = Duration::from_secs(1);
+
+/// Bytes of all the bodies that a proxy keeps at a time: 64 MiB. Beyond it they are streamed.
+pub(crate) const KEPT_BYTES_MAX: usize = 64 * 1_024 * 1_024;
+
+/// The bytes that a proxy can keep of bodies.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget(Arc<AtomicUsize>);
+
+/// Bytes of a budget, until it is dropped.
+struct Share {
+    budget: Budget,
+    bytes: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(Arc::new(AtomicUsize::new(KEPT_BYTES_MAX)))
+    }
+}
+
+impl Budget {
+    fn share(&self, bytes: usize) -> Option<Share> {
+        let take = |left: usize| left.checked_sub(bytes);
+        let taken = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        taken.ok()?;
+        let budget = self.clone();
+        Some(Share { budget, bytes })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.budget.0.fetch_add(self.bytes, Ordering::Relaxed);
+    }
+}
 
 /// The body of a request, and what is known of its way. Clones are of the same body.
 #[derive(Clone)]
@@ -42,6 +80,7 @@ enum Content {
         bytes: Bytes,
         trailers: Option<HeaderMap>,
         unsent: Unsent,
+        _share: Option<Share>,
     },
     Streamed {
         body: UnsyncBoxBody<Bytes, BoxError>,
@@ -76,24 +115,31 @@ enum Gate {
 struct NotSent;
 
 impl Upload {
-    /// Takes a request's body: up to `kept_max` bytes of known length are received and kept, all
-    /// else is streamed.
+    /// Takes a request's body: up to `kept_max` bytes of known length are received and kept, as far
+    /// as the budget allows; all else is streamed.
     ///
     /// # Errors
     ///
     /// The status to respond if a body that is to be kept cannot be read.
-    pub(crate) async fn receive<B>(body: B, kept_max: usize) -> Result<Self, StatusCode>
+    pub(crate) async fn receive<B>(
+        body: B,
+        kept_max: usize,
+        budget: &Budget,
+    ) -> Result<Self, StatusCode>
     where
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
         let length = body.size_hint().exact();
+        let length = length.and_then(|bytes| usize::try_from(bytes).ok());
+        let share = length.filter(|bytes| *bytes <= kept_max);
+        let share = share.and_then(|bytes| budget.share(bytes));
         let content = if body.is_end_stream() {
-            Content::kept(Bytes::new(), None)
-        } else if length.is_some_and(|bytes| bytes <= kept_max as u64) {
+            Content::kept(Bytes::new(), None, None)
+        } else if share.is_some() {
             let collected = body.collect().await;
             let collected = collected.map_err(|error| status(&error.into()))?;
             let trailers = collected.trailers().cloned();
-            Content::kept(collected.to_bytes(), trailers)
+            Content::kept(collected.to_bytes(), trailers, share)
         } else {
             Content::Streamed {
                 body: body.map_err(Into::into).boxed_unsync(),
@@ -227,11 +273,12 @@ fn status(error: &BoxError) -> StatusCode {
 }
 
 impl Content {
-    fn kept(bytes: Bytes, trailers: Option<HeaderMap>) -> Self {
+    fn kept(bytes: Bytes, trailers: Option<HeaderMap>, share: Option<Share>) -> Self {
         Self::Kept {
             bytes,
             trailers,
             unsent: Unsent::All,
+            _share: share,
         }
     }
 
@@ -241,6 +288,7 @@ impl Content {
                 bytes,
                 trailers,
                 unsent,
+                ..
             } => match unsent {
                 Unsent::All => bytes.is_empty() && trailers.is_none(),
                 Unsent::Trailers => trailers.is_none(),
@@ -268,6 +316,7 @@ impl Content {
                 bytes,
                 trailers,
                 unsent,
+                ..
             } => {
                 if *unsent == Unsent::All && !bytes.is_empty() {
                     *unsent = Unsent::Trailers;
@@ -356,12 +405,12 @@ mod tests {
     async fn streamed() -> (Upload, mpsc::UnboundedSender<Part>) {
         let (client, mut parts) = mpsc::unbounded_channel::<Part>();
         let parts = futures_util::stream::poll_fn(move |cx| parts.poll_recv(cx));
-        let upload = Upload::receive(StreamBody::new(parts), 65_536).await;
+        let upload = Upload::receive(StreamBody::new(parts), 65_536, &Budget::default()).await;
         (upload.expect("a body"), client)
     }
 
-    fn part() -> Part {
-        Ok(Frame::data(Bytes::from_static(b"part")))
+    fn part() -> Frame<Bytes> {
+        Frame::data(Bytes::from_static(b"part"))
     }
 
     #[tokio::test(start_paused = true)]
@@ -369,7 +418,7 @@ mod tests {
         let (upload, client) = streamed().await;
         let mut body = upload.begin(false);
         let began = Instant::now();
-        let limit = Duration::from_secs(60);
+        let limit = Duration::from_mins(1);
         let reading = async {
             sleep(Duration::from_secs(50)).await;
             for _ in 0..3 {
@@ -378,8 +427,8 @@ mod tests {
         };
         let sending = async {
             for _ in 0..3 {
-                sleep(Duration::from_secs(600)).await;
-                client.send(part()).expect("it is read");
+                sleep(Duration::from_mins(10)).await;
+                client.send(Ok(part())).expect("it is read");
             }
         };
         tokio::select! {
@@ -388,15 +437,20 @@ mod tests {
         }
         // The next part waits for the upstream to take it.
         let taken = Instant::now();
-        client.send(part()).expect("it is kept");
+        client.send(Ok(part())).expect("it is kept");
         upload.stalled(limit).await;
         assert_eq!(taken.elapsed(), limit);
     }
 
     #[tokio::test]
     async fn a_kept_body_can_be_sent_again_and_a_begun_stream_cannot() {
-        let kept = Upload::receive(Full::new(Bytes::from_static(b"body")), 4).await;
-        let kept = kept.expect("a body");
+        let body = || Full::new(Bytes::from_static(b"body"));
+        let budget = Budget(Arc::new(AtomicUsize::new(5)));
+        let kept = Upload::receive(body(), 4, &budget).await.expect("a body");
+        // What finds no room any more is streamed, and so is what is too long.
+        let other = Upload::receive(body(), 4, &budget).await.expect("a body");
+        other.begin(false).frame().await;
+        assert!(!other.can_repeat());
         let mut first = kept.begin(false);
         for _ in 0..2 {
             assert!(kept.can_repeat());
@@ -405,9 +459,11 @@ mod tests {
         }
         // An earlier try takes nothing from a later one.
         assert!(first.frame().await.expect("an end").is_err());
+        drop((kept, first));
+        assert_eq!(budget.0.load(Ordering::Relaxed), 5);
         let (upload, client) = streamed().await;
         assert!(upload.can_repeat());
-        client.send(part()).expect("it is kept");
+        client.send(Ok(part())).expect("it is kept");
         upload.begin(false).frame().await;
         assert!(!upload.can_repeat());
     }
@@ -416,7 +472,7 @@ mod tests {
     async fn a_body_is_held_back_until_it_is_wanted() {
         for opens in [true, false] {
             let (upload, client) = streamed().await;
-            client.send(part()).expect("it is kept");
+            client.send(Ok(part())).expect("it is kept");
             let mut body = upload.begin(true);
             let began = Instant::now();
             if opens {
@@ -432,7 +488,7 @@ mod tests {
         let mut body = upload.begin(true);
         upload.responded();
         let abandoning = async {
-            sleep(Duration::from_secs(60)).await;
+            sleep(Duration::from_mins(1)).await;
             upload.abandon();
         };
         let (frame, ()) = futures_util::future::join(body.frame(), abandoning).await;

@@ -90,8 +90,9 @@ async fn a_client_that_does_not_read_holds_up_the_upstream() {
         assert!(parts < 60, "{parts} MiB were read ahead of the client");
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).await.unwrap();
-        let body = bytes.iter().filter(|byte| **byte == b'x').count();
-        assert_eq!(body, 100 * 1_048_576);
+        // Of a body without a length the frames are chunks.
+        assert!(bytes.len() >= 100 * 1_048_576, "{}", bytes.len());
+        assert!(bytes.ends_with(b"x\r\n0\r\n\r\n"));
         rig.end().await;
     })
     .await;

@@ -1,4 +1,4 @@
-//! WebSockets and other connections that leave HTTP.
+//! Connections that leave HTTP.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! Upstreams that do as they are told, byte by byte, and one that tells what it was asked.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -118,7 +119,7 @@ pub(crate) fn echo() -> Router {
         let (parts, body) = request.into_parts();
         let mut told = format!("{} {}\n", parts.method, parts.uri);
         for (name, value) in &parts.headers {
-            told.push_str(&format!("{name}: {}\n", value.to_str().unwrap_or("?")));
+            writeln!(told, "{name}: {}", value.to_str().unwrap_or("?")).unwrap();
         }
         told.push('\n');
         let told = futures_util::stream::once(async { Ok(told.into()) });
