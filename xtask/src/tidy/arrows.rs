@@ -42,10 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "greenroom-cli",
         &["greenroom", "greenroom-load", "greenroom-sites"],
     ),
-    (
-        "greenroom-sites",
-        &["greenroom", "greenroom-proxy", "greenroom-stage"],
-    ),
+    ("greenroom-sites", &["greenroom", "greenroom-stage"]),
     ("greenroom-compat", &["greenroom"]),
     (
         "greenroom-examples",

@@ -4,10 +4,14 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::program::{Running, command};
+
+/// The time-out of a response; only a failing test waits so long.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The files of the sites.
 pub(crate) struct Directory(TempDir);
@@ -79,13 +83,21 @@ impl Site {
 
     /// Sends a request, and does not wait for the response.
     pub(crate) fn begin(&self, method: &str, path: &str, lines: &str) -> TcpStream {
-        let mut connection = self.server.connect();
-        let request = format!("{method} {path} HTTP/1.1\r\n{lines}Connection: close\r\n\r\n");
-        connection
-            .write_all(request.as_bytes())
-            .expect("the request is sent");
-        connection
+        begin(&self.server.address, method, path, lines)
     }
+}
+
+/// Sends a request to this address, and does not wait for the response.
+pub(crate) fn begin(address: &str, method: &str, path: &str, lines: &str) -> TcpStream {
+    let mut connection = TcpStream::connect(address).expect("it is accepted");
+    connection
+        .set_read_timeout(Some(PATIENCE))
+        .expect("it is not zero");
+    let request = format!("{method} {path} HTTP/1.1\r\n{lines}Connection: close\r\n\r\n");
+    connection
+        .write_all(request.as_bytes())
+        .expect("the request is sent");
+    connection
 }
 
 impl Response {

@@ -85,7 +85,7 @@ fn config_tells_where_each_value_comes_from() {
         format!("{file}:7")
     );
     assert_eq!(
-        origin("server.limits.keep_alive_timeout", "\"75s\"").as_str(),
+        origin("server.limits.keep_alive_timeout", "\"1m 15s\"").as_str(),
         "default"
     );
     assert_eq!(

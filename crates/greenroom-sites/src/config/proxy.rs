@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use greenroom_proxy::Settings;
+use greenroom::proxy::Settings;
 use serde::de::value::Error;
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;

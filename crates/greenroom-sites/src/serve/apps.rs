@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use greenroom::proxy::{Proxy, Settings};
 use greenroom::psgi::{Builder, Gateway, GatewayService, ShutdownReport, StartError};
-use greenroom_proxy::{Proxy, Settings};
 use tokio::time::timeout;
 
 use super::layers::Running;

@@ -49,8 +49,7 @@ type Opening<T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send>>;
 fn open(root: &Path, path: &Path, flags: OFlags) -> io::Result<fs::File> {
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root: OwnedFd = openat(CWD, root, directory, Mode::empty())?;
-    // A FIFO must not hold up the thread that opens it.
-    let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let flags = flags | OFlags::CLOEXEC;
     let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     match openat2(&root, path, flags, Mode::empty(), beneath) {
         Ok(file) => Ok(fs::File::from(file)),
@@ -71,7 +70,8 @@ impl Backend for Beneath {
     type MetadataFuture = Opening<Metadata>;
 
     fn open(&self, path: PathBuf) -> Opening<Opened> {
-        self.start(path, OFlags::RDONLY, |file| {
+        // A FIFO must not hold up the thread that opens it.
+        self.start(path, OFlags::RDONLY | OFlags::NONBLOCK, |file| {
             let metadata = file.metadata()?;
             // Sockets, devices and the like are no files to be served.
             if !metadata.is_file() {

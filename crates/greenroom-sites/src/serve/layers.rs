@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 
 use axum::body::Body;
+use greenroom::proxy::Proxy;
 use greenroom::psgi::GatewayService;
-use greenroom::{Client, ClientKey, Placement};
-use greenroom_proxy::Proxy;
+use greenroom::{Client, ClientKey, Placement, Priority};
 use http::{HeaderName, Request, Response, StatusCode, header};
 use http_body::Body as _;
 use http_body_util::Limited;
@@ -31,8 +31,34 @@ pub(super) enum Running {
     Proxy(Proxy),
 }
 
+/// The placements of all routes, for as long as there are sites: loops keep what they know of a
+/// placement until they end, so each new file having new ones would add up. And so a route that has
+/// proven short stays inline when a new file is taken over.
+#[derive(Default)]
+pub(super) struct Placements(Vec<((Priority, Option<HeaderName>), Placement)>);
+
+impl Placements {
+    fn of(&mut self, route: &Route) -> Placement {
+        let kind = (route.priority, route.client_header.clone());
+        let found = self.0.iter().find(|(other, _)| *other == kind);
+        if let Some((_, placement)) = found {
+            return placement.clone();
+        }
+        let mut placement = Placement::auto().priority(route.priority);
+        if let Some(name) = &route.client_header {
+            placement = placement.client_key(client_key(name.clone()));
+        }
+        self.0.push((kind, placement.clone()));
+        placement
+    }
+}
+
 /// Makes what responds on a route.
-pub(super) fn answer(route: &Route, running: Running) -> io::Result<Answer> {
+pub(super) fn answer(
+    route: &Route,
+    running: Running,
+    placements: &mut Placements,
+) -> io::Result<Answer> {
     let is_short = matches!(route.kind, Kind::Redirect(_) | Kind::Respond(_));
     let mut service = respond(route, running)?;
     if let Some(table) = &route.compress {
@@ -50,11 +76,7 @@ pub(super) fn answer(route: &Route, running: Running) -> io::Result<Answer> {
     if is_short && route.compress.is_none() {
         return Ok(Answer::Inline(service));
     }
-    let mut placement = Placement::auto().priority(route.priority);
-    if let Some(name) = &route.client_header {
-        placement = placement.client_key(client_key(name.clone()));
-    }
-    Ok(Answer::Placed(placement.layer(service)))
+    Ok(Answer::Placed(placements.of(route).layer(service)))
 }
 
 fn respond(route: &Route, running: Running) -> io::Result<Service> {

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::app::SitesApp;
 use super::apps::{Apps, Change};
-use super::layers::answer;
+use super::layers::{Placements, answer};
 use super::table::{Entry, Table};
 use crate::config::Site;
 use crate::file::File;
@@ -72,6 +72,7 @@ pub struct Sites {
 #[derive(Default)]
 struct Running {
     apps: Apps,
+    placements: Placements,
     /// Applications that end after their last request.
     ending: JoinSet<ShutdownReport>,
 }
@@ -107,9 +108,10 @@ impl Sites {
     /// As of [`start`](Self::start). The sites stay as they are then.
     pub async fn replace(&self, file: &File, defaults: &Defaults) -> Result<Change, SitesError> {
         let mut running = self.running.lock().await;
+        let running = &mut *running;
         let apps = Apps::start(&file.sites, defaults, &running.apps).await?;
         let change = apps.change_from(&running.apps);
-        match table(&file.sites, &apps, defaults) {
+        match table(&file.sites, &apps, defaults, &mut running.placements) {
             Ok(table) => self.table.store(Arc::new(table)),
             Err(error) => {
                 join_all(apps.end()).await;
@@ -153,12 +155,17 @@ impl fmt::Debug for Sites {
     }
 }
 
-fn table(sites: &[Site], apps: &Apps, defaults: &Defaults) -> Result<Table, SitesError> {
+fn table(
+    sites: &[Site],
+    apps: &Apps,
+    defaults: &Defaults,
+    placements: &mut Placements,
+) -> Result<Table, SitesError> {
     let mut table = Table::default();
     for site in sites {
         let mut entries = Vec::new();
         for route in &site.routes {
-            let answer = answer(route, apps.of(route, defaults));
+            let answer = answer(route, apps.of(route, defaults), placements);
             entries.push(Entry {
                 path: route.path.clone(),
                 name: format!("{}{}", site.name(), route.path),
