@@ -1,5 +1,7 @@
 //! `greenroom serve FILE.toml`, asked by a client of its own that sends bytes as they are.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[allow(dead_code, reason = "these tests use a part of it")]
 mod program;
 mod site;

@@ -49,9 +49,9 @@ Examples:
 ///
 /// A PSGI application runs unchanged in worker processes behind this server, be it blocking or
 /// driven by events. A file of sites (FILE.toml) says what responds at which host and path: files,
-/// PSGI applications, upstreams. The page of the demo application lists what it can do. Either is at port 5000
-/// of this machine unless --listen says otherwise. Many flags can also be given by the environment
-/// variable that stands beside them; a flag wins.
+/// PSGI applications, upstreams. The page of the demo application lists what it can do. Each is at
+/// port 5000 of this machine unless --listen says otherwise. Many flags can also be given by the
+/// environment variable that stands beside them; a flag wins.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_STATUSES}"))]

@@ -146,7 +146,11 @@ impl ServerKeys for Flags {
             keys.collect::<Map<String, Json>>()
         };
         let mut server = keys(ServerTable::Server);
-        let table = |keys: Map<String, Json>| json!({ "type": "object", "additionalProperties": false, "properties": keys });
+        let table = |keys: Map<String, Json>| {
+            let mut table = json!({ "type": "object", "additionalProperties": false });
+            table["properties"] = keys.into();
+            table
+        };
         server.insert("limits".to_owned(), table(keys(ServerTable::Limits)));
         Some(table(server))
     }

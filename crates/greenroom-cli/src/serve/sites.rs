@@ -57,7 +57,7 @@ pub(super) async fn serve(
     })
 }
 
-/// What takes over new files.
+/// The sites, with the file that is in force.
 struct Replacing {
     sites: Sites,
     file: File,

@@ -22,14 +22,14 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn start(files: &[PathBuf]) -> anyhow::Result<Self> {
         let changed = Arc::new(Notify::new());
-        let (told, watched) = (Arc::clone(&changed), absolute(files));
-        let directories: BTreeSet<PathBuf> = watched
+        let (told, files) = (Arc::clone(&changed), absolute(files));
+        let directories: BTreeSet<PathBuf> = files
             .iter()
             .filter_map(|file| file.parent().map(Path::to_owned))
             .collect();
         let mut watcher = new_debouncer(GATHERED, move |events: DebounceEventResult| {
             let events = events.unwrap_or_default();
-            if events.iter().any(|event| watched.contains(&event.path)) {
+            if events.iter().any(|event| files.contains(&event.path)) {
                 told.notify_one();
             }
         })

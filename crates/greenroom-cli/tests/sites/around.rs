@@ -1,4 +1,4 @@
-//! What is around a route: compression, passwords, limits.
+//! Parts around a route: compression, passwords, limits.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -91,7 +91,7 @@ fn site(
     })
 }
 
-/// What a site's routes have unless they say otherwise.
+/// The parts that a site's routes have unless they say otherwise.
 struct OfSite {
     compress: Option<CompressTable>,
     /// `None` within if there is a fault.

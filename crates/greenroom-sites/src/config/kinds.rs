@@ -1,4 +1,4 @@
-//! What a route responds with, and the parts around it.
+//! The kinds of responses of a route, and the parts around them.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -20,8 +20,8 @@ table! {
         /// Serves `page.html.br`, `.zst` or `.gz` in place of `page.html` to clients that
         /// understand it, if the file is there.
         precompressed: bool = true;
-        /// Serves `/.well-known/`, below the root of the site. All other names that begin with a
-        /// dot are hidden.
+        /// Serves what is in `.well-known` of the directory. All other names that begin with a dot
+        /// are hidden.
         well_known: bool = false;
         /// The file whose content a response of 404 has.
         not_found: Option<ExistingFile>;

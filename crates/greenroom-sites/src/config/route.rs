@@ -37,8 +37,8 @@ table! {
         basic_auth: Option<Switch<AuthTable>>;
         /// Size of a request's body; 413 beyond. At most the server's limit of that name counts.
         body_bytes_max: Option<Size>;
-        /// Which requests are rejected first when there is too much to do: first `"bulk"`, last
-        /// `"critical"`.
+        /// The order in which requests are rejected when there is too much to do: `"bulk"` first,
+        /// `"critical"` last.
         priority: Option<Priority>;
         /// The header field whose value names the client, for queues to be fair between clients.
         /// Without it the client is the address.
@@ -46,7 +46,7 @@ table! {
     }
 }
 
-/// What responds on a route.
+/// The kind of a route, with its settings.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Files(FilesTable, Option<HeaderValue>),

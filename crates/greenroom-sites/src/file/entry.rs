@@ -31,6 +31,6 @@ pub struct Entry {
     pub key: String,
     /// The value as TOML; empty if there is none.
     pub value: String,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
 }

@@ -9,7 +9,7 @@ pub struct Fault {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong, and what is allowed.
+    /// The fault in words, with the values that are allowed.
     pub message: String,
 }
 

@@ -1,5 +1,5 @@
-//! What is made of the definition of the keys: the schema for editors, and the table of the
-//! documentation.
+//! The schema for editors and the table of the documentation, made of the definition of the
+//! keys.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -12,7 +12,7 @@ use crate::config::SiteTable;
 pub struct KeyDoc {
     /// The name of the key.
     pub name: String,
-    /// What it sets: sentences in Markdown.
+    /// Its text: sentences in Markdown.
     pub text: String,
     /// In words, the values that are allowed.
     pub form: String,

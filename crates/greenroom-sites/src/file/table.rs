@@ -70,7 +70,16 @@ macro_rules! table {
             }
 
             fn form() -> String {
-                "a table".to_owned()
+                let short: Option<&str> = $crate::file::table!(@short $($short)?);
+                let forms = [$((
+                    stringify!($key),
+                    <$type as $crate::file::Value>::form as fn() -> String,
+                )),+];
+                let form = forms.iter().find(|(key, _)| Some(*key) == short);
+                match form {
+                    Some((_, form)) => format!("{}, or a table", form()),
+                    None => "a table".to_owned(),
+                }
             }
 
             fn keys() -> Vec<$crate::file::KeyDoc> {

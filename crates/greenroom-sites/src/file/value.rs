@@ -228,7 +228,7 @@ impl<V: Value> Value for Switch<V> {
     }
 
     fn form() -> String {
-        format!("false, or {}", V::form())
+        format!("true, false, or {}", V::form())
     }
 
     fn keys() -> Vec<KeyDoc> {
@@ -280,7 +280,8 @@ unit! {
 
 unit! {
     /// A number of bytes, more than 0.
-    Size(NonZeroU64), "a size above 0, such as \"512B\", \"64KiB\" (of 1,024) or \"64kB\" (of 1,000)",
+    Size(NonZeroU64),
+    "a size above 0, such as \"512B\", \"64KiB\" (of 1,024) or \"64kB\" (of 1,000)",
     |text| NonZeroU64::new(text.parse::<ByteSize>().ok()?.as_u64()),
     |size| size_text(size.get())
 }
@@ -319,6 +320,9 @@ impl<const LEAST: u64, const MOST: u64> Value for Count<LEAST, MOST> {
     }
 
     fn form() -> String {
+        if MOST >= u32::MAX.into() {
+            return format!("a whole number, at least {LEAST}");
+        }
         format!("a whole number from {LEAST} to {MOST}")
     }
 }

@@ -25,7 +25,7 @@ pub struct Change {
     pub ended: usize,
 }
 
-/// What an application was started with.
+/// The settings that an application was started with.
 #[derive(Clone, Debug, PartialEq)]
 struct Launch {
     table: PsgiTable,

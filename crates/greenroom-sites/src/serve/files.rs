@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use tower_http::services::ServeDir;
 use tower_http::services::fs::DefaultServeDirFallback;
@@ -20,7 +20,7 @@ use crate::config::FilesTable;
 /// The bytes of a file that are read at a time.
 const CHUNK_BYTES: usize = 128 << 10;
 
-/// What stands in a path for itself (RFC 3986, section 3.3).
+/// All but the bytes that stand for themselves in a path (RFC 3986, section 3.3).
 const IN_PATHS: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
@@ -89,9 +89,12 @@ impl Files {
         let Some(path) = self.shared.shown(path) else {
             return Ok(self.shared.not_found());
         };
-        let Some(uri) = with_path(request.uri(), &path) else {
+        let uri = with_path(request.uri(), &path);
+        let Some(path) = uri.and_then(|uri| uri.into_parts().path_and_query) else {
             return Ok(self.shared.not_found());
         };
+        // Without scheme and host, which would stand in redirects, and may be a proxy's.
+        let uri = Uri::from(path);
         *request.uri_mut() = uri;
         let mut response = self.with_range(request).await;
         if response.status() == StatusCode::NOT_FOUND {

@@ -24,7 +24,7 @@ use super::table::Answer;
 use super::text;
 use crate::config::{CompressTable, HeaderChanges, Kind, Route};
 
-/// What already runs for a route, from its start on.
+/// A process or pool that runs for a route already.
 pub(super) enum Running {
     Nothing,
     Application(GatewayService, Lease),

@@ -24,7 +24,7 @@ pub use app::SitesApp;
 pub use apps::Change;
 pub use sites::{Defaults, Sites, SitesError};
 
-/// What responds on a route.
+/// The service of a route.
 type Service = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
 
 /// Returns a response of one line.

@@ -18,7 +18,7 @@ use super::table::{Entry, Table};
 use crate::config::Site;
 use crate::file::File;
 
-/// What applications have of the server, unless their routes say otherwise.
+/// Settings of the server that applications have unless their routes say otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// The most bytes of a request's body. Default: 2 MiB.
@@ -42,7 +42,7 @@ pub enum SitesError {
     /// A PSGI application cannot be started.
     #[error(transparent)]
     Application(Box<StartError>),
-    /// What a route needs cannot be opened.
+    /// A file or directory of a route cannot be opened.
     #[error("the route {path}: {source}")]
     Route {
         /// The path of the route.

@@ -28,7 +28,7 @@ pub(super) struct Entry {
     pub(super) answer: Answer,
 }
 
-/// What responds, and where it runs.
+/// The service of a route, by the place where it runs.
 #[derive(Clone)]
 pub(super) enum Answer {
     /// On the loop: it takes microseconds.
