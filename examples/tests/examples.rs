@@ -3,6 +3,7 @@
 
 mod program;
 
+use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use program::{Example, example};
@@ -52,6 +53,27 @@ fn a_proxy_has_what_rust_has_not() {
     assert_eq!(status["upstreams"][0]["requests"], 100);
     drop(upstream);
     assert_eq!(proxy.get("/Ada").status, 502);
+}
+
+#[test]
+fn a_proxy_tells_its_upstream_of_the_client() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let upstream = format!("http://{}", listener.local_addr().unwrap());
+    let proxy = example!("reverse_proxy").argument(upstream).start();
+    let asked = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.extend(byte);
+        }
+        stream.write_all(b"HTTP/1.1 204 Fine\r\n\r\n").unwrap();
+        String::from_utf8(head).unwrap()
+    });
+    assert_eq!(proxy.get("/a").status, 204);
+    let asked = asked.join().unwrap();
+    assert!(asked.contains("x-forwarded-for: 127.0.0.1\r\n"), "{asked}");
 }
 
 #[test]

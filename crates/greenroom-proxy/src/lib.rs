@@ -36,3 +36,7 @@ pub use settings::{
     TIME_MAX, UPSTREAMS_MAX,
 };
 pub use status::{ProxyStatus, UpstreamFailures, UpstreamState, UpstreamStatus};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, copy_bidirectional};
 use tokio::time::{Instant, sleep_until};
 
-use crate::headers::has_token;
+use crate::headers::{has_token, tokens};
 use crate::upstream::Permit;
 
 /// The time without a byte after which a tunnel is closed once one of its sides has ended.
@@ -40,10 +40,20 @@ pub(crate) fn wish(parts: &mut Parts) -> Option<Wish> {
     if !headers.contains_key(UPGRADE) || !has_token(headers, &CONNECTION, "upgrade") {
         return None;
     }
+    // In a tunnel of HTTP a client would ask for what no proxy has looked at.
+    if tokens(headers, &UPGRADE).any(is_http) {
+        return None;
+    }
     Some(Wish {
         client: parts.extensions.remove()?,
         is_extended_connect: false,
     })
+}
+
+/// Returns `true` for a protocol by which HTTP goes on (RFC 9110, 7.8).
+fn is_http(protocol: &str) -> bool {
+    let protocol = protocol.to_ascii_lowercase();
+    protocol == "h2c" || protocol.starts_with("http/") || protocol.starts_with("tls/")
 }
 
 fn extended_connect(parts: &mut Parts, protocol: &Protocol) -> Option<Wish> {

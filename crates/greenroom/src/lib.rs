@@ -27,8 +27,7 @@
 //! addresses, signals and the rest of what a process needs there is [`Server::builder`].
 //!
 //! Features: `admin` is status and metrics at an address of their own, `bus` topics in the process
-//! and through Redis, `proxy` requests sent on to other servers, `psgi` Perl applications. None is on
-//! by default.
+//! and through Redis, `proxy` a reverse proxy, `psgi` Perl applications. None is on by default.
 //!
 //! # Where a handler runs
 //!
@@ -89,6 +88,10 @@ mod limits {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rejections.md")]
 mod rejections {}
+
+#[cfg(all(doctest, feature = "proxy"))]
+#[doc = include_str!("../../../docs/reverse-proxy.md")]
+mod reverse_proxy {}
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/start.md")]

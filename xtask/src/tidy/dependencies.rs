@@ -24,6 +24,11 @@ const UNNAMED: &[(&str, &str, &str)] = &[
         "`#[serde(with = \"humantime_serde\")]`, a path in a string",
     ),
     (
+        "greenroom-proxy",
+        "humantime-serde",
+        "`#[serde(with = \"humantime_serde\")]`, a path in a string",
+    ),
+    (
         "load-bench-programs",
         "slab",
         "the stalling server, whose source is a fixture of greenroom-load's tests",

@@ -1,4 +1,4 @@
-//! What of a request reaches the upstream, and what of a response the client.
+//! The parts of a request that reach the upstream, and those of a response that reach the client.
 
 use axum::Router;
 use axum::routing::get as on_get;
@@ -339,6 +339,31 @@ async fn axum_itself_serves_it_too() {
             .unwrap();
         let told = crate::rig::rest(&mut stream).await;
         assert_told(&told, &["GET /a", "x-forwarded-for: 127.0.0.1"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn requests_of_http2_become_such_of_http1() {
+    within(async {
+        let rig = Rig::before([start_echo().await]);
+        let (client, connection) = h2::client::handshake(rig.connect().await).await.unwrap();
+        tokio::spawn(connection);
+        let mut client = client.ready().await.unwrap();
+        let request = http::Request::post("http://example.org/a?b")
+            .body(())
+            .unwrap();
+        let (response, mut sending) = client.send_request(request, false).unwrap();
+        sending.send_data("body".into(), true).unwrap();
+        let mut body = response.await.unwrap().into_body();
+        let mut told = Vec::new();
+        while let Some(part) = body.data().await {
+            told.extend_from_slice(&part.unwrap());
+        }
+        let told = String::from_utf8(told).unwrap();
+        assert_told(&told, &["POST /a?b", "host: example.org", "body"]);
+        assert_told(&told, &["x-forwarded-host: example.org"]);
+        rig.end().await;
     })
     .await;
 }

@@ -25,6 +25,9 @@ async fn an_upstream_that_fails_rests_and_gets_nothing() {
             (UpstreamState::Resting, 3, 1)
         );
         assert_eq!((good.state, good.requests), (UpstreamState::Healthy, 60));
+        let status = serde_json::to_value(rig.status()).unwrap();
+        assert_eq!(status["upstreams"][0]["state"], "resting");
+        assert_eq!(status["upstreams"][0]["failures"]["connect"], 3);
         rig.end().await;
     })
     .await;

@@ -222,3 +222,28 @@ async fn a_connection_that_the_upstream_closes_is_not_used_again() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_idle_connection_is_closed() {
+    within(async {
+        let (came, mut closed) = tokio::sync::mpsc::unbounded_channel();
+        let upstream = Scripted::start(move |_, mut stream| {
+            let came = came.clone();
+            async move {
+                head(&mut stream).await;
+                stream.write_all(ok("fine").as_bytes()).await.unwrap();
+                came.send(stream.read(&mut [0]).await.unwrap()).unwrap();
+            }
+        })
+        .await;
+        let settings = Settings {
+            idle_timeout: std::time::Duration::from_millis(50),
+            ..to([upstream.address])
+        };
+        let rig = Rig::with(settings);
+        assert_eq!(body_of(&rig.get("/", "").await), "fine");
+        assert_eq!(closed.recv().await, Some(0));
+        rig.end().await;
+    })
+    .await;
+}

@@ -125,6 +125,26 @@ async fn an_upstream_may_refuse_to_switch() {
 }
 
 #[tokio::test]
+async fn http_within_a_tunnel_is_not_asked_for() {
+    within(async {
+        let rig = Rig::before([crate::upstreams::start_echo().await]);
+        for protocol in ["h2c", "unheard-of, H2C", "HTTP/2.0", "TLS/1.0"] {
+            let upgrade = format!("Upgrade: {protocol}\r\nHTTP2-Settings: AAMAAABk");
+            let asked = ASKED.replace("Upgrade: unheard-of", &upgrade);
+            let asked = asked.replace("n: Upgrade", "n: close, Upgrade, HTTP2-Settings");
+            let told = rig.exchange(asked).await;
+            assert_eq!(status_of(&told), 200);
+            assert!(
+                !told.contains("upgrade:") && !told.contains("http2-"),
+                "{told}"
+            );
+        }
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn an_idle_tunnel_is_closed() {
     within(async {
         let upstream = Scripted::start(|_, mut stream| async move {
