@@ -61,7 +61,8 @@ pub(super) fn answer(
 ) -> io::Result<Answer> {
     let is_short = matches!(route.kind, Kind::Redirect(_) | Kind::Respond(_));
     let mut service = respond(route, running)?;
-    if let Some(table) = &route.compress {
+    // What is short stays so: a check of health must not wait for the stage.
+    if let Some(table) = route.compress.as_ref().filter(|_| !is_short) {
         service = compressed(service, table);
     }
     if let Some(bytes) = route.body_bytes_max {
@@ -73,7 +74,7 @@ pub(super) fn answer(
     if !route.headers.is_empty() {
         service = with_headers(service, route.headers.clone().into());
     }
-    if is_short && route.compress.is_none() {
+    if is_short {
         return Ok(Answer::Inline(service));
     }
     Ok(Answer::Placed(placements.of(route).layer(service)))
