@@ -33,6 +33,7 @@ pages: ## Write what is made of code: pages of docs/, flags of plackup's handler
 	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-compat --locked the_page_tells_the_differences
 	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-cli --locked the_page_tells
 	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-cli --locked the_handler_knows_all_flags
+	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-sites --locked --test page
 
 .PHONY: compat-large
 compat-large: ## Upload 250 MB to axum and to Greenroom, and compare

@@ -7,6 +7,7 @@ pub mod demo;
 mod exit;
 mod logging;
 mod serve;
+mod sites;
 
 use std::process::ExitCode;
 
@@ -17,10 +18,18 @@ use args::{Args, Command};
 /// A command line that cannot be understood ends the process here, with status 2.
 #[must_use]
 pub fn run() -> ExitCode {
-    let args = Args::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    let words = std::env::args_os();
+    let args = Args::read(words).unwrap_or_else(|error| error.exit());
     match args.command {
         Command::Bench(args) => bench::run(&args),
+        Command::Check(args) => sites::check(&args),
         Command::Completions(args) => completions::print(args.shell),
-        Command::Serve(args) => serve::run(&args),
+        Command::Config(args) => sites::config(args),
+        Command::Reload(args) => sites::reload(&args),
+        Command::Schema(_) => sites::schema(),
+        Command::Serve(args) => match args.sites_file() {
+            Some(path) => sites::serve(path),
+            None => serve::run(&args, None),
+        },
     }
 }

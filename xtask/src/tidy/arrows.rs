@@ -50,7 +50,11 @@ const ARROWS: &[(&str, &[&str])] = &[
         "greenroom-stage",
         &["greenroom-quantiles", "greenroom-settings"],
     ),
-    ("greenroom-cli", &["greenroom", "greenroom-load"]),
+    (
+        "greenroom-cli",
+        &["greenroom", "greenroom-load", "greenroom-sites"],
+    ),
+    ("greenroom-sites", &["greenroom", "greenroom-stage"]),
     ("greenroom-compat", &["greenroom"]),
     (
         "greenroom-examples",

@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
 
 use super::serve::ServeArgs;
-use super::{demo, is_said, psgi, stage};
+use super::{demo, is_said, psgi, sites, stage};
 
 const DAEMONIZE: &str = "-D (--daemonize) is not offered: a service manager does better. \
     With systemd, Type=exec runs `greenroom serve app.psgi` in the foreground, restarts it and \
@@ -36,26 +36,53 @@ pub(super) fn fault(serve: &ServeArgs, matches: &ArgMatches, command: &Command) 
     let mut said = command
         .get_arguments()
         .filter(|argument| is_said(argument.get_id().as_str()));
-    said.find_map(|argument| misplaced(argument, serve.is_psgi()))
+    let served = match serve.sites_file() {
+        Some(_) => Served::Sites,
+        None if serve.is_psgi() => Served::Psgi,
+        None => Served::Demo,
+    };
+    said.find_map(|argument| misplaced(argument, served))
 }
 
 /// A message for the user of the command line, and its kind.
 #[derive(Debug)]
 pub(super) struct Fault(pub(super) ErrorKind, pub(super) String);
 
+#[derive(Clone, Copy)]
+enum Served {
+    Demo,
+    Psgi,
+    Sites,
+}
+
 /// Returns the fault of a flag for another kind of application. The headings say what the flags
 /// below them are for.
-fn misplaced(argument: &Arg, is_psgi: bool) -> Option<Fault> {
+fn misplaced(argument: &Arg, served: Served) -> Option<Fault> {
     let heading = argument.get_help_heading()?;
     let flag = flag(argument);
-    match (heading, is_psgi) {
-        (psgi::HEADING, false) => Some(Fault(
+    match (heading, served) {
+        (psgi::HEADING, Served::Sites) => Some(Fault(
+            ErrorKind::ArgumentConflict,
+            format!(
+                "{flag} is for one PSGI application; in a file of sites, each `psgi` has a key \
+                 for it"
+            ),
+        )),
+        (sites::HEADING, Served::Demo | Served::Psgi) => Some(Fault(
+            ErrorKind::MissingRequiredArgument,
+            format!("{flag} is for sites: name their file, as in `greenroom serve greenroom.toml`"),
+        )),
+        (demo::HEADING, Served::Sites) => Some(Fault(
+            ErrorKind::ArgumentConflict,
+            format!("{flag} is for the demo application, and sites are to be served"),
+        )),
+        (psgi::HEADING, Served::Demo) => Some(Fault(
             ErrorKind::MissingRequiredArgument,
             format!(
                 "{flag} is for a PSGI application: name its file, as in `greenroom serve app.psgi`"
             ),
         )),
-        (demo::HEADING | stage::HEADING, true) => Some(Fault(
+        (demo::HEADING | stage::HEADING, Served::Psgi) => Some(Fault(
             ErrorKind::ArgumentConflict,
             format!(
                 "{flag} is for the demo application, and a PSGI application is to be served; \
@@ -93,6 +120,7 @@ mod tests {
             "greenroom serve --forwarded-header Forwarded --trusted-proxy 10.0.0.1",
             "greenroom serve --proxy-protocol -l :8080 -l /run/a.sock app.psgi",
             "greenroom serve app.psgi",
+            "greenroom serve greenroom.toml --watch --stage-threads 2",
             "greenroom serve --workers 3 app.psgi",
             "greenroom serve -a app.psgi --preload-app -Ilib -MPlack::Util -Etest -r",
             "greenroom serve --mount /blog=app.psgi --max-rss 1GiB",
@@ -123,6 +151,12 @@ mod tests {
         for (line, expected) in [
             ("greenroom serve --workers 3", "--workers is for a PSGI"),
             ("greenroom serve -I lib", "-I is for a PSGI"),
+            ("greenroom serve --workers 3 a.toml", "is for one PSGI"),
+            (
+                "greenroom serve --upstream http://[::1]/ a.toml",
+                "the demo",
+            ),
+            ("greenroom serve --watch a.psgi", "--watch is for sites"),
             ("greenroom serve --reload", "--reload is for a PSGI"),
             (
                 "greenroom serve a.psgi --queue-max 3",

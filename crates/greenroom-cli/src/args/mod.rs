@@ -14,7 +14,9 @@ mod plackup;
 mod process;
 mod psgi;
 mod serve;
+mod server_keys;
 mod settings;
+mod sites;
 mod stage;
 mod tls;
 mod value;
@@ -25,11 +27,14 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
+use greenroom_sites::{Entry, File};
 
 pub(crate) use log::{LogArgs, LogFormat};
 pub(crate) use process::ProcessArgs;
 pub(crate) use psgi::Gateways;
 pub(crate) use serve::ServeArgs;
+pub(crate) use server_keys::Flags;
+pub(crate) use sites::{CheckArgs, ConfigArgs, ReloadArgs, SchemaArgs};
 
 const EXIT_STATUSES: &str = "\
 Exit statuses:
@@ -52,7 +57,11 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Bench(Box<bench::BenchArgs>),
+    Check(CheckArgs),
     Completions(CompletionsArgs),
+    Config(ConfigArgs),
+    Reload(ReloadArgs),
+    Schema(SchemaArgs),
     Serve(Box<ServeArgs>),
 }
 
@@ -80,6 +89,48 @@ impl Args {
         }
         Ok(args)
     }
+}
+
+/// The command line of `greenroom serve` together with its file of sites.
+pub(crate) struct WithFile {
+    pub(crate) args: Args,
+    /// Of the command line and the environment.
+    said: ArgMatches,
+    /// With what the file sets.
+    merged: ArgMatches,
+}
+
+impl WithFile {
+    /// Reads a command line, the program's name first, and adds what the file sets of the server:
+    /// a flag wins over its variable, and that over the file.
+    pub(crate) fn read(words: Vec<OsString>, file: Option<&File>) -> Result<Self, clap::Error> {
+        let mut first = Args::read(words.clone())?;
+        let said = serve_matches(words.clone())?;
+        let words = match file {
+            Some(file) => server_keys::with_file(words, &said, file),
+            None => words,
+        };
+        let mut args = Args::read(words.clone())?;
+        if let (Command::Serve(args), Command::Serve(first)) =
+            (&mut args.command, &mut first.command)
+        {
+            // Only of the command line itself: sockets that are passed on go before the file.
+            args.listen.is_said = first.listen.is_said;
+        }
+        let merged = serve_matches(words)?;
+        Ok(Self { args, said, merged })
+    }
+
+    /// Returns the settings of the server that are in force.
+    pub(crate) fn entries(&self, file: Option<&File>) -> Vec<Entry> {
+        Flags::new().entries(file, &self.said, &self.merged)
+    }
+}
+
+fn serve_matches(words: Vec<OsString>) -> Result<ArgMatches, clap::Error> {
+    let mut matches = Args::command().try_get_matches_from(words)?;
+    let below = matches.remove_subcommand();
+    Ok(below.map(|(_, matches)| matches).unwrap_or_default())
 }
 
 /// Returns `true` if the argument stands on the command line.

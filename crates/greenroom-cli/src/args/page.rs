@@ -151,9 +151,17 @@ fn commands(document: &str) -> Vec<String> {
             is_code = !is_code;
         }
         let line = line.trim_start();
-        let is_command = ["serve", "bench", "completions"]
-            .iter()
-            .any(|name| line.starts_with(&format!("greenroom {name} ")));
+        let is_command = [
+            "serve",
+            "bench",
+            "check",
+            "completions",
+            "config",
+            "reload",
+            "schema",
+        ]
+        .iter()
+        .any(|name| line.starts_with(&format!("greenroom {name} ")));
         let is_whole = ![" <", "…"].iter().any(|gap| line.contains(gap));
         if is_code && is_command && is_whole {
             commands.push(line.to_owned());

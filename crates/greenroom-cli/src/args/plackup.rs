@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use clap::{Arg, ArgAction, CommandFactory};
 
 use super::page::assert_made;
-use super::{Args, demo, stage};
+use super::{Args, demo, sites, stage};
 
 const FILE: &str = "crates/greenroom-psgi/perl/lib/Plack/Handler/Greenroom/Flags.pm";
 
@@ -59,8 +59,8 @@ fn flags() -> String {
 fn passed_on(flag: &Arg) -> Option<(&str, &str)> {
     let long = flag.get_long()?;
     let heading = flag.get_help_heading();
-    let is_of_demo = [demo::HEADING, stage::HEADING].map(Some).contains(&heading);
-    if flag.is_hide_set() || is_of_demo || NOT_PASSED_ON.contains(&long) {
+    let of_others = [demo::HEADING, sites::HEADING, stage::HEADING].map(Some);
+    if flag.is_hide_set() || of_others.contains(&heading) || NOT_PASSED_ON.contains(&long) {
         return None;
     }
     if matches!(flag.get_action(), ArgAction::SetTrue) {

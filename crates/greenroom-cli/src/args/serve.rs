@@ -11,6 +11,7 @@ use super::log::LogArgs;
 use super::process::ProcessArgs;
 use super::psgi::{Gateways, PsgiArgs};
 use super::settings::SettingArgs;
+use super::sites::SitesArgs;
 use super::stage::StageArgs;
 use super::tls::TlsArgs;
 use super::{EXIT_STATUSES, value};
@@ -23,6 +24,7 @@ Signals:
   SIGTERM or SIGINT drains: no new connections, what is under way is finished
   a second one cuts off what is still under way
   SIGHUP, with a PSGI application, starts its new code, and lets the old finish what it began;
+  with a file of sites it takes over the new file, as a whole or not at all;
   with TLS it reads the certificates again
   SIGUSR1 opens the files of --access-log and --error-log anew, after they were moved away
 
@@ -34,6 +36,7 @@ Service managers:
 Examples:
   greenroom serve
   greenroom serve --workers 8 app.psgi
+  greenroom serve greenroom.toml --watch
   greenroom serve -E production -I lib -l /run/app.sock --preload --workers 4 app.psgi
   greenroom serve -l :80 --user www-data --access-log /var/log/app/access.log app.psgi
   greenroom serve -MPlack::App::Directory -e 'Plack::App::Directory->new->to_app'
@@ -45,18 +48,20 @@ Examples:
   greenroom serve --body-bytes-max 1GiB --log-format json
   GREENROOM_LISTEN=127.0.0.1:8080,127.0.0.2:8080 greenroom serve";
 
-/// Serve a PSGI application (Perl), or the demo application
+/// Serve a PSGI application (Perl), the sites of a file, or the demo application
 ///
 /// A PSGI application runs unchanged in worker processes behind this server, be it blocking or
-/// driven by events. The page of the demo application lists what it can do. Either is at port 5000
-/// of this machine unless --listen says otherwise. Many flags can also be given by the environment
-/// variable that stands beside them; a flag wins.
+/// driven by events. A file of sites (FILE.toml) says what responds at which host and path: files,
+/// PSGI applications, upstreams. The page of the demo application lists what it can do. Each is at
+/// port 5000 of this machine unless --listen says otherwise. Many flags can also be given by the
+/// environment variable that stands beside them; a flag wins.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_STATUSES}"))]
 pub(crate) struct ServeArgs {
-    /// The PSGI application to serve; without one, the demo application
-    #[arg(value_name = "APP.psgi")]
+    /// The PSGI application, or the file of sites (.toml), to serve; without one, the demo
+    /// application
+    #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
     #[command(flatten)]
@@ -108,6 +113,9 @@ pub(crate) struct ServeArgs {
     pub(crate) tls: TlsArgs,
 
     #[command(flatten)]
+    pub(crate) sites: SitesArgs,
+
+    #[command(flatten)]
     psgi: PsgiArgs,
 
     #[command(flatten)]
@@ -133,7 +141,13 @@ pub(crate) struct ServeArgs {
 impl ServeArgs {
     /// Returns true if a PSGI application is served, and not the demo application.
     pub(crate) fn is_psgi(&self) -> bool {
-        self.file.is_some() || self.psgi.names_application()
+        self.file.is_some() && self.sites_file().is_none() || self.psgi.names_application()
+    }
+
+    /// Returns the file of sites that is served, if one is.
+    pub(crate) fn sites_file(&self) -> Option<&Path> {
+        let file = self.file.as_deref();
+        file.filter(|file| file.extension().is_some_and(|end| end == "toml"))
     }
 
     /// Returns the proxies that are trusted to name a request's client.

@@ -5,7 +5,7 @@ use greenroom::{BuildError, Stage, StageSettings};
 use super::settings::SettingArgs;
 
 pub(super) const HEADING: &str =
-    "Stage: where handlers of the demo application run that are not known to be short";
+    "Stage: where that runs of the demo application and of sites which is not known to be short";
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = HEADING)]

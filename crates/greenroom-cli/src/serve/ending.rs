@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use greenroom::psgi::{ShutdownReport, StartError};
 use greenroom::{DrainReport, Error};
+use greenroom_sites::SitesError;
 use tracing::field::display;
 
 use crate::exit;
@@ -61,7 +62,10 @@ pub(super) fn refuse(error: &anyhow::Error) -> ExitCode {
 
 /// Prints the reason why serving failed, or did not begin.
 pub(super) fn explain(error: &anyhow::Error) -> ExitCode {
-    match error.downcast_ref::<StartError>() {
+    if let Some(error) = error.downcast_ref::<StartError>() {
+        return exit::with_message(exit::NOT_STARTED, error);
+    }
+    match error.downcast_ref::<SitesError>() {
         Some(error) => exit::with_message(exit::NOT_STARTED, error),
         None => exit::with_message(exit::FAILED, format!("{error:#}")),
     }

@@ -113,7 +113,7 @@ async fn shut_down(
 }
 
 /// Completes with the first SIGTERM or SIGINT that comes after this call.
-fn interrupted() -> anyhow::Result<impl Future<Output = ()>> {
+pub(super) fn interrupted() -> anyhow::Result<impl Future<Output = ()>> {
     let catch = || -> io::Result<(Signal, Signal)> {
         Ok((
             signal(SignalKind::terminate())?,

@@ -9,11 +9,14 @@ mod identity;
 mod inherited;
 mod pid_file;
 mod prepare;
+mod sites;
+mod watch;
 
 use std::process::ExitCode;
 
 use anyhow::Context;
 use greenroom::{DrainReport, Server, Tls, install_metrics, shutdown_on_signals};
+use greenroom_sites::File;
 
 use crate::args::ServeArgs;
 use crate::demo::{self, Demo};
@@ -22,14 +25,15 @@ use ending::Ended;
 pub(crate) use identity::Identity;
 use prepare::prepare;
 
-pub(crate) fn run(args: &ServeArgs) -> ExitCode {
+/// Serves what the command line names; of a file of sites, the sites.
+pub(crate) fn run(args: &ServeArgs, file: Option<File>) -> ExitCode {
     let prepared = match before_threads(&args.log, || prepare(args)) {
         Ok(prepared) => prepared,
         Err(error) => return ending::refuse(&error),
     };
     let _logging = Logging::start(&args.log, prepared.logs);
     let _pid_file = prepared.pid_file;
-    match serve(args, prepared.server, prepared.tls) {
+    match serve(args, file, prepared.server, prepared.tls) {
         Ok(ended) => ending::report(&ended),
         Err(error) => ending::explain(&error),
     }
@@ -38,12 +42,19 @@ pub(crate) fn run(args: &ServeArgs) -> ExitCode {
 /// Serves until the end. The loops have runtimes of their own; this one waits for signals and for
 /// the end, and supervises the workers of PSGI applications.
 #[tokio::main(flavor = "current_thread")]
-async fn serve(args: &ServeArgs, server: Server, tls: Option<Tls>) -> anyhow::Result<Ended> {
+async fn serve(
+    args: &ServeArgs,
+    file: Option<File>,
+    server: Server,
+    tls: Option<Tls>,
+) -> anyhow::Result<Ended> {
     args.stage.build()?;
     // Before the log names the addresses: a reader may send a signal at once.
     let mut ending = shutdown_on_signals(server.handle()).context("cannot catch signals")?;
     let reloading = certificates::reload_on_hangup(tls)?;
-    let ended = if args.is_psgi() {
+    let ended = if let Some(file) = file {
+        sites::serve(args, file, server, &mut ending).await
+    } else if args.is_psgi() {
         gateways::serve(args, server, &mut ending).await
     } else {
         serve_demo(args, server).await.map(Ended::from)

@@ -15,7 +15,7 @@ use crate::{help, refusal};
 fn help_of_serve_tells_of_psgi_applications() {
     let help = help(&["serve", "--help"]);
     for text in [
-        "[APP.psgi]",
+        "[FILE]",
         "PSGI application:",
         "--workers",
         "--worker-concurrency",

@@ -1,0 +1,232 @@
+//! Files of a directory.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use crate::site::{Directory, Response, Site};
+
+const SITES: &str = r#"
+[[site]]
+[[site.route]]
+path = "/"
+files = { root = "public", not_found = "missing.html", cache_control = "max-age=60" }
+
+[[site.route]]
+path = "/static/"
+files = { root = "public", index = false, well_known = true }
+"#;
+
+fn site() -> Site {
+    let directory = Directory::new(SITES);
+    directory.write("missing.html", "<p>gone</p>");
+    directory.write("secret", "secret");
+    directory.write("outside/file", "outside");
+    directory.write("public/index.html", "index");
+    directory.write("public/a b.txt", "0123456789");
+    directory.write("public/below/index.html", "below");
+    directory.write("public/.hidden", "hidden");
+    directory.write("public/.git/config", "hidden");
+    directory.write("public/.well-known/acme", "known");
+    directory.write("public/page.html", "plain");
+    directory.write("public/page.html.br", "brotli");
+    directory.write("public/page.html.gz", "gzip");
+    for (target, link) in [
+        (directory.path("secret"), "public/absolute"),
+        ("../secret".into(), "public/relative"),
+        ("../outside".into(), "public/outside"),
+        ("page.html".into(), "public/within"),
+    ] {
+        symlink(target, directory.path(link)).expect("a link");
+    }
+    let fifo = Command::new("mkfifo")
+        .arg(directory.path("public/fifo"))
+        .status();
+    assert!(fifo.expect("mkfifo is there").success());
+    Site::serve(directory, &[])
+}
+
+fn ask(site: &Site, path: &str, lines: &str) -> Response {
+    site.ask("GET", path, &format!("Host: localhost\r\n{lines}"))
+}
+
+#[test]
+fn files_and_indexes_are_served_with_their_type() {
+    let site = site();
+    for (path, text) in [
+        ("/", "index"),
+        ("/a%20b.txt", "0123456789"),
+        ("/below/", "below"),
+        ("//below//", "below"),
+        ("/static/a%20b.txt", "0123456789"),
+        ("/static/.well-known/acme", "known"),
+        ("/within", "plain"),
+    ] {
+        let response = site.get(path);
+        assert_eq!(
+            (response.status, response.text()),
+            (200, text.to_owned()),
+            "{path}"
+        );
+    }
+    assert_eq!(site.get("/").field("content-type"), Some("text/html"));
+    assert_eq!(site.get("/").field("cache-control"), Some("max-age=60"));
+    let below = site.get("/static/below?a=b");
+    assert_eq!(below.status, 404, "there is no index: {below:?}");
+    let below = site.get("/below?a=b");
+    assert_eq!(
+        (below.status, below.field("location")),
+        (307, Some("/below/?a=b"))
+    );
+    let bare = site.get("/static");
+    assert_eq!(
+        (bare.status, bare.field("location")),
+        (308, Some("/static/"))
+    );
+}
+
+#[test]
+fn nothing_outside_and_nothing_hidden_is_served() {
+    let site = site();
+    for path in [
+        "/nowhere",
+        "/.hidden",
+        "/.git/config",
+        "/%2ehidden",
+        "/.well-known/acme",
+        "/below/.well-known/acme",
+        "/absolute",
+        "/relative",
+        "/outside/file",
+        "/outside/",
+        "/static/",
+        "/page.html/",
+        "/page.html/x",
+        "/fifo",
+        r"/below\..\page.html",
+        "/below%5c..%5cpage.html",
+    ] {
+        let response = site.get(path);
+        assert_eq!(response.status, 404, "{path}: {response:?}");
+        assert!(!response.text().contains("secret"), "{path}");
+    }
+    for path in [
+        "/../secret",
+        "/%2e%2e/secret",
+        "/below/%2e%2e%2f..%2fsecret",
+        "/a%00b",
+    ] {
+        assert_eq!(site.get(path).status, 400, "{path}");
+    }
+    let missing = site.get("/nowhere");
+    assert_eq!(missing.text(), "<p>gone</p>");
+    assert_eq!(missing.field("content-type"), Some("text/html"));
+    assert_eq!(site.get("/static/nowhere").text(), "not found\n");
+}
+
+#[test]
+fn only_get_and_head_are_allowed() {
+    let site = site();
+    let head = site.ask("HEAD", "/a%20b.txt", "Host: localhost\r\n");
+    assert_eq!(
+        (head.status, head.field("content-length")),
+        (200, Some("10"))
+    );
+    assert!(head.body.is_empty());
+    for method in ["POST", "PUT", "DELETE"] {
+        let response = site.ask(method, "/", "Host: localhost\r\nContent-Length: 0\r\n");
+        assert_eq!(
+            (response.status, response.field("allow")),
+            (405, Some("GET,HEAD"))
+        );
+    }
+}
+
+#[test]
+fn ranges_and_conditions_are_kept() {
+    let site = site();
+    let path = "/a%20b.txt";
+    let whole = site.get(path);
+    let tag = whole.field("etag").expect("a tag").to_owned();
+    let date = whole.field("last-modified").expect("a date").to_owned();
+    let range = "Range: bytes=2-4\r\n";
+    let part = ask(&site, path, range);
+    assert_eq!((part.status, part.text()), (206, "234".to_owned()));
+    assert_eq!(part.field("content-range"), Some("bytes 2-4/10"));
+    assert_eq!(ask(&site, path, "Range: bytes=-3\r\n").text(), "789");
+    let beyond = ask(&site, path, "Range: bytes=10-\r\n");
+    assert_eq!(
+        (beyond.status, beyond.field("content-range")),
+        (416, Some("bytes */10"))
+    );
+    assert_eq!(ask(&site, path, "Range: bytes=0-1,3-4\r\n").status, 200);
+    for (condition, status) in [
+        (format!("If-None-Match: {tag}\r\n"), 304),
+        (format!("If-None-Match: W/{tag}\r\n"), 304),
+        (format!("If-Modified-Since: {date}\r\n"), 304),
+        ("If-None-Match: \"other\"\r\n".to_owned(), 200),
+        ("If-Match: \"other\"\r\n".to_owned(), 412),
+        (format!("{range}If-Range: {tag}\r\n"), 206),
+        (format!("{range}If-Range: {date}\r\n"), 206),
+        (format!("{range}If-Range: \"other\"\r\n"), 200),
+        (
+            "Range: bytes=10-\r\nIf-Range: \"other\"\r\n".to_owned(),
+            200,
+        ),
+    ] {
+        let response = ask(&site, path, &condition);
+        assert_eq!(response.status, status, "{condition}");
+        assert_eq!(
+            response.body.is_empty(),
+            [304, 412].contains(&status),
+            "{condition}"
+        );
+    }
+}
+
+#[test]
+fn a_compressed_file_stands_for_the_file_if_the_client_takes_it() {
+    let site = site();
+    for (accepted, text, encoding) in [
+        ("br, gzip", "brotli", Some("br")),
+        ("gzip", "gzip", Some("gzip")),
+        ("zstd", "plain", None),
+        ("identity", "plain", None),
+    ] {
+        let response = ask(
+            &site,
+            "/page.html",
+            &format!("Accept-Encoding: {accepted}\r\n"),
+        );
+        assert_eq!(response.text(), text, "{accepted}");
+        assert_eq!(response.field("content-encoding"), encoding);
+        assert_eq!(response.field("content-type"), Some("text/html"));
+        assert_eq!(response.field("vary"), Some("accept-encoding"));
+    }
+}
+
+#[test]
+fn a_large_file_takes_no_memory_of_its_size() {
+    const BYTES: u64 = 300 << 20;
+    let site = site();
+    let large = fs::File::create(site.directory.path("public/large")).expect("a file");
+    large.set_len(BYTES).expect("it has holes");
+    let mut connection = site.begin("GET", "/large", "Host: localhost\r\n");
+    let (mut buffer, mut bytes) = (vec![0; 1 << 16], 0);
+    loop {
+        match connection.read(&mut buffer).expect("the file comes") {
+            0 => break,
+            count => bytes += count as u64,
+        }
+    }
+    assert!(bytes > BYTES, "{bytes}");
+    let status = fs::read_to_string(format!("/proc/{}/status", site.server.pid()));
+    let status = status.expect("it runs");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak
+        .and_then(|line| line.trim().strip_suffix(" kB"))
+        .expect("its peak");
+    let peak: u64 = peak.parse().expect("kilobytes");
+    assert!(peak < 150 << 10, "{peak} kB");
+}

@@ -1,0 +1,156 @@
+//! New files: by SIGHUP, by `greenroom reload` and by --watch.
+
+use std::fs;
+use std::io::{Read, Write};
+
+use rustix::process::Signal;
+
+use crate::program::output;
+use crate::site::{Directory, Response, Site, begin};
+
+const PID: &str = r#"sub { [200, [], ["$$"]] }"#;
+
+fn responding(text: &str) -> String {
+    format!("[[site]]\n[[site.route]]\npath = \"/\"\nrespond = \"{text}\"\n")
+}
+
+fn with_applications(workers: u32, further: &str) -> String {
+    format!(
+        "[[site]]\n[[site.route]]\npath = \"/kept\"\npsgi = {{ app = \"pid.psgi\", workers = 1 }}\n\
+         [[site.route]]\npath = \"/changed\"\n\
+         psgi = {{ app = \"pid.psgi\", workers = {workers} }}\n{further}"
+    )
+}
+
+#[test]
+fn a_new_file_is_taken_over_and_a_wrong_one_is_not() {
+    let site = Site::serve(Directory::new(&responding("one")), &[]);
+    assert_eq!(site.get("/").text(), "one");
+    site.directory.write("greenroom.toml", responding("two"));
+    site.server.signal(Signal::HUP);
+    site.server.wait_for_log("in force");
+    assert_eq!(site.get("/").text(), "two");
+    site.directory
+        .write("greenroom.toml", responding("three") + "listing = true\n");
+    site.server.signal(Signal::HUP);
+    let line = site.server.wait_for_log("listing");
+    assert!(
+        line.contains("greenroom.toml:5:1: there is no `listing`"),
+        "{line}"
+    );
+    site.server.wait_for_log("stay as they were");
+    assert_eq!(site.get("/").text(), "two");
+    let other = format!("[server]\nloops = 1\n{}", responding("four"));
+    site.directory.write("greenroom.toml", other);
+    site.server.signal(Signal::HUP);
+    let line = site.server.wait_for_log("stay as they were");
+    assert!(line.contains("loops") && line.contains("restart"), "{line}");
+    assert_eq!(site.get("/").text(), "two");
+}
+
+#[test]
+fn applications_keep_their_workers_unless_their_settings_change() {
+    let directory = Directory::new(&with_applications(1, ""));
+    directory.write("pid.psgi", PID);
+    let site = Site::serve(directory, &[]);
+    let before = (site.get("/kept").text(), site.get("/changed").text());
+    let further = "[[site.route]]\npath = \"/new\"\npsgi = \"pid.psgi\"\n";
+    site.directory
+        .write("greenroom.toml", with_applications(2, further));
+    site.server.signal(Signal::HUP);
+    let line = site.server.wait_for_log("in force");
+    assert!(line.contains("started=2 kept=1 ended=1"), "{line}");
+    assert_eq!(site.get("/kept").text(), before.0);
+    assert_ne!(site.get("/changed").text(), before.1);
+    assert_eq!(site.get("/new").status, 200);
+    // The same file again has the applications load their code anew.
+    site.server.signal(Signal::HUP);
+    site.server.wait_for_log("started=0 kept=3 ended=0");
+    for _ in 0..3 {
+        site.server.wait_for_log("is loaded anew");
+    }
+    assert_ne!(site.get("/kept").text(), before.0);
+}
+
+#[test]
+fn an_application_that_does_not_load_leaves_the_sites_as_they_were() {
+    let directory = Directory::new(&with_applications(1, ""));
+    directory.write("pid.psgi", PID);
+    let site = Site::serve(directory, &[]);
+    let before = site.get("/changed").text();
+    site.directory
+        .write("broken.psgi", "die 'broken on purpose'");
+    let further = "[[site.route]]\npath = \"/new\"\npsgi = \"broken.psgi\"\n";
+    site.directory
+        .write("greenroom.toml", with_applications(2, further));
+    site.server.signal(Signal::HUP);
+    site.server.wait_for_log("stay as they were");
+    assert_eq!(site.get("/changed").text(), before);
+    assert_eq!(site.get("/new").status, 404);
+}
+
+#[test]
+fn a_request_that_is_under_way_is_finished_by_the_old_application() {
+    let directory = Directory::new(&with_applications(1, ""));
+    directory.write("pid.psgi", PID);
+    directory.write(
+        "waits.psgi",
+        "sub { my $env = shift; my $input = $env->{'psgi.input'}; [200, [], [\"$$\"]] }",
+    );
+    let site = Site::serve(directory, &[]);
+    // Its body is to come: the route is chosen, and the application has not begun.
+    let lines = "Host: localhost\r\nContent-Length: 5\r\n";
+    let mut posting = site.begin("POST", "/changed", lines);
+    posting.write_all(b"he").expect("it is read");
+    assert_eq!(site.get("/changed").status, 200);
+    site.directory
+        .write("greenroom.toml", with_applications(2, ""));
+    site.server.signal(Signal::HUP);
+    site.server.wait_for_log("in force");
+    posting.write_all(b"llo").expect("it is read");
+    let mut bytes = Vec::new();
+    posting.read_to_end(&mut bytes).expect("the response ends");
+    assert_eq!(Response::parse(&bytes).status, 200);
+}
+
+#[test]
+fn no_request_is_lost_while_files_are_taken_over() {
+    let directory = Directory::new(&with_applications(1, ""));
+    directory.write("pid.psgi", PID);
+    let site = Site::serve(directory, &[]);
+    let address = site.server.address.clone();
+    let asking = std::thread::spawn(move || {
+        for _ in 0..300 {
+            for path in ["/kept", "/changed"] {
+                let mut connection = begin(&address, "GET", path, "Host: localhost\r\n");
+                let mut bytes = Vec::new();
+                connection.read_to_end(&mut bytes).expect("it ends");
+                assert_eq!(Response::parse(&bytes).status, 200, "{path}");
+            }
+        }
+    });
+    for workers in [2, 1, 3] {
+        site.directory
+            .write("greenroom.toml", with_applications(workers, ""));
+        site.server.signal(Signal::HUP);
+        site.server.wait_for_log("in force");
+    }
+    asking.join().expect("all are answered");
+}
+
+#[test]
+fn reload_and_watch_take_over_too() {
+    let directory = Directory::new(&responding("one"));
+    let pid = directory.path("greenroom.pid").display().to_string();
+    let site = Site::serve(directory, &["--watch", "--pid", &pid]);
+    site.directory.write("greenroom.toml", responding("two"));
+    site.server.wait_for_log("in force");
+    assert_eq!(site.get("/").text(), "two");
+    let reloaded = output(&["reload", "--pid", &pid]);
+    assert_eq!(reloaded.status.code(), Some(0), "{reloaded:?}");
+    site.server.wait_for_log("SIGHUP");
+    site.server.wait_for_log("in force");
+    fs::write(&pid, "0\n").expect("it can be written");
+    let refused = output(&["reload", "--pid", &pid]);
+    assert_eq!(refused.status.code(), Some(2));
+}

@@ -1,0 +1,163 @@
+//! The settings of a proxy, whose keys are those of `greenroom-proxy`.
+
+use std::collections::BTreeMap;
+
+use greenroom::proxy::Settings;
+use serde::de::value::Error;
+use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::forward_to_deserialize_any;
+use serde_json::{Value as Json, json};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::file::{At, KeyDoc, Origin, Reading, Value};
+
+/// The one key without a default, which a value that is no table stands for.
+const SHORT: &str = "to";
+
+/// The settings of a proxy.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ProxyTable(pub(crate) Settings);
+
+impl Value for ProxyTable {
+    fn read(at: &At<'_, '_>, reading: &mut Reading<'_>) -> Option<Self> {
+        let mut short = DeTable::new();
+        let table = reading.table(at, Some(SHORT), &mut short)?;
+        let names = names();
+        reading.check_names(table, names);
+        let mut texts = Some(Vec::new());
+        for name in names {
+            let Some(value) = table.get(*name) else {
+                continue;
+            };
+            let text = one(name, value, reading);
+            texts = texts.zip(text).map(|(mut texts, text)| {
+                texts.push(text);
+                texts
+            });
+        }
+        if !table.contains_key(SHORT) {
+            return reading.fault(&at.span, format!("`{SHORT}` is missing"));
+        }
+        let settings: Settings = toml::from_str(&texts?.join("\n")).ok()?;
+        if let Err(error) = settings.check() {
+            let place = table.get(error.setting()).map(Spanned::span);
+            return reading.fault(&place.unwrap_or(at.span.clone()), error.to_string());
+        }
+        let values = values(&settings);
+        for name in names {
+            let line = table.get(*name).map(|value| reading.origin(&value.span()));
+            let value = values.get(*name).map(ToString::to_string);
+            reading.list(
+                name,
+                value.unwrap_or_default(),
+                line.unwrap_or(Origin::Default),
+            );
+        }
+        Some(Self(settings))
+    }
+
+    fn schema() -> Json {
+        let keys = Self::keys();
+        let keys = keys.into_iter().map(|key| (key.name, key.schema));
+        let keys: serde_json::Map<String, Json> = keys.collect();
+        let to = keys[SHORT].clone();
+        let table = json!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": keys,
+            "required": [SHORT],
+        });
+        json!({ "anyOf": [to, table] })
+    }
+
+    fn form() -> String {
+        "a table, or URLs of upstreams".to_owned()
+    }
+
+    fn keys() -> Vec<KeyDoc> {
+        let defaults = values(&Settings::default());
+        let key = |name: &&'static str| {
+            let default = defaults.get(*name);
+            let (form, schema) = form(name, default);
+            KeyDoc {
+                name: (*name).to_owned(),
+                text: format!("See `{name}` of `greenroom_proxy::Settings`."),
+                form: form.to_owned(),
+                default: default.map(ToString::to_string).unwrap_or_default(),
+                is_required: *name == SHORT,
+                schema,
+                below: Vec::new(),
+            }
+        };
+        names().iter().map(key).collect()
+    }
+}
+
+/// Reads one key, and returns it as a line of TOML.
+fn one(name: &str, value: &Spanned<DeValue<'_>>, reading: &mut Reading<'_>) -> Option<String> {
+    let at = At::new(value);
+    let mut text = reading.text_at(&at.span).to_owned();
+    if name == SHORT && at.value.is_str() {
+        text = format!("[{text}]");
+    }
+    let line = format!("{name} = {text}");
+    match toml::from_str::<Settings>(&line) {
+        Ok(_) => Some(line),
+        Err(error) => reading.fault(&at.span, error.message().trim_end()),
+    }
+}
+
+fn values(settings: &Settings) -> BTreeMap<String, Json> {
+    let values = serde_json::to_value(settings).and_then(serde_json::from_value);
+    // Settings are a table of plain values.
+    values.unwrap_or_default()
+}
+
+/// Returns what a key's values look like, by its default.
+fn form(name: &str, default: Option<&Json>) -> (&'static str, Json) {
+    let strings = json!({ "type": "array", "items": { "type": "string" } });
+    match default {
+        _ if name == SHORT => (
+            "URLs such as \"http://127.0.0.1:9000\" or \"unix:/run/api.sock\"",
+            json!({ "anyOf": [{ "type": "string" }, strings] }),
+        ),
+        Some(Json::Array(_)) => ("a list", json!({ "type": "array" })),
+        Some(Json::Number(_)) => ("a whole number", json!({ "type": "integer", "minimum": 0 })),
+        _ => ("a string", json!({ "type": "string" })),
+    }
+}
+
+/// Returns the names of all settings.
+fn names() -> &'static [&'static str] {
+    let mut names = Names(&[]);
+    // It always fails, as soon as it has the names.
+    let _no_settings = Settings::deserialize(&mut names);
+    names.0
+}
+
+/// Takes the names of the fields from a struct that asks for them.
+struct Names(&'static [&'static str]);
+
+impl<'de> Deserializer<'de> for &mut Names {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+        Err(serde::de::Error::custom(""))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.0 = fields;
+        self.deserialize_any(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
+        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}

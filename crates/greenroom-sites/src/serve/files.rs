@@ -1,0 +1,181 @@
+use std::convert::Infallible;
+use std::fs;
+use std::io;
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, header};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use tower_http::services::ServeDir;
+use tower_http::services::fs::DefaultServeDirFallback;
+use tower_service::Service as _;
+
+use super::app::with_path;
+use super::beneath::Beneath;
+use super::target::Target;
+use super::text;
+use crate::config::FilesTable;
+
+/// The bytes of a file that are read at a time.
+const CHUNK_BYTES: usize = 128 << 10;
+
+/// All but the bytes that stand for themselves in a path (RFC 3986, section 3.3).
+const IN_PATHS: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// The directory whose names begin with a dot and may be shown.
+const WELL_KNOWN: &[u8] = b".well-known";
+
+/// The files of a directory. Clones share what is in them.
+#[derive(Clone)]
+pub(super) struct Files {
+    directory: ServeDir<DefaultServeDirFallback, Beneath>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The length of the path that the route takes.
+    prefix_bytes: usize,
+    shows_well_known: bool,
+    cache_control: Option<HeaderValue>,
+    /// The page of 404, with its type.
+    not_found: Option<(Bytes, HeaderValue)>,
+}
+
+impl Files {
+    /// Opens the directory.
+    pub(super) fn new(
+        prefix: &str,
+        table: &FilesTable,
+        cache_control: Option<HeaderValue>,
+    ) -> io::Result<Self> {
+        let root = Beneath::new(&table.root.0)?;
+        let mut directory = ServeDir::with_backend("", root)
+            .append_index_html_on_directories(table.index)
+            .redirect_path_prefix(prefix)
+            .ignore_multi_range_requests(true)
+            .with_buf_chunk_size(CHUNK_BYTES);
+        if table.precompressed {
+            directory = directory
+                .precompressed_br()
+                .precompressed_zstd()
+                .precompressed_gzip();
+        }
+        let page = table.not_found.as_ref();
+        let not_found =
+            page.map(|page| fs::read(&page.0).map(|text| (text.into(), type_of(&page.0))));
+        Ok(Self {
+            directory,
+            shared: Arc::new(Shared {
+                prefix_bytes: prefix.len(),
+                shows_well_known: table.well_known,
+                cache_control,
+                not_found: not_found.transpose()?,
+            }),
+        })
+    }
+
+    pub(super) async fn respond(
+        mut self,
+        mut request: Request<Body>,
+    ) -> Result<Response<Body>, Infallible> {
+        let path = &request.uri().path()[self.shared.prefix_bytes..];
+        let path = if path.is_empty() { "/" } else { path };
+        let Some(path) = self.shared.shown(path) else {
+            return Ok(self.shared.not_found());
+        };
+        let uri = with_path(request.uri(), &path);
+        let Some(path) = uri.and_then(|uri| uri.into_parts().path_and_query) else {
+            return Ok(self.shared.not_found());
+        };
+        // Without scheme and host, which would stand in redirects, and may be a proxy's.
+        let uri = Uri::from(path);
+        *request.uri_mut() = uri;
+        let mut response = self.with_range(request).await;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(self.shared.not_found());
+        }
+        if let Some(cache_control) = &self.shared.cache_control
+            && matches!(response.status().as_u16(), 200 | 206 | 304)
+        {
+            let headers = response.headers_mut();
+            headers.insert(header::CACHE_CONTROL, cache_control.clone());
+        }
+        Ok(response)
+    }
+
+    /// Responds with a range only if its condition holds (RFC 9110, section 13.1.5).
+    async fn with_range(&mut self, mut request: Request<Body>) -> Response<Body> {
+        let condition = request.headers_mut().remove(header::IF_RANGE);
+        let Some(condition) = condition else {
+            return self.of_directory(request).await;
+        };
+        let mut again = Request::new(Body::empty());
+        again.method_mut().clone_from(request.method());
+        again.uri_mut().clone_from(request.uri());
+        again.headers_mut().clone_from(request.headers());
+        again.headers_mut().remove(header::RANGE);
+        let response = self.of_directory(request).await;
+        let is_range = response.status() == StatusCode::PARTIAL_CONTENT
+            || response.status() == StatusCode::RANGE_NOT_SATISFIABLE;
+        if is_range && !is_same(response.headers(), &condition) {
+            return self.of_directory(again).await;
+        }
+        response
+    }
+
+    async fn of_directory(&mut self, request: Request<Body>) -> Response<Body> {
+        let Ok(response) = self.directory.call(request).await;
+        response.map(Body::new)
+    }
+}
+
+/// Returns true if this is the validator of the file, whole: a strong entity tag, or a date.
+fn is_same(headers: &HeaderMap, validator: &HeaderValue) -> bool {
+    let is_weak = validator.as_bytes().starts_with(b"W/");
+    let of_file = [header::ETAG, header::LAST_MODIFIED];
+    !is_weak
+        && of_file
+            .iter()
+            .any(|name| headers.get(name) == Some(validator))
+}
+
+impl Shared {
+    /// Returns the path below the directory, for `ServeDir`, which decodes it again; `None` if it
+    /// is hidden.
+    fn shown(&self, path: &str) -> Option<String> {
+        let target = Target::parse(path)?;
+        let path = target.normal();
+        let mut segments = path.split(|byte| *byte == b'/').skip(1);
+        let is_hidden = |(index, segment): (usize, &[u8])| {
+            let is_shown = self.shows_well_known && index == 0 && segment == WELL_KNOWN;
+            segment.starts_with(b".") && !is_shown
+        };
+        if segments.by_ref().enumerate().any(is_hidden) {
+            return None;
+        }
+        Some(percent_encode(path, IN_PATHS).to_string())
+    }
+
+    fn not_found(&self) -> Response<Body> {
+        let Some((page, content_type)) = &self.not_found else {
+            return text(StatusCode::NOT_FOUND, "not found\n");
+        };
+        let mut response = Response::new(Body::from(page.clone()));
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, content_type.clone());
+        response
+    }
+}
+
+/// Guesses the type of a file by its name.
+pub(super) fn type_of(path: &std::path::Path) -> HeaderValue {
+    let guessed = mime_guess::from_path(path).first_raw();
+    HeaderValue::from_static(guessed.unwrap_or("application/octet-stream"))
+}

@@ -1,0 +1,178 @@
+use std::fmt;
+use std::io;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use futures_util::future::join_all;
+use greenroom::App;
+use greenroom::psgi::{Gateway, GatewaySettings, ShutdownReport, StartError};
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+
+use super::app::SitesApp;
+use super::apps::{Apps, Change};
+use super::layers::{Placements, answer};
+use super::table::{Entry, Table};
+use crate::config::Site;
+use crate::file::File;
+
+/// Settings of the server that applications have unless their routes say otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    /// The most bytes of a request's body. Default: 2 MiB.
+    pub body_bytes_max: u64,
+    /// The time in which the requests of an application that is to end may end. Default: 30 s.
+    pub drain_deadline: Duration,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: GatewaySettings::default().body_bytes_max,
+            drain_deadline: Duration::from_secs(30),
+        }
+    }
+}
+
+/// The reason why sites cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum SitesError {
+    /// A PSGI application cannot be started.
+    #[error(transparent)]
+    Application(Box<StartError>),
+    /// A file or directory of a route cannot be opened.
+    #[error("the route {path}: {source}")]
+    Route {
+        /// The path of the route.
+        path: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl SitesError {
+    pub(super) fn route(path: impl fmt::Display, source: io::Error) -> Self {
+        let path = path.to_string();
+        Self::Route { path, source }
+    }
+}
+
+/// The sites of a file while they are served. Clones are the same sites.
+///
+/// They are to be [shut down](Self::shutdown) after the server has drained; else the processes of
+/// applications are killed when the last clone is dropped.
+#[derive(Clone)]
+pub struct Sites {
+    table: Arc<ArcSwap<Table>>,
+    running: Arc<Mutex<Running>>,
+}
+
+#[derive(Default)]
+struct Running {
+    apps: Apps,
+    placements: Placements,
+    /// Applications that end after their last request.
+    ending: JoinSet<ShutdownReport>,
+}
+
+impl Sites {
+    /// Starts the applications of the file, one after the other.
+    ///
+    /// # Errors
+    ///
+    /// The first application or directory that cannot be used. Those that were started have ended
+    /// then.
+    pub async fn start(file: &File, defaults: &Defaults) -> Result<Self, SitesError> {
+        let sites = Self {
+            table: Arc::default(),
+            running: Arc::default(),
+        };
+        sites.replace(file, defaults).await?;
+        Ok(sites)
+    }
+
+    /// Returns the application for a server, which serves these sites as they are at each request.
+    #[must_use]
+    pub fn app(&self) -> SitesApp<impl App + use<>> {
+        SitesApp::of(Arc::clone(&self.table))
+    }
+
+    /// Replaces the sites by those of another file, at once for all requests that come then.
+    /// Applications whose settings are the same keep their workers; others are started before, and
+    /// the old ones end after their last request. Calls wait for each other.
+    ///
+    /// # Errors
+    ///
+    /// As of [`start`](Self::start). The sites stay as they are then.
+    pub async fn replace(&self, file: &File, defaults: &Defaults) -> Result<Change, SitesError> {
+        let mut running = self.running.lock().await;
+        let running = &mut *running;
+        let apps = Apps::start(&file.sites, defaults, &running.apps).await?;
+        let change = apps.change_from(&running.apps);
+        match table(&file.sites, &apps, defaults, &mut running.placements) {
+            Ok(table) => self.table.store(Arc::new(table)),
+            Err(error) => {
+                join_all(apps.end()).await;
+                return Err(error);
+            }
+        }
+        let before = mem::replace(&mut running.apps, apps);
+        for ending in before.end() {
+            running.ending.spawn(ending);
+        }
+        while running.ending.try_join_next().is_some() {}
+        Ok(change)
+    }
+
+    /// Has all applications load their code anew, in new workers; the old ones finish what they
+    /// have begun. The log tells the outcome of each; one that cannot load goes on as it was.
+    pub async fn reload_applications(&self) {
+        let gateways = self.running.lock().await.apps.gateways();
+        join_all(gateways.iter().map(Gateway::reload)).await;
+    }
+
+    /// Ends all applications, also those of earlier files. The server is to have drained before.
+    /// Returns what each had to be told.
+    pub async fn shutdown(&self) -> Vec<ShutdownReport> {
+        let mut running = self.running.lock().await;
+        // The routes hold leases.
+        self.table.store(Arc::default());
+        let apps = mem::take(&mut running.apps);
+        let (mut reports, ended) = tokio::join!(
+            join_all(apps.end()),
+            mem::take(&mut running.ending).join_all(),
+        );
+        reports.extend(ended);
+        reports
+    }
+}
+
+impl fmt::Debug for Sites {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Sites").finish_non_exhaustive()
+    }
+}
+
+fn table(
+    sites: &[Site],
+    apps: &Apps,
+    defaults: &Defaults,
+    placements: &mut Placements,
+) -> Result<Table, SitesError> {
+    let mut table = Table::default();
+    for site in sites {
+        let mut entries = Vec::new();
+        for route in &site.routes {
+            let answer = answer(route, apps.of(route, defaults), placements);
+            entries.push(Entry {
+                path: route.path.clone(),
+                name: format!("{}{}", site.name(), route.path),
+                answer: answer.map_err(|error| SitesError::route(&route.path, error))?,
+            });
+        }
+        table.add(&site.hosts, entries);
+    }
+    Ok(table)
+}
