@@ -338,13 +338,18 @@ impl TlsStream {
             }
             self.all_is_sent();
         }
-        if bytes.is_empty() {
-            return Ok(0);
+        let mut written = 0;
+        while written < bytes.len() && !self.is_blocked {
+            written += self.try_write_record(&bytes[written..])?;
         }
+        Ok(written)
+    }
+
+    fn try_write_record(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.settle()?;
         with_buffers(|buffers| {
-            let (written, length) =
-                self.encrypt([bytes, &[], &[]], RECORD_PLAIN_BYTES_MAX, buffers)?;
+            let parts = [bytes, &[], &[]];
+            let (written, length) = self.encrypt(parts, RECORD_PLAIN_BYTES_MAX, buffers)?;
             let output = &buffers.output[..length];
             let sent = match self.socket.try_write(output) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,

@@ -111,10 +111,10 @@ async fn an_inner_placement_decides_and_is_the_one_that_is_told_of() {
             assert!(thread.starts_with("loop-"), "{path}: {thread}");
         }
         let placed = |path| {
-            routes(&rig, path)
-                .iter()
-                .map(|route| route.placed)
-                .collect::<Vec<_>>()
+            // On a busy machine the outer one may be sent back, and is told of from then on.
+            let routes = routes(&rig, path).into_iter();
+            let unmoved = routes.filter(|route| route.moves == 0);
+            unmoved.map(|route| route.placed).collect::<Vec<_>>()
         };
         assert_eq!(placed("/placing/report"), [Placed::Staged]);
         assert_eq!(placed("/placing/inline"), [Placed::Inline]);
