@@ -17,7 +17,7 @@ use rustls::{
 
 use crate::Target;
 
-/// What a client offers in its first message.
+/// A first message's offer of cipher suites and key exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Offer {
     /// AES-128 alone, and X25519
