@@ -40,17 +40,18 @@ fn answered(output: &str) -> anyhow::Result<u64> {
             .any(|line| line == "Application protocol: h2"),
         "h2load did not speak HTTP/2:\n{output}"
     );
-    let counts = number_before(output, "requests: ", " done")?;
-    let good = number_before(output, "status codes: ", " 2xx")?;
-    for trouble in [" failed", " errored", " timeout"] {
-        let count = number_before(output, "requests: ", trouble)?;
-        ensure!(count == 0, "h2load reports failures:\n{output}");
+    let counts = [
+        ("requests: ", [" failed", " errored", " timeout"]),
+        ("status codes: ", [" 3xx", " 4xx", " 5xx"]),
+    ];
+    for (label, troubles) in counts {
+        for trouble in troubles {
+            let count = number_before(output, label, trouble)?;
+            ensure!(count == 0, "h2load reports failures:\n{output}");
+        }
     }
-    ensure!(
-        counts == good,
-        "h2load reports other statuses than 2xx:\n{output}"
-    );
-    Ok(good)
+    // Those `done` are fewer: what is answered when the time is over is not among them.
+    number_before(output, "status codes: ", " 2xx")
 }
 
 /// Returns the number before `unit` in the line that begins with `label`.
@@ -71,17 +72,17 @@ mod tests {
 
     const REPORT: &str = "Application protocol: h2\n\nfinished in 1.01s, 22306.00 req/s\n\
         requests: 22306 total, 22434 started, 22306 done, 22306 succeeded, 0 failed, 0 errored, \
-        0 timeout\nstatus codes: 22306 2xx, 0 3xx, 0 4xx, 0 5xx\n";
+        0 timeout\nstatus codes: 22310 2xx, 0 3xx, 0 4xx, 0 5xx\n";
 
     #[test]
     fn answers_are_counted() {
-        assert_eq!(answered(REPORT).expect("a clean report"), 22_306);
+        assert_eq!(answered(REPORT).expect("a clean report"), 22_310);
     }
 
     #[test]
     fn failures_in_the_report_are_errors() {
         assert!(answered(&REPORT.replace(" 0 failed", " 1 failed")).is_err());
-        assert!(answered(&REPORT.replace("22306 2xx", "22305 2xx")).is_err());
+        assert!(answered(&REPORT.replace("0 5xx", "1 5xx")).is_err());
         assert!(answered(&REPORT.replace("protocol: h2", "protocol: http/1.1")).is_err());
         assert!(answered("").is_err());
     }
