@@ -18,6 +18,8 @@ pub(super) const GREENROOM_RING: &str = "Greenroom with ring";
 /// The server whose CPU time is 1.
 pub(super) const HYPER: &str = "hyper + tokio-rustls";
 const PATH: &str = "/hello";
+/// Attempts at a start: another program may take an address before the server does.
+const STARTS_MAX: usize = 3;
 const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
 
 /// A certificate with its key, on a curve of 256 bits, and room for what servers write.
@@ -97,6 +99,16 @@ fn text(path: &Path) -> String {
 
 impl Running {
     pub(super) fn start(contestant: &Contestant, context: &Context) -> anyhow::Result<Self> {
+        for _ in 1..STARTS_MAX {
+            match Self::try_start(contestant, context) {
+                Ok(running) => return Ok(running),
+                Err(error) => eprintln!("starting it again: {error:#}"),
+            }
+        }
+        Self::try_start(contestant, context)
+    }
+
+    fn try_start(contestant: &Contestant, context: &Context) -> anyhow::Result<Self> {
         let plain = free_address()?;
         let launch = contestant.launch(context)?;
         let launch = launch.arguments(["--plain".to_owned(), plain.to_string()]);
