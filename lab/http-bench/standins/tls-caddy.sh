@@ -16,10 +16,12 @@ cat >"$directory/Caddyfile" <<CONF
 	}
 }
 https://$tls {
+	bind ${tls%:*}
 	tls $certificate $key
 	respond /hello "Hello, world!"
 }
 http://$plain {
+	bind ${plain%:*}
 	respond /hello "Hello, world!"
 }
 CONF
