@@ -95,6 +95,11 @@ miri: ## Run the actors' unsafe code under Miri (needs a nightly toolchain; inst
 bench-http: ## Measure against raw epoll, hyper, axum and actix-web (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/http-bench/Cargo.toml --bin bench-http -- $(ARGS)
 
+.PHONY: bench-edge
+bench-edge: ## Measure TLS beside hyper + tokio-rustls, nginx and Caddy (ARGS=--help)
+	-$(CARGO) xtask peers
+	$(CARGO) run --release --locked --manifest-path lab/http-bench/Cargo.toml --bin bench-http -- --edge $(ARGS)
+
 .PHONY: bench-load
 bench-load: ## Measure the load generator against wrk and ab (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/load-bench/Cargo.toml --bin bench-load -- $(ARGS)

@@ -47,6 +47,7 @@ pub struct Launch {
     core: Option<usize>,
     environment: Vec<(&'static str, OsString)>,
     listen_flag: Option<&'static str>,
+    second_address: Option<SocketAddr>,
 }
 
 /// A listening server; it ends with this value.
@@ -67,6 +68,7 @@ impl Launch {
             core: Some(SERVER_CORE),
             environment: Vec::new(),
             listen_flag: None,
+            second_address: None,
         }
     }
 
@@ -103,6 +105,14 @@ impl Launch {
     #[must_use]
     pub fn listen_flag(mut self, flag: Option<&'static str>) -> Self {
         self.listen_flag = flag;
+        self
+    }
+
+    /// Sets a second address on which a server with a [flag](Self::listen_flag) for the first one
+    /// listens; its arguments have to name it.
+    #[must_use]
+    pub fn second_address(mut self, address: SocketAddr) -> Self {
+        self.second_address = Some(address);
         self
     }
 
@@ -143,7 +153,9 @@ impl Launch {
             address,
             stdout: None,
         };
-        server.wait_until_it_accepts()?;
+        for address in [Some(address), self.second_address].into_iter().flatten() {
+            server.wait_until_it_accepts(address)?;
+        }
         Ok(server)
     }
 
@@ -156,7 +168,10 @@ impl Launch {
 }
 
 /// Returns an address that was bound and released: the next to bind it is the server that gets it.
-fn free_address() -> anyhow::Result<SocketAddr> {
+///
+/// # Errors
+/// If there is none.
+pub fn free_address() -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind(UNKNOWN).context("no free port")?;
     listener.local_addr().context("no free port")
 }
@@ -209,16 +224,15 @@ impl Server {
             .with_context(|| format!("{address:?} is not an address"))
     }
 
-    fn wait_until_it_accepts(&mut self) -> anyhow::Result<()> {
+    fn wait_until_it_accepts(&mut self, address: SocketAddr) -> anyhow::Result<()> {
         let deadline = Instant::now() + START_MAX;
-        while TcpStream::connect(self.address).is_err() {
+        while TcpStream::connect(address).is_err() {
             if let Some(status) = self.child.try_wait()? {
                 bail!("it ended with {status}");
             }
             ensure!(
                 Instant::now() < deadline,
-                "it does not accept on {} after {START_MAX:?}",
-                self.address
+                "it does not accept on {address} after {START_MAX:?}"
             );
             thread::sleep(POLL);
         }

@@ -1,6 +1,6 @@
 //! The driver's flags.
 
-use bench_kit::{RunOptions, named_or_all};
+use bench_kit::RunOptions;
 use clap::Parser;
 
 use crate::cases::Case;
@@ -11,6 +11,9 @@ pub(crate) struct Args {
     /// Only this case; may be repeated
     #[arg(long, value_enum, value_name = "CASE")]
     only: Vec<Case>,
+    /// The cases of TLS, unless others are named, in a report of their own
+    #[arg(long)]
+    pub(crate) edge: bool,
     /// Leave Greenroom's servers out; its load generator stays
     #[arg(long)]
     pub(crate) peers_only: bool,
@@ -20,6 +23,10 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn cases(&self) -> Vec<Case> {
-        named_or_all(&self.only)
+        if self.only.is_empty() {
+            Case::all(self.edge)
+        } else {
+            self.only.clone()
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! `make bench-http`: Greenroom beside the physical limit and its peers, one thread each, in CPU
-//! time per request.
+//! `make bench-http` and `make bench-edge`: Greenroom beside the physical limit and its peers, one
+//! thread each, in CPU time per request.
 
 mod args;
 mod cases;
@@ -18,7 +18,11 @@ fn main() -> anyhow::Result<()> {
     let cases = args.cases();
     require(cases.iter().flat_map(|case| case.tools()).copied())?;
     let context = Context::new(&args, build(args.peers_only, &cases)?);
-    let mut run = Run::begin("http", "HTTP benchmark")?;
+    let mut run = if args.edge {
+        Run::begin("edge", "Edge benchmark: TLS")?
+    } else {
+        Run::begin("http", "HTTP benchmark")?
+    };
     for case in cases {
         let report = case
             .run(&context)
@@ -38,8 +42,7 @@ fn build(peers_only: bool, cases: &[Case]) -> anyhow::Result<Binaries> {
         let source = lab_directory().join("http-bench/standins/drain.go");
         binaries.build_go(drain::GO_PROGRAM, &source, "upstream")?;
     }
-    // It makes load, too.
-    if cases.iter().any(|case| *case != Case::Drain) {
+    if cases.iter().any(|case| case.needs_greenroom()) {
         binaries.build_greenroom()?;
     }
     Ok(binaries)

@@ -75,8 +75,10 @@ const NEEDS: &[Need] = &[
     perl("libwww-perl", "LWP::UserAgent"),
 ];
 
-/// The Perl servers that `make bench-psgi` measures beside ours.
+/// The servers that `make bench-edge` and `make bench-psgi` measure beside ours.
 const PEERS: &[Need] = &[
+    programs("caddy", &["caddy"]),
+    programs("nginx", &["nginx"]),
     perl("feersum", "Feersum"),
     perl("starlet", "Plack::Handler::Starlet"),
     perl("starman", "Starman"),

@@ -48,7 +48,7 @@ struct Step {
     run: fn(&Root) -> Result<Outcome>,
 }
 
-/// The step that only a benchmark needs.
+/// The step that only benchmarks need.
 const PEERS: Step = Step {
     name: "peers",
     run: apt::install_peers,
@@ -91,7 +91,7 @@ pub(crate) fn run() -> Result<()> {
     run_steps(&STEPS)
 }
 
-/// Installs the Perl servers that `make bench-psgi` measures beside ours.
+/// Installs the servers that `make bench-edge` and `make bench-psgi` measure beside ours.
 pub(crate) fn run_peers() -> Result<()> {
     run_steps(&[PEERS])
 }

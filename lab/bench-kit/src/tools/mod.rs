@@ -4,6 +4,7 @@
 
 mod ab;
 mod greenroom;
+mod h2load;
 mod priority;
 mod wrk;
 
@@ -15,18 +16,20 @@ use crate::measure::ChildrenCpu;
 
 pub use ab::{Ab, AbCounts, AbReport};
 pub use greenroom::{GreenroomBench, GreenroomReport, Latency, Requests, Stream, Stretch};
+pub use h2load::H2load;
 pub use priority::Priority;
 pub use wrk::{Wrk, WrkReport};
 
 /// Programs that a driver may start, and the packages that they are in.
-const PACKAGES: [(&str, &str); 3] = [
+const PACKAGES: [(&str, &str); 4] = [
     ("ab", "apache2-utils"),
+    ("h2load", "nghttp2-client"),
     ("taskset", "util-linux"),
     ("wrk", "wrk"),
 ];
 
-/// Fails at once, and with the remedy, when one of `ab`, `taskset` and `wrk` is needed and not
-/// there.
+/// Fails at once, and with the remedy, when one of `ab`, `h2load`, `taskset` and `wrk` is needed
+/// and not there.
 ///
 /// # Errors
 /// The packages that are missing.

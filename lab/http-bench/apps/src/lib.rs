@@ -9,7 +9,7 @@ mod process;
 mod router;
 
 pub use plain::{echo, hello};
-pub use process::{App, Options, announce, listen, runtime};
+pub use process::{App, Options, TlsOptions, announce, listen, listen_on, runtime};
 pub use router::router;
 
 /// The body of every small response.

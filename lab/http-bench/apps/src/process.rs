@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
@@ -16,6 +17,23 @@ pub struct Options {
     /// Application to serve; servers with a router ignore it and choose by path
     #[arg(long, value_enum, default_value_t = App::Hello)]
     pub app: App,
+}
+
+/// The flags of every benchmark server with TLS.
+#[derive(Debug, Parser)]
+pub struct TlsOptions {
+    /// Address that is served over TLS
+    #[arg(long)]
+    pub tls: SocketAddr,
+    /// Address that is served without
+    #[arg(long)]
+    pub plain: SocketAddr,
+    /// Certificate, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub certificate: PathBuf,
+    /// Its private key, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
 }
 
 /// The application of a server without a router.
@@ -36,10 +54,18 @@ const BACKLOG: i32 = 4096;
 /// # Errors
 /// When the port is taken.
 pub fn listen(port: u16) -> io::Result<TcpListener> {
+    listen_on(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port).into())
+}
+
+/// Binds an address of IPv4, non-blocking.
+///
+/// # Errors
+/// When it is taken.
+pub fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
-    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+    bind(&socket, &address)?;
     rustix::net::listen(&socket, BACKLOG)?;
     Ok(TcpListener::from(socket))
 }

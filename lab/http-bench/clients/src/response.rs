@@ -41,6 +41,22 @@ pub fn read(source: &mut impl Read) -> anyhow::Result<()> {
     }
 }
 
+/// Checks a whole response, which must be a 200.
+///
+/// # Errors
+/// When it is another, or something is missing or left over.
+pub fn check(whole: &[u8]) -> anyhow::Result<()> {
+    let head = head(whole)?.context("the connection ended before its answer")?;
+    ensure!(head.status == 200, "status {}", head.status);
+    ensure!(
+        head.bytes == whole.len(),
+        "an answer of {} bytes, not {}",
+        whole.len(),
+        head.bytes
+    );
+    Ok(())
+}
+
 /// The head, once all of it is there.
 ///
 /// # Errors
@@ -83,6 +99,13 @@ mod tests {
             let (head, tail) = ANSWER.split_at(split);
             assert!(read(&mut head.chain(tail)).is_ok(), "split at {split}");
         }
+    }
+
+    #[test]
+    fn a_whole_answer_is_a_200_of_its_length() {
+        assert!(check(ANSWER).is_ok());
+        assert!(check(&ANSWER[..ANSWER.len() - 1]).is_err());
+        assert!(check(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n").is_err());
     }
 
     #[test]

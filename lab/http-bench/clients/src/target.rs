@@ -5,11 +5,13 @@ use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
 
-/// An `http://127.0.0.1:PORT/path` URL, taken apart.
+/// An `http://127.0.0.1:PORT/path` URL, or one with `https`, taken apart.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The server.
     pub address: SocketAddrV4,
+    /// True if the server is spoken to over TLS.
+    pub is_tls: bool,
     path: String,
 }
 
@@ -17,14 +19,21 @@ impl Target {
     /// A request without a body.
     #[must_use]
     pub fn get(&self) -> Vec<u8> {
-        let Self { address, path } = self;
+        let Self { address, path, .. } = self;
         format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").into_bytes()
+    }
+
+    /// A request without a body that is the last of its connection.
+    #[must_use]
+    pub fn get_last(&self) -> Vec<u8> {
+        let Self { address, path, .. } = self;
+        format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").into_bytes()
     }
 
     /// A request with a body.
     #[must_use]
     pub fn post(&self, body: &str) -> Vec<u8> {
-        let Self { address, path } = self;
+        let Self { address, path, .. } = self;
         let length = body.len();
         let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}");
         format!("{head}\r\n\r\n{body}").into_bytes()
@@ -35,8 +44,10 @@ impl FromStr for Target {
     type Err = anyhow::Error;
 
     fn from_str(url: &str) -> anyhow::Result<Self> {
-        let Some(rest) = url.strip_prefix("http://") else {
-            bail!("{url:?}: expected http://ADDRESS:PORT/PATH");
+        let (is_tls, rest) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
+            (Some(rest), _) => (false, rest),
+            (None, Some(rest)) => (true, rest),
+            (None, None) => bail!("{url:?}: expected http://ADDRESS:PORT/PATH, or https"),
         };
         let slash = rest.find('/').unwrap_or(rest.len());
         let (authority, path) = rest.split_at(slash);
@@ -54,6 +65,7 @@ impl FromStr for Target {
         );
         Ok(Self {
             address,
+            is_tls,
             path: path.to_owned(),
         })
     }
@@ -73,6 +85,13 @@ mod tests {
         assert!("http://10.0.0.1:80/".parse::<Target>().is_err());
         assert!("http://localhost:80/".parse::<Target>().is_err());
         assert!("127.0.0.1:80".parse::<Target>().is_err());
+    }
+
+    #[test]
+    fn the_scheme_tells_of_tls() {
+        let is_tls = |url: &str| url.parse().map(|target: Target| target.is_tls);
+        assert!(!is_tls("http://127.0.0.1:80/").expect("a valid URL"));
+        assert!(is_tls("https://127.0.0.1:443/").expect("a valid URL"));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 
-use greenroom::{Address, IntoApp, Server, ServerBuilder};
-use http_bench_apps::{announce, runtime};
+use greenroom::{Address, IntoApp, Server, ServerBuilder, Tls};
+use http_bench_apps::{TlsOptions, announce, runtime};
 
 /// Serves on one loop until the process ends; without an access log, as its peers have none.
 ///
@@ -28,11 +28,27 @@ where
     run(builder(port).shutdown_on_signals(), app)
 }
 
+/// Serves as [`serve`] does, over TLS at one address and without at the other.
+///
+/// # Errors
+/// When an address is taken or the loop cannot be started.
+pub fn serve_tls<A, Kind>(options: &TlsOptions, tls: Tls, app: A) -> anyhow::Result<()>
+where
+    A: IntoApp<Kind>,
+{
+    let builder = on_one_loop()
+        .listen(Address::from(options.tls))
+        .listen_plain(Address::from(options.plain))
+        .tls(tls);
+    run(builder, app)
+}
+
 fn builder(port: u16) -> ServerBuilder {
-    Server::builder()
-        .listen(Address::from(SocketAddr::from((Ipv4Addr::LOCALHOST, port))))
-        .loops(NonZeroUsize::MIN)
-        .access_log(false)
+    on_one_loop().listen(Address::from(SocketAddr::from((Ipv4Addr::LOCALHOST, port))))
+}
+
+fn on_one_loop() -> ServerBuilder {
+    Server::builder().loops(NonZeroUsize::MIN).access_log(false)
 }
 
 fn run<A, Kind>(builder: ServerBuilder, app: A) -> anyhow::Result<()>

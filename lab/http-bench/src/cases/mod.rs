@@ -8,6 +8,7 @@ mod idle;
 mod per_request;
 mod pixel;
 mod proxy;
+mod tls;
 
 use bench_kit::rounds::{Row, interleave};
 use bench_kit::tools::GreenroomBench;
@@ -75,6 +76,18 @@ pub(crate) enum Case {
     Pixel,
     /// 1,500 clients post to a server that is stopped
     Drain,
+    /// A full handshake of TLS and one request
+    TlsFull,
+    /// A resumed handshake and one request
+    TlsResumed,
+    /// 64 keep-alive connections over TLS, and without
+    TlsKeepalive,
+    /// HTTP/2 over TLS, 16 streams on each of 8 connections
+    TlsH2,
+    /// 10,000 idle TLS connections
+    TlsIdle,
+    /// Requests on open connections beside a flood of handshakes
+    TlsFlood,
 }
 
 impl Case {
@@ -90,20 +103,58 @@ impl Case {
             Self::Proxy => "proxy",
             Self::Pixel => "pixel",
             Self::Drain => "drain",
+            Self::TlsFull => "tls-full",
+            Self::TlsResumed => "tls-resumed",
+            Self::TlsKeepalive => "tls-keepalive",
+            Self::TlsH2 => "tls-h2",
+            Self::TlsIdle => "tls-idle",
+            Self::TlsFlood => "tls-flood",
         }
+    }
+
+    /// Returns the cases of TLS, or all others.
+    pub(crate) fn all(edge: bool) -> Vec<Self> {
+        let cases = Self::value_variants().iter().copied();
+        cases.filter(|case| case.is_of_tls() == edge).collect()
+    }
+
+    fn is_of_tls(self) -> bool {
+        matches!(
+            self,
+            Self::TlsFull
+                | Self::TlsResumed
+                | Self::TlsKeepalive
+                | Self::TlsH2
+                | Self::TlsIdle
+                | Self::TlsFlood
+        )
+    }
+
+    /// Returns true if `greenroom bench` makes load in it, or serves.
+    pub(crate) fn needs_greenroom(self) -> bool {
+        !matches!(
+            self,
+            Self::Drain | Self::TlsFull | Self::TlsH2 | Self::TlsIdle | Self::TlsResumed
+        )
     }
 
     /// Programs from the distribution that the case starts.
     pub(crate) fn tools(self) -> &'static [&'static str] {
         match self {
             Self::Perconnection | Self::Echo200 | Self::Pixel => &["taskset", "ab"],
+            Self::TlsH2 => &["taskset", "h2load"],
             Self::Drain
             | Self::Echo15k
             | Self::Idle
             | Self::Keepalive
             | Self::Pipelined
             | Self::Proxy
-            | Self::Router => &["taskset"],
+            | Self::Router
+            | Self::TlsFlood
+            | Self::TlsFull
+            | Self::TlsIdle
+            | Self::TlsKeepalive
+            | Self::TlsResumed => &["taskset"],
         }
     }
 
@@ -119,6 +170,12 @@ impl Case {
             Self::Proxy => proxy::run(context),
             Self::Pixel => pixel::run(context),
             Self::Drain => drain::run(context),
+            Self::TlsFull => tls::full(context),
+            Self::TlsResumed => tls::resumed(context),
+            Self::TlsKeepalive => tls::keepalive(context),
+            Self::TlsH2 => tls::h2(context),
+            Self::TlsIdle => tls::idle(context),
+            Self::TlsFlood => tls::flood(context),
         }
     }
 }

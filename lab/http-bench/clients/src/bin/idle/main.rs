@@ -3,19 +3,22 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::Parser;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
+use rustls::client::Resumption;
+use rustls::{ClientConfig, ClientConnection, Stream};
 
-use http_bench_clients::{Target, response};
+use http_bench_clients::{Offer, Target, response, server_name};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Parser)]
 struct Options {
-    /// <http://127.0.0.1:PORT/PATH>
+    /// <http://127.0.0.1:PORT/PATH>, or with https
     #[arg(long)]
     url: Target,
     /// Number of connections
@@ -28,9 +31,10 @@ struct Options {
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
+    let tls = tls()?;
     let mut held = Vec::new();
     for index in 0..options.connections {
-        held.push(open(&options.url, source(index, options.sources))?);
+        held.push(open(&options.url, &tls, source(index, options.sources))?);
     }
     for stream in &held {
         ensure!(is_open(stream)?, "the server closed an idle connection");
@@ -42,8 +46,15 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A connection that has had its response.
-fn open(target: &Target, source: Ipv4Addr) -> anyhow::Result<TcpStream> {
+/// Every connection has a full handshake.
+fn tls() -> anyhow::Result<Arc<ClientConfig>> {
+    let mut config = Offer::Browser.config()?;
+    config.resumption = Resumption::disabled();
+    Ok(Arc::new(config))
+}
+
+/// A connection that has had its response. Nothing more is sent on it, so its keys are not kept.
+fn open(target: &Target, tls: &Arc<ClientConfig>, source: Ipv4Addr) -> anyhow::Result<TcpStream> {
     let flags = SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
     bind(&socket, &SocketAddrV4::new(source, 0))
@@ -51,9 +62,18 @@ fn open(target: &Target, source: Ipv4Addr) -> anyhow::Result<TcpStream> {
     connect(&socket, &target.address).context("connect")?;
     let mut stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
-    stream.write_all(&target.get()).context("write")?;
-    response::read(&mut stream)?;
+    if target.is_tls {
+        let mut connection = ClientConnection::new(Arc::clone(tls), server_name(target))?;
+        ask(target, &mut Stream::new(&mut connection, &mut stream))?;
+    } else {
+        ask(target, &mut stream)?;
+    }
     Ok(stream)
+}
+
+fn ask(target: &Target, stream: &mut (impl Read + Write)) -> anyhow::Result<()> {
+    stream.write_all(&target.get()).context("write")?;
+    response::read(stream)
 }
 
 fn is_open(stream: &TcpStream) -> io::Result<bool> {
