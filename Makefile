@@ -35,6 +35,11 @@ pages: ## Write what is made of code: pages of docs/, flags of plackup's handler
 	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-cli --locked the_handler_knows_all_flags
 	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-sites --locked --test page
 
+.PHONY: tls-judges
+tls-judges: tools ## Have testssl.sh judge the server's TLS; minutes
+	$(CARGO) xtask peers
+	$(CARGO) test --package greenroom-cli --locked --test tls -- --ignored
+
 .PHONY: compat-large
 compat-large: ## Upload 250 MB to axum and to Greenroom, and compare
 	$(CARGO) test --package greenroom-compat --locked -- --ignored

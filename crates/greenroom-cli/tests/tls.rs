@@ -1,4 +1,5 @@
-//! TLS as clients that we did not write see it: curl, openssl, testssl.sh; h2spec is in `h2spec.rs`.
+//! TLS as clients see it that we did not write: curl, openssl, testssl.sh; h2spec is in
+//! `h2spec.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -304,7 +305,7 @@ fn nobody_renegotiates() {
     assert_eq!(hello.stdout, "Hello, world!\n");
 }
 
-/// What testssl.sh finds that is not sound. It takes minutes: `make tls-judges`.
+/// The judgement of testssl.sh. It takes minutes: `make tls-judges`.
 #[test]
 #[ignore = "takes minutes: make tls-judges"]
 fn testssl_finds_nothing() {

@@ -105,10 +105,10 @@ impl ServerBuilder {
         self.listen_on(address, Speaks::Plain)
     }
 
-    /// Listens on `address` too, without TLS, and sends clients on to the first address that has it:
-    /// 308 for all requests but those below `/.well-known/acme-challenge/`, by which CAs ask
-    /// whether a name is ours. Responses over TLS then tell browsers to come by `https` for a year
-    /// (`Strict-Transport-Security: max-age=31536000`, [RFC
+    /// Listens on `address` too, without TLS, and sends clients on to the first address that has
+    /// it: 308 for all requests but those below `/.well-known/acme-challenge/`, by which CAs
+    /// ask whether a name is ours. Responses over TLS then tell browsers to come by `https` for
+    /// a year (`Strict-Transport-Security: max-age=31536000`, [RFC
     /// 6797](https://www.rfc-editor.org/rfc/rfc6797)), unless the application says something else.
     #[must_use]
     pub fn listen_redirecting<A>(mut self, address: A) -> Self

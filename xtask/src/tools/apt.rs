@@ -77,6 +77,7 @@ const NEEDS: &[Need] = &[
 
 /// The servers that `make bench-edge` and `make bench-psgi` measure beside ours.
 const PEERS: &[Need] = &[
+    programs("testssl.sh", &["testssl"]),
     programs("caddy", &["caddy"]),
     programs("nginx", &["nginx"]),
     perl("feersum", "Feersum"),

@@ -17,8 +17,8 @@ pub(crate) struct TlsArgs {
     ///
     /// All addresses of --listen speak TLS then, 1.2 or 1.3, with HTTP/2 or HTTP/1.1. Of several
     /// certificates a client gets the one for the name that it asks for, else the first. Files are
-    /// read before --user is assumed, and at each SIGHUP as that user: who replaces them has to see
-    /// to it that it may read them. If they are not in order then, the old ones stay.
+    /// read before --user is assumed, and at each SIGHUP as that user: who replaces them has to
+    /// see to it that it may read them. If they are not in order then, the old ones stay.
     #[arg(
         long = "cert",
         env = "GREENROOM_CERT",

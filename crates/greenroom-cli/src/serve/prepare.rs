@@ -21,7 +21,8 @@ pub(super) struct Prepared {
     pub(super) logs: LogFiles,
 }
 
-/// Reads the certificates, binds sockets, opens log files and creates the PID file, and then changes user and group.
+/// Reads the certificates, binds sockets, opens log files and creates the PID file, and then
+/// changes user and group.
 ///
 /// No code of the application runs before that. A fault of an address is reported before workers
 /// are started.

@@ -65,7 +65,7 @@ pub struct TlsBuilder {
     provider: Option<Arc<CryptoProvider>>,
 }
 
-/// Whether clients have to show a certificate.
+/// The clients that are served where certificates are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientCertificates {
     /// A client without one is served too, and its requests tell that it has none.

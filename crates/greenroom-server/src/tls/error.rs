@@ -20,7 +20,7 @@ pub enum TlsError {
         file: PathBuf,
         /// The line at which the faulty part of it begins, from 1 on.
         line: usize,
-        /// What is wrong, and what is expected.
+        /// The fault, and the text that is expected.
         fault: String,
     },
     /// There is no certificate: neither a file nor a resolver was named.

@@ -1,4 +1,4 @@
-//! What a new connection sends first.
+//! The first bytes of a new connection.
 
 /// The content type of handshake messages (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 22;

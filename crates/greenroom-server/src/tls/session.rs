@@ -24,7 +24,7 @@ pub(super) struct Session {
     server_name: Option<String>,
 }
 
-/// What a session made of its input.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// There may be more to make of the same input.

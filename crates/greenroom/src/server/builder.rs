@@ -46,8 +46,8 @@ impl ServerBuilder {
         self.set(|server| server.listen_plain(address))
     }
 
-    /// Listens on `address` too, without TLS, and sends clients on to the first address that has it;
-    /// responses over TLS then tell browsers to use nothing else: see
+    /// Listens on `address` too, without TLS, and sends clients on to the first address that has
+    /// it; responses over TLS then tell browsers to use nothing else: see
     /// [`greenroom_server::ServerBuilder::listen_redirecting`].
     pub fn listen_redirecting<A>(self, address: A) -> Self
     where

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::addresses::Owner;
 
-/// Whose turn it is next. `W` wakes one that waits.
+/// The order of those that wait. `W` wakes one.
 #[derive(Debug)]
 pub(super) struct Turns<W> {
     /// Handshakes that have begun.

@@ -193,6 +193,12 @@ fn a_broken_file_is_told_with_its_line() {
             "{error}\n instead of {told}"
         );
     }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told() {
+    let files = Files::new();
+    let (_, good_key) = files.issue("good", &[NAME]);
     let missing = Tls::builder().certificate(files.path("missing"), &good_key);
     let error = missing.build().unwrap_err().to_string();
     assert!(
