@@ -183,10 +183,10 @@ mod tests {
             ),
             ("greenroom serve --listen-plain :80", "is for TLS"),
             ("greenroom serve --client-ca a", "is for TLS"),
-            ("greenroom serve --cert a", "--key <FILE>"),
+            ("greenroom serve --cert a", "there are 1 and 0"),
             (
                 "greenroom serve --cert a --key a --tls-self-signed",
-                "cannot be used with",
+                "give either",
             ),
             ("greenroom serve --ssl-cert a a.psgi", "use --cert"),
             ("greenroom serve --max-workers 3 a.psgi", "use --workers"),

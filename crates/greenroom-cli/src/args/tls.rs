@@ -23,7 +23,6 @@ pub(crate) struct TlsArgs {
         long = "cert",
         env = "GREENROOM_CERT",
         value_name = "FILE",
-        requires = "keys",
         value_delimiter = ','
     )]
     certificates: Vec<PathBuf>,
@@ -33,18 +32,13 @@ pub(crate) struct TlsArgs {
         long = "key",
         env = "GREENROOM_KEY",
         value_name = "FILE",
-        requires = "certificates",
         value_delimiter = ','
     )]
     keys: Vec<PathBuf>,
 
     /// Speak TLS with a certificate for localhost that is made at the start, and that no client
     /// trusts: for development
-    #[arg(
-        long,
-        env = "GREENROOM_TLS_SELF_SIGNED",
-        conflicts_with = "certificates"
-    )]
+    #[arg(long, env = "GREENROOM_TLS_SELF_SIGNED")]
     tls_self_signed: bool,
 
     /// File of the CAs, in PEM, of which clients have to show a certificate
@@ -54,7 +48,7 @@ pub(crate) struct TlsArgs {
     client_ca: Option<PathBuf>,
 
     /// Serve clients without a certificate of --client-ca, too; what they show must be right
-    #[arg(long, env = "GREENROOM_CLIENT_CERT_OPTIONAL", requires = "client_ca")]
+    #[arg(long, env = "GREENROOM_CLIENT_CERT_OPTIONAL")]
     client_cert_optional: bool,
 
     /// Address to listen on without TLS, beside those of --listen; may be repeated
@@ -93,13 +87,20 @@ impl TlsArgs {
         self.tls_self_signed || !self.certificates.is_empty()
     }
 
-    /// Returns the fault of flags that do not belong together.
+    /// Returns the fault of flags that do not belong together. They may come from a file, whose keys
+    /// are looked at one by one, so clap does not know.
     pub(super) fn fault(&self) -> Option<String> {
         let (certificates, keys) = (self.certificates.len(), self.keys.len());
         if certificates != keys {
             return Some(format!(
                 "each --cert needs its --key: there are {certificates} and {keys}"
             ));
+        }
+        if self.tls_self_signed && certificates > 0 {
+            return Some("--tls-self-signed takes the place of --cert: give either".to_owned());
+        }
+        if self.client_cert_optional && self.client_ca.is_none() {
+            return Some("--client-cert-optional is for --client-ca".to_owned());
         }
         let said = [
             ("--client-ca", self.client_ca.is_some()),

@@ -205,8 +205,9 @@ impl TlsStream {
             return Poll::Ready(Ok(0));
         }
         let done = with_buffers(|buffers| self.poll_decrypted(read, room, buffers, cx));
-        if done.is_pending() || matches!(done, Poll::Ready(Err(_))) {
-            // Nobody may write soon. If the socket takes no more, whoever writes next sees it.
+        if !matches!(done, Poll::Ready(Ok(1..))) {
+            // Nobody may write soon, or ever. If the socket takes no more, whoever writes next sees
+            // it.
             let _sent = self.try_write(&[]);
         }
         done
