@@ -52,7 +52,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "greenroom-cli",
-        &["greenroom", "greenroom-load", "greenroom-sites"],
+        &[
+            "greenroom",
+            "greenroom-acme",
+            "greenroom-load",
+            "greenroom-sites",
+        ],
     ),
     ("greenroom-sites", &["greenroom", "greenroom-stage"]),
     ("greenroom-compat", &["greenroom"]),

@@ -35,6 +35,7 @@ pub(crate) use psgi::Gateways;
 pub(crate) use serve::ServeArgs;
 pub(crate) use server_keys::Flags;
 pub(crate) use sites::{CheckArgs, ConfigArgs, ReloadArgs, SchemaArgs};
+pub(crate) use tls::AcmeArgs;
 
 const EXIT_STATUSES: &str = "\
 Exit statuses:

@@ -44,6 +44,7 @@ Examples:
   greenroom serve app.psgi --mount '/blog=blog/app.psgi workers=4' --status-listen 127.0.0.1:5001
   greenroom serve --listen 0.0.0.0:8080 --listen '[::]:8080' --listen unix:/run/greenroom.sock
   greenroom serve -l :443 --listen-redirecting :80 --cert a.pem --key a.key app.psgi
+  greenroom serve --domain example.org --user www-data app.psgi
   greenroom serve --upstream http://127.0.0.1:9000/status --no-access-log
   greenroom serve --body-bytes-max 1GiB --log-format json
   GREENROOM_LISTEN=127.0.0.1:8080,127.0.0.2:8080 greenroom serve";
@@ -148,6 +149,17 @@ impl ServeArgs {
     pub(crate) fn sites_file(&self) -> Option<&Path> {
         let file = self.file.as_deref();
         file.filter(|file| file.extension().is_some_and(|end| end == "toml"))
+    }
+
+    /// Returns true if the names of this host are all that is said of where it listens.
+    pub(crate) fn is_everywhere(&self) -> bool {
+        self.tls.has_domains() && !self.listen.is_said
+    }
+
+    /// Returns the number of addresses without TLS.
+    pub(crate) fn without_tls(&self) -> usize {
+        let redirects = self.is_everywhere() && self.tls.listen_redirecting.is_empty();
+        self.tls.without_tls().count() + usize::from(redirects)
     }
 
     /// Returns the proxies that are trusted to name a request's client.

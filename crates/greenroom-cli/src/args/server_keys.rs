@@ -17,7 +17,16 @@ use super::{Args, demo, psgi, settings, sites};
 const NO_KEYS: &[&str] = &["help", "host", "port"];
 
 /// Keys whose values are paths, relative to the file.
-const PATHS: &[&str] = &["access_log", "cert", "client_ca", "error_log", "key", "pid"];
+const PATHS: &[&str] = &[
+    "access_log",
+    "acme_root",
+    "acme_storage",
+    "cert",
+    "client_ca",
+    "error_log",
+    "key",
+    "pid",
+];
 
 /// Flags, each with those that take its place.
 const REPLACED: &[(&str, &[&str])] = &[

@@ -1,7 +1,9 @@
 //! Flags of TLS.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use greenroom::rustls::server::ResolvesServerCert;
 use greenroom::{Address, ClientCertificates, Tls, TlsError};
 
 use super::value;
@@ -51,6 +53,9 @@ pub(crate) struct TlsArgs {
     #[arg(long, env = "GREENROOM_CLIENT_CERT_OPTIONAL")]
     client_cert_optional: bool,
 
+    #[command(flatten)]
+    pub(crate) acme: AcmeArgs,
+
     /// Address to listen on without TLS, beside those of --listen; may be repeated
     #[arg(
         long,
@@ -76,15 +81,72 @@ pub(crate) struct TlsArgs {
     pub(crate) listen_redirecting: Vec<Address>,
 }
 
+/// Flags of certificates that come by themselves.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = HEADING)]
+#[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
+pub(crate) struct AcmeArgs {
+    /// Name of this host, for which a certificate is obtained and renewed by ACME; may be repeated
+    ///
+    /// All names stand in one certificate. By this flag you agree to the terms of the authority,
+    /// which is Let's Encrypt unless --acme-directory says otherwise. It has to reach this program
+    /// by these names at port 80 or 443. Without --listen it listens on port 443 of all addresses,
+    /// and sends clients on from port 80.
+    #[arg(
+        long = "domain",
+        env = "GREENROOM_DOMAIN",
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
+    pub(crate) domains: Vec<String>,
+
+    /// Mail address at which the authority may warn you
+    #[arg(
+        long = "acme-contact",
+        env = "GREENROOM_ACME_CONTACT",
+        value_name = "MAIL"
+    )]
+    pub(crate) contact: Option<String>,
+
+    /// URL of the authority's directory (default: Let's Encrypt's)
+    #[arg(
+        long = "acme-directory",
+        env = "GREENROOM_ACME_DIRECTORY",
+        value_name = "URL"
+    )]
+    pub(crate) directory: Option<String>,
+
+    /// File of roots, in PEM, by which the authority's own server is known, instead of the system's
+    #[arg(long = "acme-root", env = "GREENROOM_ACME_ROOT", value_name = "FILE")]
+    pub(crate) root: Option<PathBuf>,
+
+    /// Directory of the account's key and the certificates
+    ///
+    /// By default $STATE_DIRECTORY/certificates, which systemd names by StateDirectory=; else
+    /// /var/lib/greenroom/certificates for root, and greenroom/certificates in $XDG_DATA_HOME or
+    /// ~/.local/share for others. It belongs to --user.
+    #[arg(
+        long = "acme-storage",
+        env = "GREENROOM_ACME_STORAGE",
+        value_name = "DIRECTORY"
+    )]
+    pub(crate) storage: Option<PathBuf>,
+}
+
 impl TlsArgs {
     /// Returns the addresses without TLS.
     pub(crate) fn without_tls(&self) -> impl Iterator<Item = &Address> {
         self.listen_plain.iter().chain(&self.listen_redirecting)
     }
 
+    /// Returns true if certificates are to be obtained.
+    pub(crate) fn has_domains(&self) -> bool {
+        !self.acme.domains.is_empty()
+    }
+
     /// Returns true if TLS is spoken.
     pub(crate) fn is_on(&self) -> bool {
-        self.tls_self_signed || !self.certificates.is_empty()
+        self.tls_self_signed || self.has_domains() || !self.certificates.is_empty()
     }
 
     /// Returns the fault of flags that do not belong together. They may come from a file, whose keys
@@ -109,18 +171,25 @@ impl TlsArgs {
         ];
         let (flag, _) = said.iter().find(|(_, is_said)| *is_said && !self.is_on())?;
         Some(format!(
-            "{flag} is for TLS: name a certificate by --cert and --key"
+            "{flag} is for TLS: name a certificate by --cert and --key, or a --domain"
         ))
     }
 
-    /// Reads the files; `None` if no TLS is asked for.
-    pub(crate) fn tls(&self) -> anyhow::Result<Option<Tls>> {
+    /// Reads the files; `None` if no TLS is asked for. Certificates that are obtained come from the
+    /// resolver.
+    pub(crate) fn tls(
+        &self,
+        obtained: Option<Arc<dyn ResolvesServerCert>>,
+    ) -> anyhow::Result<Option<Tls>> {
         if !self.is_on() {
             return Ok(None);
         }
         let mut builder = Tls::builder();
         for (certificate, key) in self.certificates.iter().zip(&self.keys) {
             builder = builder.certificate(certificate, key);
+        }
+        if let Some(obtained) = obtained {
+            builder = builder.resolver(obtained);
         }
         if self.tls_self_signed {
             let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);

@@ -1,5 +1,6 @@
 //! `greenroom serve`: PSGI applications, or the demo application, behind Greenroom.
 
+mod acme;
 mod certificates;
 mod code;
 mod descriptors;
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use greenroom::{DrainReport, Server, Tls, install_metrics, shutdown_on_signals};
+use greenroom_acme::Acme;
 use greenroom_sites::File;
 
 use crate::args::ServeArgs;
@@ -33,7 +35,8 @@ pub(crate) fn run(args: &ServeArgs, file: Option<File>) -> ExitCode {
     };
     let _logging = Logging::start(&args.log, prepared.logs);
     let _pid_file = prepared.pid_file;
-    match serve(args, file, prepared.server, prepared.tls) {
+    let secured = (prepared.tls, prepared.acme);
+    match serve(args, file, prepared.server, secured) {
         Ok(ended) => ending::report(&ended),
         Err(error) => ending::explain(&error),
     }
@@ -46,12 +49,13 @@ async fn serve(
     args: &ServeArgs,
     file: Option<File>,
     server: Server,
-    tls: Option<Tls>,
+    (tls, acme): (Option<Tls>, Option<Acme>),
 ) -> anyhow::Result<Ended> {
     args.stage.build()?;
     // Before the log names the addresses: a reader may send a signal at once.
     let mut ending = shutdown_on_signals(server.handle()).context("cannot catch signals")?;
     let reloading = certificates::reload_on_hangup(tls)?;
+    let obtaining = acme.map(|acme| tokio::spawn(acme.run()));
     let ended = if let Some(file) = file {
         sites::serve(args, file, server, &mut ending).await
     } else if args.is_psgi() {
@@ -61,6 +65,9 @@ async fn serve(
     };
     ending.abort();
     reloading.abort();
+    if let Some(obtaining) = obtaining {
+        obtaining.abort();
+    }
     ended
 }
 
@@ -76,7 +83,7 @@ async fn serve_demo(args: &ServeArgs, server: Server) -> anyhow::Result<DrainRep
 fn announce(args: &ServeArgs, server: &Server) {
     let addresses = server.local_addresses();
     // Those without TLS were named last.
-    let tls_count = addresses.len() - args.tls.without_tls().count();
+    let tls_count = addresses.len() - args.without_tls();
     for (index, address) in addresses.iter().enumerate() {
         let is_tls = args.tls.is_on() && index < tls_count;
         let url = address.url().map(|url| match url.strip_prefix("http:") {

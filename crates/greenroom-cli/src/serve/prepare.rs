@@ -1,9 +1,13 @@
 //! The steps that need the rights with which the process was started. It has one thread until they
 //! are done.
 
-use anyhow::ensure;
-use greenroom::{InheritedSocket, Server, Tls};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
+use anyhow::ensure;
+use greenroom::{Address, InheritedSocket, Server, Tls};
+use greenroom_acme::Acme;
+
+use super::acme;
 use super::identity::Identity;
 use super::inherited;
 use super::pid_file::PidFile;
@@ -14,9 +18,14 @@ const LISTEN: &str = "the sockets to listen on were passed on, in SERVER_STARTER
     LISTEN_FDS, and take the place of --listen, --host and --port: leave these out, or clear the \
     variables";
 
+const HTTPS_PORT: u16 = 443;
+const HTTP_PORT: u16 = 80;
+
 pub(super) struct Prepared {
     pub(super) server: Server,
     pub(super) tls: Option<Tls>,
+    /// There if certificates are to be obtained.
+    pub(super) acme: Option<Acme>,
     pub(super) pid_file: Option<PidFile>,
     pub(super) logs: LogFiles,
 }
@@ -31,11 +40,20 @@ pub(super) fn prepare(args: &ServeArgs) -> anyhow::Result<Prepared> {
     let inherited = inherited::take()?;
     ensure!(inherited.is_empty() || !args.listen.is_said, LISTEN);
     let identity = Identity::find(&args.process)?;
-    let tls = args.tls.tls()?;
-    let server = bind(args, inherited, tls.clone(), identity.as_ref())?;
+    let acme = acme::prepare(&args.tls.acme, identity.as_ref())?;
+    let obtained = acme.as_ref().map(|acme| acme.certificates() as _);
+    let tls = args.tls.tls(obtained)?;
+    let server = bind(
+        args,
+        inherited,
+        tls.clone(),
+        acme.as_ref(),
+        identity.as_ref(),
+    )?;
     let prepared = Prepared {
         server,
         tls,
+        acme,
         pid_file: args
             .process
             .pid
@@ -54,13 +72,18 @@ fn bind(
     args: &ServeArgs,
     inherited: Vec<InheritedSocket>,
     tls: Option<Tls>,
+    acme: Option<&Acme>,
     owner: Option<&Identity>,
 ) -> anyhow::Result<Server> {
-    let addresses = if inherited.is_empty() {
-        args.listen.addresses()
-    } else {
-        Vec::new()
+    let addresses = match (inherited.is_empty(), args.is_everywhere()) {
+        (true, true) => vec![everywhere(HTTPS_PORT)],
+        (true, false) => args.listen.addresses(),
+        (false, _) => Vec::new(),
     };
+    let mut redirecting = args.tls.listen_redirecting.clone();
+    if args.is_everywhere() && redirecting.is_empty() {
+        redirecting.push(everywhere(HTTP_PORT));
+    }
     let mut builder = Server::builder()
         .limits(args.limits.0.clone())
         .trusted_proxies(args.trusted_proxies())
@@ -89,7 +112,11 @@ fn bind(
     for address in &args.tls.listen_plain {
         builder = builder.listen_plain(address.clone());
     }
-    for address in &args.tls.listen_redirecting {
+    if let Some(acme) = acme {
+        let http01 = acme.http01();
+        builder = builder.challenges(move |host, path| http01.key_authorization(host, path));
+    }
+    for address in &redirecting {
         builder = builder.listen_redirecting(address.clone());
     }
     let status = args.status_listen.as_ref();
@@ -103,4 +130,15 @@ fn bind(
         files.try_for_each(|address| owner.own_socket(address))?;
     }
     Ok(server)
+}
+
+/// Returns the address that stands for all of this machine, of IPv6 too where there is IPv6.
+fn everywhere(port: u16) -> Address {
+    let has_v6 = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_ok();
+    let all: IpAddr = if has_v6 {
+        Ipv6Addr::UNSPECIFIED.into()
+    } else {
+        Ipv4Addr::UNSPECIFIED.into()
+    };
+    SocketAddr::new(all, port).into()
 }
