@@ -149,8 +149,8 @@ impl TlsArgs {
         self.tls_self_signed || self.has_domains() || !self.certificates.is_empty()
     }
 
-    /// Returns the fault of flags that do not belong together. They may come from a file, whose keys
-    /// are looked at one by one, so clap does not know.
+    /// Returns the fault of flags that do not belong together. They may come from a file, whose
+    /// keys are looked at one by one, so clap does not know.
     pub(super) fn fault(&self) -> Option<String> {
         let (certificates, keys) = (self.certificates.len(), self.keys.len());
         if certificates != keys {

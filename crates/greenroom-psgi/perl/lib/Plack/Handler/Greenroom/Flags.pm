@@ -6,6 +6,10 @@ use strict;
 use warnings;
 
 our %VALUE = (
+    'acme-contact'              => 'MAIL',
+    'acme-directory'            => 'URL',
+    'acme-root'                 => 'FILE',
+    'acme-storage'              => 'DIRECTORY',
     'address-connections-max'   => 'NUMBER',
     'address-requests-burst'    => 'NUMBER',
     'address-requests-rate-max' => 'NUMBER',
@@ -18,6 +22,7 @@ our %VALUE = (
     'client-ca'                 => 'FILE',
     'client-cert-optional'      => '',
     'connections-max'           => 'NUMBER',
+    'domain'                    => 'NAME',
     'drain-deadline'            => 'TIME',
     'drain-grace'               => 'TIME',
     'error-log'                 => 'FILE',
