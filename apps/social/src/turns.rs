@@ -1,9 +1,10 @@
 //! Per-user turns: each user does a thing one at a time, and waits only for themself.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
 use tokio::time::timeout;
 
@@ -50,7 +51,7 @@ impl Turns {
     /// Returns the user's mutex. Those that nobody holds are forgotten, so there are as many as
     /// users with something under way.
     fn of(&self, user: Id) -> Arc<Turn<()>> {
-        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut users = self.users.lock();
         users.retain(|_, own| own.strong_count() > 0);
         if let Some(own) = users.get(&user).and_then(Weak::upgrade) {
             return own;

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::Failure;
@@ -49,7 +49,7 @@ impl FailedLogIns {
     /// # Errors
     /// [`Failure::TooMany`] until the name's current minute is over.
     pub(super) fn check(&self, name: &str, now: Instant) -> Result<(), Failure> {
-        let counts = self.counts();
+        let counts = self.counts.lock();
         let Some(count) = counts.of.get(&hash(name)) else {
             return Ok(());
         };
@@ -65,7 +65,7 @@ impl FailedLogIns {
             return;
         }
         let is_old = |since: Instant| now.saturating_duration_since(since) >= PERIOD;
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         if is_old(counts.forgot_at) {
             counts.of.retain(|_, count| !is_old(count.since));
             counts.forgot_at = now;
@@ -79,10 +79,6 @@ impl FailedLogIns {
             *count = new();
         }
         count.failures = count.failures.saturating_add(1);
-    }
-
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,7 @@
 use std::hash::Hash;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
@@ -10,6 +10,7 @@ use axum::response::Response;
 use governor::clock::{Clock, DefaultClock};
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
+use parking_lot::Mutex;
 
 use super::Client;
 use super::failed_log_ins::FailedLogIns;
@@ -166,10 +167,7 @@ impl<K: Clone + Eq + Hash> Limit<K> {
     }
 
     fn is_time_to_forget(&self) -> bool {
-        let mut forgot_at = self
-            .forgot_at
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut forgot_at = self.forgot_at.lock();
         let is_time = forgot_at.elapsed() >= FORGET_EVERY;
         if is_time {
             *forgot_at = Instant::now();

@@ -1,7 +1,8 @@
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{FromRedisValue, Pipeline};
 use tokio::runtime::Handle;
@@ -120,14 +121,14 @@ impl Remote {
             forget.del(value_of(key)).ignore();
         }
         // Sent also while Redis is distrusted: else each invalidation would prolong that.
-        let is_reachable = self.state().is_reachable;
+        let is_reachable = self.state.lock().is_reachable;
         let forgotten: Option<()> = if is_reachable {
             self.ask(&forget).await
         } else {
             None
         };
         if forgotten.is_none() {
-            self.state().is_distrusted_until = Instant::now() + TTL_MAX;
+            self.state.lock().is_distrusted_until = Instant::now() + TTL_MAX;
         }
     }
 
@@ -145,7 +146,7 @@ impl Remote {
 
     /// Stops using Redis until a probe succeeds.
     fn leave(self: &Arc<Self>, error: &str) {
-        let was_reachable = std::mem::replace(&mut self.state().is_reachable, false);
+        let was_reachable = std::mem::replace(&mut self.state.lock().is_reachable, false);
         if was_reachable {
             tracing::warn!(error, "the cache goes on without Redis");
             self.probe();
@@ -153,7 +154,7 @@ impl Remote {
     }
 
     fn is_used(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         state.is_reachable && state.is_distrusted_until <= Instant::now()
     }
 
@@ -171,10 +172,6 @@ impl Remote {
             Ok(Ok(()))
         )
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Probes until Redis responds. There is one such task at a time: while Redis is not reachable.
@@ -182,7 +179,7 @@ async fn probe(remote: Weak<Remote>) {
     let mut rest = PROBE_FIRST;
     while let Some(remote) = remote.upgrade() {
         if remote.responds().await {
-            remote.state().is_reachable = true;
+            remote.state.lock().is_reachable = true;
             tracing::info!("the cache uses Redis");
             return;
         }

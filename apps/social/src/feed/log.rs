@@ -1,6 +1,8 @@
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use parking_lot::RwLock;
 
 use super::frame::Events;
 
@@ -49,7 +51,7 @@ impl Log {
 
     /// Appends an event if it is the next one; ignores it otherwise.
     pub(super) fn append(&self, seq: u64, text: Box<str>) {
-        let mut ring = self.write();
+        let mut ring = self.ring.write();
         if seq != self.last() + 1 {
             return;
         }
@@ -62,7 +64,7 @@ impl Log {
 
     /// Continues with the event `seq`, though events between the last one and this are missing.
     pub(super) fn skip_to(&self, seq: u64, text: Box<str>) {
-        let mut ring = self.write();
+        let mut ring = self.ring.write();
         ring.clear();
         ring.push_back(text);
         self.last.store(seq, Ordering::Release);
@@ -73,7 +75,7 @@ impl Log {
         if self.last() <= position {
             return Reading::End;
         }
-        let ring = self.ring();
+        let ring = self.ring.read();
         let missing = self.last() - position;
         let Some(known) = usize::try_from(missing)
             .ok()
@@ -90,14 +92,6 @@ impl Log {
             reached += 1;
         }
         Reading::UpTo(reached)
-    }
-
-    fn ring(&self) -> RwLockReadGuard<'_, VecDeque<Box<str>>> {
-        self.ring.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, VecDeque<Box<str>>> {
-        self.ring.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

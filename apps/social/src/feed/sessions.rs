@@ -1,12 +1,13 @@
 //! The open connections by user, so that they end with their session or key.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use greenroom::actor::web::{Frame, Outbox};
 use greenroom::bus::{self, Bus, SinkSubscription};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
@@ -76,7 +77,7 @@ impl Connections {
             credential: watcher.credential.clone(),
             outbox,
         });
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         let of_user = all.entry(watcher.user).or_default();
         of_user.push(Arc::clone(&connection));
         drop(all);
@@ -93,7 +94,7 @@ impl Connections {
             let credential = ended.credential.as_ref();
             credential.is_none_or(|ended| connection.credential == *ended)
         };
-        let all = self.lock();
+        let all = self.0.lock();
         let of_user = all.get(&ended.user).map_or(&[][..], Vec::as_slice);
         let to_close = of_user.iter().filter(is_of);
         let to_close: Vec<_> = to_close.map(Arc::clone).collect();
@@ -107,22 +108,18 @@ impl Connections {
 
     /// Returns the credentials of all connections.
     fn credentials(&self) -> Vec<(Id, Credential)> {
-        let all = self.lock();
+        let all = self.0.lock();
         let credentials = all.iter().flat_map(|(user, connections)| {
             let credentials = connections.iter().map(|it| it.credential.clone());
             credentials.map(|credential| (*user, credential))
         });
         credentials.collect()
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Vec<Arc<Connection>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        let mut all = self.connections.lock();
+        let mut all = self.connections.0.lock();
         let Some(of_user) = all.get_mut(&self.watcher.user) else {
             return;
         };

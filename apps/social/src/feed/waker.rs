@@ -1,7 +1,8 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use greenroom::actor::ActorRef;
+use parking_lot::Mutex;
 
 use super::client::{Client, Wake};
 use super::log::Log;
@@ -59,17 +60,14 @@ impl Waker {
 
     /// Hands the log of a topic to the client that asked for it. The caller must wake it then.
     pub(super) fn open(&self, log: Arc<Log>) {
-        self.opened
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(log);
+        self.opened.lock().push(log);
     }
 
     /// Returns the new logs to the client; from now on the next event wakes it again.
     pub(super) fn take_opened(&self) -> Vec<Arc<Log>> {
         // Reset before the logs are taken: one that is opened later then wakes the client again.
         self.is_woken.swap(false, Ordering::AcqRel);
-        std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.opened.lock())
     }
 
     pub(super) fn leave(&self) {

@@ -1,8 +1,9 @@
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use parking_lot::Mutex;
 
 use crate::Failure;
 use crate::model::Id;
@@ -43,7 +44,7 @@ impl SignedUploads {
     /// # Errors
     /// [`Failure::TooMany`] if the user holds one, [`Failure::Unavailable`] if none is free.
     pub(super) fn take(&self, user: Id) -> Result<Permit, Failure> {
-        let mut holders = self.holders();
+        let mut holders = self.holders.lock();
         if holders.contains(&user) {
             return Err(Failure::TooMany { retry_after: RETRY });
         }
@@ -60,10 +61,6 @@ impl SignedUploads {
             user,
         })
     }
-
-    fn holders(&self) -> MutexGuard<'_, HashSet<Id>> {
-        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A permit for one upload.
@@ -75,7 +72,7 @@ pub(super) struct Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.uploads.holders().remove(&self.user);
+        self.uploads.holders.lock().remove(&self.user);
     }
 }
 

@@ -5,12 +5,13 @@ mod digest;
 mod letter;
 mod smtp;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use jiff::civil::Date;
 use lettre::message::Mailbox;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use url::Url;
 
@@ -143,18 +144,11 @@ impl Mailman {
     }
 
     fn set_digests_of(&self, day: Date) {
-        *self
-            .digests_of
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(day);
+        *self.digests_of.lock() = Some(day);
     }
 
     fn has_digests_of(&self, day: Date) -> bool {
-        *self
-            .digests_of
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            == Some(day)
+        *self.digests_of.lock() == Some(day)
     }
 }
 

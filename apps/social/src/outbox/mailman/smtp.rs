@@ -2,7 +2,6 @@
 //! is dropped while it waits returns to its pool. So connections are kept here: one that is not at
 //! a clean point is closed.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -11,6 +10,7 @@ use lettre::transport::smtp::Error;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
+use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
@@ -90,7 +90,7 @@ impl Smtp {
 
     async fn idle_connection(&self) -> Option<AsyncSmtpConnection> {
         loop {
-            let (since, mut connection) = self.idle().pop()?;
+            let (since, mut connection) = self.idle.lock().pop()?;
             if since.elapsed() < IDLE_FOR && connection.test_connected().await {
                 return Some(connection);
             }
@@ -121,14 +121,10 @@ impl Smtp {
     }
 
     fn keep(&self, connection: AsyncSmtpConnection) {
-        let mut idle = self.idle();
+        let mut idle = self.idle.lock();
         if idle.len() < IDLE_MAX {
             idle.push((Instant::now(), connection));
         }
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Instant, AsyncSmtpConnection)>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,10 +5,10 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, PoisonError};
 
 use mongodb::bson::doc;
 use mongodb::error::{Error, ErrorKind};
+use parking_lot::Mutex;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
@@ -70,13 +70,13 @@ impl Queue {
             intent: intent.to_owned(),
             reply,
         };
-        let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.waiting.lock();
         all.push_back(waiting);
         receiver
     }
 
     fn take(&self, topic: &str) -> VecDeque<Waiting> {
-        let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.waiting.lock();
         let (of_topic, others) = all
             .drain(..)
             .partition(|waiting| waiting.planned.topic == topic);

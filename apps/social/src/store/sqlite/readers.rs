@@ -1,6 +1,7 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use greenroom::Stage;
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::time::timeout;
 
@@ -56,15 +57,11 @@ impl Pool {
             None => self.database.open_reading()?,
         };
         let result = query(&connection)?;
-        self.idle().push(connection);
+        self.idle.lock().push(connection);
         Ok(result)
     }
 
     fn take(&self) -> Option<Connection> {
-        self.idle().pop()
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock().pop()
     }
 }
