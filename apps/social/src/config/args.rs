@@ -8,7 +8,7 @@ use figment::providers::{Env, Format, Serialized, Toml};
 use serde::Serialize;
 use url::Url;
 
-use super::{FilesSettings, Settings, StoreSettings};
+use super::{FilesSettings, Settings, StoreSettings, redis};
 
 /// A small social network: albums, pictures, likes, comments, and a feed that moves by itself
 ///
@@ -56,7 +56,7 @@ pub struct Args {
 
     /// Redis for topics and cache, which several replicas need; several addresses, with commas
     /// between them, are those of a cluster [default: within the process]
-    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    #[arg(long, value_name = "URL", value_delimiter = ',', value_parser = redis::address)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub redis: Vec<Url>,
 

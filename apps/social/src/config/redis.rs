@@ -114,6 +114,15 @@ impl RedisSettings {
     }
 }
 
+/// Parses the address of a server. Its error shows no address, for there may be a password in it.
+pub(super) fn address(text: &str) -> Result<Url, String> {
+    redis::parse_redis_url(text).ok_or_else(|| {
+        "an address of Redis is like `redis://127.0.0.1:6379`, `rediss://HOST:PORT` for TLS, or \
+         `unix:///path`"
+            .to_owned()
+    })
+}
+
 fn texts(urls: &[Url]) -> Vec<&str> {
     urls.iter().map(Url::as_str).collect()
 }
@@ -154,7 +163,7 @@ impl<'de> Visitor<'de> for AnyForm {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        let address = text.parse().map_err(E::custom)?;
+        let address = address(text).map_err(E::custom)?;
         Ok(Some(RedisSettings::of_addresses(vec![address])))
     }
 
@@ -239,7 +248,19 @@ mod tests {
         }
         let settings = Args::parse_from(["social"]).settings().expect("settings");
         assert_eq!(settings.redis, None);
-        assert!(Args::try_parse_from(["social", "--redis", "nowhere"]).is_err());
+    }
+
+    #[test]
+    fn what_is_no_address_is_told_with_what_is_one() {
+        for address in ["nowhere", "localhost:6379", "http://a"] {
+            let flags = ["social", "--redis", address];
+            let of_flag = Args::try_parse_from(flags).expect_err("it is no address");
+            let of_file = parsed(&format!("redis = \"{address}\"")).expect_err("it is none");
+            for error in [of_flag.to_string(), of_file.to_string()] {
+                assert!(error.contains("`redis://127.0.0.1:6379`"), "{error}");
+                assert!(error.contains("`unix:///path`"), "{error}");
+            }
+        }
     }
 
     #[test]
