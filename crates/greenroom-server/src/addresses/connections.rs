@@ -1,5 +1,7 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::{Owner, TooMany};
 
@@ -30,7 +32,7 @@ impl Connections {
     }
 
     pub(super) fn take(self: &Arc<Self>, owner: Owner) -> Result<Place, TooMany> {
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         let count = counts.get(&owner).copied().unwrap_or(0);
         if count >= self.each_max {
             let retry_after = RETRY_AFTER;
@@ -42,15 +44,11 @@ impl Connections {
             owner,
         })
     }
-
-    fn counts(&self) -> MutexGuard<'_, HashMap<Owner, usize>> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut counts = self.connections.counts();
+        let mut counts = self.connections.counts.lock();
         match counts.get_mut(&self.owner) {
             Some(count) if *count > 1 => *count -= 1,
             _ => {
@@ -72,6 +70,6 @@ mod tests {
         assert!(connections.take(owner).is_err());
         assert!(connections.take(Owner(2)).is_ok());
         drop(places);
-        assert!(connections.counts().is_empty());
+        assert!(connections.counts.lock().is_empty());
     }
 }

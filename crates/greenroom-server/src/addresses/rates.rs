@@ -1,7 +1,7 @@
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{Owner, TooMany};
@@ -67,7 +67,7 @@ impl Rates {
             hash % self.locks.len(),
             hash / self.locks.len() % SETS_PER_LOCK,
         );
-        let mut buckets = lock_of(&self.locks[lock]);
+        let mut buckets = self.locks[lock].lock();
         let set = &mut buckets[set * SET..][..SET];
         let known = set.iter().position(|bucket| bucket.owner == owner);
         let index = known.unwrap_or_else(|| first_full(set));
@@ -88,10 +88,6 @@ fn first_full(set: &[Bucket]) -> usize {
     let first = set.iter().enumerate();
     let first = first.min_by_key(|(_, bucket)| bucket.full_at);
     first.map_or(0, |(index, _)| index)
-}
-
-fn lock_of(buckets: &Mutex<Box<[Bucket]>>) -> MutexGuard<'_, Box<[Bucket]>> {
-    buckets.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -136,7 +132,7 @@ mod tests {
         let rates = rates(1, 1);
         let at = milliseconds(5_000);
         assert!((1..1_000_000).all(|owner| rates.take_at(Owner(owner), at).is_ok()));
-        let buckets: usize = rates.locks.iter().map(|lock| lock_of(lock).len()).sum();
+        let buckets: usize = rates.locks.iter().map(|set| set.lock().len()).sum();
         assert_eq!(buckets, OWNERS_MAX);
     }
 

@@ -1,10 +1,11 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use greenroom_http::BodyLength;
 use http::HeaderMap;
 use http_body::{Frame, SizeHint};
+use parking_lot::Mutex;
 
 use super::{BodyError, BodyPace};
 
@@ -65,16 +66,11 @@ pub(crate) fn pair(length: BodyLength, bytes_max: u64, pace: BodyPace) -> (Feede
     (feeder, Reader { slot })
 }
 
-/// A panic while the lock is held can come only from a waker; the slot is whole all the same.
-fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Feeder {
     /// Returns `true` if the application waits for a frame. `cx` is the connection's task, to be
     /// woken when it does so later from another.
     pub(crate) fn is_wanted(&self, cx: &Context<'_>) -> bool {
-        let mut slot = lock(&self.slot);
+        let mut slot = self.slot.lock();
         if !slot.connection.will_wake(cx.waker()) {
             slot.connection.clone_from(cx.waker());
         }
@@ -98,14 +94,14 @@ impl Feeder {
 
     /// Bytes that the application has not taken yet.
     pub(crate) fn held(&self) -> usize {
-        let slot = lock(&self.slot);
+        let slot = self.slot.lock();
         let data = slot.part.as_ref().and_then(Frame::data_ref);
         data.map_or(0, Bytes::len)
     }
 
     /// Hands a frame over. The connection's own task is not woken: it goes on anyway.
     pub(crate) fn feed(&mut self, part: Frame<Bytes>, cx: &Context<'_>) {
-        let mut slot = lock(&self.slot);
+        let mut slot = self.slot.lock();
         if let Some(data) = part.data_ref() {
             self.received += data.len() as u64;
         }
@@ -122,7 +118,7 @@ impl Feeder {
 
     /// Ends the body, behind a part that is not taken yet. The first end counts.
     pub(crate) fn end(&self, end: Result<(), BodyError>) {
-        let mut slot = lock(&self.slot);
+        let mut slot = self.slot.lock();
         slot.end.get_or_insert(end);
         let reader = slot.reader.take();
         drop(slot);
@@ -155,7 +151,7 @@ impl Slot {
 /// A body that nobody holds any more is not waited for, though it was asked for.
 impl Drop for Reader {
     fn drop(&mut self) {
-        let mut slot = lock(&self.slot);
+        let mut slot = self.slot.lock();
         if std::mem::take(&mut slot.wanted) {
             slot.connection.wake_by_ref();
         }
@@ -167,7 +163,7 @@ impl Reader {
         &mut self,
         cx: &Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let mut slot = lock(&self.slot);
+        let mut slot = self.slot.lock();
         if let Some(part) = slot.part.take() {
             let length = part.data_ref().map_or(0, Bytes::len) as u64;
             slot.left = slot.left.map(|left| left.saturating_sub(length));
@@ -184,12 +180,12 @@ impl Reader {
     }
 
     pub(crate) fn is_end(&self) -> bool {
-        let slot = lock(&self.slot);
+        let slot = self.slot.lock();
         slot.part.is_none() && (slot.left == Some(0) || slot.end == Some(Ok(())))
     }
 
     pub(crate) fn size_hint(&self) -> SizeHint {
-        match lock(&self.slot).left {
+        match self.slot.lock().left {
             Some(left) => SizeHint::with_exact(left),
             None => SizeHint::default(),
         }

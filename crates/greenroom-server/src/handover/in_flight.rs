@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use slab::Slab;
 use tokio::time::Instant;
 
@@ -27,7 +28,7 @@ pub(crate) struct Entry {
 
 impl InFlight {
     pub(crate) fn enter(self: &Arc<Self>, route: String, peer: Option<SocketAddr>) -> Entry {
-        let key = self.requests().insert(Request {
+        let key = self.0.lock().insert(Request {
             route,
             since: Instant::now(),
             peer,
@@ -40,7 +41,7 @@ impl InFlight {
 
     /// Returns the requests that are still under way, which the end of the drain aborts.
     pub(crate) fn aborted(&self) -> Vec<Aborted> {
-        let requests = self.requests();
+        let requests = self.0.lock();
         let aborted = requests.iter().map(|(_, request)| Aborted {
             route: request.route.clone(),
             age: request.since.elapsed(),
@@ -48,20 +49,16 @@ impl InFlight {
         });
         aborted.collect()
     }
-
-    fn requests(&self) -> MutexGuard<'_, Slab<Request>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Entry {
     pub(crate) fn rename(&self, route: String) {
-        self.in_flight.requests()[self.key].route = route;
+        self.in_flight.0.lock()[self.key].route = route;
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.in_flight.requests().remove(self.key);
+        self.in_flight.0.lock().remove(self.key);
     }
 }

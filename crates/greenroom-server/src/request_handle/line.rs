@@ -1,11 +1,12 @@
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use atomic_waker::AtomicWaker;
 use greenroom_http::{FieldNames, NotInformational, informational};
 use http::{HeaderMap, StatusCode};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::drain::Phase;
@@ -71,14 +72,14 @@ impl Line {
 
     /// Begins the next request.
     pub(crate) fn begin(&self, takes_informational: bool) {
-        let mut due = self.due();
+        let mut due = self.due.lock();
         due.request += 1;
         due.is_open = takes_informational;
     }
 
     /// Ends the request, with a response or without.
     pub(crate) fn end(&self) {
-        let mut due = self.due();
+        let mut due = self.due.lock();
         due.is_open = false;
         due.unsent = Vec::new();
     }
@@ -89,12 +90,12 @@ impl Line {
         // Registered before the look, or what is sent in between would wait for another reason to
         // wake.
         self.connection.register(connection);
-        out.append(&mut self.due().unsent);
+        out.append(&mut self.due.lock().unsent);
     }
 
     /// The same for the last time: the response follows.
     pub(crate) fn take_last(&self, out: &mut Vec<u8>) {
-        let mut due = self.due();
+        let mut due = self.due.lock();
         due.is_open = false;
         out.append(&mut due.unsent);
     }
@@ -114,7 +115,7 @@ impl Line {
     }
 
     pub(super) fn request(&self) -> u64 {
-        self.due().request
+        self.due.lock().request
     }
 
     pub(super) fn send(
@@ -124,7 +125,7 @@ impl Line {
         headers: &HeaderMap,
         names: Option<&FieldNames>,
     ) -> Result<(), InformationalError> {
-        let mut due = self.due();
+        let mut due = self.due.lock();
         if !due.is_open || due.request != request {
             return Err(InformationalError::Now);
         }
@@ -136,9 +137,5 @@ impl Line {
         drop(due);
         self.connection.wake();
         Ok(())
-    }
-
-    fn due(&self) -> MutexGuard<'_, Due> {
-        self.due.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! Names and passwords by HTTP's Basic authentication (RFC 7617).
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::IntoResponse;
@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use greenroom::Stage;
 use http::{HeaderMap, Response, StatusCode, header};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use super::text;
@@ -49,7 +50,7 @@ impl Gate {
             return Err(self.challenge());
         };
         let digest = self.digest(&name, &password);
-        if self.remembered().contains(&digest) {
+        if self.remembered.lock().contains(&digest) {
             return Ok(());
         }
         let passwords = Arc::clone(&self.auth.passwords);
@@ -64,7 +65,7 @@ impl Gate {
         });
         match checked.await {
             Ok(true) => {
-                let mut remembered = self.remembered();
+                let mut remembered = self.remembered.lock();
                 if remembered.len() >= REMEMBERED_MAX {
                     remembered.clear();
                 }
@@ -74,12 +75,6 @@ impl Gate {
             Ok(false) => Err(self.challenge()),
             Err(error) => Err(error.into_response()),
         }
-    }
-
-    fn remembered(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {
-        self.remembered
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn digest(&self, name: &str, password: &str) -> [u8; 32] {

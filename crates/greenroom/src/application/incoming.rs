@@ -1,7 +1,7 @@
 use std::any::Any;
 use std::fmt;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use axum::Router;
@@ -13,6 +13,7 @@ use bytes::Bytes;
 use greenroom_server::{App, BoxError, ConnectionInfo, LoopWatch, Pressure};
 use greenroom_stage::ClientKey;
 use http::{Request, Response};
+use parking_lot::Mutex;
 use tower_service::Service;
 
 use super::adapted::shed_under;
@@ -162,7 +163,7 @@ where
     fn connect(&self, info: &ConnectionInfo) -> Self::Service {
         let attached = info.attached.as_ref();
         let made = attached.and_then(|attached| attached.downcast_ref::<Mutex<Option<S>>>());
-        let made = made.and_then(|made| made.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let made = made.and_then(|made| made.lock().take());
         let service = made.expect("whoever accepted the connection made its service");
         ForClient::new(self.placed.place(service), info, self.client_key.clone())
     }

@@ -1,9 +1,10 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use greenroom_quantiles::Quantiles;
 use hdrhistogram::Histogram;
+use parking_lot::Mutex;
 
 use super::Pressure;
 use super::status::{LoopStatus, Roster};
@@ -77,7 +78,7 @@ impl Record {
     pub(super) fn add_lag(&self, lag: Duration) {
         self.set_lag(lag);
         self.lags_metric.record(lag);
-        let mut lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lags = self.lags.lock();
         lags.saturating_record(micros(lag));
     }
 
@@ -101,7 +102,7 @@ impl Record {
     }
 
     pub(super) fn status(&self) -> LoopStatus {
-        let lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
+        let lags = self.lags.lock();
         let copied = lags.clone();
         drop(lags);
         LoopStatus {

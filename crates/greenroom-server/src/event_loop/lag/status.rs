@@ -1,6 +1,7 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use greenroom_quantiles::Quantiles;
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::Pressure;
@@ -45,17 +46,13 @@ pub(crate) struct Roster(Mutex<Vec<Weak<Record>>>);
 
 impl Roster {
     pub(super) fn add(&self, record: &Arc<Record>) {
-        self.loops().push(Arc::downgrade(record));
+        self.0.lock().push(Arc::downgrade(record));
     }
 
     /// Returns the state of each, in the order of their indexes.
     pub(crate) fn status(&self) -> Vec<LoopStatus> {
-        let mut running: Vec<_> = self.loops().iter().filter_map(Weak::upgrade).collect();
+        let mut running: Vec<_> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
         running.sort_by_key(|record| record.index);
         running.iter().map(|record| record.status()).collect()
-    }
-
-    fn loops(&self) -> MutexGuard<'_, Vec<Weak<Record>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
