@@ -11,7 +11,7 @@ pub(crate) struct Args {
     /// Only this case; may be repeated
     #[arg(long, value_enum, value_name = "CASE")]
     only: Vec<Case>,
-    /// The cases of TLS, unless others are named, in a report of their own
+    /// The cases of a server at the edge, unless others are named, in a report of their own
     #[arg(long)]
     pub(crate) edge: bool,
     /// Leave Greenroom's servers out; its load generator stays

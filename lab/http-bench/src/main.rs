@@ -19,7 +19,7 @@ fn main() -> anyhow::Result<()> {
     require(cases.iter().flat_map(|case| case.tools()).copied())?;
     let context = Context::new(&args, build(args.peers_only, &cases)?);
     let mut run = if args.edge {
-        Run::begin("edge", "Edge benchmark: TLS")?
+        Run::begin("edge", "Edge benchmark: TLS, files, forwarding")?
     } else {
         Run::begin("http", "HTTP benchmark")?
     };

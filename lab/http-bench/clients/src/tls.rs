@@ -22,9 +22,9 @@ use crate::Target;
 pub enum Offer {
     /// AES-128 alone, and X25519
     Aes128,
-    /// AES-128 before ChaCha20 and AES-256, and X25519MLKEM768 before X25519, as browsers
+    /// AES-128 before `ChaCha20` and AES-256, and X25519MLKEM768 before X25519, as browsers
     Browser,
-    /// AES-256 before ChaCha20 and AES-128, and X25519, as OpenSSL 3.0
+    /// AES-256 before `ChaCha20` and AES-128, and X25519, as OpenSSL 3.0
     Openssl,
 }
 

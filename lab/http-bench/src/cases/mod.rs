@@ -1,9 +1,12 @@
 //! The cases, in the order of the table of goals.
 
 mod contestant;
+mod cost;
 pub(crate) mod drain;
 mod echo_burst;
 mod echo_crowd;
+mod entry;
+mod fronts;
 mod idle;
 mod per_request;
 mod pixel;
@@ -88,6 +91,10 @@ pub(crate) enum Case {
     TlsIdle,
     /// Requests on open connections beside a flood of handshakes
     TlsFlood,
+    /// Files of 1 kB, 100 kB and 1 GB
+    Files,
+    /// Requests passed on to another server
+    Forward,
 }
 
 impl Case {
@@ -109,16 +116,18 @@ impl Case {
             Self::TlsH2 => "tls-h2",
             Self::TlsIdle => "tls-idle",
             Self::TlsFlood => "tls-flood",
+            Self::Files => "files",
+            Self::Forward => "forward",
         }
     }
 
-    /// Returns the cases of TLS, or all others.
+    /// Returns the cases of a server at the edge, or all others.
     pub(crate) fn all(edge: bool) -> Vec<Self> {
         let cases = Self::value_variants().iter().copied();
-        cases.filter(|case| case.is_of_tls() == edge).collect()
+        cases.filter(|case| case.is_of_edge() == edge).collect()
     }
 
-    fn is_of_tls(self) -> bool {
+    fn is_of_edge(self) -> bool {
         matches!(
             self,
             Self::TlsFull
@@ -127,6 +136,8 @@ impl Case {
                 | Self::TlsH2
                 | Self::TlsIdle
                 | Self::TlsFlood
+                | Self::Files
+                | Self::Forward
         )
     }
 
@@ -145,6 +156,8 @@ impl Case {
             Self::TlsH2 => &["taskset", "h2load"],
             Self::Drain
             | Self::Echo15k
+            | Self::Files
+            | Self::Forward
             | Self::Idle
             | Self::Keepalive
             | Self::Pipelined
@@ -176,6 +189,8 @@ impl Case {
             Self::TlsH2 => tls::h2(context),
             Self::TlsIdle => tls::idle(context),
             Self::TlsFlood => tls::flood(context),
+            Self::Files => fronts::files(context),
+            Self::Forward => fronts::forward(context),
         }
     }
 }

@@ -12,8 +12,8 @@ use http_bench_clients::Flood;
 use serde::Serialize;
 
 use super::site::{GREENROOM, Running, Site};
-use super::{Entry, entry_name};
 use crate::cases::Context;
+use crate::cases::entry::{Entry, entry_name};
 
 /// Floods, as multiples of the handshakes that the server answers with nothing else to do.
 const FACTORS: [u32; 3] = [0, 2, 6];
@@ -29,6 +29,8 @@ const CAPACITY_SECONDS: u32 = 1;
 const FLOOD_CONNECTIONS_MAX: u32 = 8_000;
 const P99_MS_MAX: f64 = 2.5;
 const PERCENT: f64 = 100.0;
+
+type StreamOf = fn(&Sample) -> &Stream;
 
 #[derive(Debug, Serialize)]
 struct Sample {
@@ -224,9 +226,8 @@ fn render(rows: &[Row<Sample>]) -> String {
 /// Beside one flood: all requests answered in each round, and in good time in the median.
 fn verdicts(factor: u32, rows: &[Row<Sample>]) -> Vec<Verdict> {
     let row = find(rows, &entry_name(GREENROOM, &name(factor)));
-    let streams: [(&str, fn(&Sample) -> &Stream); 2] =
-        [("plain", Sample::plain), ("TLS", Sample::tls)];
-    let verdict = |(connection, stream): (&str, fn(&Sample) -> &Stream)| {
+    let streams: [(&str, StreamOf); 2] = [("plain", Sample::plain), ("TLS", Sample::tls)];
+    let verdict = |(connection, stream): (&str, StreamOf)| {
         let what = format!("{GREENROOM}, {factor} x, {connection}");
         let spread = |value: fn(&Stream) -> f64| {
             row.and_then(|row| row.spread(|sample| value(stream(sample))))

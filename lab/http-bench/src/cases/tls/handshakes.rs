@@ -9,10 +9,10 @@ use clap::ValueEnum as _;
 use http_bench_clients::{Handshakes, Offer};
 use serde::Serialize;
 
-use super::cost::Cost;
 use super::site::{GREENROOM, HYPER, Running, Site};
-use super::{Entry, entry_name};
 use crate::cases::Context;
+use crate::cases::cost::Cost;
+use crate::cases::entry::{Entry, entry_name};
 
 const CLIENTS: u32 = 32;
 const WARM_UP_SECONDS: u32 = 1;
@@ -69,7 +69,7 @@ impl Spec {
             case: self.case,
             title: self.title.to_owned(),
             notes,
-            table: self.render(&entries, &rows),
+            table: Self::render(&entries, &rows),
             verdicts: self.verdicts(&rows),
             samples: samples(&rows),
         })
@@ -165,7 +165,7 @@ impl Spec {
         notes
     }
 
-    fn render(&self, entries: &[Entry<Offer>], rows: &[Row<Sample>]) -> String {
+    fn render(entries: &[Entry<Offer>], rows: &[Row<Sample>]) -> String {
         let mut out = table([
             "server, offer",
             "agreed",

@@ -4,10 +4,10 @@ use bench_kit::rounds::{Row, find, interleave, samples};
 use bench_kit::tools::H2load;
 use bench_kit::{Report, Spread, Verdict, cell, table};
 
-use super::cost::Cost;
 use super::site::{GREENROOM, HYPER, Running, Site};
-use super::{Entry, entry_name};
 use crate::cases::Context;
+use crate::cases::cost::Cost;
+use crate::cases::entry::{Entry, entry_name};
 
 const CONNECTIONS: u32 = 64;
 const H2_CONNECTIONS: u32 = 8;

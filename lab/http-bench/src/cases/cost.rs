@@ -10,11 +10,11 @@ const PERCENT: f64 = 100.0;
 
 /// One measurement of one server.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Cost {
+pub(crate) struct Cost {
     /// Requests or connections that were answered.
     count: u64,
     /// CPU time of each, in microseconds.
-    pub(super) total_us: f64,
+    pub(crate) total_us: f64,
     /// Time without the core as a share of time on it.
     waited: f64,
 }
@@ -23,7 +23,7 @@ impl Cost {
     /// Measures the server of process `pid` while `load` runs, which returns the number of requests
     /// or connections that were answered.
     #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
-    pub(super) fn of(pid: u32, load: impl FnOnce() -> anyhow::Result<u64>) -> anyhow::Result<Self> {
+    pub(crate) fn of(pid: u32, load: impl FnOnce() -> anyhow::Result<u64>) -> anyhow::Result<Self> {
         let before = FamilyReading::now(pid)?;
         let count = load()?;
         let used = before.until(&FamilyReading::now(pid)?)?;
@@ -36,7 +36,7 @@ impl Cost {
     }
 
     /// The cell of a table about [`Cost::waited`], in per cent.
-    pub(super) fn waited<T>(row: &Row<T>, of: impl Fn(&T) -> &Self) -> String {
+    pub(crate) fn waited<T>(row: &Row<T>, of: impl Fn(&T) -> &Self) -> String {
         cell(row.spread(|sample| of(sample).waited * PERCENT), 0)
     }
 }
