@@ -47,7 +47,7 @@ fn flags_of_other_servers_are_refused_with_what_to_use_instead() {
         (&["-s", "Starman"], "not needed"),
         (&["-R", "lib"], "--reload"),
         (&["--path", "/a"], "--mount"),
-        (&["--enable-ssl"], "proxy"),
+        (&["--enable-ssl"], "--cert FILE"),
         (&["--net_server_log_level", "4"], "Net::Server"),
         (&["--no-default-middleware"], "-E development"),
     ];

@@ -41,7 +41,7 @@ fn wrong_command_lines_are_refused_with_what_is_allowed() {
         (&["serve", "--workers", "2"], "greenroom serve app.psgi"),
         (&["serve", "--workers", "0", "a.psgi"], "1 to 1024"),
         (&["serve", "--worker-concurrency", "0", "a.psgi"], "auto"),
-        (&["serve", "--max-rss", "0", "a.psgi"], "more than 0"),
+        (&["serve", "--max-rss", "0", "a.psgi"], "1B or more"),
         (&["serve", "--max-requests", "0", "a.psgi"], "from 1 to"),
         (&["serve", "--timeout", "60", "a.psgi"], "10s"),
         (&["serve", "--mount", "blog=a.psgi"], "/blog"),

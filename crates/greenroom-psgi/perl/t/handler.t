@@ -79,6 +79,11 @@ is arguments(drain_grace => 2, response_rate_min => '2kB', address_connections_m
 is arguments(proxy_protocol => 1), '--listen :5000 --proxy-protocol', 'a flag without a value';
 is arguments(proxy_protocol => ''), '--listen :5000', 'and --disable-proxy-protocol';
 
+is arguments(ssl_cert => 'c.pem', ssl_key_file => 'k.pem', enable_ssl => 1),
+    '--listen :5000 --cert c.pem --key k.pem', 'Starman\'s names for TLS';
+is arguments(listen => [qw(:443:ssl localhost:80)], cert => 'c.pem', key => 'k.pem'),
+    '--listen :443 --listen-plain localhost:80 --cert c.pem --key k.pem', 'and its addresses';
+
 # Each flag of the program is one of the handler.
 my %value = %{ { %Plack::Handler::Greenroom::Flags::VALUE } };
 cmp_ok keys %value, '>', 30;
@@ -96,7 +101,7 @@ sub check {
     open STDERR, '>', \$said or die $!;
     return eval { Plack::Handler::Greenroom->new(@options)->check; 1 } ? $said : $@;
 }
-for my $unsafe (qw(user group uid chroot daemonize ssl enable_ssl ssl_cert ssl_key_file tls_key net_server_chroot)) {
+for my $unsafe (qw(user group uid chroot daemonize ssl_ciphers tls_key net_server_chroot)) {
     my $flag = '--' . $unsafe =~ tr/_/-/r;
     like check($unsafe => 'www-data'), qr/^$flag is not offered by plackup -s Greenroom: /, "$flag is refused";
 }
@@ -104,7 +109,9 @@ for my $unsafe (qw(user group uid chroot daemonize ssl enable_ssl ssl_cert ssl_k
     local $ENV{GREENROOM_USER} = 'nobody';
     like check(), qr/^GREENROOM_USER is not offered /, 'the front alone must not change its user';
 }
-like check(listen => [':443:ssl']), qr/^--listen :443:ssl is not offered .* TLS/;
+like check(listen => [':443:ssl']), qr/^--listen :443:ssl needs a certificate: .* --cert/;
+like check(enable_ssl => 1), qr/^--enable-ssl needs a certificate: /;
+is check(enable_ssl => 1, ssl_cert => 'c.pem', ssl_key => 'k.pem', listen => [':443:ssl']), '';
 like check(spawn_interval => 3), qr/^greenroom: --spawn-interval has no effect: .* does not know it\n\z/;
 like check(keepalive => ''), qr/^greenroom: --disable-keepalive has no effect: /;
 is check(user => undef, ssl => '', workers => 3, max_workers => 4, preload_app => 1, server_ready => sub { }, port => 80), '';

@@ -28,15 +28,19 @@ my %FLAG = (
     read_timeout       => 'head-timeout',
     header_timeout     => 'head-timeout',
     pid_file           => 'pid',
+    ssl_cert           => 'cert',
+    ssl_cert_file      => 'cert',
+    ssl_key            => 'key',
+    ssl_key_file       => 'key',
 );
 
 # Options that nobody may believe to be in force. Names that begin so are meant too.
 my $CONFINED = 'plackup has loaded the application already, with the rights that it has; `greenroom serve --user` '
     . 'changes them before, or have the service manager start plackup as that user';
-my $NO_TLS = 'there is no TLS in this server: put a proxy in front';
+my $TLS = 'TLS is set by --cert, --key and --client-ca';
 my @REFUSED = (
     [ qr/\A(?:user|group|uid|gid|chroot|umask)\z/ => $CONFINED ],
-    [ qr/\A(?:ssl|tls|enable_ssl)(?:_|\z)/        => $NO_TLS ],
+    [ qr/\A(?:ssl|tls)_/ => $TLS ],
     [ qr/\A(?:daemonize|setsid|background)\z/     =>
             'run it under a service manager, such as systemd' ],
     [ qr/\Anet_server_/ => 'options of Net::Server are Starman\'s own' ],
@@ -45,8 +49,11 @@ my @REFUSED = (
 # Options that hold in any case, or are plackup's own.
 my %IS_GRANTED = map { $_ => 1 } qw(
     host port socket listen access_log preload_app server_ready server_software argv keepalive
-    proctitle reuseport
+    proctitle reuseport ssl enable_ssl
 );
+
+# What certificates come from.
+my @CERTIFICATES = qw(cert ssl_cert ssl_cert_file tls_self_signed domain);
 
 sub new {
     my ($class, %options) = @_;
@@ -79,15 +86,17 @@ sub run {
 # Dies for options that would be unsafe to ignore, and warns of those that have no effect.
 sub check {
     my ($self) = @_;
-    for my $name (sort grep { $self->{$_} } keys %$self) {
+    for my $name (sort grep { $self->{$_} && !$FLAG{$_} } keys %$self) {
         my ($refused) = grep { $name =~ $_->[0] } @REFUSED or next;
         die _flag($name) . " is not offered by plackup -s Greenroom: $refused->[1]\n";
     }
     for my $variable (grep { $ENV{$_} } qw(GREENROOM_USER GREENROOM_GROUP)) {
         die "$variable is not offered by plackup -s Greenroom: $CONFINED\n";
     }
-    for my $listen (@{ $self->{listen} || [] }) {
-        die "--listen $listen is not offered by plackup -s Greenroom: $NO_TLS\n" if $listen =~ /:ssl\z/;
+    if (!grep { $self->{$_} } @CERTIFICATES) {
+        my @wants_tls = map { "--listen $_" } grep { /:ssl\z/ } @{ $self->{listen} || [] };
+        push @wants_tls, map { _flag($_) } grep { $self->{$_} } qw(enable_ssl ssl);
+        die "$wants_tls[0] needs a certificate: $TLS\n" if @wants_tls;
     }
     for my $name (sort grep { defined $self->{$_} && !$FLAG{$_} && !$IS_GRANTED{$_} } keys %$self) {
         next if grep { $name =~ $_->[0] } @REFUSED;
@@ -152,7 +161,7 @@ sub arguments {
     my ($self) = @_;
     my @listen = @{ $self->{listen} || [] };
     @listen = $self->{socket} || ($self->{host} || '') . ':' . ($self->{port} || 5000) if !@listen;
-    my @arguments = passed_on() ? () : map { ('--listen', _address($_)) } @listen;
+    my @arguments = passed_on() ? () : _listening(@listen);
     my %value;
     for my $name (sort grep { defined $self->{$_} } keys %FLAG) {
         my $flag = $FLAG{$name};
@@ -169,6 +178,14 @@ sub arguments {
     }
     push @arguments, '--no-access-log' if exists $self->{access_log} && ($self->{access_log} || 'off') eq 'off';
     return @arguments;
+}
+
+# Returns the flags for these addresses. As with Starman, those without ":ssl" are without TLS once
+# one has it.
+sub _listening {
+    my (@listen) = @_;
+    my $plain = (grep { /:ssl\z/ } @listen) ? '--listen-plain' : '--listen';
+    return map { /\A(.*):ssl\z/ ? ('--listen', _address($1)) : ($plain, _address($_)) } @listen;
 }
 
 # The program takes addresses, and of names only localhost.
@@ -226,9 +243,11 @@ log.
 Options of other servers are taken for what they are here: C<max_workers> and C<pre_fork> for C<workers>,
 C<max_reqs_per_child> for C<max_requests>, C<keepalive_timeout> for C<keep_alive_timeout>, C<read_timeout>
 and C<header_timeout> for C<head_timeout>, C<queue_max> and C<queue_wait_max> for C<worker_queue_max> and
-C<worker_queue_wait_max>, C<pid_file> for C<pid>. C<preload_app> is so in any case.
+C<worker_queue_wait_max>, C<pid_file> for C<pid>, C<ssl_cert> for C<cert>, C<ssl_key> for C<key>.
+C<preload_app> is so in any case, and C<enable_ssl> wherever there is a certificate. Of addresses, those
+with C<:ssl> have TLS, and the others do not: C<--listen :443:ssl --listen :80>.
 
-C<user>, C<group>, C<daemonize>, and what is about TLS, are refused. What is not known has no effect,
+C<user>, C<group> and C<daemonize> are refused. What is not known has no effect,
 and a warning says so.
 
 =cut
