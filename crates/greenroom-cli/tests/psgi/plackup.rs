@@ -120,7 +120,7 @@ fn options_of_other_servers_are_taken_refused_or_warned_of() {
     for (flag, value) in [
         ("--user", "nobody"),
         ("--group", "nogroup"),
-        ("--ssl-cert", "a"),
+        ("--ssl-ciphers", "a"),
         ("--net_server_user", "x"),
     ] {
         let output = plackup(&folder, &[flag, value]).output().unwrap();
