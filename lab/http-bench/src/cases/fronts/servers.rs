@@ -16,7 +16,7 @@ pub(super) const GREENROOM: &str = "greenroom serve";
 /// The server whose CPU time is 1.
 pub(super) const NGINX: &str = "nginx";
 
-/// What a server has to know of the place: a directory of files, and a server behind it.
+/// A directory of files, and a server behind, for all servers of a case.
 pub(super) struct Place {
     directory: TempDir,
     upstream: SocketAddr,
