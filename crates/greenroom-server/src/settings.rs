@@ -44,6 +44,10 @@ pub(crate) enum Speaks {
 }
 
 impl Settings {
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(clippy::unused_self, reason = "the settings of TLS are among them")
+    )]
     pub(crate) fn security(&self, speaks: Speaks) -> Security {
         match speaks {
             #[cfg(feature = "tls")]

@@ -58,7 +58,9 @@ impl Socket {
         *self = match fresh {
             AcceptedSocket::Tcp(stream) => Self::Tcp(TcpStream::from_std(stream)?),
             AcceptedSocket::Unix(stream) => Self::Unix(UnixStream::from_std(stream)?),
-            registered => registered.into(),
+            AcceptedSocket::Any(stream) => Self::Any(stream),
+            #[cfg(feature = "tls")]
+            AcceptedSocket::Tls(stream) => Self::Tls(stream),
         };
         Ok(())
     }

@@ -7,12 +7,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use futures_util::future::Either;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
-use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
-use tower_http::services::fs::{Backend, File};
+use tower_http::services::fs::Backend;
+
+use super::opened::Opened;
 
 /// A directory below which files are opened. The kernel resolves each path within it
 /// (`RESOLVE_BENEATH`, openat2(2), Linux 5.6), so that neither `..` nor a symbolic link leads out,
@@ -26,37 +27,49 @@ pub(super) struct Beneath {
 impl Beneath {
     /// Opens a directory once, to see that it can be read.
     pub(super) fn new(root: &Path) -> io::Result<Self> {
-        open(root, Path::new("."), OFlags::PATH)?;
+        open(root, Path::new("."), OFlags::PATH, ResolveFlags::empty())?;
         Ok(Self { root: root.into() })
     }
 
+    /// Opens what the kernel finds without waiting for a disk, and lets a thread open the rest.
     fn start<T: Send + 'static>(
         &self,
         path: PathBuf,
         flags: OFlags,
         finish: impl FnOnce(fs::File) -> io::Result<T> + Send + 'static,
     ) -> Opening<T> {
+        let cached = open(&self.root, &path, flags, ResolveFlags::CACHED);
+        if !cached.as_ref().is_err_and(is_about_the_cache) {
+            return Either::Left(ready(cached.and_then(finish)));
+        }
         let root = Arc::clone(&self.root);
-        Box::pin(async move {
-            let opened = move || finish(open(&root, &path, flags)?);
+        Either::Right(Box::pin(async move {
+            let opened = move || finish(open(&root, &path, flags, ResolveFlags::empty())?);
             tokio::task::spawn_blocking(opened).await?
-        })
+        }))
     }
 }
 
-type Opening<T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send>>;
+type Waiting<T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send>>;
+type Opening<T> = Either<Ready<io::Result<T>>, Waiting<T>>;
 
-fn open(root: &Path, path: &Path, flags: OFlags) -> io::Result<fs::File> {
+fn open(root: &Path, path: &Path, flags: OFlags, cached: ResolveFlags) -> io::Result<fs::File> {
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root: OwnedFd = openat(CWD, root, directory, Mode::empty())?;
+    let root: OwnedFd = openat2(CWD, root, directory, Mode::empty(), cached)?;
     let flags = flags | OFlags::CLOEXEC;
-    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | cached;
     match openat2(&root, path, flags, Mode::empty(), beneath) {
         Ok(file) => Ok(fs::File::from(file)),
         // The path leads out, or in circles.
         Err(Errno::XDEV | Errno::LOOP | Errno::NAMETOOLONG) => Err(not_found()),
         Err(errno) => Err(errno.into()),
     }
+}
+
+/// Returns true if the kernel would have to wait, or knows no `RESOLVE_CACHED` (before Linux 5.12).
+fn is_about_the_cache(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::AGAIN | Errno::INVAL))
 }
 
 fn not_found() -> io::Error {
@@ -77,8 +90,7 @@ impl Backend for Beneath {
             if !metadata.is_file() {
                 return Err(not_found());
             }
-            let file = tokio::fs::File::from_std(file);
-            Ok(Opened { file, metadata })
+            Ok(Opened::new(file, metadata))
         })
     }
 
@@ -92,41 +104,5 @@ impl Backend for Beneath {
                 Err(not_found())
             }
         })
-    }
-}
-
-/// A file that is open.
-#[derive(Debug)]
-pub(super) struct Opened {
-    file: tokio::fs::File,
-    metadata: Metadata,
-}
-
-impl File for Opened {
-    type Metadata = Metadata;
-    type MetadataFuture<'a> = Ready<io::Result<Metadata>>;
-
-    fn metadata(&self) -> Self::MetadataFuture<'_> {
-        ready(Ok(self.metadata.clone()))
-    }
-}
-
-impl AsyncRead for Opened {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.file).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncSeek for Opened {
-    fn start_seek(mut self: Pin<&mut Self>, position: io::SeekFrom) -> io::Result<()> {
-        Pin::new(&mut self.file).start_seek(position)
-    }
-
-    fn poll_complete(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
-        Pin::new(&mut self.file).poll_complete(cx)
     }
 }

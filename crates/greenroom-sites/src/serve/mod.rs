@@ -8,6 +8,7 @@ mod compress;
 mod files;
 mod layers;
 mod lease;
+mod opened;
 mod redirect;
 mod respond;
 mod sites;
