@@ -220,7 +220,7 @@ fn floods_without_handshakes_leave_nothing_behind() {
     for kind in KINDS {
         flood(kind, WARM_UP_CONNECTS, tls, &config);
     }
-    let baseline = descriptors_at_rest(&server, plain);
+    let baseline = server.descriptors_at_rest_beside(plain);
     let warm_kib = server.resident_kib();
     let settled = Settled::start(tls, &config);
     let probe = Probe::start(plain);
@@ -237,22 +237,6 @@ fn floods_without_handshakes_leave_nothing_behind() {
         "grown by {grown_kib} KiB from {warm_kib} KiB"
     );
     server.assert_sound();
-}
-
-fn descriptors_at_rest(server: &Server, plain: SocketAddr) -> usize {
-    http::assert_hello(plain);
-    let mut last = usize::MAX;
-    let mut same = 0;
-    let observe = || {
-        let now = server.descriptors();
-        same = if now == last { same + 1 } else { 0 };
-        last = now;
-        (same, now)
-    };
-    wait::until("descriptors at rest", PATIENCE, observe, |(same, _)| {
-        *same > 20
-    })
-    .1
 }
 
 /// The number of handshakes that were declined, by the server's metrics.

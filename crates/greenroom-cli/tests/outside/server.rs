@@ -147,7 +147,12 @@ impl Server {
     /// Returns the number of descriptors of a server that has been used and is at rest: a
     /// connection that just got its response may still be open on its side.
     pub(crate) fn descriptors_at_rest(&self) -> usize {
-        http::assert_hello(self.address());
+        self.descriptors_at_rest_beside(self.address())
+    }
+
+    /// The same of a server that is used by this address.
+    pub(crate) fn descriptors_at_rest_beside(&self, address: SocketAddr) -> usize {
+        http::assert_hello(address);
         let mut last = VecDeque::new();
         let observe = || {
             last.push_back(self.descriptors());
