@@ -3,84 +3,24 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod authority;
 mod outside;
 #[allow(dead_code, reason = "these tests use a part of it")]
 mod program;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use authority::Authority;
 use outside::tools;
 use program::{Running, command, output};
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 const DEADLINE: Duration = Duration::from_mins(2);
 const NAME: &str = "server.test";
-
-/// A CA, and certificates of it in files.
-struct Authority {
-    directory: TempDir,
-    issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        let key = rcgen::KeyPair::generate().expect("a key");
-        let mut params = rcgen::CertificateParams::new(Vec::new()).expect("no names");
-        params.distinguished_name = named("the CA");
-        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        let root = params.self_signed(&key).expect("a root");
-        fs::write(directory.path().join("root.pem"), root.pem()).expect("it is written");
-        Self {
-            directory,
-            issuer: rcgen::Issuer::new(params, key),
-        }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn text(&self, name: &str) -> String {
-        self.path(name)
-            .to_str()
-            .expect("a path in UTF-8")
-            .to_owned()
-    }
-
-    /// Writes a certificate for `name`, and its key.
-    fn issue(&self, file: &str, name: &str) {
-        let key = rcgen::KeyPair::generate().expect("a key");
-        let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).expect("a name");
-        params.distinguished_name = named(name);
-        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
-        let write = |end: &str, text: String| {
-            fs::write(self.path(&format!("{file}.{end}")), text).expect("it is written");
-        };
-        write("pem", certificate.pem());
-        write("key", key.serialize_pem());
-    }
-
-    /// The flags of a server with the certificate in `file`.
-    fn flags(&self, file: &str) -> Vec<String> {
-        let (certificate, key) = (
-            self.text(&format!("{file}.pem")),
-            self.text(&format!("{file}.key")),
-        );
-        vec!["--cert".into(), certificate, "--key".into(), key]
-    }
-}
-
-fn named(name: &str) -> rcgen::DistinguishedName {
-    let mut named = rcgen::DistinguishedName::new();
-    named.push(rcgen::DnType::CommonName, name);
-    named
-}
 
 fn serve(flags: &[String]) -> Running {
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
@@ -175,34 +115,107 @@ fn hangup_reads_the_certificates_again_or_keeps_them() {
     assert_eq!(serial(&authority, &server), second);
 }
 
+/// A certificate's file, a key's, and what is told of them.
+type Pair = (String, String, &'static str);
+
+/// Pairs of files that are not in order.
+fn broken(authority: &Authority) -> Vec<Pair> {
+    authority.issue("one", NAME);
+    authority.issue("two", NAME);
+    [broken_keys(authority), broken_chains(authority)].concat()
+}
+
+fn broken_keys(authority: &Authority) -> Vec<Pair> {
+    let (certificate, key) = (authority.text("one.pem"), authority.text("one.key"));
+    let encrypt = ["pkey", "-in", &key, "-aes256", "-passout", "pass:a"];
+    let encrypted = made_by_openssl(authority, &encrypt, "encrypted.key");
+    let der = made_by_openssl(
+        authority,
+        &["pkey", "-in", &key, "-outform", "DER"],
+        "der.key",
+    );
+    let empty = written(authority, "empty.key", "");
+    let other = authority.text("two.key");
+    [
+        (other, "two.key:1: the key is not that of"),
+        (authority.text("missing"), "cannot read "),
+        (authority.text(""), "Is a directory"),
+        (empty, "empty.key:1: there is no private key"),
+        (encrypted, "encrypted.key:1: the private key is encrypted"),
+        (der, "der.key:1: this is no text, and PEM is"),
+        (certificate.clone(), "one.pem:1: there is no private key"),
+    ]
+    .map(|(key, told)| (certificate.clone(), key, told))
+    .into()
+}
+
+fn broken_chains(authority: &Authority) -> Vec<Pair> {
+    let (certificate, key) = (authority.text("one.pem"), authority.text("one.key"));
+    let read = |name: &str| fs::read_to_string(authority.path(name)).unwrap();
+    let turned = read("root.pem") + &read("one.pem");
+    let to_der = ["x509", "-in", &certificate, "-outform", "DER"];
+    let der = made_by_openssl(authority, &to_der, "der.pem");
+    let turned = written(authority, "turned.pem", &turned);
+    let empty = written(authority, "empty.pem", "");
+    let text = written(authority, "text.pem", "hello\n");
+    [
+        (turned, "one.key:1: the key is not that of"),
+        (empty, "empty.pem:1: there is no certificate"),
+        (text, "text.pem:1: there is no certificate"),
+        (der, "der.pem:1: this is no text, and PEM is"),
+        (authority.text(""), "Is a directory"),
+        (key.clone(), "one.key:1: there is no certificate"),
+    ]
+    .map(|(chain, told)| (chain, key.clone(), told))
+    .into()
+}
+
+fn written(authority: &Authority, name: &str, text: &str) -> String {
+    fs::write(authority.path(name), text).unwrap();
+    authority.text(name)
+}
+
+fn made_by_openssl(authority: &Authority, arguments: &[&str], name: &str) -> String {
+    let mut openssl = tools::bounded(tools::system("openssl"), DEADLINE);
+    let file = authority.text(name);
+    tools::run(openssl.args(arguments).args(["-out", &file])).expect_success("openssl");
+    file
+}
+
 #[test]
 fn broken_certificates_are_told_before_anything_starts() {
     let authority = Authority::new();
-    authority.issue("one", NAME);
-    authority.issue("two", NAME);
-    let one = authority.text("one.pem");
-    for (certificate, key, told) in [
-        (
-            one.clone(),
-            authority.text("two.key"),
-            "two.key:1: the key is not that of",
-        ),
-        (
-            authority.text("missing"),
-            authority.text("one.key"),
-            "cannot read ",
-        ),
-        (
-            authority.text("one.key"),
-            authority.text("one.key"),
-            "one.key:1: there is no certificate",
-        ),
-    ] {
+    for (certificate, key, told) in broken(&authority) {
         let flags = ["serve", "--cert", &certificate, "--key", &key];
         let ended = output(&flags);
         let message = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.code(), Some(2), "{message}");
         assert!(message.contains(told), "{message}");
+    }
+}
+
+#[test]
+fn broken_certificates_of_a_reload_are_told_and_not_used() {
+    let authority = Authority::new();
+    authority.issue("server", NAME);
+    let server = serve(&authority.flags("server"));
+    let first = serial(&authority, &server);
+    for (certificate, key, told) in broken(&authority) {
+        // What is told names the files that the server was started with.
+        let (_, fault) = told.split_once(": ").unwrap_or(("", told));
+        for (from, to) in [(certificate, "server.pem"), (key, "server.key")] {
+            let to = authority.path(to);
+            let _missing = fs::remove_file(&to).or_else(|_| fs::remove_dir(&to));
+            if Path::new(&from).is_dir() {
+                fs::create_dir(&to).unwrap();
+            } else if Path::new(&from).exists() {
+                fs::copy(&from, &to).unwrap();
+            }
+        }
+        server.signal(Signal::HUP);
+        let line = server.wait_for_log("the certificates stay what they were");
+        assert!(line.contains(fault), "{line} instead of {told}");
+        assert_eq!(serial(&authority, &server), first);
     }
 }
 
@@ -311,6 +324,22 @@ fn nobody_renegotiates() {
     );
     let hello = curl(&authority, &server, &[], "/hello").expect_success("curl");
     assert_eq!(hello.stdout, "Hello, world!\n");
+}
+
+#[test]
+fn a_proxy_announces_its_client_before_tls() {
+    let authority = Authority::new();
+    authority.issue("server", NAME);
+    let mut flags = authority.flags("server");
+    flags.extend(["--proxy-protocol", "--trusted-proxy", "127.0.0.1"].map(str::to_owned));
+    let server = serve(&flags);
+    for protocol in ["--http1.1", "--http2"] {
+        let announced = [protocol, "--haproxy-protocol"];
+        let hello = curl(&authority, &server, &announced, "/hello").expect_success("curl");
+        assert_eq!(hello.stdout, "Hello, world!\n");
+    }
+    let unannounced = curl(&authority, &server, &[], "/hello");
+    assert!(!unannounced.succeeded, "{}", unannounced.stdout);
 }
 
 #[test]

@@ -60,6 +60,7 @@ const NEEDS: &[Need] = &[
     perl("libev-perl", "EV"),
     perl("libhttp-parser-xs-perl", "HTTP::Parser::XS"),
     perl("libio-async-perl", "IO::Async"),
+    perl("liblwp-protocol-https-perl", "LWP::Protocol::https"),
     perl("libmojolicious-perl", "Mojolicious"),
     perl(
         "libplack-middleware-deflater-perl",

@@ -18,7 +18,7 @@ mod ws;
 
 use axum::Router;
 use axum::http::StatusCode;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use greenroom::{Placement, Priority};
 
 pub use proxy::{Upstream, UpstreamError};
@@ -46,7 +46,7 @@ pub fn router(demo: Demo) -> Router {
         .route("/mixed", get(mixed::respond))
         .route("/bytes/{n}", get(bytes::respond))
         .route("/upload", post(upload::respond).put(upload::respond))
-        .route("/ws/echo", get(ws::upgrade))
+        .route("/ws/echo", any(ws::upgrade))
         .route("/proxy", get(proxy::relay))
         .merge(for_operators())
         .fallback(not_found)

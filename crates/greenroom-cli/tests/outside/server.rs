@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{http, wait};
 
@@ -48,6 +49,14 @@ impl Server {
         Self::spawn(command, &["127.0.0.1:0"])
     }
 
+    /// As [`Server::with_flags`], whose flags name `count` addresses to listen on, too. They follow
+    /// the one of [`Server::start`].
+    pub(crate) fn with_flags_listening_on(flags: &[&str], count: usize) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
+        command.arg("serve").args(flags);
+        Self::spawn_listening(command, &["127.0.0.1:0"], 1 + count)
+    }
+
     /// Starts it as [`Server::start`], with the process's limit on open descriptors.
     pub(crate) fn with_descriptors_max(descriptors_max: u32) -> Self {
         let mut command = Command::new("prlimit");
@@ -57,7 +66,11 @@ impl Server {
         Self::spawn(command, &["127.0.0.1:0"])
     }
 
-    fn spawn(mut command: Command, addresses: &[&str]) -> Self {
+    fn spawn(command: Command, addresses: &[&str]) -> Self {
+        Self::spawn_listening(command, addresses, addresses.len())
+    }
+
+    fn spawn_listening(mut command: Command, addresses: &[&str], count: usize) -> Self {
         // None of these tests is of overload, and a machine that runs tests may be slow.
         command.args(["--log-format", "json", "--loop-lag-max", "1m"]);
         for address in addresses {
@@ -80,7 +93,7 @@ impl Server {
             addresses: Vec::new(),
             log,
         };
-        server.await_addresses(addresses.len(), &receiver);
+        server.await_addresses(count, &receiver);
         server
     }
 
@@ -114,6 +127,16 @@ impl Server {
         self.log.lock().clone()
     }
 
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("the server is running");
+    }
+
+    /// Waits for a line of the log with this text.
+    pub(crate) fn await_log(&self, text: &str) {
+        let seen = |log: &String| log.contains(text);
+        wait::until(text, CLEAN_UP_DEADLINE, || self.log(), seen);
+    }
+
     pub(crate) fn descriptors(&self) -> usize {
         let directory = format!("/proc/{}/fd", self.child.id());
         fs::read_dir(directory)
@@ -124,7 +147,12 @@ impl Server {
     /// Returns the number of descriptors of a server that has been used and is at rest: a
     /// connection that just got its response may still be open on its side.
     pub(crate) fn descriptors_at_rest(&self) -> usize {
-        http::assert_hello(self.address());
+        self.descriptors_at_rest_beside(self.address())
+    }
+
+    /// The same of a server that is used by this address.
+    pub(crate) fn descriptors_at_rest_beside(&self, address: SocketAddr) -> usize {
+        http::assert_hello(address);
         let mut last = VecDeque::new();
         let observe = || {
             last.push_back(self.descriptors());
@@ -198,7 +226,7 @@ fn follow(stderr: ChildStderr, log: &Mutex<String>, addresses: &Sender<String>) 
 fn listening_address(line: &str) -> Option<String> {
     let event: serde_json::Value = serde_json::from_str(line).ok()?;
     let fields = &event["fields"];
-    if fields["message"] != "listening" {
+    if fields["message"] != "listening" && fields["message"] != "status at" {
         return None;
     }
     fields["address"].as_str().map(str::to_owned)

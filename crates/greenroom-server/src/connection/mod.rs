@@ -262,8 +262,12 @@ impl<A: App> Connection<A> {
         self.end_of_input()
     }
 
-    /// Ends the input: a reader of the body learns so.
+    /// Ends the input: a reader of the body learns so. A client that lacks no response is told that
+    /// none follows.
     fn end_of_input(&mut self) -> Turn<A> {
+        if self.exchange.is_none() && self.outbox.is_empty() {
+            self.socket.end();
+        }
         self.with_feeder(|feeder| feeder.end(Err(BodyError::Disconnected)));
         self.cut_exchange();
         Turn::End(Outcome::Closed)

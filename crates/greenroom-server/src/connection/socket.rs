@@ -228,6 +228,14 @@ impl Socket {
         }
     }
 
+    /// Tells a client with TLS that nothing more comes, as far as the system takes that by now.
+    pub(crate) fn end(&mut self) {
+        #[cfg(feature = "tls")]
+        if let Self::Tls(stream) = self {
+            stream.end();
+        }
+    }
+
     /// Returns `true` if the stream has ended in both directions, as after a reset: nobody is
     /// there. A TCP socket that was merely closed cannot be told from one whose client only ended
     /// its side.

@@ -1,9 +1,14 @@
 //! The first bytes of a new connection.
 
+use super::session::RECORD_BYTES_MAX;
+
 /// The content type of handshake messages (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 22;
-const RECORD_HEAD_BYTES: usize = 5;
+/// Bytes of a record's type, version and length.
+pub(super) const RECORD_HEAD_BYTES: usize = 5;
 const MESSAGE_HEAD_BYTES: usize = 4;
+/// The longest message that rustls takes.
+const MESSAGE_BYTES_MAX: u32 = 0xffff;
 
 /// The kinds of first bytes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +36,7 @@ impl Hello {
         let mut records = input;
         while let Some((record, rest)) = records.split_at_checked(RECORD_HEAD_BYTES) {
             let length = usize::from(u16::from_be_bytes([record[3], record[4]]));
-            if record[0] != HANDSHAKE || length == 0 {
+            if record[0] != HANDSHAKE || !(1..=RECORD_BYTES_MAX).contains(&length) {
                 return Self::Whole;
             }
             let content = &rest[..length.min(rest.len())];
@@ -40,7 +45,8 @@ impl Hello {
             come += content.len();
             let [_, lengths @ ..] = head;
             let message = u32::from_be_bytes([0, lengths[0], lengths[1], lengths[2]]);
-            if come >= MESSAGE_HEAD_BYTES && come - MESSAGE_HEAD_BYTES >= message as usize {
+            let has_come = come >= MESSAGE_HEAD_BYTES + message as usize;
+            if has_come || message > MESSAGE_BYTES_MAX {
                 return Self::Whole;
             }
             records = &rest[content.len()..];
@@ -83,6 +89,8 @@ mod tests {
         assert_eq!(Hello::of(b"PRI * HTTP/2.0\r\n"), Hello::PlainHttp);
         assert_eq!(Hello::of(&[0x80, 0x2e, 1]), Hello::Whole);
         assert_eq!(Hello::of(&[HANDSHAKE, 3, 1, 0, 0]), Hello::Whole);
+        assert_eq!(Hello::of(&[HANDSHAKE, 3, 1, 0xff, 0xff]), Hello::Whole);
+        assert_eq!(Hello::of(&record(&[1, 1, 0, 0])), Hello::Whole);
         let alert_behind = [&record(&[1, 0, 0, 9, 1])[..], &[21, 3, 1, 0, 2]].concat();
         assert_eq!(Hello::of(&alert_behind), Hello::Whole);
     }

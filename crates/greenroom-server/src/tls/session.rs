@@ -13,6 +13,8 @@ use super::{TlsInfo, server_name};
 pub(super) const PLAIN_BYTES_MAX: usize = 4 * RECORD_PLAIN_BYTES_MAX;
 /// Most bytes of a record's content (RFC 8446, 5.1).
 pub(super) const RECORD_PLAIN_BYTES_MAX: usize = 16 * 1_024;
+/// The longest that the content of a record may be when it is encrypted (RFC 5246, 6.2.3).
+pub(super) const RECORD_BYTES_MAX: usize = RECORD_PLAIN_BYTES_MAX + 2_048;
 /// The most that a record adds to its content: its header, and what TLS 1.2 allows a cipher (RFC
 /// 5246, 6.2.3).
 pub(super) const RECORD_OVERHEAD_BYTES_MAX: usize = 5 + 2_048;
@@ -93,10 +95,14 @@ impl Session {
         (discard, step)
     }
 
-    /// Appends the alert that tells the client why its connection ends (RFC 8446, 6.2).
+    /// Appends what is to be sent of a session that broke: the alert that tells the client why (RFC
+    /// 8446, 6.2), behind the messages of the same step.
     pub(super) fn alert(&mut self, input: &mut [u8], control: &mut Vec<u8>) {
-        let alert = self.connection.process_tls_records(input);
-        if let Ok(ConnectionState::EncodeTlsData(mut data)) = alert.state {
+        while self.connection.wants_write() {
+            let state = self.connection.process_tls_records(input).state;
+            let Ok(ConnectionState::EncodeTlsData(mut data)) = state else {
+                return;
+            };
             // Without it the client learns by the end of the connection.
             let _appended = append(control, |room| data.encode(room));
         }

@@ -4,8 +4,8 @@ use std::task::{Context, Poll, ready};
 
 use super::buffers::{Buffers, INPUT_BYTES_MAX, with_buffers};
 use super::error::Broken;
-use super::hello::Hello;
-use super::session::{PLAIN_BYTES_MAX, RECORD_PLAIN_BYTES_MAX, Session, Step};
+use super::hello::{Hello, RECORD_HEAD_BYTES};
+use super::session::{PLAIN_BYTES_MAX, RECORD_BYTES_MAX, RECORD_PLAIN_BYTES_MAX, Session, Step};
 use super::{Tls, TlsInfo};
 use crate::connection::Socket;
 
@@ -28,6 +28,9 @@ pub(crate) struct TlsStream {
     session: Session,
     /// Ciphertext that was read and not worked off.
     input: Vec<u8>,
+    /// Bytes of the input, while the handshake lasts, that are records which the session has seen:
+    /// it keeps them there until their message is whole, and changes them.
+    seen: usize,
     /// Content that was read and not taken, and how much of it was taken since.
     content: Vec<u8>,
     content_taken: usize,
@@ -40,7 +43,7 @@ pub(crate) struct TlsStream {
     one_by_one: u8,
     /// The client has ended its side, or the socket has.
     has_ended: bool,
-    /// We have ended ours.
+    /// We have ended ours, or broken the session off.
     is_ended: bool,
 }
 
@@ -54,6 +57,7 @@ impl TlsStream {
             socket,
             session: Session::new(tls.config())?,
             input,
+            seen: 0,
             content: Vec::new(),
             content_taken: 0,
             unsent: Vec::new(),
@@ -116,9 +120,9 @@ impl TlsStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads until there is a whole record of a handshake.
+    /// Reads until there is a whole record of a handshake which the session has not seen.
     pub(crate) fn poll_record(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !has_record(&self.input) {
+        while record_length(&self.input[self.seen..]).is_none() {
             ready!(self.poll_more_of_handshake(cx))?;
         }
         Poll::Ready(Ok(()))
@@ -132,6 +136,9 @@ impl TlsStream {
     /// Goes on with the handshake by what was read: `true` if it is over. What is to be sent is
     /// sent by [`poll_flush`](Self::poll_flush).
     pub(crate) fn shake(&mut self) -> io::Result<bool> {
+        while let Some(length) = record_length(&self.input[self.seen..]) {
+            self.seen += length;
+        }
         loop {
             match self.step_on_own_input()? {
                 Step::Handshaking => return Ok(false),
@@ -150,8 +157,10 @@ impl TlsStream {
         let (input, unsent) = (&mut self.input, &mut self.unsent);
         let (used, step) = self.session.step(input, &mut keep, unsent);
         input.drain(..used);
+        self.seen = self.seen.saturating_sub(used);
         if step.is_err() {
             self.session.alert(input, unsent);
+            self.is_ended = true;
         }
         if input.is_empty() {
             *input = Vec::new();
@@ -245,6 +254,7 @@ impl TlsStream {
                 Err(error) => {
                     let rest = &mut buffers.input[start..end];
                     self.session.alert(rest, &mut self.unsent);
+                    self.is_ended = true;
                     break Poll::Ready(Err(error.into()));
                 }
                 Ok(length) if length > 0 || self.has_ended => break Poll::Ready(Ok(length)),
@@ -261,7 +271,7 @@ impl TlsStream {
                     // Without the notice of an end it may have been cut off by anybody; requests
                     // tell their own end.
                     self.has_ended = true;
-                    return Poll::Ready(Ok(0));
+                    break Poll::Ready(Ok(0));
                 }
                 Poll::Ready(Ok(length)) => end += length,
                 other => break other,
@@ -421,7 +431,6 @@ impl TlsStream {
     pub(crate) fn end(&mut self) {
         if !self.is_ended {
             self.is_ended = true;
-            // A broken session says nothing any more.
             if self.settle().is_ok() {
                 self.session.end(&mut self.input, &mut self.unsent);
             }
@@ -442,14 +451,15 @@ impl TlsStream {
     }
 }
 
-/// Returns `true` if the next record is there as a whole, or what is none.
-fn has_record(input: &[u8]) -> bool {
-    match input {
-        [_, _, _, high, low, content @ ..] => {
-            content.len() >= usize::from(u16::from_be_bytes([*high, *low]))
-        }
-        _ => false,
+/// Returns the length of the first record with its header, if it is there as a whole. What is too
+/// long for one counts as if it were there: it need not come to be no record.
+fn record_length(input: &[u8]) -> Option<usize> {
+    let (head, content) = input.split_at_checked(RECORD_HEAD_BYTES)?;
+    let length = usize::from(u16::from_be_bytes([head[3], head[4]]));
+    if length > RECORD_BYTES_MAX {
+        return Some(input.len());
     }
+    (content.len() >= length).then_some(RECORD_HEAD_BYTES + length)
 }
 
 /// Returns `true` if the next record, by its header, has no more content than fits.

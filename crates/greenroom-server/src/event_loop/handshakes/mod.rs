@@ -131,10 +131,14 @@ async fn complete<A: App>(mut handshake: Handshake<A>) {
 
 impl<A: App> Handshake<A> {
     async fn shake(&mut self) -> Result<(), Unshaken> {
-        if poll_fn(|cx| self.stream.poll_hello(cx)).await? == Hello::PlainHttp {
+        let hello = poll_fn(|cx| {
+            let hello = self.stream.poll_hello(cx);
+            self.held.note(self.stream.held());
+            hello
+        });
+        if hello.await? == Hello::PlainHttp {
             return Err(Unshaken::PlainHttp);
         }
-        self.held.note(self.stream.held());
         let owner = self.info.peer.map(|peer| Owner::of(peer.ip()));
         self.home.begin_step(owner).await?;
         loop {
@@ -144,7 +148,12 @@ impl<A: App> Handshake<A> {
                 return Ok(());
             }
             poll_fn(|cx| self.stream.poll_flush(cx)).await?;
-            poll_fn(|cx| self.stream.poll_record(cx)).await?;
+            poll_fn(|cx| {
+                let record = self.stream.poll_record(cx);
+                self.held.note(self.stream.held());
+                record
+            })
+            .await?;
             self.home.go_on_with_step().await;
         }
     }

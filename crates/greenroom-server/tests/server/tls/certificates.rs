@@ -16,10 +16,10 @@ use crate::over::{CERTIFICATES, NAME, client_config, tls};
 use crate::rig::{Rig, within};
 
 /// A directory of files in PEM.
-struct Files(TempDir);
+pub(super) struct Files(TempDir);
 
 impl Files {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
@@ -27,7 +27,7 @@ impl Files {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(super) fn write(&self, name: &str, text: &str) -> PathBuf {
         std::fs::write(self.path(name), text).unwrap();
         self.path(name)
     }
@@ -218,7 +218,7 @@ fn a_file_that_cannot_be_read_is_told() {
 }
 
 /// A client's settings with a certificate of the CA.
-fn with_certificate() -> Arc<ClientConfig> {
+pub(super) fn with_certificate() -> Arc<ClientConfig> {
     let (chain, key) = issue(&["client.test"]);
     let chain = vec![CertificateDer::from_pem_slice(chain.as_bytes()).unwrap()];
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();

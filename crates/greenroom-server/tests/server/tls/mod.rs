@@ -2,6 +2,7 @@
 
 mod certificates;
 mod floods;
+mod fragments;
 mod handshakes;
 mod redirecting;
 mod streams;
