@@ -229,6 +229,10 @@ impl Socket {
     }
 
     /// Tells a client with TLS that nothing more comes, as far as the system takes that by now.
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(clippy::unused_self, reason = "without TLS the system tells it")
+    )]
     pub(crate) fn end(&mut self) {
         #[cfg(feature = "tls")]
         if let Self::Tls(stream) = self {

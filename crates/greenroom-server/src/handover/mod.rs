@@ -55,7 +55,8 @@ pub(crate) enum Protocol {
 /// Serves a connection that was handed over, to its end.
 pub(crate) async fn serve<A: App>(home: Rc<Loop<A>>, handed: Handed<A>) {
     let (peer, since) = (handed.peer, handed.since);
-    let requests = Requests::new(&home, handed.service, peer, handed.socket.is_tls());
+    let is_tls = handed.socket.is_tls();
+    let requests = Requests::new(&home, handed.service, peer, is_tls);
     let limits = &home.settings.limits;
     let pace = Pace {
         write_timeout: limits.write_timeout,
@@ -68,7 +69,10 @@ pub(crate) async fn serve<A: App>(home: Rc<Loop<A>>, handed: Handed<A>) {
     let io = Rewound::new(handed.socket, handed.unsent, handed.input, pace);
     let serving = async {
         match handed.protocol {
-            Protocol::Http2 => http2::serve(&home, io, requests, since, handed.permit).await,
+            Protocol::Http2 => {
+                let takes_websockets = home.settings.takes_websockets_over_http2(is_tls);
+                http2::serve(&home, io, requests, since, takes_websockets, handed.permit).await
+            }
             Protocol::Upgrade => serve_upgrade(&home, io, requests, handed.permit).await,
         }
     };

@@ -63,6 +63,7 @@ pub struct TlsBuilder {
     resolver: Option<Arc<dyn ResolvesServerCert>>,
     client_roots: Option<(PathBuf, ClientCertificates)>,
     provider: Option<Arc<CryptoProvider>>,
+    websockets_over_http2: bool,
 }
 
 /// The clients that are served where certificates are asked for.
@@ -117,6 +118,14 @@ impl TlsBuilder {
     /// `aws-lc-rs` and `ring`, in this order.
     pub fn provider(mut self, provider: Arc<CryptoProvider>) -> Self {
         self.provider = Some(provider);
+        self
+    }
+
+    /// Lets clients open WebSockets on connections of HTTP/2 (RFC 8441). Browsers then send
+    /// `CONNECT` where they send `GET` else: in axum such a route is `any(handler)`, and axum needs
+    /// its feature `http2`. Default: no, and browsers open a connection of HTTP/1.1 for each.
+    pub fn websockets_over_http2(mut self, are_taken: bool) -> Self {
+        self.websockets_over_http2 = are_taken;
         self
     }
 
@@ -204,6 +213,10 @@ impl TlsBuilder {
 }
 
 impl Tls {
+    pub(crate) fn takes_websockets_over_http2(&self) -> bool {
+        self.0.setup.websockets_over_http2
+    }
+
     /// Returns a builder without certificates.
     pub fn builder() -> TlsBuilder {
         TlsBuilder::default()

@@ -50,6 +50,7 @@ pub(super) async fn serve<A: App>(
     io: Rewound,
     requests: Requests<A>,
     since: Tick,
+    takes_websockets: bool,
     _permit: Permit,
 ) -> hyper::Result<()> {
     let limits = &home.settings.limits;
@@ -71,10 +72,12 @@ pub(super) async fn serve<A: App>(
         .max_send_buf_size(STREAM_BYTES_MAX)
         .initial_connection_window_size(INPUT_BYTES_MAX)
         .initial_stream_window_size(INPUT_BYTES_MAX)
-        .enable_connect_protocol()
         .max_header_list_size(u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX))
         .keep_alive_interval(limits.keep_alive_timeout.min(IDLE_MAX))
         .keep_alive_timeout(PING_TIMEOUT);
+    if takes_websockets {
+        builder.enable_connect_protocol();
+    }
     let mut connection = pin!(builder.serve_connection(TokioIo::new(io), requests));
     poll_fn(|cx| {
         let notice = home.registry().notice(watch.key, cx);

@@ -4,6 +4,7 @@ mod certificates;
 mod floods;
 mod fragments;
 mod handshakes;
+mod http2;
 mod redirecting;
 mod streams;
 mod suite;
