@@ -29,7 +29,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use greenroom_sites::{Entry, File};
 
-pub(crate) use log::{LogArgs, LogFormat};
+pub(crate) use log::{AccessLogFormat, LogArgs, LogFormat};
 pub(crate) use process::ProcessArgs;
 pub(crate) use psgi::Gateways;
 pub(crate) use serve::ServeArgs;
