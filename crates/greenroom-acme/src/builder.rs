@@ -233,7 +233,7 @@ impl AcmeBuilder {
             store: Arc::clone(&store),
             held: Mutex::new(Held::default()),
         };
-        Ok(self.assemble(names, accounts, store))
+        Ok(self.assemble(&names, accounts, store))
     }
 
     fn check(&self) -> Result<(), BuildError> {
@@ -253,7 +253,7 @@ impl AcmeBuilder {
             .map_or(Ok(()), |fault| Err(BuildError::Limits(fault)))
     }
 
-    fn assemble(self, groups: Vec<Vec<String>>, accounts: Accounts, store: Arc<Store>) -> Acme {
+    fn assemble(self, groups: &[Vec<String>], accounts: Accounts, store: Arc<Store>) -> Acme {
         let challenges = Arc::new(Challenges::default());
         let status = Status {
             directory_url: self.directory_url,

@@ -64,12 +64,12 @@ impl AcmeHandle {
         let groups: Vec<Vec<String>> = groups
             .map(|names| names.into_iter().map(Into::into).collect())
             .collect();
-        self.keep(builder::names(&groups)?);
+        self.keep(&builder::names(&groups)?);
         Ok(())
     }
 
     /// Looks after these groups, whose names were checked, and after no others.
-    pub(crate) fn keep(&self, groups: Vec<Vec<String>>) {
+    pub(crate) fn keep(&self, groups: &[Vec<String>]) {
         let mut kept = self.kept.lock();
         let wanted: HashSet<&Vec<String>> = groups.iter().collect();
         kept.retain(|names, ending| {
@@ -88,7 +88,7 @@ impl AcmeHandle {
             (names, certificate)
         });
         let new: Vec<_> = new.collect();
-        self.report(&groups, &new);
+        self.report(groups, &new);
         for (names, certificate) in new {
             let group = Group::new(&self.shared, names.clone(), certificate);
             let run: Pin<Box<dyn Future<Output = Infallible> + Send>> = Box::pin(group.run());

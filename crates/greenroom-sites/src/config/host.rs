@@ -52,6 +52,39 @@ fn is_label(label: &str) -> bool {
     (1..=63).contains(&label.len()) && label.bytes().all(is_allowed)
 }
 
+/// The last labels of names that no public authority gives certificates for: of RFC 2606, 6761,
+/// 6762, 7686 and 8375, and the one that is reserved for internal use.
+const NOT_PUBLIC: [&str; 8] = [
+    "home.arpa",
+    "internal",
+    "invalid",
+    "lan",
+    "local",
+    "localhost",
+    "onion",
+    "test",
+];
+
+/// Returns true if a host of a site, in lower case, is a name of the public DNS: no wildcard, no
+/// address, none of this machine or of a private network. For such a name an authority gives a
+/// certificate to whoever has it.
+#[must_use]
+pub fn is_public_name(host: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let is_label = |label: &str| {
+        label.bytes().all(is_inner) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    let is_reserved = |end: &&str| {
+        let before = host.strip_suffix(*end);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    let last = host.rsplit('.').next().unwrap_or_default();
+    host.contains('.')
+        && host.split('.').all(is_label)
+        && !last.bytes().all(|byte| byte.is_ascii_digit())
+        && !NOT_PUBLIC.iter().any(is_reserved)
+}
+
 /// Returns a host in lower case and without the dot at its end.
 fn normal(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
@@ -60,6 +93,28 @@ fn normal(host: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_public_if_others_can_find_them() {
+        for host in ["example.org", "xn--bcher-kva.example", "a.local.example"] {
+            assert!(is_public_name(host), "{host}");
+        }
+        for host in [
+            "*.example.org",
+            "[2001:db8::1]",
+            "192.0.2.1",
+            "localhost",
+            "a.localhost",
+            "printer.local",
+            "db.internal",
+            "router.home.arpa",
+            "intranet",
+            "a_b.example.org",
+            "-a.example.org",
+        ] {
+            assert!(!is_public_name(host), "{host}");
+        }
+    }
 
     #[test]
     fn hosts_are_names_wildcards_and_addresses() {
