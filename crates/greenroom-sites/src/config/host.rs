@@ -1,4 +1,5 @@
 use std::fmt;
+use std::net::Ipv6Addr;
 
 /// The most bytes of a host name, by RFC 1035, section 2.3.4.
 const BYTES_MAX: usize = 253;
@@ -16,11 +17,11 @@ pub(crate) enum Host {
 impl Host {
     /// Parses the name of a site.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let allowed = "allowed are names such as example.org, *.example.org or 192.0.2.1, without \
-            scheme, port and path";
+        let allowed = "allowed are names such as example.org, *.example.org, 192.0.2.1 or [::1], \
+            without scheme, port and path";
         let name = normal(text);
         let bare = name.strip_prefix("*.").unwrap_or(&name);
-        let is_address = bare.starts_with('[') && bare.ends_with(']') && !name.starts_with('*');
+        let is_address = address(&name).is_some();
         let is_name = !bare.is_empty() && bare.len() <= BYTES_MAX && bare.split('.').all(is_label);
         if !is_address && !is_name {
             return Err(format!("`{text}` is no host; {allowed}"));
@@ -85,8 +86,18 @@ pub fn is_public_name(host: &str) -> bool {
         && !NOT_PUBLIC.iter().any(is_reserved)
 }
 
-/// Returns a host in lower case and without the dot at its end.
-fn normal(host: &str) -> String {
+/// Returns the address of an IPv6 literal, such as `[::1]`.
+fn address(host: &str) -> Option<Ipv6Addr> {
+    let inner = host.strip_prefix('[')?.strip_suffix(']')?;
+    inner.parse().ok()
+}
+
+/// Returns a host as hosts are compared: in lower case and without the dot at its end, an IPv6
+/// literal in its shortest form (RFC 5952).
+pub(crate) fn normal(host: &str) -> String {
+    if let Some(address) = address(host) {
+        return format!("[{address}]");
+    }
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
@@ -122,8 +133,13 @@ mod tests {
         assert_eq!(parse("Example.ORG."), Ok("example.org".to_owned()));
         assert_eq!(parse("*.example.org"), Ok("*.example.org".to_owned()));
         assert_eq!(parse("[::1]"), Ok("[::1]".to_owned()));
+        assert_eq!(
+            parse("[2001:DB8:0:0::0001]"),
+            Ok("[2001:db8::1]".to_owned())
+        );
         for text in [
             "", "*", "*.", "a..b", "a b", "http://a", "a:80", "a/b", "*.*.a", "a.*", ".a", "ä.de",
+            "[::1", "[a.org]", "*.[::1]", "::1",
         ] {
             assert!(
                 parse(text).is_err_and(|error| error.contains("example.org")),
